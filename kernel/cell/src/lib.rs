@@ -1,0 +1,8 @@
+//! Cells: from cell text to a running shared object, and the only crate that knows rustc.
+//!
+//! [`Executor`] is what the Jupyter kernel drives: one for each notebook. Below it: the parser (`split`), the code generator,
+//! rustc with its cache and diagnostics, and the cell process with its snapshots (`kernel/host` is the other end of it).
+
+pub mod executor;
+
+pub use executor::{Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Outcome, VariableInfo};

@@ -1,0 +1,108 @@
+//! What the kernel process and a notebook's cell process say to each other over their socket pair.
+//!
+//! Standard output and error do not travel here but through the output pipe ([`OutputHeader`]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Diagnostic;
+use crate::display::Display;
+use crate::plot::Plot;
+use crate::{FrameId, Generation, NotebookId};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToHost {
+    /// First message after the start and after a snapshot took over.
+    Configure { notebook: NotebookId, generation: Generation, session_socket: String },
+    /// Take a snapshot, load the shared object and run its entry function.
+    Run { cell: u64, library: String, entry: String },
+    /// Answer to [`FromHost::Input`]; `None` if the user interrupted.
+    InputReply(Option<String>),
+    /// Answer to [`FromHost::SavePlot`] and [`FromHost::NeedSession`].
+    Answer(Result<(), Diagnostic>),
+    /// Forget variables (`:clear`, or all with an empty list).
+    Forget { names: Vec<String> },
+    Shutdown,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FromHost {
+    /// After [`ToHost::Configure`].
+    Ready { pid: u32, generation: Generation },
+    /// The snapshot sleeps; the cell's code starts now. `None`: no snapshot could be taken, with the reason.
+    Started { snapshot_pid: Option<u32>, reason: Option<String> },
+    Display(Display),
+    ClearOutput { wait: bool },
+    /// A line from the user. Answer: [`ToHost::InputReply`].
+    Input { prompt: String, password: bool },
+    /// Draw a plot and write it; the format is the path's extension. Answer: [`ToHost::Answer`].
+    SavePlot { plot: Plot, path: String },
+    /// No session answers at the socket: start one. Answer: [`ToHost::Answer`].
+    NeedSession,
+    /// The cell returned, with everything that the kernel process must know about it.
+    Finished(Finished),
+    /// Answer to [`ToHost::Forget`].
+    Variables(Vec<Variable>),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// An error ends in a rollback: the kernel process lets the snapshot take over.
+    pub outcome: Result<(), Diagnostic>,
+    /// All variables that live after the cell.
+    pub variables: Vec<Variable>,
+    /// Those that hold frames.
+    pub frames: Vec<(String, FrameId)>,
+    /// Frame handles that were dropped since the last success.
+    pub released: Vec<FrameId>,
+    pub published: Vec<(String, FrameId)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variable {
+    pub name: String,
+    /// As `std::any::type_name` spells it: may name private paths.
+    pub type_name: String,
+    /// A short preview for `:vars` and inspection, if the type can be shown cheaply.
+    pub preview: Option<String>,
+    pub bytes: u64,
+}
+
+/// In front of every piece of output in the output pipe: five bytes, written with the piece in one `writev` of at most
+/// `PIPE_BUF` bytes, so that pieces of several threads never mix and both streams keep their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputHeader {
+    pub stream: Stream,
+    pub length: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl OutputHeader {
+    pub const LEN: usize = 5;
+    /// POSIX guarantees 512; Linux has 4096.
+    pub const MAX_PIECE: usize = 4096 - Self::LEN;
+
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
+        let l = self.length.to_le_bytes();
+        let stream = match self.stream {
+            Stream::Stdout => 1,
+            Stream::Stderr => 2,
+        };
+        [stream, l[0], l[1], l[2], l[3]]
+    }
+
+    /// `None` if the bytes are no header.
+    pub fn from_bytes(bytes: [u8; Self::LEN]) -> Option<Self> {
+        let stream = match bytes[0] {
+            1 => Stream::Stdout,
+            2 => Stream::Stderr,
+            _ => return None,
+        };
+        let length = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+        (length as usize <= Self::MAX_PIECE).then_some(OutputHeader { stream, length })
+    }
+}

@@ -1,0 +1,44 @@
+//! The types that Onrush's processes exchange: kernel process, cell process, session supervisor, engine.
+//!
+//! Plain serde structs and the length-prefixed codec that carries them. This crate knows no Arrow, no DataFusion, no
+//! Jupyter and no rustc, and depends on no other crate of the project: the two towers of the workspace meet only here.
+
+pub mod codec;
+pub mod diagnostic;
+pub mod display;
+pub mod expr;
+pub mod host;
+pub mod paths;
+pub mod plan;
+pub mod plot;
+pub mod progress;
+pub mod schema;
+pub mod session;
+pub mod value;
+
+pub use diagnostic::{Class, Diagnostic, Label, Severity, Span};
+pub use expr::{Arg, BinaryOp, Expr, ExprKind, UnaryOp};
+pub use schema::{DataType, Field, Schema, TimeUnit};
+pub use value::Value;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
+pub const PROTOCOL: u32 = 1;
+
+/// A frame in the session. Immutable: an operation gives a new id. Never reused within the life of a supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FrameId(pub u64);
+
+/// Which life of a notebook's cell process a message comes from. A rolled-back process's late messages carry an older
+/// generation and are ignored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Generation(pub u64);
+
+/// A unit of work that the session reports on and can stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TaskId(pub u64);
+
+/// A notebook: the namespace of its frames' names. The kernel process makes one up when it starts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NotebookId(pub String);

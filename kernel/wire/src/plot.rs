@@ -1,0 +1,135 @@
+//! Plots: what is asked of the session ([`PlotRequest`]) and what is drawn ([`Plot`]). The session aggregates (bins, boxes,
+//! group means); the kernel process draws (`widgets/view`); rows never travel.
+
+use serde::{Deserialize, Serialize};
+
+use crate::FrameId;
+use crate::expr::Expr;
+
+/// A chart over a frame. The session answers with a [`Plot`] whose `layers` are filled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlotRequest {
+    pub frame: FrameId,
+    pub layers: Vec<LayerRequest>,
+    pub style: PlotStyle,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerRequest {
+    pub mark: Mark,
+    /// Column or expression; a histogram has `x` only, a box plot's `x` is the category.
+    pub x: Option<Expr>,
+    pub y: Option<Expr>,
+    /// One series for each value (text) or a colour scale (numbers, heat map's cell value).
+    pub color: Option<Expr>,
+    /// Bins of a histogram or heat map; chosen from the data if `None`.
+    pub bins: Option<u32>,
+    /// How equal x positions combine in a bar or heat map: `sum`, `mean`, `count`, ...; `None` takes rows as they are.
+    pub aggregate: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Mark {
+    Bar,
+    Line,
+    Scatter,
+    Area,
+    Histogram,
+    Box,
+    HeatMap,
+}
+
+/// What the user can set about a plot's looks. `None` means a default from the data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlotStyle {
+    pub title: Option<String>,
+    pub x_label: Option<String>,
+    pub y_label: Option<String>,
+    pub legend_title: Option<String>,
+    /// Pixels.
+    pub width: Option<u32>,
+    pub height: Option<u32>,
+    pub theme: Theme,
+    pub log_x: bool,
+    pub log_y: bool,
+    /// Bars lie beside each other (false) or on top of each other.
+    pub stacked: bool,
+    pub legend: Option<bool>,
+    /// Also emit a PNG.
+    pub png: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Theme {
+    /// Readable on light and on dark pages: transparent background, mid-grey axes.
+    #[default]
+    Auto,
+    Light,
+    Dark,
+}
+
+/// A chart that can be drawn without any more data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plot {
+    pub layers: Vec<Layer>,
+    pub style: PlotStyle,
+    /// What was left out or reduced: `5 000 of 336 776 points shown`, `12 nulls left out`.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Layer {
+    /// Line, scatter, area, bar: one [`Series`] for each colour.
+    Xy { mark: Mark, x: Axis, y: Axis, series: Vec<Series> },
+    Histogram { x: Axis, series: Vec<Bins> },
+    Box { x: Axis, y: Axis, boxes: Vec<BoxStats> },
+    /// `values[row][column]`, rows from the bottom; null cells are `None`.
+    HeatMap { x: Axis, y: Axis, values: Vec<Vec<Option<f64>>>, color_label: String },
+}
+
+/// An axis. With `categories`, positions are indexes into them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    pub label: String,
+    pub scale: AxisScale,
+    pub categories: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AxisScale {
+    Number,
+    /// Positions are seconds since 1970-01-01.
+    Time,
+    Category,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Empty if there is only one.
+    pub name: String,
+    pub x: Vec<f64>,
+    /// As long as `x`; NaN breaks a line.
+    pub y: Vec<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bins {
+    pub name: String,
+    /// One more than `counts`.
+    pub edges: Vec<f64>,
+    pub counts: Vec<u64>,
+}
+
+/// Tukey's box: whiskers at the last point within 1.5 interquartile ranges.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BoxStats {
+    pub category: String,
+    pub low: f64,
+    pub q1: f64,
+    pub median: f64,
+    pub q3: f64,
+    pub high: f64,
+    /// At most a few hundred, spread over the range.
+    pub outliers: Vec<f64>,
+    pub count: u64,
+}

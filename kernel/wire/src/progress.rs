@@ -1,0 +1,32 @@
+//! What the session reports about work under way.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{NotebookId, TaskId};
+
+/// A snapshot of one task. Rows and bytes count what has been read or produced so far; totals are given where known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub notebook: NotebookId,
+    /// A few words: `read flights.csv`, `group_by → sort`.
+    pub title: String,
+    /// What is being done at this moment.
+    pub stage: String,
+    pub state: TaskState,
+    pub rows: u64,
+    pub total_rows: Option<u64>,
+    pub bytes: u64,
+    pub total_bytes: Option<u64>,
+    pub elapsed_ms: u64,
+    pub memory_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskState {
+    Queued,
+    Running,
+    Done,
+    Failed,
+    Cancelled,
+}

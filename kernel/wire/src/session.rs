@@ -1,0 +1,158 @@
+//! What a notebook's processes ask of the session, and what it answers.
+//!
+//! One connection carries one request at a time: [`Request`], then [`Reply`]. A client that wants to ask two things at once
+//! opens two connections. After [`Request::Subscribe`] the connection carries only [`Event`]s. The first message is
+//! [`Hello`], answered by [`Welcome`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::display::TablePreview;
+use crate::expr::Expr;
+use crate::plan::{Op, Sink};
+use crate::plot::{Plot, PlotRequest};
+use crate::progress::Task;
+use crate::schema::{DataType, Schema};
+use crate::value::Value;
+use crate::{FrameId, Generation, NotebookId, TaskId};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    pub protocol: u32,
+    pub notebook: NotebookId,
+    pub role: Role,
+    /// Of the cell process; a kernel process says the newest that it knows.
+    pub generation: Generation,
+    pub pid: u32,
+    /// The token of a session that listens on TCP; empty on a Unix socket.
+    pub token: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// User code. Its requests are undone if its generation is rolled back.
+    Cell,
+    /// The kernel process: begins and ends cells. When its last connection closes, the notebook's names are released.
+    Kernel,
+    /// `onrush doctor` and other tools: reads only.
+    Observer,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Welcome {
+    Accepted { protocol: u32, pid: u32, engine: String },
+    /// Another build's session, an old generation, a wrong token.
+    Refused(Diagnostic),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// One step of a plan: checked at once, run later. Reply: [`Reply::Frame`]. `at` is the place of the call.
+    Step { op: Op, at: Option<Span> },
+    /// Reply: [`Reply::Frame`].
+    Schema { frame: FrameId },
+    /// Runs the frame and returns its first and last rows. `nulls` also counts them for every column. Reply: [`Reply::Preview`].
+    Preview { frame: FrameId, head: u32, tail: u32, nulls: bool },
+    /// Reply: [`Reply::Count`].
+    RowCount { frame: FrameId },
+    /// Reply: [`Reply::Batches`]; all columns if `columns` is empty.
+    Collect { frame: FrameId, columns: Vec<String> },
+    /// The only value of an expression that gives one row. Reply: [`Reply::Value`].
+    Value { frame: FrameId, expr: Expr },
+    /// Runs the frame and pins the result. Reply: [`Reply::Frame`], another id.
+    Persist { frame: FrameId },
+    /// The plan as text; `analyze` runs it and adds times and rows. Reply: [`Reply::Text`].
+    Explain { frame: FrameId, analyze: bool },
+    /// Reply: [`Reply::Written`].
+    Write { frame: FrameId, sink: Sink },
+    /// Reply: [`Reply::Plot`].
+    Plot(PlotRequest),
+
+    /// Another notebook's published frame. Reply: [`Reply::Frame`].
+    Get { name: String },
+    /// Reply: [`Reply::Names`]: this notebook's names, then what all notebooks published.
+    Names,
+
+    /// Kernel only: a cell starts. What its generation makes from here on is undone by [`CellEnd::RolledBack`].
+    BeginCell { cell: u64, generation: Generation },
+    /// Kernel only: the cell ended. Reply: [`Reply::Done`].
+    EndCell { generation: Generation, end: CellEnd },
+    /// Kernel only: stops what this notebook has under way.
+    Cancel,
+    /// Stops one task of this notebook.
+    CancelTask { task: TaskId },
+    /// Reply: [`Reply::Tasks`]: of this notebook, or of all for an observer.
+    Tasks,
+    /// From here on the connection carries events of this notebook.
+    Subscribe,
+    /// Reply: [`Reply::Status`].
+    Status,
+    /// Ends the session once nobody else is attached; `force` ends it now.
+    Shutdown { force: bool },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum CellEnd {
+    Committed {
+        /// Rust variables that hold frames: all of them, by name. They are SQL's tables.
+        names: Vec<(String, FrameId)>,
+        /// Handles that were dropped.
+        released: Vec<FrameId>,
+        /// Frames to publish under a name for every notebook.
+        published: Vec<(String, FrameId)>,
+    },
+    /// The cell failed: frames it made are parked and released, older ones stay.
+    RolledBack,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    Done,
+    Frame { id: FrameId, schema: Schema },
+    Preview(TablePreview),
+    Count(u64),
+    /// An Arrow IPC file of `bytes` bytes in a sealed memfd whose descriptor comes with this message (`SCM_RIGHTS`), or in
+    /// `inline` where descriptors cannot travel.
+    Batches { schema: Schema, rows: u64, bytes: u64, inline: Option<Vec<u8>> },
+    Value { value: Value, dtype: DataType },
+    Text(String),
+    /// Absolute path and what was written.
+    Written { path: String, rows: u64, bytes: u64 },
+    Plot(Plot),
+    Names { own: Vec<NamedFrame>, published: Vec<NamedFrame> },
+    Tasks(Vec<Task>),
+    Status(Status),
+    Failed(Diagnostic),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedFrame {
+    pub name: String,
+    pub frame: FrameId,
+    pub schema: Schema,
+    /// If it is known without running anything.
+    pub rows: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    pub pid: u32,
+    /// `None` while no engine runs.
+    pub engine_pid: Option<u32>,
+    /// How often an engine was started; more than 1 means that one died or was ended.
+    pub engine_starts: u32,
+    pub engine: String,
+    pub notebooks: Vec<NotebookId>,
+    pub frames: u64,
+    pub resident_bytes: u64,
+    pub memory_limit: u64,
+    pub uptime_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// Sent when a task starts, a few times a second while it runs, and when it ends.
+    Task(Task),
+    /// The engine process died and another one took over; frames are rebuilt on use.
+    EngineRestarted { reason: String },
+}
