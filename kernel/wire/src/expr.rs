@@ -22,19 +22,43 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// `if`/`else if`/`else` and `match` with guards: the first branch whose condition is true. Without `otherwise`: null.
-    Case { branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>> },
+    Case {
+        branches: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
     /// `value in [a, b]`. A null in `value` gives null.
-    In { value: Box<Expr>, list: Vec<Expr> },
+    In {
+        value: Box<Expr>,
+        list: Vec<Expr>,
+    },
     /// `start..end` or `start..=end` after `in`, and range patterns.
-    Between { value: Box<Expr>, low: Box<Expr>, high: Box<Expr>, high_inclusive: bool },
-    Cast { value: Box<Expr>, to: DataType, strict: bool },
+    Between {
+        value: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        high_inclusive: bool,
+    },
+    Cast {
+        value: Box<Expr>,
+        to: DataType,
+        strict: bool,
+    },
     /// Every function and method by its name: `mean`, `round`, `str.contains`, `dt.month`, `fill_null`, `shift`, `len`.
     /// A method's receiver is the first argument. The catalogue is `runtime/plan`'s.
-    Call { function: String, args: Vec<Arg> },
+    Call {
+        function: String,
+        args: Vec<Arg>,
+    },
     /// `value.over(partition).order_by(order)`; `value` holds an aggregate or window function.
-    Over { value: Box<Expr>, partition: Vec<Expr>, order: Vec<SortKey> },
+    Over {
+        value: Box<Expr>,
+        partition: Vec<Expr>,
+        order: Vec<SortKey>,
+    },
     /// All columns, without the named ones.
-    All { except: Vec<String> },
+    All {
+        except: Vec<String>,
+    },
 }
 
 /// An argument of a call; named ones are options such as `window_size = 3`.

@@ -12,30 +12,54 @@ use crate::{FrameId, Generation, NotebookId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToHost {
     /// First message after the start and after a snapshot took over.
-    Configure { notebook: NotebookId, generation: Generation, session_socket: String },
+    Configure {
+        notebook: NotebookId,
+        generation: Generation,
+        session_socket: String,
+    },
     /// Take a snapshot, load the shared object and run its entry function.
-    Run { cell: u64, library: String, entry: String },
+    Run {
+        cell: u64,
+        library: String,
+        entry: String,
+    },
     /// Answer to [`FromHost::Input`]; `None` if the user interrupted.
     InputReply(Option<String>),
     /// Answer to [`FromHost::SavePlot`] and [`FromHost::NeedSession`].
     Answer(Result<(), Diagnostic>),
     /// Forget variables (`:clear`, or all with an empty list).
-    Forget { names: Vec<String> },
+    Forget {
+        names: Vec<String>,
+    },
     Shutdown,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromHost {
     /// After [`ToHost::Configure`].
-    Ready { pid: u32, generation: Generation },
+    Ready {
+        pid: u32,
+        generation: Generation,
+    },
     /// The snapshot sleeps; the cell's code starts now. `None`: no snapshot could be taken, with the reason.
-    Started { snapshot_pid: Option<u32>, reason: Option<String> },
+    Started {
+        snapshot_pid: Option<u32>,
+        reason: Option<String>,
+    },
     Display(Display),
-    ClearOutput { wait: bool },
+    ClearOutput {
+        wait: bool,
+    },
     /// A line from the user. Answer: [`ToHost::InputReply`].
-    Input { prompt: String, password: bool },
+    Input {
+        prompt: String,
+        password: bool,
+    },
     /// Draw a plot and write it; the format is the path's extension. Answer: [`ToHost::Answer`].
-    SavePlot { plot: Plot, path: String },
+    SavePlot {
+        plot: Plot,
+        path: String,
+    },
     /// No session answers at the socket: start one. Answer: [`ToHost::Answer`].
     NeedSession,
     /// The cell returned, with everything that the kernel process must know about it.

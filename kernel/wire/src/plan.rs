@@ -15,39 +15,124 @@ pub enum Op {
     /// Files; no input.
     Read(Source),
     /// A frame from Rust values: an Arrow IPC stream in `bytes`, or in the descriptor that comes with the message.
-    FromArrow { schema: Schema, bytes: Option<Vec<u8>> },
+    FromArrow {
+        schema: Schema,
+        bytes: Option<Vec<u8>>,
+    },
     /// No input; `tables` are the frames that the query can name.
-    Sql { query: String, tables: Vec<(String, FrameId)> },
-    Select { input: FrameId, exprs: Vec<Expr> },
-    WithColumns { input: FrameId, exprs: Vec<Expr> },
-    Filter { input: FrameId, predicate: Expr },
+    Sql {
+        query: String,
+        tables: Vec<(String, FrameId)>,
+    },
+    Select {
+        input: FrameId,
+        exprs: Vec<Expr>,
+    },
+    WithColumns {
+        input: FrameId,
+        exprs: Vec<Expr>,
+    },
+    Filter {
+        input: FrameId,
+        predicate: Expr,
+    },
     /// Without `aggs`: one row for each group. The result is in the order of its keys, nulls first.
-    GroupBy { input: FrameId, keys: Vec<Expr>, aggs: Vec<Expr> },
-    Join { left: FrameId, right: FrameId, how: JoinKind, left_on: Vec<Expr>, right_on: Vec<Expr>, suffix: String },
-    Sort { input: FrameId, keys: Vec<SortKey> },
+    GroupBy {
+        input: FrameId,
+        keys: Vec<Expr>,
+        aggs: Vec<Expr>,
+    },
+    Join {
+        left: FrameId,
+        right: FrameId,
+        how: JoinKind,
+        left_on: Vec<Expr>,
+        right_on: Vec<Expr>,
+        suffix: String,
+    },
+    Sort {
+        input: FrameId,
+        keys: Vec<SortKey>,
+    },
     /// A negative offset counts from the end. `length: None` goes to the end.
-    Slice { input: FrameId, offset: i64, length: Option<u64> },
-    Sample { input: FrameId, amount: SampleSize, seed: u64, with_replacement: bool },
+    Slice {
+        input: FrameId,
+        offset: i64,
+        length: Option<u64>,
+    },
+    Sample {
+        input: FrameId,
+        amount: SampleSize,
+        seed: u64,
+        with_replacement: bool,
+    },
     /// Keeps one row for each distinct `subset` (all columns if empty).
-    Unique { input: FrameId, subset: Vec<Expr>, keep: Keep },
+    Unique {
+        input: FrameId,
+        subset: Vec<Expr>,
+        keep: Keep,
+    },
     /// Drops rows with a null in `subset` (any column if empty).
-    DropNulls { input: FrameId, subset: Vec<Expr> },
+    DropNulls {
+        input: FrameId,
+        subset: Vec<Expr>,
+    },
     /// In every column whose type can hold `value`.
-    FillNull { input: FrameId, value: Value },
+    FillNull {
+        input: FrameId,
+        value: Value,
+    },
     /// Old and new name.
-    Rename { input: FrameId, names: Vec<(String, String)> },
-    Drop { input: FrameId, columns: Vec<String> },
-    Cast { input: FrameId, columns: Vec<(String, DataType)>, strict: bool },
-    Concat { inputs: Vec<FrameId>, how: ConcatHow },
+    Rename {
+        input: FrameId,
+        names: Vec<(String, String)>,
+    },
+    Drop {
+        input: FrameId,
+        columns: Vec<String>,
+    },
+    Cast {
+        input: FrameId,
+        columns: Vec<(String, DataType)>,
+        strict: bool,
+    },
+    Concat {
+        inputs: Vec<FrameId>,
+        how: ConcatHow,
+    },
     /// count, null_count, mean, std, min, 25%, 50%, 75%, max; one row each, first column `statistic`.
-    Describe { input: FrameId },
+    Describe {
+        input: FrameId,
+    },
     /// Distinct values of a column with their `count`, most frequent first.
-    ValueCounts { input: FrameId, column: Expr },
-    Pivot { input: FrameId, on: String, index: Vec<String>, values: Vec<String>, aggregate: String },
-    Unpivot { input: FrameId, index: Vec<String>, on: Vec<String>, variable_name: String, value_name: String },
-    WithRowIndex { input: FrameId, name: String, offset: u64 },
+    ValueCounts {
+        input: FrameId,
+        column: Expr,
+    },
+    Pivot {
+        input: FrameId,
+        on: String,
+        index: Vec<String>,
+        values: Vec<String>,
+        aggregate: String,
+    },
+    Unpivot {
+        input: FrameId,
+        index: Vec<String>,
+        on: Vec<String>,
+        variable_name: String,
+        value_name: String,
+    },
+    WithRowIndex {
+        input: FrameId,
+        name: String,
+        offset: u64,
+    },
     /// One row for each element of list columns.
-    Explode { input: FrameId, columns: Vec<String> },
+    Explode {
+        input: FrameId,
+        columns: Vec<String>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -148,8 +233,14 @@ pub struct Sink {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SinkFormat {
-    Csv { separator: char, header: bool, null: String },
+    Csv {
+        separator: char,
+        header: bool,
+        null: String,
+    },
     /// `compression`: `zstd`, `snappy`, `lz4`, `gzip`, `brotli` or `none`.
-    Parquet { compression: String },
+    Parquet {
+        compression: String,
+    },
     JsonLines,
 }

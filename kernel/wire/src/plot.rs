@@ -80,11 +80,28 @@ pub struct Plot {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Layer {
     /// Line, scatter, area, bar: one [`Series`] for each colour.
-    Xy { mark: Mark, x: Axis, y: Axis, series: Vec<Series> },
-    Histogram { x: Axis, series: Vec<Bins> },
-    Box { x: Axis, y: Axis, boxes: Vec<BoxStats> },
+    Xy {
+        mark: Mark,
+        x: Axis,
+        y: Axis,
+        series: Vec<Series>,
+    },
+    Histogram {
+        x: Axis,
+        series: Vec<Bins>,
+    },
+    Box {
+        x: Axis,
+        y: Axis,
+        boxes: Vec<BoxStats>,
+    },
     /// `values[row][column]`, rows from the bottom; null cells are `None`.
-    HeatMap { x: Axis, y: Axis, values: Vec<Vec<Option<f64>>>, color_label: String },
+    HeatMap {
+        x: Axis,
+        y: Axis,
+        values: Vec<Vec<Option<f64>>>,
+        color_label: String,
+    },
 }
 
 /// An axis. With `categories`, positions are indexes into them.

@@ -28,7 +28,10 @@ pub enum DataType {
     Float16,
     Float32,
     Float64,
-    Decimal { precision: u8, scale: i8 },
+    Decimal {
+        precision: u8,
+        scale: i8,
+    },
     String,
     Binary,
     Date,

@@ -40,7 +40,11 @@ pub enum Role {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Welcome {
-    Accepted { protocol: u32, pid: u32, engine: String },
+    Accepted {
+        protocol: u32,
+        pid: u32,
+        engine: String,
+    },
     /// Another build's session, an old generation, a wrong token.
     Refused(Diagnostic),
 }
@@ -108,18 +112,36 @@ pub enum CellEnd {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
     Done,
-    Frame { id: FrameId, schema: Schema },
+    Frame {
+        id: FrameId,
+        schema: Schema,
+    },
     Preview(TablePreview),
     Count(u64),
     /// An Arrow IPC file of `bytes` bytes in a sealed memfd whose descriptor comes with this message (`SCM_RIGHTS`), or in
     /// `inline` where descriptors cannot travel.
-    Batches { schema: Schema, rows: u64, bytes: u64, inline: Option<Vec<u8>> },
-    Value { value: Value, dtype: DataType },
+    Batches {
+        schema: Schema,
+        rows: u64,
+        bytes: u64,
+        inline: Option<Vec<u8>>,
+    },
+    Value {
+        value: Value,
+        dtype: DataType,
+    },
     Text(String),
     /// Absolute path and what was written.
-    Written { path: String, rows: u64, bytes: u64 },
+    Written {
+        path: String,
+        rows: u64,
+        bytes: u64,
+    },
     Plot(Plot),
-    Names { own: Vec<NamedFrame>, published: Vec<NamedFrame> },
+    Names {
+        own: Vec<NamedFrame>,
+        published: Vec<NamedFrame>,
+    },
     Tasks(Vec<Task>),
     Status(Status),
     Failed(Diagnostic),

@@ -15,14 +15,25 @@ pub enum Value {
     Float(f64),
     Text(String),
     Binary(Vec<u8>),
-    Decimal { value: i128, precision: u8, scale: i8 },
+    Decimal {
+        value: i128,
+        precision: u8,
+        scale: i8,
+    },
     /// Days since 1970-01-01.
     Date(i32),
     /// Nanoseconds since midnight.
     Time(i64),
     /// Since 1970-01-01T00:00:00, in `unit`; in UTC if `zone` is given.
-    Timestamp { value: i64, unit: TimeUnit, zone: Option<String> },
-    Duration { value: i64, unit: TimeUnit },
+    Timestamp {
+        value: i64,
+        unit: TimeUnit,
+        zone: Option<String>,
+    },
+    Duration {
+        value: i64,
+        unit: TimeUnit,
+    },
     List(Vec<Value>),
     Struct(Vec<(String, Value)>),
 }
