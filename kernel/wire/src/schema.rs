@@ -1,6 +1,7 @@
 //! Column types as the user knows them, and schemas of frames.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -135,5 +136,101 @@ impl fmt::Display for DataType {
             DataType::Struct(fields) => return write!(f, "struct[{}]", fields.len()),
             DataType::Other(name) => name,
         })
+    }
+}
+
+/// A text that names no type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no type: expected i8 to i64, u8 to u64, f32, f64, bool, str, date, time, datetime[us], duration[us], cat, \
+         decimal[10,2] or list[i64]")]
+pub struct UnknownType(pub String);
+
+/// The short names that `Display` writes, Rust's (`String`), NumPy's (`int64`) and Polars' (`Int64`, `Utf8`). Units of time may
+/// be `s`, `ms`, `us`, `μs` or `ns`; without one they are microseconds.
+impl FromStr for DataType {
+    type Err = UnknownType;
+
+    fn from_str(text: &str) -> Result<Self, UnknownType> {
+        let unknown = || UnknownType(text.to_string());
+        let lower = text.trim().to_lowercase();
+        let (name, inner) = match lower.split_once('[') {
+            Some((name, rest)) => (name, Some(rest.strip_suffix(']').ok_or_else(unknown)?)),
+            None => (lower.as_str(), None),
+        };
+        let unit = |text: &str| match text.trim() {
+            "s" => Ok(TimeUnit::Second),
+            "ms" => Ok(TimeUnit::Millisecond),
+            "" | "us" | "μs" | "µs" => Ok(TimeUnit::Microsecond),
+            "ns" => Ok(TimeUnit::Nanosecond),
+            _ => Err(unknown()),
+        };
+        let parsed = match (name, inner) {
+            ("datetime" | "timestamp", inner) => {
+                let (u, zone) = inner.unwrap_or("").split_once(',').unwrap_or((inner.unwrap_or(""), ""));
+                // The zone's own spelling, not the lower-case one.
+                let zone = zone.trim();
+                let zone = (!zone.is_empty()).then(|| {
+                    let at = lower.find(zone).filter(|_| lower.len() == text.trim().len());
+                    at.map_or(zone, |at| &text.trim()[at..at + zone.len()]).to_string()
+                });
+                DataType::Timestamp(unit(u)?, zone)
+            }
+            ("duration", inner) => DataType::Duration(unit(inner.unwrap_or(""))?),
+            ("time", inner) => DataType::Time(unit(inner.unwrap_or("ns"))?),
+            ("decimal", Some(inner)) => {
+                let (p, s) = inner.split_once(',').unwrap_or((inner, "0"));
+                DataType::Decimal {
+                    precision: p.trim().parse().map_err(|_| unknown())?,
+                    scale: s.trim().parse().map_err(|_| unknown())?,
+                }
+            }
+            ("list", Some(inner)) => DataType::List(Box::new(inner.parse().map_err(|_| unknown())?)),
+            (_, Some(_)) => return Err(unknown()),
+            ("null", None) => DataType::Null,
+            ("bool" | "boolean", None) => DataType::Boolean,
+            ("i8" | "int8", None) => DataType::Int8,
+            ("i16" | "int16", None) => DataType::Int16,
+            ("i32" | "int32", None) => DataType::Int32,
+            ("i64" | "int64" | "int", None) => DataType::Int64,
+            ("u8" | "uint8", None) => DataType::UInt8,
+            ("u16" | "uint16", None) => DataType::UInt16,
+            ("u32" | "uint32", None) => DataType::UInt32,
+            ("u64" | "uint64" | "usize", None) => DataType::UInt64,
+            ("isize", None) => DataType::Int64,
+            ("f16" | "float16", None) => DataType::Float16,
+            ("f32" | "float32", None) => DataType::Float32,
+            ("f64" | "float64" | "float" | "double", None) => DataType::Float64,
+            ("str" | "string" | "utf8" | "text", None) => DataType::String,
+            ("binary", None) => DataType::Binary,
+            ("date" | "naivedate", None) => DataType::Date,
+            ("naivedatetime", None) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            ("cat" | "categorical", None) => DataType::Categorical,
+            _ => return Err(unknown()),
+        };
+        Ok(parsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_as_they_are_written() {
+        let types = [
+            DataType::Int64,
+            DataType::String,
+            DataType::Timestamp(TimeUnit::Millisecond, Some("Europe/Berlin".into())),
+            DataType::Timestamp(TimeUnit::Microsecond, None),
+            DataType::Duration(TimeUnit::Nanosecond),
+            DataType::Decimal { precision: 12, scale: 2 },
+            DataType::List(Box::new(DataType::Float32)),
+        ];
+        for dtype in types {
+            assert_eq!(dtype.to_string().parse(), Ok(dtype));
+        }
+        assert_eq!("Utf8".parse(), Ok(DataType::String));
+        assert_eq!("datetime".parse(), Ok(DataType::Timestamp(TimeUnit::Microsecond, None)));
+        assert!("strng".parse::<DataType>().is_err());
     }
 }
