@@ -1,3 +1,82 @@
-//! Skeleton.
+//! `cargo xtask`: all automation of this repository. Not part of the product: nothing here is linked into it.
 
-fn main() {}
+mod bench;
+mod bundle;
+mod lab;
+mod process;
+mod python;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::process::Failure;
+use crate::workspace::Workspace;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Builds, tests and measures Onrush", disable_version_flag = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Does everything a fresh machine needs, then opens JupyterLab at the tour
+    Lab {
+        /// Serve, print the address, and open no browser
+        #[arg(long)]
+        no_open: bool,
+        /// Port to serve on [default: the first free one from 8888]
+        #[arg(long)]
+        port: Option<u16>,
+    },
+    /// Installs what the tests need and runs all of them
+    Test {
+        /// Run one area only
+        #[arg(long, value_enum)]
+        only: Option<test::Area>,
+    },
+    /// Checks the rules of the repository: module docs, crate edges, paths in documents, file sizes and more
+    Tidy,
+    /// Runs clippy
+    Lint,
+    /// Measures: one suite after the other
+    Bench {
+        #[arg(value_enum)]
+        suite: bench::Suite,
+        /// Write the raw numbers there, one JSON object a line
+        #[arg(long, value_name = "FILE")]
+        out: Option<std::path::PathBuf>,
+    },
+    /// Packs the built product into parts of at most 60 MB, for a machine without Rust or a network
+    Bundle,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = Workspace::find().and_then(|workspace| match arguments.task {
+        Task::Lab { no_open, port } => lab::run(&workspace, no_open, port),
+        Task::Test { only } => test::run(&workspace, only),
+        Task::Tidy => tidy::run(&workspace),
+        Task::Lint => lint(&workspace),
+        Task::Bench { suite, out } => bench::run(&workspace, suite, out.as_deref()),
+        Task::Bundle => bundle::run(&workspace),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn lint(workspace: &Workspace) -> Result<(), Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.args(["clippy", "--all-targets", "--", "--deny", "warnings"]);
+    process::run("clippy", &mut cargo)
+}

@@ -1,0 +1,105 @@
+//! `cargo xtask bundle`: what a machine without Rust or a network needs to run Onrush, in parts of at most 60 MB.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::lab;
+use crate::process::{self, Failure};
+use crate::workspace::Workspace;
+
+const PART: u64 = 60_000_000;
+
+pub fn run(workspace: &Workspace) -> Result<(), Failure> {
+    let start = Instant::now();
+    lab::check_tools(workspace)?;
+    process::stage(start, "Building");
+    lab::build(workspace)?;
+    // The kit is built into the bundle and not into this user's cache.
+    let folder = workspace.target.join("bundle");
+    let tree = folder.join("onrush");
+    remove(&folder)?;
+    make(&tree.join("bin"))?;
+    for name in ["onrush", "onrush-session"] {
+        let to = tree.join("bin").join(name);
+        fs::copy(workspace.binary(name), &to).map_err(|e| Failure::io(to.display(), e))?;
+        // Line tables are half of the size, and backtraces of the bundle are read with the build at hand.
+        process::run("strip", workspace.command("strip").arg("--strip-debug").arg(&to))?;
+    }
+    process::stage(start, "Preparing the crate that notebook cells use");
+    let mut kit = workspace.command(workspace.binary("onrush"));
+    process::run("onrush kit", kit.arg("kit").env("ONRUSH_CACHE_DIR", tree.join("cache")))?;
+    copy_tracked(workspace, &tree)?;
+
+    process::stage(start, "Packing");
+    let archive = folder.join("onrush.tar.gz");
+    let mut tar = workspace.command("tar");
+    process::run("tar", tar.arg("-C").arg(&folder).arg("-czf").arg(&archive).arg("onrush"))?;
+    let parts = split(&archive, PART).map_err(|e| Failure::io(archive.display(), e))?;
+    remove(&tree)?;
+    fs::remove_file(&archive).map_err(|e| Failure::io(archive.display(), e))?;
+    for part in &parts {
+        println!("{}", part.display());
+    }
+    println!("unpack with: cat onrush.tar.gz.* | tar xz; then set ONRUSH_CACHE_DIR to onrush/cache");
+    Ok(())
+}
+
+/// Notebooks and tests, as they are in the clone.
+fn copy_tracked(workspace: &Workspace, tree: &Path) -> Result<(), Failure> {
+    for file in workspace.files()?.iter().filter(|f| f.starts_with("notebooks") || f.starts_with("tests")) {
+        let to = tree.join(file);
+        make(to.parent().unwrap_or(tree))?;
+        fs::copy(workspace.root.join(file), &to).map_err(|e| Failure::io(to.display(), e))?;
+    }
+    Ok(())
+}
+
+/// Writes `FILE.00`, `FILE.01`, ... of at most `limit` bytes each.
+fn split(file: &Path, limit: u64) -> io::Result<Vec<PathBuf>> {
+    let input = File::open(file)?;
+    let length = input.metadata()?.len();
+    let mut parts = Vec::new();
+    for index in 0..length.div_ceil(limit).max(1) {
+        let mut name = file.as_os_str().to_os_string();
+        name.push(format!(".{index:02}"));
+        let path = PathBuf::from(name);
+        let mut output = BufWriter::new(File::create(&path)?);
+        io::copy(&mut (&input).take(limit), &mut output)?;
+        output.flush()?;
+        parts.push(path);
+    }
+    Ok(parts)
+}
+
+fn make(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|e| Failure::io(folder.display(), e))
+}
+
+fn remove(folder: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::io(folder.display(), error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_short_enough_and_make_up_the_whole() {
+        let folder = std::env::temp_dir().join(format!("onrush-split-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("all");
+        let bytes: Vec<u8> = (0..25u8).collect();
+        fs::write(&file, &bytes).unwrap();
+        let parts = split(&file, 10).unwrap();
+        let lengths: Vec<usize> = parts.iter().map(|p| fs::read(p).unwrap().len()).collect();
+        assert_eq!(lengths, [10, 10, 5]);
+        let joined: Vec<u8> = parts.iter().flat_map(|p| fs::read(p).unwrap()).collect();
+        assert_eq!(joined, bytes);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

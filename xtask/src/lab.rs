@@ -1,0 +1,129 @@
+//! `cargo xtask lab`: from a fresh clone to JupyterLab at the tour.
+
+use std::fs::File;
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::process::{self, Failure};
+use crate::python;
+use crate::workspace::Workspace;
+
+const TOUR: &str = "01-tour.ipynb";
+
+pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<(), Failure> {
+    let start = Instant::now();
+    check_tools(workspace)?;
+    python::check(workspace)?;
+    let port = choose_port(port)?;
+    if workspace.binary("onrush-session").is_file() {
+        eprintln!("Onrush was built here before: this takes from a few seconds to a few minutes.");
+    } else {
+        eprintln!(
+            "The first time takes about 15 minutes on 2 cores (5 on 8), most of it the build of the query engine, and 3 GB of \
+             disk under {}.\nThe next time takes seconds.",
+            workspace.target.display()
+        );
+    }
+
+    // Downloading packages and compiling need different things of the machine.
+    let installed = thread::scope(|scope| {
+        let environment = scope.spawn(|| python::prepare(workspace, &[python::LAB]));
+        process::stage(start, "Building Onrush, and beside it JupyterLab's Python environment in .venv");
+        let built = build(workspace);
+        let prepared = environment.join().unwrap_or_else(|_| Err(Failure::new("preparing .venv panicked")));
+        built.and(prepared)
+    });
+    installed?;
+
+    process::stage(start, "Preparing the crate that notebook cells use");
+    process::run("onrush kit", workspace.command(workspace.binary("onrush")).arg("kit"))?;
+    process::run(
+        "onrush install",
+        workspace.command(workspace.binary("onrush")).arg("install").arg("--prefix").arg(workspace.venv()),
+    )?;
+
+    process::stage(start, "Starting JupyterLab; end it with Ctrl-C");
+    serve(workspace, no_open, port)
+}
+
+/// Builds every binary but the cell process, which `onrush kit` builds.
+pub fn build(workspace: &Workspace) -> Result<(), Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.args(["build", "--bins"]);
+    process::run("cargo build", &mut cargo)
+}
+
+/// Fails with what to install if there is no Rust compiler or no linker.
+pub fn check_tools(workspace: &Workspace) -> Result<(), Failure> {
+    let works = |program: &str| workspace.command(program).arg("--version").output().is_ok_and(|o| o.status.success());
+    if !works("rustc") {
+        return Err(Failure::new(
+            "rustc is missing\nhelp: Onrush compiles cells with it: install Rust from https://rustup.rs",
+        ));
+    }
+    if !works("cc") {
+        return Err(Failure::new(
+            "there is no C compiler and linker (cc)\nhelp: on Debian and Ubuntu, apt install build-essential",
+        ));
+    }
+    Ok(())
+}
+
+fn serve(workspace: &Workspace, no_open: bool, port: u16) -> Result<(), Failure> {
+    let token = token()?;
+    let address = format!("http://localhost:{port}/lab/tree/{TOUR}?token={token}");
+    let mut jupyter = workspace.command(python::python(workspace));
+    jupyter
+        .args(["-m", "jupyterlab", TOUR, "--log-level=WARN", "--ServerApp.port_retries=0"])
+        .arg(format!("--ServerApp.port={port}"))
+        // In the environment, because arguments can be read by every user of the machine.
+        .env("JUPYTER_TOKEN", &token)
+        .current_dir(workspace.root.join("notebooks"));
+    if no_open {
+        jupyter.arg("--no-browser");
+    }
+    if is_root() {
+        jupyter.arg("--allow-root");
+    }
+    let mut server = jupyter.spawn().map_err(|e| Failure::io("JupyterLab could not be started", e))?;
+    loop {
+        if let Some(status) = server.try_wait().map_err(|e| Failure::io("JupyterLab", e))? {
+            return Err(Failure::new(format!("JupyterLab ended before it served anything ({status})")));
+        }
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    println!("\n    {address}\n");
+    let status = server.wait().map_err(|e| Failure::io("JupyterLab", e))?;
+    if status.success() { Ok(()) } else { Err(Failure::new(format!("JupyterLab ended with {status}"))) }
+}
+
+/// The wanted port, or the first free one from Jupyter's own default.
+fn choose_port(wanted: Option<u16>) -> Result<u16, Failure> {
+    let free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    match wanted {
+        Some(port) if free(port) => Ok(port),
+        Some(port) => Err(Failure::new(format!("port {port} is taken\nhelp: leave --port out to get a free one"))),
+        None => (8888..8988)
+            .find(|port| free(*port))
+            .ok_or_else(|| Failure::new("all ports from 8888 to 8987 are taken\nhelp: choose one with --port")),
+    }
+}
+
+/// 128 random bits: who has the token runs code here.
+fn token() -> Result<String, Failure> {
+    let mut bytes = [0u8; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(|e| Failure::io("/dev/urandom", e))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+pub fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
+}

@@ -1,0 +1,74 @@
+//! The Python environment under `.venv`: JupyterLab for people, and what the tests need. Made once, remade when the
+//! committed requirements change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::{self, Failure};
+use crate::workspace::Workspace;
+
+/// Lists of pinned packages, in `xtask/`.
+pub const LAB: &str = "requirements-lab.txt";
+pub const TESTS: &str = "requirements-test.txt";
+
+/// Fails with the name of the package to install if Python cannot make virtual environments.
+pub fn check(workspace: &Workspace) -> Result<(), Failure> {
+    let mut python = workspace.command("python3");
+    python.args(["-c", "import sys, venv, ensurepip; assert sys.version_info >= (3, 10), sys.version"]);
+    match python.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let why = String::from_utf8_lossy(&output.stderr);
+            let why = why.lines().last().unwrap_or("it gave no reason").to_string();
+            Err(Failure::new(format!(
+                "python3 cannot make a virtual environment ({why})\n\
+                 help: Python 3.10 or newer with venv is needed: on Debian and Ubuntu, apt install python3-venv"
+            )))
+        }
+        Err(error) => Err(Failure::new(format!(
+            "python3 could not be started ({error})\nhelp: on Debian and Ubuntu, apt install python3 python3-venv"
+        ))),
+    }
+}
+
+/// Makes `.venv` if it is not there and installs the packages of `lists` that are not installed yet.
+pub fn prepare(workspace: &Workspace, lists: &[&str]) -> Result<(), Failure> {
+    let venv = workspace.venv();
+    if !works(workspace, &venv) {
+        let mut python = workspace.command("python3");
+        python.args(["-m", "venv", "--clear"]).arg(&venv);
+        process::run_quietly("making .venv", &mut python)?;
+    }
+    for list in lists {
+        let path = workspace.root.join("xtask").join(list);
+        let wanted = fs::read_to_string(&path).map_err(|e| Failure::io(path.display(), e))?;
+        let stamp = venv.join(format!("onrush-{list}"));
+        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            continue;
+        }
+        eprintln!("    installing {} into .venv", list);
+        let mut pip = workspace.command(python(workspace));
+        pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--quiet", "-r"]).arg(&path);
+        process::run_quietly(&format!("pip install -r xtask/{list}"), &mut pip).map_err(|failure| {
+            Failure::new(format!(
+                "{failure}\nhelp: the packages come from the Python package index: is there a network?"
+            ))
+        })?;
+        fs::write(&stamp, wanted).map_err(|e| Failure::io(stamp.display(), e))?;
+    }
+    Ok(())
+}
+
+pub fn python(workspace: &Workspace) -> PathBuf {
+    workspace.venv().join("bin/python")
+}
+
+/// A clone that was moved, or a Python that was upgraded, leaves an environment behind that cannot start.
+fn works(workspace: &Workspace, venv: &Path) -> bool {
+    let mut pip = workspace.command(python(workspace));
+    pip.args(["-c", "import pip, sys; print(sys.prefix)"]);
+    pip.output().is_ok_and(|output| {
+        let prefix = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        output.status.success() && fs::canonicalize(prefix).ok() == fs::canonicalize(venv).ok()
+    })
+}

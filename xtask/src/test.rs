@@ -1,0 +1,294 @@
+//! `cargo xtask test`: installs what the tests need, runs all of them, and ends with one line that counts them.
+
+mod count;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use clap::ValueEnum;
+
+use crate::process::{self, Failure, Transcript};
+use crate::python;
+use crate::workspace::Workspace;
+use crate::{lab, tidy};
+use count::Count;
+
+/// What can be run on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Area {
+    /// The rules of the repository
+    Tidy,
+    /// rustfmt
+    Format,
+    /// The crates of the workspace
+    Rust,
+    /// The crates that cells use, in their own build
+    Prelude,
+    /// The Jupyter protocol, against the real kernel
+    Jupyter,
+    /// The notebooks, by `onrush run` and by nbconvert
+    Notebooks,
+    /// Bad files and bad cells
+    Badinput,
+    /// The tour in JupyterLab in a browser
+    Browser,
+}
+
+impl Area {
+    /// Whether the area needs the built product and Python.
+    fn is_product(self) -> bool {
+        matches!(self, Area::Jupyter | Area::Notebooks | Area::Badinput | Area::Browser)
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+struct Finished {
+    area: Area,
+    count: Count,
+    /// The area as a whole: a program that dies before it counts anything has no failed test to show.
+    success: bool,
+    /// Why it did not run at all.
+    note: Option<String>,
+    took: Duration,
+}
+
+pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
+    let start = Instant::now();
+    lab::check_tools(workspace)?;
+    let areas: Vec<Area> = match only {
+        Some(area) => vec![area],
+        None => Area::value_variants().to_vec(),
+    };
+    if !workspace.binary("onrush-session").is_file() && only.is_none() {
+        eprintln!(
+            "The first time takes up to 30 minutes on 2 cores, most of it the build of the query engine; later a few minutes."
+        );
+    }
+    let scratch = Scratch::new()?;
+    let mut product_ready = Ok(());
+    if areas.iter().any(|a| a.is_product()) {
+        process::stage(start, "Python environment, and the product");
+        product_ready = prepare_product(workspace);
+        if let Err(failure) = &product_ready {
+            eprintln!("error: {failure}");
+        }
+    }
+
+    let mut finished = Vec::new();
+    for area in areas {
+        process::stage(start, &area.name());
+        let begun = Instant::now();
+        let result = if area.is_product() && product_ready.is_err() {
+            Err(Failure::new("the product was not built"))
+        } else {
+            run_area(workspace, area, &scratch)
+        };
+        let (count, success, note) = match result {
+            Ok((count, success, note)) => (count, success, note),
+            Err(failure) => {
+                eprintln!("error: {failure}");
+                (Count::default(), false, Some(failure.to_string()))
+            }
+        };
+        finished.push(Finished { area, count, success, note, took: begun.elapsed() });
+    }
+    summary(&finished, start.elapsed())
+}
+
+/// Builds everything and installs the kernel into `.venv`.
+fn prepare_product(workspace: &Workspace) -> Result<(), Failure> {
+    python::check(workspace)?;
+    std::thread::scope(|scope| {
+        let environment = scope.spawn(|| python::prepare(workspace, &[python::LAB, python::TESTS]));
+        let built = lab::build(workspace);
+        let prepared = environment.join().unwrap_or_else(|_| Err(Failure::new("preparing .venv panicked")));
+        built.and(prepared)
+    })?;
+    process::run("onrush kit", workspace.command(workspace.binary("onrush")).arg("kit"))
+}
+
+type Ran = (Count, bool, Option<String>);
+
+fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran, Failure> {
+    match area {
+        Area::Tidy => {
+            let report = tidy::check(workspace)?;
+            report.print();
+            let count =
+                Count { passed: report.rules - report.broken_rules(), failed: report.broken_rules(), skipped: 0 };
+            Ok((count, report.findings.is_empty(), None))
+        }
+        Area::Format => {
+            let mut cargo = workspace.cargo();
+            cargo.args(["fmt", "--all", "--check"]);
+            let transcript = process::run_recorded("cargo fmt", &mut cargo)?;
+            Ok((Count::one(transcript.success), transcript.success, None))
+        }
+        Area::Rust => rust(workspace),
+        Area::Prelude => prelude(workspace),
+        Area::Jupyter => pytest(workspace, scratch, area, &["tests/jupyter"]),
+        Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks"]),
+        Area::Badinput => pytest(workspace, scratch, area, &["tests/badinput"]),
+        Area::Browser => browser(workspace, scratch),
+    }
+}
+
+/// The default members, by nextest where it is installed, and the examples in the documentation of the crates that do not
+/// link DataFusion.
+fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
+    let nextest = workspace.cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
+    let mut cargo = workspace.cargo();
+    if nextest {
+        cargo.args([
+            "nextest",
+            "run",
+            "--no-fail-fast",
+            "--no-tests=pass",
+            "--status-level=fail",
+            "--final-status-level=fail",
+        ]);
+    } else {
+        cargo.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+    }
+    let tests = process::run_recorded("the crates' tests", &mut cargo)?;
+    let mut cargo = workspace.cargo();
+    cargo.args(["test", "--doc", "--no-fail-fast", "-p", "onrush-wire", "-p", "onrush-cell", "-p", "onrush-view"]);
+    let examples = process::run_recorded("the examples in the documentation", &mut cargo)?;
+    Ok(counted(&[tests, examples], count::cargo))
+}
+
+/// The prelude and the cell process share one standard library with the cells: a cargo invocation of their own, as in the
+/// kit that the product builds for itself.
+fn prelude(workspace: &Workspace) -> Result<Ran, Failure> {
+    let mut cargo = workspace.cargo();
+    cargo
+        .env("CARGO_TARGET_DIR", workspace.target.join("kit"))
+        .env("RUSTFLAGS", "-C prefer-dynamic")
+        .args(["test", "--profile", "kit", "--no-fail-fast", "--lib", "--bins", "--tests"])
+        .args(["-p", "onrush-macros", "-p", "onrush", "-p", "onrush-host"]);
+    let tests = process::run_recorded("the prelude's tests", &mut cargo)?;
+    Ok(counted(&[tests], count::cargo))
+}
+
+fn pytest(workspace: &Workspace, scratch: &Scratch, area: Area, folders: &[&str]) -> Result<Ran, Failure> {
+    let missing: Vec<&str> = folders.iter().copied().filter(|f| !workspace.root.join(f).is_dir()).collect();
+    if !missing.is_empty() {
+        return Err(Failure::new(format!("{} is missing", missing.join(", "))));
+    }
+    let mut pytest = workspace.command(python::python(workspace));
+    pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "-rfEs", "--tb=short", "-q"]).args(folders);
+    product_environment(workspace, scratch, area, &mut pytest);
+    let transcript = process::run_recorded("pytest", &mut pytest)?;
+    Ok(counted(&[transcript], count::pytest))
+}
+
+/// Chromium is installed only here, and only where that needs nobody's permission.
+fn browser(workspace: &Workspace, scratch: &Scratch) -> Result<Ran, Failure> {
+    let Some(chromium) = find_chromium().or_else(|| install_chromium(workspace)) else {
+        let note = "no Chromium found: apt install chromium, or set ONRUSH_CHROMIUM to one".to_string();
+        return Ok((Count { skipped: 1, ..Count::default() }, true, Some(note)));
+    };
+    let mut pytest = workspace.command(python::python(workspace));
+    pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "-rfEs", "--tb=short", "-q", "tests/browser"]);
+    product_environment(workspace, scratch, Area::Browser, &mut pytest);
+    pytest.env("ONRUSH_CHROMIUM", chromium);
+    let transcript = process::run_recorded("pytest", &mut pytest)?;
+    Ok(counted(&[transcript], count::pytest))
+}
+
+/// The binaries under test, and folders of their own for sockets and outputs: a session that the developer has open is not
+/// touched.
+fn product_environment(workspace: &Workspace, scratch: &Scratch, area: Area, command: &mut Command) {
+    let outputs = workspace.target.join("tests").join(area.name());
+    command
+        .env("ONRUSH_BIN", workspace.binary("onrush"))
+        .env("ONRUSH_RUNTIME_DIR", scratch.path.join(area.name()))
+        .env("ONRUSH_TEST_OUTPUTS", outputs)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("JUPYTER_PLATFORM_DIRS", "1");
+}
+
+fn find_chromium() -> Option<PathBuf> {
+    if let Some(path) = env::var_os("ONRUSH_CHROMIUM") {
+        return Some(path.into());
+    }
+    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
+    ["chromium", "chromium-browser", "google-chrome"]
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+fn install_chromium(workspace: &Workspace) -> Option<PathBuf> {
+    let root = Path::new("/usr/bin/apt-get").is_file() && lab::is_root();
+    if !root {
+        return None;
+    }
+    eprintln!("    installing Chromium with apt-get");
+    let apt = |arguments: &[&str]| {
+        let mut apt = workspace.command("apt-get");
+        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        process::run_quietly("apt-get", &mut apt)
+    };
+    let installed = apt(&["update"]).and_then(|_| apt(&["install", "--yes", "--no-install-recommends", "chromium"]));
+    if let Err(failure) = installed {
+        eprintln!("    {failure}");
+    }
+    find_chromium()
+}
+
+fn counted(transcripts: &[Transcript], count: fn(&[String]) -> Count) -> Ran {
+    let mut sum = Count::default();
+    for transcript in transcripts {
+        sum += count(&transcript.lines);
+    }
+    (sum, transcripts.iter().all(|t| t.success), None)
+}
+
+fn summary(finished: &[Finished], took: Duration) -> Result<(), Failure> {
+    println!("\n{:<10} {:>7} {:>7} {:>8} {:>8}", "area", "passed", "failed", "skipped", "seconds");
+    let mut sum = Count::default();
+    for area in finished {
+        let mut count = area.count;
+        if !area.success && count.failed == 0 {
+            count.failed = 1;
+        }
+        let name = area.area.name();
+        let Count { passed, failed, skipped } = count;
+        print!("{name:<10} {passed:>7} {failed:>7} {skipped:>8} {:>8.1}", area.took.as_secs_f64());
+        match &area.note {
+            Some(note) => println!("  {}", note.lines().next().unwrap_or_default()),
+            None => println!(),
+        }
+        sum += count;
+    }
+    let seconds = took.as_secs();
+    println!("\nin {}:{:02} minutes, {} skipped", seconds / 60, seconds % 60, sum.skipped);
+    println!("{} passed, {} failed", sum.passed, sum.failed);
+    if sum.failed == 0 { Ok(()) } else { Err(Failure::new("tests failed")) }
+}
+
+/// A folder for sockets, with a short path (a Unix socket's is at most 107 bytes), gone at the end.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Result<Self, Failure> {
+        let path = env::temp_dir().join(format!("onrush-test-{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|e| Failure::io(path.display(), e))?;
+        Ok(Scratch { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left behind is a few sockets in the temporary folder.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

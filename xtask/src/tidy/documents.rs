@@ -1,0 +1,104 @@
+//! Rules about documents: the ones that must be there, and that every path they name exists.
+
+use std::path::{Path, PathBuf};
+
+use super::{Finding, SourceFile, Tree, finding};
+
+const REQUIRED: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "STYLE.md",
+    "clippy.toml",
+    "deny.toml",
+    "rust-toolchain.toml",
+];
+
+pub fn required(tree: &Tree) -> Vec<Finding> {
+    REQUIRED
+        .iter()
+        .filter(|path| !tree.root.join(path).is_file())
+        .map(|path| finding("documents", *path, "the file is missing"))
+        .collect()
+}
+
+/// What a document names in backticks or links to. Paths under a top-level folder and names of root documents count; the
+/// rest of what stands in backticks is code.
+pub fn paths_exist(tree: &Tree) -> Vec<Finding> {
+    let folders: Vec<&str> = top_folders(tree);
+    let mut findings = Vec::new();
+    for file in tree.sources.iter().filter(|file| file.is("md")) {
+        let folder = file.path.parent().unwrap_or(Path::new(""));
+        for (line, name) in named_paths(file, &folders) {
+            let exists = [PathBuf::from(&name), folder.join(&name)].iter().any(|path| tree.root.join(path).exists());
+            if !exists {
+                findings.push(finding("document-paths", file.place(line), format!("`{name}` does not exist")));
+            }
+        }
+    }
+    findings
+}
+
+fn top_folders(tree: &Tree) -> Vec<&str> {
+    let mut folders: Vec<&str> = tree
+        .paths
+        .iter()
+        .filter(|path| path.components().count() > 1)
+        .filter_map(|path| path.components().next()?.as_os_str().to_str())
+        .collect();
+    // `kernels/` comes with the first CUDA kernel; a document that names it before that is wrong.
+    folders.push("kernels");
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+fn named_paths(file: &SourceFile, folders: &[&str]) -> Vec<(usize, String)> {
+    let mut names = Vec::new();
+    let mut in_block = false;
+    for (index, line) in file.text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+            continue;
+        }
+        if in_block {
+            continue;
+        }
+        for piece in line.split('`').skip(1).step_by(2) {
+            let piece = piece.split(':').next().unwrap_or_default();
+            if is_path(piece, folders) {
+                names.push((index + 1, piece.to_string()));
+            }
+        }
+        for link in line.split("](").skip(1) {
+            let target = link.split([')', '#', ' ']).next().unwrap_or_default();
+            if !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:") {
+                names.push((index + 1, target.to_string()));
+            }
+        }
+    }
+    names
+}
+
+fn is_path(text: &str, folders: &[&str]) -> bool {
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
+    let inside = text.split_once('/').is_some_and(|(first, _)| folders.contains(&first));
+    let document = !text.contains('/') && text.ends_with(".md");
+    plain && (inside || document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_from_code() {
+        let text = "See `kernel/wire` and `x.str.len` and [the style](STYLE.md#names), `kernel/none.rs:12`.\n```\n`kernel/block`\n```\n";
+        let file = SourceFile { path: "README.md".into(), text: text.into() };
+        let names: Vec<String> = named_paths(&file, &["kernel"]).into_iter().map(|(_, name)| name).collect();
+        assert_eq!(names, ["kernel/wire", "kernel/none.rs", "STYLE.md"]);
+    }
+}

@@ -1,0 +1,150 @@
+//! Which crate may use which: the shape of the workspace as data, compared with `cargo metadata`.
+//!
+//! A new edge is an architectural change: it is added here and to ARCHITECTURE.md, and its commit says why.
+
+use serde::Deserialize;
+
+use super::{Finding, Tree, finding};
+use crate::process::{self, Failure};
+use crate::workspace::Workspace;
+
+/// Crate, and the crates of the workspace that it may depend on. The two towers, `cell`..`jupyter` and `frame`..`session`,
+/// meet only in `wire`.
+const EDGES: &[(&str, &[&str])] = &[
+    ("onrush-wire", &[]),
+    ("onrush-macros", &["onrush-wire"]),
+    ("onrush", &["onrush-macros", "onrush-wire"]),
+    ("onrush-host", &["onrush", "onrush-wire"]),
+    ("onrush-cell", &["onrush-wire"]),
+    ("onrush-view", &["onrush-wire"]),
+    ("onrush-jupyter", &["onrush-cell", "onrush-view", "onrush-wire"]),
+    ("onrush-frame", &["onrush-wire"]),
+    ("onrush-io", &["onrush-frame", "onrush-wire"]),
+    ("onrush-plan", &["onrush-frame", "onrush-io", "onrush-wire"]),
+    ("onrush-session", &["onrush-frame", "onrush-io", "onrush-plan", "onrush-wire"]),
+    ("xtask", &[]),
+];
+
+/// Outside crates (by the start of their names) that only some crates may use: one crate knows each outside thing.
+const OUTSIDE: &[(&str, &[&str], &str)] = &[
+    ("jupyter-", &["onrush-jupyter"], "only kernel/jupyter knows Jupyter"),
+    ("zeromq", &["onrush-jupyter"], "only kernel/jupyter knows Jupyter"),
+    ("syn", &["onrush-cell", "onrush-macros"], "only kernel/cell and kernel/macros parse Rust"),
+    ("plotters", &["onrush-view"], "only widgets/view draws"),
+    ("resvg", &["onrush-view"], "only widgets/view draws"),
+    ("cudarc", &["onrush-device"], "only runtime/device knows CUDA"),
+    (
+        "arrow",
+        &["onrush", "onrush-frame", "onrush-io", "onrush-plan", "onrush-session"],
+        "the kernel process and the wire know no Arrow",
+    ),
+    ("parquet", &["onrush-io", "onrush-plan"], "only runtime/io reads files (and runtime/plan builds on its scans)"),
+    ("datafusion", &["onrush-io", "onrush-plan"], "only runtime/io and runtime/plan know DataFusion"),
+];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+pub struct Package {
+    name: String,
+    manifest_path: std::path::PathBuf,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `None` for normal dependencies, `dev` or `build`.
+    kind: Option<String>,
+}
+
+pub fn packages(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.args(["metadata", "--no-deps", "--format-version=1"]);
+    let json = process::run_quietly("cargo metadata", &mut cargo)?;
+    let metadata: Metadata =
+        serde_json::from_str(&json).map_err(|e| Failure::new(format!("cargo metadata is not understood: {e}")))?;
+    Ok(metadata.packages)
+}
+
+pub fn crate_edges(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in &tree.packages {
+        let Some((_, allowed)) = EDGES.iter().find(|(name, _)| *name == package.name) else {
+            findings.push(finding(
+                "crate-edges",
+                place(tree, package),
+                format!("the crate `{}` is not in the table of xtask/src/tidy/edges.rs: add it there", package.name),
+            ));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let internal = EDGES.iter().any(|(name, _)| *name == dependency.name);
+            if internal && !allowed.contains(&dependency.name.as_str()) {
+                let kind = dependency.kind.as_deref().unwrap_or("normal");
+                findings.push(finding(
+                    "crate-edges",
+                    place(tree, package),
+                    format!("`{}` must not depend on `{}` ({kind} dependency)", package.name, dependency.name),
+                ));
+            }
+        }
+    }
+    for (name, _) in EDGES {
+        if !tree.packages.iter().any(|p| p.name == *name) {
+            findings.push(finding(
+                "crate-edges",
+                "xtask/src/tidy/edges.rs",
+                format!("the crate `{name}` is in the table and not in the workspace: take it out"),
+            ));
+        }
+    }
+    findings
+}
+
+pub fn outside_things(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in &tree.packages {
+        for dependency in package.dependencies.iter().filter(|d| d.kind.as_deref() != Some("dev")) {
+            let matches = |prefix: &str| {
+                dependency.name == prefix
+                    || dependency.name.starts_with(prefix)
+                        && (prefix.ends_with('-') || dependency.name[prefix.len()..].starts_with('-'))
+            };
+            for (prefix, users, reason) in OUTSIDE.iter().filter(|(prefix, ..)| matches(prefix)) {
+                if !users.contains(&package.name.as_str()) {
+                    findings.push(finding(
+                        "outside-things",
+                        place(tree, package),
+                        format!("`{}` must not depend on `{}`: {reason} ({prefix})", package.name, dependency.name),
+                    ));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Folder name = package name without `onrush-`.
+pub fn folder_names(tree: &Tree) -> Vec<Finding> {
+    tree.packages
+        .iter()
+        .filter_map(|package| {
+            let folder = package.manifest_path.parent()?.file_name()?.to_str()?;
+            let expected = package.name.strip_prefix("onrush-").unwrap_or(&package.name);
+            (folder != expected).then(|| {
+                let message =
+                    format!("the package `{}` belongs into a folder `{expected}`, not `{folder}`", package.name);
+                finding("folder-names", place(tree, package), message)
+            })
+        })
+        .collect()
+}
+
+fn place(tree: &Tree, package: &Package) -> String {
+    let path = package.manifest_path.strip_prefix(&tree.root).unwrap_or(&package.manifest_path);
+    path.display().to_string()
+}

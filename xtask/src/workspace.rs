@@ -1,0 +1,108 @@
+//! Where things are: the clone, the target folder, the built binaries. And the commands that are run in it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::Failure;
+
+pub struct Workspace {
+    pub root: PathBuf,
+    /// What cargo builds into. Outside the clone unless `CARGO_TARGET_DIR` says otherwise, so that a fresh clone finds
+    /// the DataFusion that an earlier one built.
+    pub target: PathBuf,
+}
+
+impl Workspace {
+    pub fn find() -> Result<Self, Failure> {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let root = root.parent().filter(|p| p.join("Cargo.toml").is_file());
+        let root = root.ok_or_else(|| {
+            Failure::new(format!(
+                "the clone that built xtask is gone: there is no workspace above {}",
+                env!("CARGO_MANIFEST_DIR")
+            ))
+        })?;
+        let target = match set("CARGO_TARGET_DIR") {
+            Some(path) => env::current_dir().map_err(|e| Failure::io("the current folder", e))?.join(path),
+            None => cache()?.join("target"),
+        };
+        Ok(Workspace { root: root.to_path_buf(), target })
+    }
+
+    /// Cargo in the clone, with the target folder set.
+    pub fn cargo(&self) -> Command {
+        let mut command = self.command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.env("CARGO_TARGET_DIR", &self.target);
+        command
+    }
+
+    /// A command in the clone, in the environment that the user's shell would give it: what `cargo run` adds for xtask
+    /// itself is taken out, so that a binary that only works under cargo fails here too.
+    pub fn command(&self, program: impl Into<OsString>) -> Command {
+        let mut command = Command::new(program.into());
+        command.current_dir(&self.root);
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(|n| n.starts_with("CARGO_PKG_") || n.starts_with("CARGO_MANIFEST_")) {
+                command.env_remove(name);
+            }
+        }
+        if let Some(paths) = env::var_os("LD_LIBRARY_PATH") {
+            let own = |path: &Path| {
+                path.components().any(|c| c.as_os_str() == "rustlib" || c.as_os_str() == "toolchains")
+                    || path.ends_with("debug/deps")
+                    || path.ends_with("debug")
+            };
+            let kept: Vec<PathBuf> = env::split_paths(&paths).filter(|p| !own(p)).collect();
+            match env::join_paths(kept) {
+                Ok(paths) if !paths.is_empty() => command.env("LD_LIBRARY_PATH", paths),
+                _ => command.env_remove("LD_LIBRARY_PATH"),
+            };
+        }
+        command
+    }
+
+    /// A binary of the default build.
+    pub fn binary(&self, name: &str) -> PathBuf {
+        self.target.join("debug").join(name)
+    }
+
+    pub fn venv(&self) -> PathBuf {
+        self.root.join(".venv")
+    }
+
+    /// The files of the repository: tracked ones and new ones that git does not ignore, relative to the root, sorted.
+    pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut git = self.command("git");
+        git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+        let output = git.output().map_err(|e| Failure::new(format!("git could not be run ({e}): install git")))?;
+        if !output.status.success() {
+            return Err(Failure::new(format!(
+                "git ls-files failed: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            )));
+        }
+        let names = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut files: Vec<PathBuf> = names.split('\0').filter(|n| !n.is_empty()).map(PathBuf::from).collect();
+        // A file that was deleted but is still in the index is no file.
+        files.retain(|f| self.root.join(f).is_file());
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+}
+
+/// Where Onrush keeps what can be made again: the same folder as the product's own (`kernel/wire/src/paths.rs`).
+fn cache() -> Result<PathBuf, Failure> {
+    set("ONRUSH_CACHE_DIR")
+        .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("onrush")))
+        .or_else(|| set("HOME").map(|d| d.join(".cache/onrush")))
+        .ok_or_else(|| {
+            Failure::new("neither HOME nor CARGO_TARGET_DIR is set: set one, so that there is a place to build in")
+        })
+}
+
+fn set(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
