@@ -86,6 +86,16 @@ pub enum Layer {
         y: Axis,
         series: Vec<Series>,
     },
+    /// A scatter plot whose points have a numeric colour; `xs`, `ys` and `colors` are equally long. A colour that is not
+    /// finite is drawn grey.
+    Points {
+        x: Axis,
+        y: Axis,
+        xs: Vec<f64>,
+        ys: Vec<f64>,
+        colors: Vec<f64>,
+        color_label: String,
+    },
     Histogram {
         x: Axis,
         series: Vec<Bins>,
