@@ -1,0 +1,174 @@
+"""The notebooks that users read: executed by `onrush run` and by nbconvert, their figures compared with DuckDB's."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import expected
+import tables
+
+TOUR = "01-tour.ipynb"
+PANDAS = "02-for-pandas-users.ipynb"
+PATIENCE = 300
+
+
+@pytest.fixture(scope="session")
+def by_onrush(onrush_bin, notebooks_copy):
+    """Executes a notebook without Jupyter and returns it."""
+
+    def execute(name: str):
+        out = notebooks_copy / f"onrush-{name}"
+        run = subprocess.run(
+            [onrush_bin, "run", name, "-o", out.name], cwd=notebooks_copy, capture_output=True, text=True, timeout=PATIENCE
+        )
+        assert run.returncode == 0, f"onrush run {name} ended with {run.returncode}\n{run.stdout}\n{run.stderr}"
+        return nbformat.read(out, as_version=4)
+
+    return remember(execute)
+
+
+@pytest.fixture(scope="session")
+def by_nbconvert(jupyter_prefix, notebooks_copy):
+    """Executes a notebook as the Jupyter project's own tool does and returns it."""
+
+    def execute(name: str):
+        out = notebooks_copy / f"nbconvert-{name}"
+        path = str(jupyter_prefix / "share/jupyter")
+        run = subprocess.run(
+            [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", name, "--output", out.name],
+            cwd=notebooks_copy,
+            env=os.environ | {"JUPYTER_PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert run.returncode == 0, f"nbconvert {name} ended with {run.returncode}\n{run.stdout}\n{run.stderr}"
+        return nbformat.read(out, as_version=4)
+
+    return remember(execute)
+
+
+def remember(execute):
+    """Each notebook is executed once; a failure stays a failure."""
+    results = {}
+
+    def get(name: str):
+        if name not in results:
+            try:
+                results[name] = execute(name)
+            except BaseException as error:
+                results[name] = error
+        if isinstance(results[name], BaseException):
+            raise results[name]
+        return results[name]
+
+    return get
+
+
+@pytest.fixture(params=["onrush run", "nbconvert"])
+def executed(request, by_onrush, by_nbconvert):
+    return by_onrush if request.param == "onrush run" else by_nbconvert
+
+
+@pytest.fixture(scope="session")
+def duck(data_dir):
+    return expected.connect(data_dir)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def plain_text(notebook, cell_id: str) -> str:
+    """text/plain of the only table or value that a cell shows."""
+    cell = next(cell for cell in notebook.cells if cell.id == cell_id)
+    texts = [o.data["text/plain"] for o in cell.outputs if o.output_type in ("execute_result", "display_data") and "text/plain" in o.data]
+    assert texts, f"the cell `{cell_id}` shows nothing: {cell.outputs}"
+    return texts[-1]
+
+
+@pytest.mark.parametrize("name", [TOUR, PANDAS])
+def test_every_cell_runs(executed, name):
+    notebook = executed(name)
+    nbformat.validate(notebook)
+    for cell in code_cells(notebook):
+        errors = [o for o in cell.outputs if o.output_type == "error"]
+        wanted = 1 if "raises-exception" in cell.metadata.get("tags", []) else 0
+        assert len(errors) == wanted, f"{cell.source}\n{errors}"
+        assert cell.execution_count, cell.source
+        for output in cell.outputs:
+            assert output.output_type != "stream" or output.name != "stderr", f"{cell.source}\n{output.text}"
+
+
+@pytest.mark.parametrize("cell", expected.TABLES)
+def test_tables_of_the_tour(executed, duck, cell):
+    names, rows = expected.table(duck, cell)
+    tables.assert_same(plain_text(executed(TOUR), cell), names, rows)
+
+
+@pytest.mark.parametrize("cell", expected.VALUES)
+def test_values_of_the_tour(executed, duck, cell):
+    assert plain_text(executed(TOUR), cell) == str(expected.value(duck, cell))
+
+
+def test_rich_outputs_have_static_forms(executed):
+    """Tables carry HTML and text, plots an image and text: what GitHub and nbviewer show."""
+    notebook = executed(TOUR)
+    kinds = set()
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            if output.output_type not in ("execute_result", "display_data"):
+                continue
+            assert "text/plain" in output.data, cell.source
+            kinds |= set(output.data)
+            if "text/html" in output.data:
+                assert "<script" not in output.data["text/html"]
+    assert {"text/html", "image/svg+xml"} <= kinds
+
+
+def test_the_error_names_the_column_and_the_nearest(executed):
+    cell = next(cell for cell in executed(TOUR).cells if cell.id == "typing-mistake")
+    [error] = [o for o in cell.outputs if o.output_type == "error"]
+    text = "\n".join([error.evalue, *error.traceback])
+    assert "dep_dealy" in text and "dep_delay" in text and "^^^^^^^^^" in text
+
+
+def test_a_second_run_says_the_same(onrush_bin, by_onrush, notebooks_copy):
+    """Same cells, same outputs."""
+    first = by_onrush(TOUR)
+    out = notebooks_copy / "again.ipynb"
+    subprocess.run([onrush_bin, "run", TOUR, "-o", out.name], cwd=notebooks_copy, check=True, capture_output=True, timeout=PATIENCE)
+    second = nbformat.read(out, as_version=4)
+    for a, b in zip(code_cells(first), code_cells(second)):
+        if a.id not in UNSTEADY:
+            assert stable(a.outputs) == stable(b.outputs), a.source
+
+
+# Cells whose output holds times.
+UNSTEADY = {"explain"}
+
+
+def stable(outputs):
+    return [{k: v for k, v in output.items() if k not in ("execution_count", "metadata")} for output in outputs]
+
+
+def test_a_failing_notebook_has_exit_status_1(onrush_bin, tmp_path):
+    notebook = nbformat.v4.new_notebook(
+        metadata={"kernelspec": {"name": "onrush", "display_name": "Rust (Onrush)", "language": "rust"}},
+        cells=[nbformat.v4.new_code_cell("let a = 1;"), nbformat.v4.new_code_cell("let b: i32 = a + \"x\";"), nbformat.v4.new_code_cell("a")],
+    )
+    nbformat.write(notebook, tmp_path / "fails.ipynb")
+    run = subprocess.run([onrush_bin, "run", "fails.ipynb", "-o", "out.ipynb"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 1
+    executed = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert [o.output_type for o in executed.cells[1].outputs] == ["error"]
+
+
+def test_notebooks_are_committed_clean():
+    folder = Path(__file__).resolve().parents[2] / "notebooks"
+    for path in folder.glob("*.ipynb"):
+        nbformat.validate(nbformat.read(path, as_version=4))

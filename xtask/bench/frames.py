@@ -1,0 +1,97 @@
+"""How long common steps take on the flights data, beside Polars and DuckDB on the same machine: medians over ROUNDS, in
+milliseconds, of the whole cell as a user sees it (Onrush: from the cache, through the kernel; the others: in Python, in memory).
+The raw numbers with --out."""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import duckdb
+import polars as pl
+from cells import DATA, specs
+from conftest import Kernel
+
+ROUNDS = 9
+
+# Name: (cell, Polars, SQL)
+STEPS = {
+    "filter, count": (
+        "flights.filter(x!(dep_delay > 60 && origin == \"JFK\")).shape()",
+        lambda f: f.filter((pl.col("dep_delay") > 60) & (pl.col("origin") == "JFK")).shape,
+        "select count(*) from flights where dep_delay > 60 and origin = 'JFK'",
+    ),
+    "group by 1": (
+        'flights.group_by("carrier").agg(x!(n = len(), d = arr_delay.mean()))',
+        lambda f: f.group_by("carrier").agg(pl.len(), pl.col("arr_delay").mean()),
+        "select carrier, count(*), avg(arr_delay) from flights group by 1",
+    ),
+    "group by 3": (
+        'flights.group_by(["month", "origin", "dest"]).agg(x!(n = len(), d = arr_delay.mean()))',
+        lambda f: f.group_by("month", "origin", "dest").agg(pl.len(), pl.col("arr_delay").mean()),
+        "select month, origin, dest, count(*), avg(arr_delay) from flights group by all",
+    ),
+    "sort, head": (
+        'flights.sort([desc("arr_delay"), asc("flight")]).head(10)',
+        lambda f: f.sort(["arr_delay", "flight"], descending=[True, False]).head(10),
+        "select * from flights order by arr_delay desc, flight limit 10",
+    ),
+    "join": (
+        'flights.inner_join(&planes, on("tailnum", "tailnum")).group_by("manufacturer").agg(x!(n = len()))',
+        lambda f: f.join(PLANES, on="tailnum").group_by("manufacturer").agg(pl.len()),
+        "select manufacturer, count(*) from flights join planes using (tailnum) group by 1",
+    ),
+}
+
+PLANES = pl.read_csv(DATA / "planes.csv", null_values="NA")
+
+
+def median(run) -> tuple[float, list[float]]:
+    times = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - begun) * 1000)
+    return statistics.median(times), times
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--out", type=Path)
+    arguments = arguments.parse_args()
+    polars = pl.read_parquet(DATA / "flights.parquet")
+    duck = duckdb.connect()
+    duck.execute(f"create table flights as from read_parquet('{DATA / 'flights.parquet'}')")
+    duck.execute(f"create table planes as from read_csv('{DATA / 'planes.csv'}', nullstr = 'NA')")
+    kernel = Kernel(specs(), DATA)
+    kernel.ok('let flights = read_parquet("flights.parquet").persist(); let planes = read_csv("planes.csv");')
+    results = []
+    print(f"{'step':14} {'onrush':>10} {'polars':>10} {'duckdb':>10}   median of {ROUNDS}, ms")
+    for name, (cell, of_polars, query) in STEPS.items():
+        # A threshold that is always true and different each time: a result that is kept by its plan would measure nothing.
+        rounds = iter(range(1, 1000))
+        kernel.ok(fresh(cell, 0))
+        ours, our_times = median(lambda: kernel.ok(fresh(cell, next(rounds))))
+        theirs, their_times = median(lambda: of_polars(polars))
+        ducks, duck_times = median(lambda: duck.execute(query).fetchall())
+        print(f"{name:14} {ours:>10.1f} {theirs:>10.1f} {ducks:>10.1f}")
+        results.append({"step": name, "onrush_ms": our_times, "polars_ms": their_times, "duckdb_ms": duck_times})
+    kernel.close()
+    if arguments.out:
+        with arguments.out.open("w") as out:
+            out.write(json.dumps({"cpus": os.cpu_count(), "polars": pl.__version__, "duckdb": duckdb.__version__}) + "\n")
+            for result in results:
+                out.write(json.dumps(result) + "\n")
+
+
+def fresh(cell: str, n: int) -> str:
+    return cell.replace("flights.", f"flights.filter(x!(flight > -{n + 1})).", 1)
+
+
+if __name__ == "__main__":
+    main()
