@@ -1,0 +1,200 @@
+//! A table in host memory: record batches of one schema. Immutable; slices share the buffers.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+    rows: usize,
+}
+
+impl Table {
+    /// Empty batches are left out. The batches must have the columns of `schema` in their order.
+    pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        let batches = batches.into_iter().filter(|b| b.num_rows() > 0).collect();
+        Table { schema, batches, rows }
+    }
+
+    pub fn empty(schema: SchemaRef) -> Self {
+        Table { schema, batches: Vec::new(), rows: 0 }
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows `offset..offset + length`, cut at the end. Shares the buffers.
+    pub fn slice(&self, offset: usize, length: usize) -> Table {
+        let mut skip = offset;
+        let mut left = length;
+        let mut batches = Vec::new();
+        for batch in &self.batches {
+            if left == 0 {
+                break;
+            }
+            let rows = batch.num_rows();
+            if skip >= rows {
+                skip -= rows;
+                continue;
+            }
+            let take = left.min(rows - skip);
+            batches.push(batch.slice(skip, take));
+            left -= take;
+            skip = 0;
+        }
+        Table::new(Arc::clone(&self.schema), batches)
+    }
+
+    pub fn head(&self, rows: usize) -> Table {
+        self.slice(0, rows)
+    }
+
+    pub fn tail(&self, rows: usize) -> Table {
+        self.slice(self.rows.saturating_sub(rows), rows)
+    }
+
+    /// The columns of that position, in the given order.
+    pub fn project(&self, columns: &[usize]) -> Result<Table, ArrowError> {
+        let schema = Arc::new(self.schema.project(columns)?);
+        let batches = self.batches.iter().map(|b| b.project(columns)).collect::<Result<_, _>>()?;
+        Ok(Table { schema, batches, rows: self.rows })
+    }
+
+    /// Nulls of each column.
+    pub fn null_counts(&self) -> Vec<u64> {
+        (0..self.schema.fields().len())
+            .map(|i| self.batches.iter().map(|b| b.column(i).logical_null_count() as u64).sum())
+            .collect()
+    }
+
+    /// Bytes of the distinct buffers that the table keeps alive: a buffer that several columns or batches share counts
+    /// once, and a slice counts what its buffers hold.
+    pub fn bytes(&self) -> u64 {
+        let mut seen = HashSet::new();
+        let mut total = 0;
+        for batch in &self.batches {
+            for column in batch.columns() {
+                count_buffers(&column.to_data(), &mut seen, &mut total);
+            }
+        }
+        total
+    }
+
+    /// One batch with all rows; copies if there are several.
+    pub fn to_batch(&self) -> Result<RecordBatch, ArrowError> {
+        match self.batches.as_slice() {
+            [one] => Ok(one.clone()),
+            _ => arrow::compute::concat_batches(&self.schema, &self.batches),
+        }
+    }
+
+    /// A column as one array; copies if there are several batches.
+    pub fn column(&self, index: usize) -> Result<ArrayRef, ArrowError> {
+        let parts: Vec<&dyn Array> = self.batches.iter().map(|b| b.column(index).as_ref()).collect();
+        match parts.as_slice() {
+            [] => Ok(arrow::array::new_empty_array(self.schema.field(index).data_type())),
+            [_] => Ok(Arc::clone(self.batches[0].column(index))),
+            _ => arrow::compute::concat(&parts),
+        }
+    }
+
+    /// The same rows under other field names or nullability; types must be the same.
+    pub fn with_schema(self, schema: Schema) -> Result<Table, ArrowError> {
+        let schema = Arc::new(schema);
+        let batches = self
+            .batches
+            .into_iter()
+            .map(|b| {
+                let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(b.num_rows()));
+                RecordBatch::try_new_with_options(Arc::clone(&schema), b.columns().to_vec(), &options)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Table { schema, batches, rows: self.rows })
+    }
+}
+
+fn count_buffers(data: &ArrayData, seen: &mut HashSet<usize>, total: &mut u64) {
+    let mut add = |buffer: &arrow::buffer::Buffer| {
+        // The start of the allocation, not of the slice.
+        let start = buffer.data_ptr().as_ptr() as usize;
+        if seen.insert(start) {
+            *total += buffer.capacity() as u64;
+        }
+    };
+    for buffer in data.buffers() {
+        add(buffer);
+    }
+    if let Some(nulls) = data.nulls() {
+        add(nulls.buffer());
+    }
+    for child in data.child_data() {
+        count_buffers(child, seen, total);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::datatypes::{DataType, Field};
+
+    use super::*;
+
+    fn table() -> Table {
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("a", DataType::Int64, true),
+            Field::new("b", DataType::Utf8, true),
+        ]));
+        let batch = |a: Vec<Option<i64>>, b: Vec<Option<&str>>| {
+            RecordBatch::try_new(
+                Arc::clone(&schema),
+                vec![Arc::new(Int64Array::from(a)), Arc::new(StringArray::from(b))],
+            )
+            .unwrap()
+        };
+        let first = batch(vec![Some(1), None, Some(3)], vec![Some("x"), Some("y"), None]);
+        let second = batch(vec![Some(4), Some(5)], vec![None, None]);
+        Table::new(Arc::clone(&schema), vec![first.clone(), first.slice(0, 0), second])
+    }
+
+    fn values(table: &Table) -> Vec<Option<i64>> {
+        let column = table.column(0).unwrap();
+        column.as_any().downcast_ref::<Int64Array>().unwrap().iter().collect()
+    }
+
+    #[test]
+    fn slices_cross_batches_and_stop_at_the_ends() {
+        let t = table();
+        assert_eq!((t.rows(), t.batches().len()), (5, 2));
+        assert_eq!(values(&t.slice(1, 3)), [None, Some(3), Some(4)]);
+        assert_eq!(values(&t.head(2)), [Some(1), None]);
+        assert_eq!(values(&t.tail(3)), [Some(3), Some(4), Some(5)]);
+        assert_eq!(values(&t.tail(99)).len(), 5);
+        assert_eq!(values(&t.slice(9, 1)), []);
+        assert_eq!(t.null_counts(), [1, 3]);
+        assert_eq!(t.slice(3, 2).null_counts(), [0, 2]);
+    }
+
+    #[test]
+    fn shared_buffers_count_once() {
+        let t = table();
+        let once = t.bytes();
+        let twice = Table::new(Arc::clone(t.schema()), [t.batches(), t.batches()].concat());
+        assert_eq!(twice.bytes(), once);
+        assert!(once >= 5 * 8);
+    }
+}
