@@ -4,8 +4,8 @@ from pathlib import Path
 
 import duckdb
 
-# What a cell shows as a table: same columns, same rows, same order.
-TABLES = {
+# What a cell of the tour shows as a table: same columns, same rows, same order.
+TOUR = {
     "first-look": "select * from flights",
     "weather-head": "select * from weather limit 3",
     "christmas-eve": """
@@ -44,6 +44,9 @@ TABLES = {
         select a.name, count(*) as flights, avg(f.arr_delay) as mean_delay
         from flights f join airlines a using (carrier) where f.dest = 'SFO' group by a.name order by mean_delay
     """,
+    "expression-function": """
+        select sched_dep_time, (sched_dep_time // 100 * 60 + sched_dep_time % 100)::double as minute_of_day from flights limit 3
+    """,
     "longest-runs": """
         with ordered as (
             select carrier, dep_delay <= 0 as on_time,
@@ -57,7 +60,51 @@ TABLES = {
     """,
 }
 
-# What a cell shows as one value.
+# The same for the notebook for pandas users.
+PANDAS = {
+    "head": "select * from flights limit 3",
+    "select": "select carrier, flight, dest from flights",
+    "filter": "select carrier, flight, dep_delay from flights where origin = 'JFK' and dep_delay > 300",
+    "assign": "select distance, air_time, distance / air_time * 60 as mph from flights limit 3",
+    "where": """
+        select case when dep_delay > 15 then 'late' else 'ok' end as state, count(*) as count from flights
+        group by state order by count desc
+    """,
+    "map": """
+        select case carrier when 'UA' then 'United' when 'AA' then 'American' else 'other' end as who, count(*) as count
+        from flights group by who order by count desc
+    """,
+    "sort": "select month, day, flight, distance from flights order by month, distance desc, day, flight limit 3",
+    "group": "select origin, count(*) as n, avg(dep_delay) as mean from flights group by origin order by origin",
+    "value-counts": "select origin, count(*) as count from flights group by origin order by count desc",
+    "transform": """
+        select carrier, dep_delay, dep_delay - avg(dep_delay) over (partition by carrier) as above
+        from (select *, row_number() over () as n from flights) order by n limit 3
+    """,
+    "merge": """
+        select flight, carrier, name
+        from (select *, row_number() over () as n from flights) left join airlines using (carrier) order by n limit 3
+    """,
+    "nulls": "select avg(dep_delay) as mean, avg(coalesce(dep_delay, 0)) as mean_of_filled from flights",
+    "pivot": """
+        select month, avg(dep_delay) filter (origin = 'EWR') as EWR, avg(dep_delay) filter (origin = 'LGA') as LGA,
+               avg(dep_delay) filter (origin = 'JFK') as JFK
+        from flights group by month order by month
+    """,
+    "melt": """
+        select month, origin, avg(dep_delay) as delay from flights group by month, origin order by month, origin limit 4
+    """,
+    "windows": """
+        select month, day, n, case when row_number() over w >= 7 then avg(n) over (w rows 6 preceding) end as week,
+               lag(n) over w as before, sum(n) over (w rows unbounded preceding)::bigint as so_far
+        from (select month, day, count(*) as n from flights where starts_with(tailnum, 'N1') group by month, day)
+        window w as (order by month, day) order by month, day limit 8
+    """,
+}
+
+TABLES = {"01-tour.ipynb": TOUR, "02-for-pandas-users.ipynb": PANDAS}
+
+# What a cell of the tour shows as one value.
 VALUES = {
     "shape": "select '(' || count(*) || ', 19)' from flights",
     "cancelled": "select count(*) from flights where dep_time is null",
@@ -80,8 +127,8 @@ def connect(data: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def table(connection, cell: str) -> tuple[list[str], list[tuple]]:
-    result = connection.execute(TABLES[cell])
+def table(connection, notebook: str, cell: str) -> tuple[list[str], list[tuple]]:
+    result = connection.execute(TABLES[notebook][cell])
     return [column[0] for column in result.description], result.fetchall()
 
 

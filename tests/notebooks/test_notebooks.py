@@ -104,10 +104,10 @@ def test_every_cell_runs(executed, name):
             assert output.output_type != "stream" or output.name != "stderr", f"{cell.source}\n{output.text}"
 
 
-@pytest.mark.parametrize("cell", expected.TABLES)
-def test_tables_of_the_tour(executed, duck, cell):
-    names, rows = expected.table(duck, cell)
-    tables.assert_same(plain_text(executed(TOUR), cell), names, rows)
+@pytest.mark.parametrize(("name", "cell"), [(name, cell) for name in expected.TABLES for cell in expected.TABLES[name]])
+def test_tables(executed, duck, name, cell):
+    names, rows = expected.table(duck, name, cell)
+    tables.assert_same(plain_text(executed(name), cell), names, rows)
 
 
 @pytest.mark.parametrize("cell", expected.VALUES)
