@@ -32,6 +32,8 @@ pub enum Area {
     Notebooks,
     /// Bad files and bad cells
     Badinput,
+    /// The session: killed processes, sharing, memory
+    Session,
     /// The tour in JupyterLab in a browser
     Browser,
 }
@@ -39,7 +41,7 @@ pub enum Area {
 impl Area {
     /// Whether the area needs the built product and Python.
     fn is_product(self) -> bool {
-        matches!(self, Area::Jupyter | Area::Notebooks | Area::Badinput | Area::Browser)
+        matches!(self, Area::Jupyter | Area::Notebooks | Area::Badinput | Area::Session | Area::Browser)
     }
 
     fn name(self) -> String {
@@ -134,6 +136,7 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
         Area::Jupyter => pytest(workspace, scratch, area, &["tests/jupyter"]),
         Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks"]),
         Area::Badinput => pytest(workspace, scratch, area, &["tests/badinput"]),
+        Area::Session => pytest(workspace, scratch, area, &["tests/session"]),
         Area::Browser => browser(workspace, scratch),
     }
 }

@@ -1,0 +1,161 @@
+"""The session outlives cells, cell processes, kernels and its own engine; notebooks share what they publish, and nothing else."""
+
+import os
+import signal
+import time
+
+import pytest
+
+import processes
+from conftest import Kernel
+from processes import wait_until
+
+
+@pytest.fixture
+def start(kernelspecs, data_dir):
+    """Starts kernels in the data folder."""
+    kernels = []
+
+    def start() -> Kernel:
+        kernels.append(Kernel(kernelspecs, data_dir))
+        return kernels[-1]
+
+    yield start
+    for kernel in kernels:
+        kernel.close()
+
+
+FLIGHTS = 'let flights = read_parquet("flights.parquet");'
+JFK = "(111279, 19)"  # DuckDB: select count(*) from flights where origin = 'JFK'
+
+
+def test_one_session_for_all_notebooks(start):
+    one, two = start(), start()
+    one.ok(FLIGHTS)
+    two.ok(FLIGHTS)
+    assert processes.supervisor() and processes.engine()
+    assert len(processes.named("onrush-session")) == 2
+
+
+def test_published_frames_are_shared_and_names_are_not(start):
+    one, two = start(), start()
+    one.ok(FLIGHTS)
+    one.ok('publish("jfk_flights", &flights.filter(x!(origin == "JFK")));')
+    assert two.value('get("jfk_flights").shape()') == JFK
+    assert "flights" in two.fails('sql("select count(*) from flights")').error_text
+    ran = two.fails('get("no_such_frame")')
+    assert "no_such_frame" in ran.error_text
+
+
+def test_a_failed_cell_publishes_nothing(start):
+    one, two = start(), start()
+    one.ok(FLIGHTS)
+    one.fails('publish("half_done", &flights);\nlet n: Vec<i32> = vec![]; n[1]')
+    two.fails('get("half_done")')
+
+
+def test_the_engine_is_killed(start):
+    kernel = start()
+    kernel.ok(FLIGHTS)
+    kernel.ok('let jfk = flights.filter(x!(origin == "JFK")).persist(); let toy = frame! { a: [1, 2, 3] };')
+    assert kernel.value("jfk.shape()") == JFK
+    before = processes.engine()
+    os.kill(before, signal.SIGKILL)
+    wait_until(lambda: processes.engine() != before, 10, "the engine is still there")
+    assert kernel.value("jfk.shape()") == JFK
+    assert kernel.value("toy.shape()") == "(3, 1)"
+    assert kernel.value('toy.value::<i64>(x!(a.sum()))') == "6"
+    assert processes.engine() not in (None, before)
+
+
+def test_the_engine_is_killed_while_it_works(start):
+    kernel = start()
+    kernel.ok(FLIGHTS)
+    begun = time.monotonic()
+    message = kernel.client.execute("flights.cross_join(&flights.head(3000)).group_by(\"dest\").agg(x!(n = len()))")
+    time.sleep(1.5)
+    os.kill(processes.engine(), signal.SIGKILL)
+    kernel.wait(message, begun)
+    assert kernel.value('flights.filter(x!(origin == "JFK")).shape()') == JFK
+
+
+def test_a_cell_process_is_killed(start):
+    kernel = start()
+    kernel.ok(FLIGHTS)
+    kernel.ok('publish("survivor", &flights);')
+    for process in processes.cell_processes(kernel.manager.provisioner.pid):
+        os.kill(process, signal.SIGKILL)
+    # The first cell may say that variables are lost; the next ones work, and the session has its frames.
+    kernel.run("1 + 1")
+    assert kernel.value("1 + 1") == "2"
+    assert kernel.value('get("survivor").shape()') == "(336776, 19)"
+
+
+def test_a_kernel_process_is_killed(start):
+    one, two = start(), start()
+    one.ok(FLIGHTS)
+    one.ok('publish("orphan", &flights.filter(x!(origin == "JFK")));')
+    two.ok(FLIGHTS)
+    kernel = one.manager.provisioner.pid
+    below = processes.cell_processes(kernel)
+    os.kill(kernel, signal.SIGKILL)
+    assert two.value("flights.shape()") == "(336776, 19)"
+    assert two.value('get("orphan").shape()') == JFK
+    # Nothing of the dead notebook keeps running.
+    wait_until(lambda: not set(below) & set(processes.named("onrush-cell")), 10, "its cell process is still there")
+
+
+def test_released_frames_free_their_memory(start):
+    kernel = start()
+    kernel.ok(FLIGHTS)
+    kernel.ok("let mut big = flights.head(1);")
+    before = processes.resident_bytes(processes.engine())
+    for _ in range(12):
+        # Each holds about 60 MB; the old one is released when the cell succeeds.
+        kernel.ok("big = concat([&flights, &flights]).with_columns(x!(n = distance * 2)).persist();")
+    after = processes.resident_bytes(processes.engine())
+    assert after - before < 600e6, f"{(after - before) / 1e6:.0f} MB more after twelve frames of which one lives"
+
+
+def test_interrupt_stops_the_work_in_the_engine(start):
+    import threading
+
+    kernel = start()
+    kernel.ok(FLIGHTS)
+    timer = threading.Timer(1.5, kernel.interrupt)
+    timer.start()
+    ran = kernel.fails('flights.cross_join(&flights).group_by("dest").agg(x!(n = len()))')
+    timer.join()
+    assert "interrupt" in ran.error_text.lower()
+    assert ran.seconds < 15
+    assert kernel.value("flights.shape()") == "(336776, 19)"
+
+
+def test_progress_is_shown_and_cleaned_up(start):
+    kernel = start()
+    kernel.ok(FLIGHTS)
+    message = kernel.client.execute('flights.cross_join(&flights.head(1500)).group_by("dest").agg(x!(n = len()))')
+    kinds, last = [], {}
+    while True:
+        content = kernel.client.get_iopub_msg(timeout=120)
+        if content["parent_header"].get("msg_id") != message:
+            continue
+        kind, body = content["msg_type"], content["content"]
+        kinds.append(kind)
+        if "transient" in body:
+            last[body["transient"].get("display_id")] = body["data"]
+        if kind == "status" and body["execution_state"] == "idle":
+            break
+    kernel.client.get_shell_msg(timeout=10)
+    assert "update_display_data" in kinds, kinds
+    assert kinds.count("execute_result") == 1
+
+
+def test_the_session_ends_when_nobody_needs_it(start):
+    """Its idle time is set by the product; in tests it is short."""
+    kernel = start()
+    kernel.ok(FLIGHTS)
+    supervisor = processes.supervisor()
+    kernel.close()
+    assert supervisor is not None
+    os.kill(supervisor, 0)
