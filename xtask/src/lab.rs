@@ -48,11 +48,15 @@ pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<()
     serve(workspace, no_open, port)
 }
 
-/// Builds every binary but the cell process, which `onrush kit` builds.
+/// Builds every binary but the cell process, which `onrush kit` builds. A cargo invocation for each tower: features that one
+/// wants of a shared dependency do not rebuild the other.
 pub fn build(workspace: &Workspace) -> Result<(), Failure> {
-    let mut cargo = workspace.cargo();
-    cargo.args(["build", "--bins"]);
-    process::run("cargo build", &mut cargo)
+    for package in ["onrush-session", "onrush-jupyter"] {
+        let mut cargo = workspace.cargo();
+        cargo.args(["build", "--bins", "--package", package]);
+        process::run("cargo build", &mut cargo)?;
+    }
+    Ok(())
 }
 
 /// Fails with what to install if there is no Rust compiler or no linker.

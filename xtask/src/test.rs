@@ -141,28 +141,31 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
     }
 }
 
-/// The default members, by nextest where it is installed, and the examples in the documentation of the crates that do not
-/// link DataFusion.
+/// The session tower and the kernel tower, each tested in an invocation of its own, as they are built: features that one wants
+/// of a shared dependency do not rebuild the other.
+const TOWERS: [&[&str]; 2] = [
+    &["onrush-frame", "onrush-io", "onrush-plan", "onrush-session"],
+    &["onrush-wire", "onrush-cell", "onrush-view", "onrush-jupyter", "xtask"],
+];
+
+/// By nextest where it is installed; then the examples in the documentation of the crates that do not link DataFusion.
 fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
     let nextest = workspace.cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
-    let mut cargo = workspace.cargo();
-    if nextest {
-        cargo.args([
-            "nextest",
-            "run",
-            "--no-fail-fast",
-            "--no-tests=pass",
-            "--status-level=fail",
-            "--final-status-level=fail",
-        ]);
-    } else {
-        cargo.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+    let mut transcripts = Vec::new();
+    for tower in TOWERS {
+        let mut cargo = workspace.cargo();
+        if nextest {
+            cargo.args(["nextest", "run", "--no-fail-fast", "--no-tests=pass", "--status-level=fail"]);
+        } else {
+            cargo.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+        }
+        tower.iter().for_each(|package| _ = cargo.args(["--package", package]));
+        transcripts.push(process::run_recorded("the crates' tests", &mut cargo)?);
     }
-    let tests = process::run_recorded("the crates' tests", &mut cargo)?;
     let mut cargo = workspace.cargo();
     cargo.args(["test", "--doc", "--no-fail-fast", "-p", "onrush-wire", "-p", "onrush-cell", "-p", "onrush-view"]);
-    let examples = process::run_recorded("the examples in the documentation", &mut cargo)?;
-    Ok(counted(&[tests, examples], count::cargo))
+    transcripts.push(process::run_recorded("the examples in the documentation", &mut cargo)?);
+    Ok(counted(&transcripts, count::cargo))
 }
 
 /// The prelude and the cell process share one standard library with the cells: a cargo invocation of their own, as in the
