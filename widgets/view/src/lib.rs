@@ -2,6 +2,13 @@
 //!
 //! Pure: plain values in, a bundle out. Every bundle carries a static form that needs no script.
 
+mod diagnostic;
+mod html;
+mod plot;
+mod progress;
+mod table;
+mod value;
+
 use onrush_wire::Diagnostic;
 use onrush_wire::display::Content;
 use onrush_wire::plot::Plot;
@@ -11,27 +18,56 @@ use onrush_wire::progress::Task;
 pub type Bundle = serde_json::Map<String, serde_json::Value>;
 
 /// The bundle of one output.
-pub fn bundle(_content: &Content) -> Bundle {
-    Bundle::new()
+pub fn bundle(content: &Content) -> Bundle {
+    let mut bundle = Bundle::new();
+    match content {
+        Content::Table(preview) => {
+            bundle.insert("text/html".into(), table::html(preview).into());
+            bundle.insert("text/plain".into(), table::text(preview).into());
+        }
+        Content::Text(text) => {
+            bundle.insert("text/plain".into(), text.as_str().into());
+        }
+        Content::Plot(plot) => return plot::bundle(plot),
+        Content::Mime(parts) => {
+            for (mime, data) in parts {
+                let value = mime_value(mime, data);
+                bundle.insert(mime.clone(), value);
+            }
+        }
+    }
+    bundle
 }
 
-/// Draws a plot into a file: SVG or PNG by the path's extension.
-pub fn save_plot(_plot: &Plot, _path: &std::path::Path) -> Result<(), Diagnostic> {
-    Ok(())
+/// JSON types are JSON in a bundle, everything else is a string. JSON that does not parse stays the text it is.
+fn mime_value(mime: &str, data: &str) -> serde_json::Value {
+    let kind = mime.split(';').next().unwrap_or(mime).trim();
+    if kind == "application/json" || kind.ends_with("+json") {
+        if let Ok(value) = serde_json::from_str(data) {
+            return value;
+        }
+    }
+    data.into()
+}
+
+/// Draws a plot into a file: SVG or PNG (twice as many pixels each way) by the path's extension. An existing file is
+/// replaced as a whole; a folder that does not exist, or another extension, is an error.
+pub fn save_plot(plot: &Plot, path: &std::path::Path) -> Result<(), Diagnostic> {
+    plot::save(plot, path)
 }
 
 /// A diagnostic as the lines of a traceback. `source` gives the text of a file (`cell_3.rs`), `title` its name for the user
 /// (`In [3]`).
 pub fn diagnostic(
-    _diagnostic: &Diagnostic,
-    _source: &dyn Fn(&str) -> Option<String>,
-    _title: &dyn Fn(&str) -> String,
-    _ansi: bool,
+    diagnostic: &Diagnostic,
+    source: &dyn Fn(&str) -> Option<String>,
+    title: &dyn Fn(&str) -> String,
+    ansi: bool,
 ) -> Vec<String> {
-    Vec::new()
+    diagnostic::lines(diagnostic, source, title, ansi)
 }
 
 /// The line shown while tasks run; the last call, with all of them ended, gives the line that stays (empty: nothing stays).
-pub fn progress(_tasks: &[Task]) -> Bundle {
-    Bundle::new()
+pub fn progress(tasks: &[Task]) -> Bundle {
+    progress::progress(tasks)
 }

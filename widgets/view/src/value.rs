@@ -140,7 +140,9 @@ impl ColumnFormat {
         }
         match self.float {
             // A small value must not look like zero.
-            FloatFormat::Fixed(digits) if f != 0.0 && f.abs() < 0.5 * 0.1f64.powi(digits as i32) => write!(out, "{f:.2e}"),
+            FloatFormat::Fixed(digits) if f != 0.0 && f.abs() < 0.5 * 0.1f64.powi(digits as i32) => {
+                write!(out, "{f:.2e}")
+            }
             FloatFormat::Fixed(digits) => write!(out, "{f:.digits$}"),
             FloatFormat::Scientific if f == 0.0 => write!(out, "0.0"),
             FloatFormat::Scientific => write!(out, "{f:.4e}"),
@@ -370,8 +372,11 @@ mod tests {
         );
         let list = Value::List((0..20).map(Value::Int).collect());
         assert_eq!(column(&[list]), ["[0, 1, 2, 3, 4, 5, 6, … 13 more]"]);
-        let record =
-            Value::Struct(vec![("a".into(), Value::Int(1)), ("b".into(), Value::Text("x \"y\"".into())), ("c".into(), Value::Null)]);
+        let record = Value::Struct(vec![
+            ("a".into(), Value::Int(1)),
+            ("b".into(), Value::Text("x \"y\"".into())),
+            ("c".into(), Value::Null),
+        ]);
         assert_eq!(column(&[record]), ["{a: 1, b: \"x \\\"y\\\"\", c: null}"]);
         assert_eq!(column(&[Value::Binary(vec![0xde, 0xad])]), ["0xdead"]);
     }

@@ -1,0 +1,317 @@
+//! A diagnostic as lines of text, in the manner of rustc: message, place, source with underlines, notes, help. Plain or
+//! with ANSI colours. Positions count characters; underlines are laid out in terminal cells.
+
+use onrush_wire::diagnostic::Severity;
+use onrush_wire::{Diagnostic, Label};
+use unicode_width::UnicodeWidthStr;
+
+/// Cells that a source line may take; a longer one is cut around its labels.
+const SOURCE_WIDTH: usize = 120;
+/// Cells of a tab.
+const TAB: usize = 4;
+
+/// The lines of a traceback.
+pub fn lines(
+    diagnostic: &Diagnostic,
+    source: &dyn Fn(&str) -> Option<String>,
+    title: &dyn Fn(&str) -> String,
+    ansi: bool,
+) -> Vec<String> {
+    let paint = Paint { ansi };
+    let (word, color) = match diagnostic.severity {
+        Severity::Error => ("error", RED),
+        Severity::Warning => ("warning", YELLOW),
+    };
+    let code = if diagnostic.code.is_empty() { String::new() } else { format!("[{}]", diagnostic.code) };
+    let mut out = Vec::new();
+    for (i, line) in diagnostic.message.lines().enumerate() {
+        if i == 0 {
+            out.push(format!(
+                "{}{}",
+                paint.with(color, &format!("{word}{code}")),
+                paint.with(BOLD, &format!(": {line}"))
+            ));
+        } else {
+            out.push(line.to_string());
+        }
+    }
+    if out.is_empty() {
+        out.push(paint.with(color, &format!("{word}{code}")));
+    }
+
+    let files = by_file(&diagnostic.labels);
+    let gutter = diagnostic.labels.iter().map(|l| l.span.line.to_string().len()).max().unwrap_or(1);
+    let margin = " ".repeat(gutter);
+    for (i, (file, labels)) in files.iter().enumerate() {
+        let main = labels.iter().find(|l| l.primary).unwrap_or(&labels[0]);
+        let arrow = if i == 0 { "-->" } else { ":::" };
+        out.push(format!(
+            "{margin}{} {}, line {}, column {}",
+            paint.with(BLUE, arrow),
+            title(file),
+            main.span.line,
+            main.span.column
+        ));
+        match source(file) {
+            Some(text) => snippet(&mut out, &text, labels, gutter, color, paint),
+            None => {
+                for label in labels.iter().filter(|l| !l.text.is_empty()) {
+                    let place =
+                        if label.span == main.span { String::new() } else { format!("line {}: ", label.span.line) };
+                    push_item(
+                        &mut out,
+                        &format!("{margin} {} ", paint.with(BLUE, "=")),
+                        gutter + 3,
+                        &format!("{place}{}", label.text),
+                    );
+                }
+            }
+        }
+    }
+
+    let framed = !diagnostic.labels.is_empty();
+    for (name, items) in [("note", &diagnostic.notes), ("help", &diagnostic.help)] {
+        for item in items {
+            let (start, width) = if framed {
+                (format!("{margin} {} {}: ", paint.with(BLUE, "="), paint.with(BOLD, name)), gutter + 5 + name.len())
+            } else {
+                (format!("{}: ", paint.with(BOLD, name)), name.len() + 2)
+            };
+            push_item(&mut out, &start, width, item);
+        }
+    }
+    out
+}
+
+const RED: &str = "\x1b[1;31m";
+const YELLOW: &str = "\x1b[1;33m";
+const BLUE: &str = "\x1b[1;34m";
+const BOLD: &str = "\x1b[1m";
+
+#[derive(Clone, Copy)]
+struct Paint {
+    ansi: bool,
+}
+
+impl Paint {
+    fn with(self, color: &str, text: &str) -> String {
+        if self.ansi && !text.is_empty() { format!("{color}{text}\x1b[0m") } else { text.to_string() }
+    }
+}
+
+/// An item whose further lines stand under its first.
+fn push_item(out: &mut Vec<String>, start: &str, width: usize, text: &str) {
+    for (i, line) in text.lines().enumerate() {
+        if i == 0 {
+            out.push(format!("{start}{line}"));
+        } else {
+            out.push(format!("{}{line}", " ".repeat(width)));
+        }
+    }
+}
+
+/// Labels by file; the file of the first primary label first.
+fn by_file(labels: &[Label]) -> Vec<(&str, Vec<&Label>)> {
+    let mut files: Vec<(&str, Vec<&Label>)> = Vec::new();
+    let mut sorted: Vec<&Label> = labels.iter().collect();
+    sorted.sort_by_key(|l| !l.primary);
+    for label in sorted {
+        match files.iter_mut().find(|(file, _)| *file == label.span.file) {
+            Some((_, list)) => list.push(label),
+            None => files.push((&label.span.file, vec![label])),
+        }
+    }
+    files
+}
+
+/// A label's place in a drawn line, in cells.
+struct Mark<'a> {
+    start: usize,
+    end: usize,
+    primary: bool,
+    text: &'a str,
+}
+
+fn snippet(out: &mut Vec<String>, text: &str, labels: &[&Label], gutter: usize, color: &str, paint: Paint) {
+    let margin = " ".repeat(gutter);
+    let bar = paint.with(BLUE, "|");
+    let source: Vec<&str> = text.lines().collect();
+    let mut numbers: Vec<u32> = labels.iter().map(|l| l.span.line).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    out.push(format!("{margin} {bar}"));
+    let mut previous: Option<u32> = None;
+    for number in numbers {
+        match previous {
+            Some(p) if number == p + 2 => {
+                if let Some(line) = source.get(p as usize) {
+                    let shown = Line::new(line, &[]).window(0).0;
+                    out.push(numbered(p + 1, gutter, &shown, paint));
+                }
+            }
+            Some(p) if number > p + 2 => out.push(paint.with(BLUE, "...")),
+            _ => {}
+        }
+        previous = Some(number);
+        // A place past the end (a missing bracket, say) is under an empty line.
+        let line = (number as usize).checked_sub(1).and_then(|i| source.get(i)).copied().unwrap_or("");
+        let here: Vec<&Label> = labels.iter().copied().filter(|l| l.span.line == number).collect();
+        let drawn = Line::new(line, &here);
+        let anchor = drawn.marks.iter().find(|m| m.primary).or(drawn.marks.first()).map_or(0, |m| m.start);
+        let (shown, shift) = drawn.window(anchor);
+        out.push(numbered(number, gutter, &shown, paint));
+        for below in underlines(&drawn.marks, shift, color, paint) {
+            out.push(format!("{margin} {bar} {below}"));
+        }
+    }
+    out.push(format!("{margin} {bar}"));
+}
+
+fn numbered(number: u32, gutter: usize, shown: &str, paint: Paint) -> String {
+    let line = format!("{} {shown}", paint.with(BLUE, &format!("{number:>gutter$} |")));
+    line.trim_end().to_string()
+}
+
+/// A source line as it is drawn: tabs as spaces, control characters as their pictures.
+struct Line<'a> {
+    text: String,
+    marks: Vec<Mark<'a>>,
+}
+
+impl<'a> Line<'a> {
+    fn new(source: &str, labels: &[&'a Label]) -> Self {
+        let mut text = String::new();
+        // The byte in `text` at which each source character starts, and where the last one ends.
+        let mut starts = Vec::new();
+        for c in source.chars() {
+            starts.push(text.len());
+            match c {
+                '\t' => text.push_str(&" ".repeat(TAB - text.width() % TAB)),
+                c if (c as u32) < 0x20 => text.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
+                c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+                    text.push('\u{fffd}')
+                }
+                c => text.push(c),
+            }
+        }
+        starts.push(text.len());
+        let cell = |character: usize| text[..starts[character.min(starts.len() - 1)]].width();
+        let mut marks: Vec<Mark> = labels
+            .iter()
+            .map(|label| {
+                let first = (label.span.column as usize).saturating_sub(1);
+                let start = cell(first) + first.saturating_sub(starts.len() - 1).min(1);
+                let end = cell(first.saturating_add(label.span.length as usize)).max(start + 1);
+                Mark { start, end, primary: label.primary, text: &label.text }
+            })
+            .collect();
+        marks.sort_by_key(|m| (m.start, !m.primary));
+        Line { text, marks }
+    }
+
+    /// The line, or where it is too long the part around a cell, with how many cells marks move to the left.
+    fn window(&self, anchor: usize) -> (String, isize) {
+        if self.text.width() <= SOURCE_WIDTH {
+            return (self.text.clone(), 0);
+        }
+        let from = anchor.saturating_sub(SOURCE_WIDTH / 2);
+        let mut shown = String::new();
+        let mut first = None;
+        let mut position = 0;
+        let mut complete = true;
+        for c in self.text.chars() {
+            let width = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+            if position >= from {
+                if position + width > from + SOURCE_WIDTH {
+                    complete = false;
+                    break;
+                }
+                first.get_or_insert(position);
+                shown.push(c);
+            }
+            position += width;
+        }
+        let first = first.unwrap_or(0);
+        let mut shift = first as isize;
+        if first > 0 {
+            shown.insert(0, '…');
+            shift -= 1;
+        }
+        if !complete {
+            shown.push('…');
+        }
+        (shown, shift)
+    }
+}
+
+/// The rows under a source line: the underlines with the rightmost label's words beside them, then the other words from
+/// right to left, each hanging from its own bar.
+fn underlines(marks: &[Mark], shift: isize, color: &str, paint: Paint) -> Vec<String> {
+    let at = |cell: usize| usize::try_from(cell as isize - shift).ok().filter(|c| *c <= SOURCE_WIDTH + 2);
+    let visible: Vec<(usize, usize, &Mark)> =
+        marks.iter().filter_map(|m| Some((at(m.start)?, at(m.end).unwrap_or(SOURCE_WIDTH + 2), m))).collect();
+    let Some(last) = visible.last() else { return Vec::new() };
+    let mut cells: Vec<Option<bool>> = vec![None; visible.iter().map(|(_, end, _)| *end).max().unwrap_or(0)];
+    for primary in [false, true] {
+        for (start, end, _) in visible.iter().filter(|(_, _, m)| m.primary == primary) {
+            cells[*start..*end].fill(Some(primary));
+        }
+    }
+    let style = |primary: bool| if primary { color } else { BLUE };
+    let mut first = String::new();
+    let mut i = 0;
+    while i < cells.len() {
+        let run = cells[i..].iter().take_while(|c| **c == cells[i]).count();
+        first.push_str(&match cells[i] {
+            None => " ".repeat(run),
+            Some(primary) => paint.with(style(primary), &if primary { "^" } else { "-" }.repeat(run)),
+        });
+        i += run;
+    }
+    // Words beside the underlines only where nothing else is to the right of them.
+    let beside = last.1 >= cells.len();
+    let mut out = Vec::new();
+    let mut hanging: Vec<&(usize, usize, &Mark)> = visible.iter().filter(|(_, _, m)| !m.text.is_empty()).collect();
+    let mut words = last.2.text.lines();
+    if beside && !last.2.text.is_empty() {
+        hanging.pop();
+        first.push(' ');
+        first.push_str(&paint.with(style(last.2.primary), words.next().unwrap_or("")));
+        out.push(first);
+        for line in words {
+            out.push(format!("{}{}", " ".repeat(last.1 + 1), paint.with(style(last.2.primary), line)));
+        }
+    } else {
+        out.push(first);
+    }
+    if hanging.is_empty() {
+        return out;
+    }
+    let bars = |upto: usize| {
+        let mut row = String::new();
+        let mut width = 0;
+        for (start, _, mark) in hanging[..upto].iter() {
+            if *start < width {
+                continue;
+            }
+            row.push_str(&" ".repeat(start - width));
+            row.push_str(&paint.with(style(mark.primary), "|"));
+            width = start + 1;
+        }
+        (row, width)
+    };
+    out.push(bars(hanging.len()).0);
+    for i in (0..hanging.len()).rev() {
+        let (start, _, mark) = hanging[i];
+        let (row, width) = bars(i);
+        for (n, line) in mark.text.lines().enumerate() {
+            let lead = if n == 0 { row.clone() } else { " ".repeat(width) };
+            out.push(format!(
+                "{lead}{}{}",
+                " ".repeat(start.saturating_sub(width)),
+                paint.with(style(mark.primary), line)
+            ));
+        }
+    }
+    out
+}

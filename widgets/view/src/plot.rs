@@ -1,0 +1,184 @@
+//! Plots as bundles and files. Drawing is in the files under `plot/`; aggregation happens in the session.
+//!
+//! A bundle carries SVG, a PNG and a line of text, and no HTML: front ends prefer HTML to pictures, and GitHub draws only
+//! the pictures. The PNG is there because JupyterLab does not show SVG of a notebook that it does not trust; a large one is
+//! left out unless it was asked for.
+
+mod canvas;
+mod chart;
+mod data;
+mod marks;
+mod raster;
+mod scale;
+mod theme;
+
+use std::io::Write as _;
+use std::path::Path;
+
+use base64::Engine as _;
+use onrush_wire::plot::{Axis, Layer, Mark, Plot};
+use onrush_wire::{Class, Diagnostic};
+
+use crate::Bundle;
+use crate::html::thousands;
+
+/// Largest PNG that goes along with an SVG unasked.
+const PNG_LIMIT: usize = 60_000;
+
+/// The bundle of a plot.
+pub fn bundle(plot: &Plot) -> Bundle {
+    let mut bundle = Bundle::new();
+    let text = describe(plot);
+    if let Ok(svg) = svg(plot) {
+        if let Ok(png) = raster::png(&svg, 1.5)
+            && (plot.style.png || png.len() <= PNG_LIMIT)
+        {
+            bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
+        }
+        bundle.insert("image/svg+xml".into(), svg.into());
+    }
+    bundle.insert("text/plain".into(), text.into());
+    bundle
+}
+
+fn svg(plot: &Plot) -> Result<String, Diagnostic> {
+    let label = describe(plot);
+    let title = plot.style.title.clone().unwrap_or_else(|| label.lines().next().unwrap_or("plot").to_string());
+    chart::draw(plot, &title, &label)
+        .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the plot could not be drawn: {e}")))
+}
+
+/// Draws into a file; see [`crate::save_plot`].
+pub fn save(plot: &Plot, path: &Path) -> Result<(), Diagnostic> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
+    let bytes = match extension.as_str() {
+        "svg" => svg(plot)?.into_bytes(),
+        "png" => raster::png(&svg(plot)?, 2.0).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?,
+        _ => {
+            let found = if extension.is_empty() { "no extension".to_string() } else { format!("`.{extension}`") };
+            let message = format!("a plot is saved as `.svg` or `.png`; `{}` has {found}", path.display());
+            return Err(Diagnostic::error(Class::Plan, "plot-format", message)
+                .help(format!("write `{}`", path.with_extension("png").display())));
+        }
+    };
+    write(path, &bytes).map_err(|e| {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let failed =
+            Diagnostic::error(Class::Environment, "write", format!("`{}` cannot be written: {e}", path.display()));
+        if path.is_dir() {
+            failed.help("give the name of a file, not of a folder")
+        } else if !folder.is_dir() {
+            Diagnostic::error(
+                Class::Environment,
+                "no-folder",
+                format!("the folder `{}` does not exist", folder.display()),
+            )
+            .help(format!("make it first: `std::fs::create_dir_all({:?})?`", folder.display().to_string()))
+        } else {
+            failed.help("check that the folder can be written and that the disk has room")
+        }
+    })
+}
+
+/// Through a file beside it, so that a reader never sees half a picture.
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if path.is_dir() {
+        return Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".onrush-plot-")
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// `bar chart: 3 series (AA, UA, US), x = month, y = n`, with the title before it and the notes after it.
+pub fn describe(plot: &Plot) -> String {
+    let mut lines = Vec::new();
+    if let Some(title) = plot.style.title.as_ref().filter(|t| !t.trim().is_empty()) {
+        lines.push(title.clone());
+    }
+    for layer in &plot.layers {
+        lines.push(describe_layer(plot, layer));
+    }
+    if plot.layers.is_empty() {
+        lines.push("empty plot".to_string());
+    }
+    lines.extend(plot.notes.iter().cloned());
+    lines.join("\n")
+}
+
+fn describe_layer(plot: &Plot, layer: &Layer) -> String {
+    let mut parts = Vec::new();
+    let many = |n: usize, one: &str, more: &str| format!("{} {}", thousands(n as u64), if n == 1 { one } else { more });
+    let named = |names: Vec<&str>| {
+        let shown: Vec<&str> = names.iter().copied().filter(|n| !n.is_empty()).take(10).collect();
+        let more = if names.len() > 10 { ", …" } else { "" };
+        if shown.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) }
+    };
+    let (name, x, y) = match layer {
+        Layer::Xy { mark, x, y, series } => {
+            let name = match mark {
+                Mark::Bar | Mark::Histogram => "bar chart",
+                Mark::Line => "line chart",
+                Mark::Area => "area chart",
+                _ => "scatter plot",
+            };
+            let points: usize = series.iter().map(|s| s.x.len()).sum();
+            if series.len() > 1 || series.iter().any(|s| !s.name.is_empty()) {
+                parts.push(
+                    many(series.len(), "series", "series") + &named(series.iter().map(|s| s.name.as_str()).collect()),
+                );
+            } else if *mark == Mark::Bar {
+                parts.push(many(points, "bar", "bars"));
+            } else {
+                parts.push(many(points, "point", "points"));
+            }
+            (name, Some(x), Some(y))
+        }
+        Layer::Points { x, y, xs, color_label, .. } => {
+            parts.push(many(xs.len(), "point", "points"));
+            if !color_label.is_empty() {
+                parts.push(format!("colour = {color_label}"));
+            }
+            ("scatter plot", Some(x), Some(y))
+        }
+        Layer::Histogram { x, series } => {
+            parts.push(many(series.iter().map(|s| s.counts.len()).max().unwrap_or(0), "bin", "bins"));
+            if series.len() > 1 {
+                parts.push(
+                    many(series.len(), "series", "series") + &named(series.iter().map(|s| s.name.as_str()).collect()),
+                );
+            }
+            let total: u64 = series.iter().flat_map(|s| &s.counts).sum();
+            parts.push(format!("{} values", thousands(total)));
+            ("histogram", Some(x), None)
+        }
+        Layer::Box { x, y, boxes } => {
+            parts.push(many(boxes.len(), "box", "boxes") + &named(boxes.iter().map(|b| b.category.as_str()).collect()));
+            ("box plot", Some(x), Some(y))
+        }
+        Layer::HeatMap { x, y, values, color_label } => {
+            let columns = values.iter().map(Vec::len).max().unwrap_or(0);
+            parts.push(format!("{} × {} cells", values.len(), columns));
+            if !color_label.is_empty() {
+                parts.push(format!("colour = {color_label}"));
+            }
+            ("heat map", Some(x), Some(y))
+        }
+    };
+    let label = |own: &Option<String>, axis: Option<&Axis>| {
+        own.clone().or_else(|| axis.map(|a| a.label.clone())).filter(|l| !l.is_empty())
+    };
+    if let Some(x) = label(&plot.style.x_label, x) {
+        parts.push(format!("x = {x}"));
+    }
+    if let Some(y) = label(&plot.style.y_label, y) {
+        parts.push(format!("y = {y}"));
+    }
+    format!("{name}: {}", parts.join(", "))
+}

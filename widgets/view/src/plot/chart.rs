@@ -1,0 +1,350 @@
+//! A plot's frame: what is drawn where, axes, grid, title, legend, colour bar and notes. `marks.rs` draws the data.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use onrush_wire::plot::{Axis, AxisScale, Layer, Plot};
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{Cartesian2d, Color, DrawingArea, PathElement, Rectangle};
+use plotters::style::RGBColor;
+
+use super::canvas::{Anchor, Canvas, TextLook, UNIT};
+use super::data::{Data, Key};
+use super::marks;
+use super::scale::{Scale, Tick, number_ticks};
+use super::theme::{Colors, colors, fit_text, scale_color, text_width, wrap_text};
+
+/// Drawing in data coordinates.
+pub type Area = DrawingArea<Canvas, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+pub type DrawError = plotters::drawing::DrawingAreaErrorKind<std::convert::Infallible>;
+
+const WIDTH: u32 = 640;
+const HEIGHT: u32 = 400;
+const TICK: f64 = 11.0;
+const LABEL: f64 = 12.0;
+const TITLE: f64 = 15.0;
+const NOTE: f64 = 10.5;
+const LINE: f64 = 1.35;
+/// Widest text of a legend entry.
+const LEGEND: f64 = 130.0;
+/// Widest category label when it is turned, and the angle.
+const TURNED: f64 = 110.0;
+const ANGLE: f64 = 40.0;
+
+/// Everything that is needed while a plot is drawn.
+pub struct Chart {
+    pub canvas: Rc<RefCell<Canvas>>,
+    /// Pixels: left, top, right, bottom of where data is drawn.
+    pub frame: [f64; 4],
+}
+
+/// The whole picture.
+pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> {
+    let width = plot.style.width.unwrap_or(WIDTH).clamp(120, 4000);
+    let height = plot.style.height.unwrap_or(HEIGHT).clamp(90, 4000);
+    let canvas = Rc::new(RefCell::new(Canvas::new(width, height)));
+    let root: DrawingArea<Canvas, Shift> = DrawingArea::from(&canvas);
+    let colors = colors(plot.style.theme);
+    if let Some(background) = colors.background {
+        root.fill(&background)?;
+    }
+    let (w, h) = (f64::from(width), f64::from(height));
+    let data = Data::of(plot);
+    let mut top = 10.0;
+    let mut bottom = h - 8.0;
+
+    if let Some(text) = plot.style.title.as_deref().filter(|t| !t.trim().is_empty()) {
+        for line in wrap_text(text, TITLE, w - 24.0).into_iter().take(3) {
+            top += TITLE;
+            let look = TextLook { size: TITLE, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
+            canvas.borrow_mut().text(&line, w / 2.0, top, look);
+            top += TITLE * (LINE - 1.0);
+        }
+        top += 6.0;
+    }
+    let notes: Vec<String> = data.notes.iter().flat_map(|n| wrap_text(n, NOTE, w - 24.0)).take(4).collect();
+    let small = TextLook { size: NOTE, color: colors.faint, anchor: Anchor::Start, angle: 0.0, bold: false };
+    for line in notes.iter().rev() {
+        canvas.borrow_mut().text(line, 12.0, bottom, small);
+        bottom -= NOTE * LINE;
+    }
+    if !notes.is_empty() {
+        bottom -= 4.0;
+    }
+
+    if data.is_empty() {
+        let look = TextLook { size: 14.0, color: colors.faint, anchor: Anchor::Middle, angle: 0.0, bold: false };
+        canvas.borrow_mut().text("no data to draw", w / 2.0, (top + bottom) / 2.0, look);
+        return Ok(canvas.borrow_mut().finish(title, label));
+    }
+
+    // The right side first: it is independent of the axes.
+    let mut right = w - 14.0;
+    let legend = legend_entries(plot, &data);
+    if let Some((low, high, color_label)) = &data.color_range {
+        right = color_bar(&root, &canvas, &colors, (*low, *high), color_label, (right, top, bottom - 24.0))?;
+    } else if !legend.is_empty() {
+        right =
+            draw_legend(&root, &canvas, &colors, &legend, plot.style.legend_title.as_deref(), (right, top, bottom))?;
+    }
+
+    let x_axis = first_axis(plot, |layer| axes(layer).0);
+    let y_axis = first_axis(plot, |layer| axes(layer).1);
+    let x_label = plot.style.x_label.clone().unwrap_or_else(|| x_axis.map_or(String::new(), |a| a.label.clone()));
+    let y_default =
+        if data.histogram { "count".to_string() } else { y_axis.map_or(String::new(), |a| a.label.clone()) };
+    let y_label = plot.style.y_label.clone().unwrap_or(y_default);
+
+    let (mut y_ticks, y_shared) = data.y.ticks(((bottom - top) / 45.0) as usize);
+    y_ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
+    let y_label = with_shared(y_label, y_shared);
+    let y_tick_width = y_ticks.iter().map(|t| text_width(&t.label, TICK).min(w * 0.25)).fold(0.0, f64::max);
+    let left = 10.0 + if y_label.is_empty() { 0.0 } else { LABEL * LINE + 4.0 } + y_tick_width + 8.0;
+    let right = right.max(left + 40.0);
+
+    // Labels under the x axis: as many as fit, or turned.
+    let (x_ticks, x_shared, turned) = x_axis_ticks(&data.x, right - left);
+    let x_label = with_shared(x_label, x_shared);
+    if !x_label.is_empty() {
+        let look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: false };
+        let text = fit_text(&x_label, LABEL, right - left + 40.0);
+        canvas.borrow_mut().text(&text, (left + right) / 2.0, bottom, look);
+        bottom -= LABEL * LINE + 3.0;
+    }
+    let tick_space = if turned {
+        let longest = x_ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max).min(TURNED);
+        longest * ANGLE.to_radians().sin() + TICK
+    } else {
+        TICK * LINE
+    };
+    bottom = (bottom - tick_space - 5.0).max(top + 30.0);
+    if !y_label.is_empty() {
+        let look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: -90.0, bold: false };
+        let text = fit_text(&y_label, LABEL, bottom - top + 40.0);
+        canvas.borrow_mut().text(&text, 10.0 + LABEL, (top + bottom) / 2.0, look);
+    }
+
+    let chart = Chart { canvas: Rc::clone(&canvas), frame: [left, top, right, bottom] };
+    let area = root.apply_coord_spec(Cartesian2d::<RangedCoordf64, RangedCoordf64>::new(
+        data.x.low..data.x.high,
+        data.y.low..data.y.high,
+        (units(left)..units(right), units(top)..units(bottom)),
+    ));
+
+    let grid = colors.grid.mix(colors.grid_opacity).stroke_width(UNIT as u32);
+    canvas.borrow_mut().open("grid");
+    if data.y.kind != AxisScale::Category {
+        for tick in &y_ticks {
+            area.draw(&PathElement::new(vec![(data.x.low, tick.at), (data.x.high, tick.at)], grid))?;
+        }
+    }
+    if data.x.kind != AxisScale::Category && !data.histogram {
+        for tick in &x_ticks {
+            area.draw(&PathElement::new(vec![(tick.at, data.y.low), (tick.at, data.y.high)], grid))?;
+        }
+    }
+    canvas.borrow_mut().close();
+
+    marks::draw(&area, &chart, plot, &data)?;
+
+    let line = colors.faint.stroke_width(UNIT as u32);
+    canvas.borrow_mut().open("axes");
+    // Zero is the line that negative bars hang from.
+    let base = if data.y.kind == AxisScale::Number && !data.y.log && data.y.low < 0.0 && data.y.high > 0.0 {
+        0.0
+    } else {
+        data.y.low
+    };
+    area.draw(&PathElement::new(vec![(data.x.low, base), (data.x.high, base)], line))?;
+    let tick_look = TextLook { size: TICK, color: colors.text, anchor: Anchor::End, angle: 0.0, bold: false };
+    let every = thin(&data.y, y_ticks.len(), bottom - top);
+    for tick in y_ticks.iter().step_by(every) {
+        let y = pixel(&area, (data.x.low, tick.at)).1;
+        let label = fit_text(&tick.label, TICK, y_tick_width + 1.0);
+        canvas.borrow_mut().text(&label, left - 6.0, y + TICK * 0.36, tick_look);
+    }
+    for tick in &x_ticks {
+        let x = pixel(&area, (tick.at, data.y.low)).0;
+        let mut canvas = canvas.borrow_mut();
+        if turned {
+            let label = fit_text(&tick.label, TICK, TURNED);
+            canvas.text(&label, x + 3.0, bottom + TICK + 2.0, TextLook { angle: -ANGLE, ..tick_look });
+        } else {
+            canvas.text(&tick.label, x, bottom + TICK + 4.0, TextLook { anchor: Anchor::Middle, ..tick_look });
+        }
+    }
+    canvas.borrow_mut().close();
+    Ok(canvas.borrow_mut().finish(title, label))
+}
+
+/// Pixels of a data coordinate.
+pub fn pixel(area: &Area, at: (f64, f64)) -> (f64, f64) {
+    let (x, y) = area.map_coordinate(&at);
+    (f64::from(x) / UNIT, f64::from(y) / UNIT)
+}
+
+fn units(pixels: f64) -> i32 {
+    (pixels * UNIT).round() as i32
+}
+
+fn axes(layer: &Layer) -> (Option<&Axis>, Option<&Axis>) {
+    match layer {
+        Layer::Xy { x, y, .. } | Layer::Points { x, y, .. } | Layer::Box { x, y, .. } | Layer::HeatMap { x, y, .. } => {
+            (Some(x), Some(y))
+        }
+        Layer::Histogram { x, .. } => (Some(x), None),
+    }
+}
+
+fn first_axis<'a>(plot: &'a Plot, get: impl Fn(&'a Layer) -> Option<&'a Axis>) -> Option<&'a Axis> {
+    plot.layers.iter().filter_map(get).find(|a| !a.label.is_empty())
+}
+
+fn with_shared(label: String, shared: Option<String>) -> String {
+    match shared {
+        Some(shared) if label.is_empty() => shared,
+        Some(shared) => format!("{label} ({shared})"),
+        None => label,
+    }
+}
+
+/// Every how many categories get a label, where lines of text would lie over each other.
+fn thin(scale: &Scale, count: usize, height: f64) -> usize {
+    if scale.kind != AxisScale::Category || count == 0 {
+        return 1;
+    }
+    ((TICK * 1.2) / (height / count as f64)).ceil().max(1.0) as usize
+}
+
+/// Ticks of the x axis that do not touch each other, and whether their labels are turned.
+fn x_axis_ticks(scale: &Scale, width: f64) -> (Vec<Tick>, Option<String>, bool) {
+    if scale.kind == AxisScale::Category {
+        let (ticks, shared) = scale.ticks(0);
+        let slot = width / ticks.len().max(1) as f64;
+        let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
+        if widest + 6.0 <= slot {
+            return (ticks, shared, false);
+        }
+        // Labels that are numbers read well with some left out; names are turned first.
+        let numbers = ticks.iter().all(|t| {
+            t.label.trim_end_matches(char::is_alphabetic).replace(['−', '\u{202f}'], "").parse::<f64>().is_ok()
+        });
+        let needed = if numbers { widest + 8.0 } else { TICK * 1.3 };
+        let every = (needed / slot).ceil().max(1.0) as usize;
+        return (ticks.into_iter().step_by(every).collect(), shared, !numbers);
+    }
+    let mut count = (width / 55.0).clamp(2.0, 14.0) as usize;
+    loop {
+        let (mut ticks, shared) = scale.ticks(count);
+        ticks.retain(|t| (scale.low - 1e-9..=scale.high + (scale.high - scale.low) * 1e-9).contains(&t.at));
+        let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
+        let span = (scale.high - scale.low).max(f64::MIN_POSITIVE);
+        let closest = ticks.windows(2).map(|p| (p[1].at - p[0].at) / span * width).fold(f64::INFINITY, f64::min);
+        if widest + 10.0 <= closest || count <= 2 {
+            return (ticks, shared, false);
+        }
+        count -= 1;
+    }
+}
+
+fn legend_entries(plot: &Plot, data: &Data) -> Vec<Key> {
+    match plot.style.legend {
+        Some(false) => Vec::new(),
+        Some(true) => data.keys.clone(),
+        None if data.keys.len() > 1 || plot.style.legend_title.is_some() => data.keys.clone(),
+        None => Vec::new(),
+    }
+}
+
+/// The legend at the right edge; returns where the space left of it ends.
+fn draw_legend(
+    root: &DrawingArea<Canvas, Shift>,
+    canvas: &RefCell<Canvas>,
+    colors: &Colors,
+    keys: &[Key],
+    title: Option<&str>,
+    (right, top, bottom): (f64, f64, f64),
+) -> Result<f64, DrawError> {
+    let row = TICK * 1.6;
+    let title = title.filter(|t| !t.is_empty()).map(|t| fit_text(t, TICK, LEGEND + 18.0));
+    let room = (((bottom - top) / row) as usize).saturating_sub(usize::from(title.is_some())).max(1);
+    let shown = if keys.len() > room { room - 1 } else { keys.len() };
+    let names: Vec<String> = keys[..shown].iter().map(|k| fit_text(&k.name, TICK, LEGEND)).collect();
+    let widest = names.iter().map(|n| text_width(n, TICK) + 18.0).fold(0.0, f64::max);
+    let widest = widest.max(title.as_ref().map_or(0.0, |t| text_width(t, TICK))).max(40.0);
+    let left = right - widest;
+    let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Start, angle: 0.0, bold: false };
+    let mut y = top + TICK;
+    canvas.borrow_mut().open("legend");
+    if let Some(title) = &title {
+        canvas.borrow_mut().text(title, left, y, TextLook { bold: true, ..look });
+        y += row;
+    }
+    for (key, name) in keys.iter().zip(&names) {
+        let middle = y - TICK * 0.36;
+        if key.is_line {
+            canvas.borrow_mut().dash(key.dashes);
+            let line = key.color.stroke_width((2.5 * UNIT) as u32);
+            root.draw(&PathElement::new(
+                vec![(units(left), units(middle)), (units(left + 12.0), units(middle))],
+                line,
+            ))?;
+            canvas.borrow_mut().dash(None);
+        } else {
+            let corners = [(units(left), units(middle - 5.0)), (units(left + 10.0), units(middle + 5.0))];
+            root.draw(&Rectangle::new(corners, key.color.filled()))?;
+        }
+        canvas.borrow_mut().text(name, left + 18.0, y, look);
+        y += row;
+    }
+    if shown < keys.len() {
+        canvas.borrow_mut().text(
+            &format!("… {} more", keys.len() - shown),
+            left,
+            y,
+            TextLook { color: colors.faint, ..look },
+        );
+    }
+    canvas.borrow_mut().close();
+    Ok(left - 16.0)
+}
+
+/// The colour bar at the right edge; returns where the space left of it ends.
+fn color_bar(
+    root: &DrawingArea<Canvas, Shift>,
+    canvas: &RefCell<Canvas>,
+    colors: &Colors,
+    (low, high): (f64, f64),
+    label: &str,
+    (right, top, bottom): (f64, f64, f64),
+) -> Result<f64, DrawError> {
+    const SLICES: usize = 48;
+    const BAR: f64 = 12.0;
+    let mut ticks = number_ticks(low, high, (((bottom - top) / 40.0) as usize).clamp(2, 8));
+    ticks.retain(|t| t.at >= low - (high - low) * 1e-9 && t.at <= high + (high - low) * 1e-9);
+    let tick_width = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
+    let label_width = if label.is_empty() { 0.0 } else { LABEL * LINE };
+    let left = right - label_width - tick_width - 5.0 - BAR;
+    let height = bottom - top;
+    canvas.borrow_mut().open("color-bar");
+    for i in 0..SLICES {
+        let from = bottom - height * i as f64 / SLICES as f64;
+        // Half a pixel more, so that no seam shows between slices.
+        let to = (bottom - height * (i + 1) as f64 / SLICES as f64 - 0.5).max(top);
+        let color: RGBColor = scale_color((i as f64 + 0.5) / SLICES as f64);
+        root.draw(&Rectangle::new([(units(left), units(to)), (units(left + BAR), units(from))], color.filled()))?;
+    }
+    let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Start, angle: 0.0, bold: false };
+    for tick in &ticks {
+        let part = if high > low { (tick.at - low) / (high - low) } else { 0.5 };
+        canvas.borrow_mut().text(&tick.label, left + BAR + 5.0, bottom - part * height + TICK * 0.36, look);
+    }
+    if !label.is_empty() {
+        let look = TextLook { size: LABEL, anchor: Anchor::Middle, angle: 90.0, ..look };
+        let text = fit_text(label, LABEL, height + 20.0);
+        canvas.borrow_mut().text(&text, right - 8.0, (top + bottom) / 2.0, look);
+    }
+    canvas.borrow_mut().close();
+    Ok(left - 12.0)
+}

@@ -1,0 +1,568 @@
+//! A plot's layers as shapes in drawn positions: bars placed and stacked, lines broken at gaps, categories numbered, and the
+//! range of each axis. Draws nothing.
+
+use std::collections::HashMap;
+
+use onrush_wire::plot::{Axis, AxisScale, BoxStats, Layer, Mark, Plot, Series};
+use plotters::style::RGBColor;
+
+use super::scale::Scale;
+use super::theme::{scale_color, series_color, series_dashes};
+use crate::html::thousands;
+
+/// Categories that an axis shows at most.
+const CATEGORIES: usize = 50;
+/// The share of its slot that a bar or a group of bars fills.
+const BAR: f64 = 0.8;
+const DAY: f64 = 86_400.0;
+
+/// A series in the legend.
+#[derive(Clone)]
+pub struct Key {
+    pub name: String,
+    pub color: RGBColor,
+    pub dashes: Option<&'static str>,
+    pub is_line: bool,
+}
+
+pub struct Data {
+    pub x: Scale,
+    pub y: Scale,
+    pub shapes: Vec<Shape>,
+    pub keys: Vec<Key>,
+    /// The plot's own notes and what could not be drawn.
+    pub notes: Vec<String>,
+    /// Whether all layers are histograms: the y axis counts.
+    pub histogram: bool,
+    /// Range and label of the colour bar.
+    pub color_range: Option<(f64, f64, String)>,
+}
+
+/// In drawn positions; a y of negative infinity stands for the lower end of the axis.
+pub enum Shape {
+    Bar {
+        x: (f64, f64),
+        y: (f64, f64),
+        color: RGBColor,
+        opacity: f64,
+    },
+    Line {
+        points: Vec<(f64, f64)>,
+        color: RGBColor,
+        dashes: Option<&'static str>,
+    },
+    /// From a base line (reversed) to the line above it.
+    Area {
+        upper: Vec<(f64, f64)>,
+        lower: Vec<(f64, f64)>,
+        color: RGBColor,
+        opacity: f64,
+    },
+    Points {
+        points: Vec<(f64, f64)>,
+        color: RGBColor,
+    },
+    ColoredPoints {
+        points: Vec<(f64, f64, RGBColor)>,
+    },
+    Box {
+        x: f64,
+        stats: [f64; 5],
+        outliers: Vec<f64>,
+        color: RGBColor,
+    },
+    Cell {
+        column: usize,
+        row: usize,
+        value: f64,
+        color: RGBColor,
+    },
+}
+
+impl Data {
+    pub fn of(plot: &Plot) -> Self {
+        let x_axes: Vec<&Axis> = plot
+            .layers
+            .iter()
+            .map(|l| match l {
+                Layer::Xy { x, .. }
+                | Layer::Points { x, .. }
+                | Layer::Histogram { x, .. }
+                | Layer::Box { x, .. }
+                | Layer::HeatMap { x, .. } => x,
+            })
+            .collect();
+        let y_axes: Vec<&Axis> = plot
+            .layers
+            .iter()
+            .filter_map(|l| match l {
+                Layer::Xy { y, .. } | Layer::Points { y, .. } | Layer::Box { y, .. } | Layer::HeatMap { y, .. } => {
+                    Some(y)
+                }
+                Layer::Histogram { .. } => None,
+            })
+            .collect();
+        let heat = plot.layers.iter().find_map(|l| match l {
+            Layer::HeatMap { values, .. } => Some((values.iter().map(Vec::len).max().unwrap_or(0), values.len())),
+            _ => None,
+        });
+        let mut builder = Builder {
+            x: empty_scale(&x_axes, plot.style.log_x, heat.map(|h| h.0)),
+            y: empty_scale(&y_axes, plot.style.log_y, heat.map(|h| h.1)),
+            stacked: plot.style.stacked,
+            shapes: Vec::new(),
+            keys: Vec::new(),
+            colors: HashMap::new(),
+            not_finite: 0,
+            not_positive: 0,
+            from_zero: false,
+            tight: true,
+            color_range: None,
+        };
+        for layer in &plot.layers {
+            builder.layer(layer);
+        }
+        builder.finish(plot)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.shapes.is_empty()
+    }
+}
+
+/// A scale without a range: numbers unless a layer says otherwise.
+fn empty_scale(axes: &[&Axis], log: bool, cells: Option<usize>) -> Scale {
+    let mut kind = axes.iter().map(|a| a.scale).next().unwrap_or(AxisScale::Number);
+    let mut categories: Vec<String> = Vec::new();
+    for axis in axes.iter().filter(|a| a.scale == AxisScale::Category) {
+        kind = AxisScale::Category;
+        for category in &axis.categories {
+            if !categories.contains(category) {
+                categories.push(category.clone());
+            }
+        }
+    }
+    if let Some(cells) = cells {
+        // A matrix without names is numbered.
+        kind = AxisScale::Category;
+        categories.extend((categories.len()..cells).map(|i| i.to_string()));
+    }
+    Scale { kind, log: log && kind == AxisScale::Number, low: 0.0, high: 1.0, categories }
+}
+
+struct Builder {
+    x: Scale,
+    y: Scale,
+    stacked: bool,
+    shapes: Vec<Shape>,
+    keys: Vec<Key>,
+    /// Colour numbers of series: the same name has the same colour in every layer.
+    colors: HashMap<String, usize>,
+    not_finite: u64,
+    not_positive: u64,
+    from_zero: bool,
+    /// The x axis ends where the data does.
+    tight: bool,
+    color_range: Option<(f64, f64, String)>,
+}
+
+impl Builder {
+    fn layer(&mut self, layer: &Layer) {
+        match layer {
+            Layer::Xy { mark: Mark::Bar | Mark::Histogram, x, y, series } => self.bars(x, y, series),
+            Layer::Xy { mark: Mark::Area, x, y, series } => self.areas(x, y, series),
+            Layer::Xy { mark: Mark::Line, x, y, series } => self.lines(x, y, series),
+            Layer::Xy { x, y, series, .. } => self.scatter(x, y, series),
+            Layer::Points { x, y, xs, ys, colors, color_label } => self.colored(x, y, [xs, ys, colors], color_label),
+            Layer::Histogram { series, .. } => self.histogram(series),
+            Layer::Box { x, boxes, .. } => self.boxes(x, boxes),
+            Layer::HeatMap { values, color_label, .. } => self.heat_map(values, color_label),
+        }
+    }
+
+    fn key(&mut self, name: &str, is_line: bool) -> Key {
+        let next = self.colors.len();
+        // Series without a name differ by their layer.
+        let id = if name.is_empty() { format!("\0{next}") } else { name.to_string() };
+        let index = *self.colors.entry(id).or_insert(next);
+        let key =
+            Key { name: name.to_string(), color: series_color(index, name), dashes: series_dashes(index), is_line };
+        if !name.is_empty() && !self.keys.iter().any(|k| k.name == name) {
+            self.keys.push(key.clone());
+        }
+        key
+    }
+
+    /// Where a layer's category lies on the common axis; numbers stay.
+    fn place(scale: &Scale, axis: &Axis, value: f64) -> f64 {
+        if scale.kind != AxisScale::Category || axis.scale != AxisScale::Category || !value.is_finite() || value < 0.0 {
+            return value;
+        }
+        let name = axis.categories.get(value.round() as usize);
+        name.and_then(|n| scale.categories.iter().position(|c| c == n)).map_or(value, |i| i as f64)
+    }
+
+    fn x(&mut self, axis: &Axis, value: f64) -> Option<f64> {
+        let value = Self::place(&self.x, axis, value);
+        let position = self.x.position(value);
+        self.count(value, position)
+    }
+
+    fn y(&mut self, axis: &Axis, value: f64) -> Option<f64> {
+        let value = Self::place(&self.y, axis, value);
+        let position = self.y.position(value);
+        self.count(value, position)
+    }
+
+    fn count(&mut self, value: f64, position: Option<f64>) -> Option<f64> {
+        if position.is_none() {
+            if value.is_finite() {
+                self.not_positive += 1;
+            } else {
+                self.not_finite += 1;
+            }
+        }
+        position
+    }
+
+    fn points(&mut self, x_axis: &Axis, y_axis: &Axis, series: &Series) -> Vec<(f64, f64)> {
+        let mut points = Vec::with_capacity(series.x.len());
+        for (x, y) in series.x.iter().zip(&series.y) {
+            if let (Some(x), Some(y)) = (self.x(x_axis, *x), self.y(y_axis, *y)) {
+                points.push((x, y));
+            }
+        }
+        points
+    }
+
+    fn scatter(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
+        self.tight = false;
+        for s in series {
+            let points = self.points(x, y, s);
+            let color = self.key(&s.name, false).color;
+            if !points.is_empty() {
+                self.shapes.push(Shape::Points { points, color });
+            }
+        }
+    }
+
+    fn colored(&mut self, x: &Axis, y: &Axis, [xs, ys, colors]: [&Vec<f64>; 3], label: &str) {
+        self.tight = false;
+        let (low, high) = range(colors.iter().copied()).unwrap_or((0.0, 1.0));
+        let mut points = Vec::with_capacity(xs.len());
+        for ((px, py), c) in xs.iter().zip(ys).zip(colors) {
+            if let (Some(px), Some(py)) = (self.x(x, *px), self.y(y, *py)) {
+                points.push((px, py, color_at(*c, low, high)));
+            }
+        }
+        if !points.is_empty() {
+            self.shapes.push(Shape::ColoredPoints { points });
+            self.color_range = Some((low, high, label.to_string()));
+        }
+    }
+
+    /// Runs of points without a gap. What is not a number is a gap and no loss.
+    fn segments(&mut self, x_axis: &Axis, y_axis: &Axis, series: &Series) -> Vec<Vec<(f64, f64)>> {
+        let mut segments: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+        for (x, y) in series.x.iter().zip(&series.y) {
+            let point = if x.is_nan() || y.is_nan() { None } else { self.x(x_axis, *x).zip(self.y(y_axis, *y)) };
+            match (point, segments.last_mut()) {
+                (Some(point), Some(segment)) => segment.push(point),
+                _ => segments.push(Vec::new()),
+            }
+        }
+        segments.retain(|s| !s.is_empty());
+        segments
+    }
+
+    fn lines(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
+        for s in series {
+            let key = self.key(&s.name, true);
+            for points in self.segments(x, y, s) {
+                self.push_line(points, &key);
+            }
+        }
+    }
+
+    fn push_line(&mut self, points: Vec<(f64, f64)>, key: &Key) {
+        self.shapes.push(if points.len() == 1 {
+            Shape::Points { points, color: key.color }
+        } else {
+            Shape::Line { points, color: key.color, dashes: key.dashes }
+        });
+    }
+
+    fn areas(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
+        self.from_zero = true;
+        let base = if self.y.log { f64::NEG_INFINITY } else { 0.0 };
+        if self.stacked && series.len() > 1 {
+            return self.stacked_areas(x, y, series);
+        }
+        for s in series {
+            let key = Key { is_line: false, ..self.key(&s.name, false) };
+            for upper in self.segments(x, y, s) {
+                let lower = upper.iter().map(|p| (p.0, base)).collect();
+                self.shapes.push(Shape::Area { upper: upper.clone(), lower, color: key.color, opacity: 0.3 });
+                self.push_line(upper, &key);
+            }
+        }
+    }
+
+    /// Every series over the sum of those before it; where a series has no point it counts as 0.
+    fn stacked_areas(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
+        let mut positions: Vec<f64> =
+            series.iter().flat_map(|s| s.x.iter().copied()).filter(|v| v.is_finite()).collect();
+        positions.sort_by(f64::total_cmp);
+        positions.dedup();
+        let mut sums = vec![0.0; positions.len()];
+        let base = if self.y.log { f64::NEG_INFINITY } else { 0.0 };
+        for s in series {
+            let color = self.key(&s.name, false).color;
+            let mut values: HashMap<u64, f64> = HashMap::new();
+            for (px, py) in s.x.iter().zip(&s.y).filter(|(_, py)| py.is_finite()) {
+                *values.entry((px + 0.0).to_bits()).or_default() += py;
+            }
+            let (mut upper, mut lower) = (Vec::new(), Vec::new());
+            for (at, sum) in positions.iter().zip(&mut sums) {
+                let before = *sum;
+                *sum += values.get(&(at + 0.0).to_bits()).copied().unwrap_or(0.0);
+                if let Some(px) = self.x(x, *at) {
+                    let position = |v: f64| self.y.position(Self::place(&self.y, y, v)).unwrap_or(base);
+                    lower.push((px, position(before)));
+                    upper.push((px, position(*sum)));
+                }
+            }
+            if !upper.is_empty() {
+                self.shapes.push(Shape::Area { upper, lower, color, opacity: 0.85 });
+            }
+        }
+    }
+
+    fn bars(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
+        self.from_zero = true;
+        self.tight = false;
+        let base = if self.y.log { f64::NEG_INFINITY } else { 0.0 };
+        let stacked = self.stacked;
+        let count = if stacked { 1 } else { series.len().max(1) };
+        let width = self.slot(x, series) * BAR;
+        let mut sums: HashMap<u64, (f64, f64)> = HashMap::new();
+        for (i, s) in series.iter().enumerate() {
+            let color = self.key(&s.name, false).color;
+            for (px, py) in s.x.iter().zip(&s.y) {
+                let (Some(center), Some(top)) = (self.x(x, *px), self.y(y, *py)) else { continue };
+                let (left, right, bottom, top) = if stacked {
+                    let sum = sums.entry((center + 0.0).to_bits()).or_default();
+                    let side = if *py < 0.0 { &mut sum.1 } else { &mut sum.0 };
+                    let before = *side;
+                    *side += py;
+                    let at = |v: f64| self.y.position(v).unwrap_or(base);
+                    (center - width / 2.0, center + width / 2.0, at(before), at(*side))
+                } else {
+                    let left = center - width / 2.0 + width * i as f64 / count as f64;
+                    (left, left + width / count as f64, base, top)
+                };
+                self.shapes.push(Shape::Bar { x: (left, right), y: (bottom, top), color, opacity: 1.0 });
+            }
+        }
+    }
+
+    /// The room that each x position has: what lies between the two that are closest.
+    fn slot(&self, axis: &Axis, series: &[Series]) -> f64 {
+        if self.x.kind == AxisScale::Category {
+            return 1.0;
+        }
+        let mut positions: Vec<f64> = series
+            .iter()
+            .flat_map(|s| s.x.iter().filter_map(|v| self.x.position(Self::place(&self.x, axis, *v))))
+            .collect();
+        positions.sort_by(f64::total_cmp);
+        let closest = positions.windows(2).map(|p| p[1] - p[0]).filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min);
+        match closest {
+            d if d.is_finite() => d,
+            _ if self.x.kind == AxisScale::Time => DAY,
+            _ => 1.0,
+        }
+    }
+
+    fn histogram(&mut self, series: &[onrush_wire::plot::Bins]) {
+        self.from_zero = true;
+        let base = if self.y.log { f64::NEG_INFINITY } else { 0.0 };
+        let overlaid = series.len() > 1 && !self.stacked;
+        let mut sums: HashMap<usize, f64> = HashMap::new();
+        for bins in series {
+            let color = self.key(&bins.name, false).color;
+            for (i, (edges, count)) in bins.edges.windows(2).zip(&bins.counts).enumerate() {
+                let (Some(left), Some(right)) = (self.x.position(edges[0]), self.x.position(edges[1])) else {
+                    self.not_positive += count;
+                    continue;
+                };
+                let before = if self.stacked { *sums.get(&i).unwrap_or(&0.0) } else { 0.0 };
+                let top = before + *count as f64;
+                sums.insert(i, top);
+                if *count == 0 {
+                    continue;
+                }
+                let at = |v: f64| self.y.position(v).unwrap_or(base);
+                let y = (if before > 0.0 { at(before) } else { base }, at(top));
+                self.shapes.push(Shape::Bar { x: (left, right), y, color, opacity: if overlaid { 0.5 } else { 1.0 } });
+            }
+        }
+    }
+
+    fn boxes(&mut self, x: &Axis, boxes: &[BoxStats]) {
+        self.tight = false;
+        let color = self.key("", false).color;
+        for (i, b) in boxes.iter().enumerate() {
+            let center = match self.x.categories.iter().position(|c| *c == b.category) {
+                Some(i) => i as f64,
+                None => Self::place(&self.x, x, i as f64),
+            };
+            let stats = [b.low, b.q1, b.median, b.q3, b.high].map(|v| self.y.position(v));
+            if let [Some(low), Some(q1), Some(median), Some(q3), Some(high)] = stats {
+                let outliers = b.outliers.iter().filter_map(|v| self.y.position(*v)).collect();
+                self.shapes.push(Shape::Box { x: center, stats: [low, q1, median, q3, high], outliers, color });
+            } else if b.count > 0 {
+                self.not_positive += 1;
+            }
+        }
+    }
+
+    fn heat_map(&mut self, values: &[Vec<Option<f64>>], label: &str) {
+        let finite = values.iter().flatten().filter_map(|v| *v);
+        let Some((low, high)) = range(finite) else { return };
+        for (row, cells) in values.iter().enumerate() {
+            for (column, value) in cells.iter().enumerate() {
+                if let Some(value) = value.filter(|v| v.is_finite()) {
+                    self.shapes.push(Shape::Cell { column, row, value, color: color_at(value, low, high) });
+                }
+            }
+        }
+        self.color_range = Some((low, high, label.to_string()));
+    }
+
+    fn finish(mut self, plot: &Plot) -> Data {
+        let mut notes = plot.notes.clone();
+        for (scale, is_x) in [(&mut self.x, true), (&mut self.y, false)] {
+            if scale.kind == AxisScale::Category && scale.categories.len() > CATEGORIES {
+                notes.push(format!(
+                    "the first {CATEGORIES} of {} categories are shown",
+                    thousands(scale.categories.len() as u64)
+                ));
+                scale.categories.truncate(CATEGORIES);
+                self.shapes.retain_mut(|s| s.keep_below(is_x, CATEGORIES as f64 - 0.5));
+            }
+        }
+        if self.not_finite > 0 {
+            notes.push(format!("{} NaN or infinite left out", thousands(self.not_finite)));
+        }
+        if self.not_positive > 0 {
+            notes.push(format!("{} not positive, left out of the logarithmic axis", thousands(self.not_positive)));
+        }
+        let histogram = !plot.layers.is_empty() && plot.layers.iter().all(|l| matches!(l, Layer::Histogram { .. }));
+        let x_range = range(self.shapes.iter().flat_map(|s| s.extent(true)));
+        let y_range = range(self.shapes.iter().flat_map(|s| s.extent(false)));
+        set_range(&mut self.x, x_range, if self.tight { (0.0, 0.0) } else { (0.03, 0.03) });
+        match y_range {
+            Some((low, high)) if self.from_zero && !self.y.log => {
+                let (low, high) = (low.min(0.0), high.max(0.0));
+                // An empty side needs no room.
+                set_range(
+                    &mut self.y,
+                    Some((low, high)),
+                    (if low < 0.0 { 0.05 } else { 0.0 }, if high > 0.0 { 0.05 } else { 0.0 }),
+                );
+            }
+            Some((low, high)) if self.from_zero => {
+                set_range(&mut self.y, Some(((low - 0.05).floor(), high)), (0.0, 0.05))
+            }
+            other => set_range(&mut self.y, other, (0.05, 0.05)),
+        }
+        Data {
+            x: self.x,
+            y: self.y,
+            shapes: self.shapes,
+            keys: self.keys,
+            notes,
+            histogram,
+            color_range: self.color_range,
+        }
+    }
+}
+
+impl Shape {
+    /// The positions that must lie within an axis.
+    fn extent(&self, is_x: bool) -> Vec<f64> {
+        let pick = |p: &(f64, f64)| if is_x { p.0 } else { p.1 };
+        match self {
+            Shape::Bar { x, y, .. } => {
+                let (a, b) = if is_x { *x } else { *y };
+                vec![a, b]
+            }
+            Shape::Line { points, .. } | Shape::Points { points, .. } => points.iter().map(pick).collect(),
+            Shape::Area { upper, lower, .. } => upper.iter().chain(lower).map(pick).collect(),
+            Shape::ColoredPoints { points } => points.iter().map(|p| if is_x { p.0 } else { p.1 }).collect(),
+            Shape::Box { x, .. } if is_x => vec![x - 0.5, x + 0.5],
+            Shape::Box { stats, outliers, .. } => stats.iter().chain(outliers).copied().collect(),
+            Shape::Cell { column, row, .. } => vec![if is_x { *column as f64 } else { *row as f64 }],
+        }
+    }
+
+    /// Takes away what lies beyond a position; false if nothing is left.
+    fn keep_below(&mut self, is_x: bool, limit: f64) -> bool {
+        match self {
+            Shape::Line { points, .. } | Shape::Points { points, .. } => {
+                points.retain(|p| if is_x { p.0 } else { p.1 } < limit);
+                !points.is_empty()
+            }
+            Shape::ColoredPoints { points } => {
+                points.retain(|p| if is_x { p.0 } else { p.1 } < limit);
+                !points.is_empty()
+            }
+            Shape::Area { upper, lower, .. } => {
+                upper.retain(|p| !is_x || p.0 < limit);
+                lower.retain(|p| !is_x || p.0 < limit);
+                !upper.is_empty()
+            }
+            other => other.extent(is_x).iter().all(|v| *v <= limit + 0.5),
+        }
+    }
+}
+
+/// Sets what an axis shows: the range with a share of it added at both ends, or a little around a single value.
+fn set_range(scale: &mut Scale, range: Option<(f64, f64)>, (before, after): (f64, f64)) {
+    if scale.kind == AxisScale::Category {
+        scale.low = -0.5;
+        scale.high = scale.categories.len().max(1) as f64 - 0.5;
+        return;
+    }
+    let Some((low, high)) = range else { return };
+    let span = high - low;
+    if span > 0.0 && span.is_finite() {
+        scale.low = low - span * before;
+        scale.high = high + span * after;
+    } else {
+        let around = match scale.kind {
+            AxisScale::Time => DAY / 2.0,
+            _ if scale.log => 0.5,
+            // Next to a large value, 0.5 would not be a different number.
+            _ => (low.abs() * 0.1).max(0.5),
+        };
+        scale.low = low - around;
+        scale.high = low + around;
+    }
+}
+
+/// Smallest and largest finite value.
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.filter(|v| v.is_finite()).fold(None, |range, v| match range {
+        None => Some((v, v)),
+        Some((low, high)) => Some((v.min(low), v.max(high))),
+    })
+}
+
+fn color_at(value: f64, low: f64, high: f64) -> RGBColor {
+    if !value.is_finite() {
+        return RGBColor(0x99, 0x99, 0x99);
+    }
+    scale_color(if high > low { (value - low) / (high - low) } else { 0.5 })
+}

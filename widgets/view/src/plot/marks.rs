@@ -1,0 +1,129 @@
+//! Draws the data's shapes into a chart's frame.
+
+use onrush_wire::plot::Plot;
+use plotters::prelude::{Circle, Color, PathElement, Polygon, Rectangle};
+use plotters::style::RGBColor;
+use plotters_backend::DrawingBackend;
+
+use super::canvas::{Anchor, TextLook, UNIT};
+use super::chart::{Area, Chart, DrawError, pixel};
+use super::data::{Data, Shape};
+use super::scale::number_label;
+use super::theme::text_width;
+
+/// Translucent points are drawn in this many turns: within a turn they form one path, whose overlaps do not add up.
+const TURNS: usize = 8;
+
+pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(), DrawError> {
+    let floor = |y: f64| if y == f64::NEG_INFINITY { data.y.low } else { y };
+    let floored = |points: &[(f64, f64)]| points.iter().map(|p| (p.0, floor(p.1))).collect::<Vec<_>>();
+    let [left, top, right, bottom] = chart.frame;
+    let point_count: usize = data
+        .shapes
+        .iter()
+        .map(|s| match s {
+            Shape::Points { points, .. } => points.len(),
+            Shape::ColoredPoints { points } => points.len(),
+            _ => 0,
+        })
+        .sum();
+    let (radius, opacity) = match point_count {
+        0..=300 => (3.2, 0.85),
+        301..=1500 => (2.6, 0.6),
+        _ => (2.0, 0.4),
+    };
+    let radius = (radius * UNIT) as u32;
+    chart.canvas.borrow_mut().open("marks");
+    for shape in &data.shapes {
+        match shape {
+            Shape::Bar { x, y, color, opacity } => {
+                let (from, to) = (floor(y.0), floor(y.1));
+                let (x0, x1) = (pixel(area, (x.0, from)).0, pixel(area, (x.1, from)).0);
+                // A gap of half a pixel at each side tells neighbours apart, where bars are wide enough.
+                let gap = if x1 - x0 > 4.0 { 0.5 * (x.1 - x.0) / (x1 - x0) } else { 0.0 };
+                let corners = [(x.0 + gap, from), (x.1 - gap, to)];
+                area.draw(&Rectangle::new(corners, color.mix(*opacity).filled()))?;
+            }
+            Shape::Line { points, color, dashes } => {
+                chart.canvas.borrow_mut().dash(*dashes);
+                let width = if points.len() > 500 { 1.3 } else { 2.0 };
+                area.draw(&PathElement::new(points.clone(), color.stroke_width((width * UNIT) as u32)))?;
+                chart.canvas.borrow_mut().dash(None);
+            }
+            Shape::Area { upper, lower, color, opacity } => {
+                let mut outline = floored(upper);
+                outline.extend(floored(lower).into_iter().rev());
+                area.draw(&Polygon::new(outline, color.mix(*opacity)))?;
+            }
+            Shape::Points { points, color } => {
+                let style = color.mix(opacity).filled();
+                for turn in 0..TURNS {
+                    for point in points.iter().skip(turn).step_by(TURNS) {
+                        area.draw(&Circle::new(*point, radius, style))?;
+                    }
+                    let _ = chart.canvas.borrow_mut().present();
+                }
+            }
+            Shape::ColoredPoints { points } => {
+                // In few colours, so that points of one colour form a path; 64 cannot be told from a continuous scale.
+                let mut sorted: Vec<(RGBColor, (f64, f64))> =
+                    points.iter().map(|(x, y, c)| (RGBColor(c.0 & 0xfc, c.1 & 0xfc, c.2 & 0xfc), (*x, *y))).collect();
+                sorted.sort_by_key(|(c, _)| (c.0, c.1, c.2));
+                for (color, point) in sorted {
+                    area.draw(&Circle::new(point, radius, color.mix(opacity.max(0.6)).filled()))?;
+                }
+            }
+            Shape::Box { x, stats, outliers, color } => draw_box(area, *x, *stats, outliers, *color)?,
+            Shape::Cell { column, row, value, color } => {
+                let (c, r) = (*column as f64, *row as f64);
+                area.draw(&Rectangle::new([(c - 0.5, r - 0.5), (c + 0.5, r + 0.5)], color.filled()))?;
+                let width = (right - left) / (data.x.high - data.x.low);
+                let height = (bottom - top) / (data.y.high - data.y.low);
+                let (low, high) = data.color_range.as_ref().map_or((0.0, 1.0), |c| (c.0, c.1));
+                let whole = data.shapes.iter().all(|s| !matches!(s, Shape::Cell { value, .. } if value.fract() != 0.0));
+                let step = if whole { 1.0 } else { ((high - low) / 50.0).max(f64::MIN_POSITIVE) };
+                let label = number_label(*value, 10f64.powf(step.log10().floor()), low.abs().max(high.abs()));
+                if height >= 15.0 && width >= text_width(&label, 10.0) + 6.0 && data.shapes.len() <= 200 {
+                    let (px, py) = pixel(area, (c, r));
+                    // Dark text on bright cells.
+                    let bright =
+                        0.3 * f64::from(color.0) + 0.59 * f64::from(color.1) + 0.11 * f64::from(color.2) > 135.0;
+                    let text = if bright { RGBColor(0, 0, 0) } else { RGBColor(255, 255, 255) };
+                    let look = TextLook { size: 10.0, color: text, anchor: Anchor::Middle, angle: 0.0, bold: false };
+                    chart.canvas.borrow_mut().text(&label, px, py + 3.5, look);
+                }
+            }
+        }
+    }
+    chart.canvas.borrow_mut().close();
+    Ok(())
+}
+
+fn draw_box(
+    area: &Area,
+    x: f64,
+    [low, q1, median, q3, high]: [f64; 5],
+    outliers: &[f64],
+    color: RGBColor,
+) -> Result<(), DrawError> {
+    let half = 0.28;
+    let line = color.stroke_width((1.5 * UNIT) as u32);
+    for path in [
+        vec![(x, low), (x, q1)],
+        vec![(x, q3), (x, high)],
+        vec![(x - half / 2.0, low), (x + half / 2.0, low)],
+        vec![(x - half / 2.0, high), (x + half / 2.0, high)],
+    ] {
+        area.draw(&PathElement::new(path, line))?;
+    }
+    area.draw(&Rectangle::new([(x - half, q1), (x + half, q3)], color.mix(0.35).filled()))?;
+    area.draw(&Rectangle::new([(x - half, q1), (x + half, q3)], line))?;
+    area.draw(&PathElement::new(
+        vec![(x - half, median), (x + half, median)],
+        color.stroke_width((2.5 * UNIT) as u32),
+    ))?;
+    for outlier in outliers {
+        area.draw(&Circle::new((x, *outlier), (1.8 * UNIT) as u32, color.mix(0.5).filled()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Colours of a plot, and how wide its text is.
+
+use onrush_wire::plot::Theme;
+use plotters::prelude::ViridisRGB;
+use plotters::style::RGBColor;
+use plotters::style::colors::colormaps::ColorMap;
+
+/// Colours around the data.
+#[derive(Clone, Copy)]
+pub struct Colors {
+    /// `None` leaves the page's own.
+    pub background: Option<RGBColor>,
+    pub text: RGBColor,
+    pub faint: RGBColor,
+    pub grid: RGBColor,
+    pub grid_opacity: f64,
+}
+
+pub fn colors(theme: Theme) -> Colors {
+    match theme {
+        // #808080 has a contrast of about 4 to both white and #111.
+        Theme::Auto => Colors {
+            background: None,
+            text: RGBColor(0x80, 0x80, 0x80),
+            faint: RGBColor(0x80, 0x80, 0x80),
+            grid: RGBColor(0x80, 0x80, 0x80),
+            grid_opacity: 0.25,
+        },
+        Theme::Light => Colors {
+            background: Some(RGBColor(0xff, 0xff, 0xff)),
+            text: RGBColor(0x26, 0x26, 0x26),
+            faint: RGBColor(0x66, 0x66, 0x66),
+            grid: RGBColor(0, 0, 0),
+            grid_opacity: 0.12,
+        },
+        Theme::Dark => Colors {
+            background: Some(RGBColor(0x17, 0x19, 0x1c)),
+            text: RGBColor(0xe4, 0xe4, 0xe4),
+            faint: RGBColor(0xa8, 0xa8, 0xa8),
+            grid: RGBColor(0xff, 0xff, 0xff),
+            grid_opacity: 0.16,
+        },
+    }
+}
+
+/// Okabe and Ito's colours, told apart by people with any colour vision, in an order that begins with the strongest; black
+/// gives way to grey and yellow is darkened, so that each is seen on a light and on a dark page.
+const SERIES: [RGBColor; 8] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xb5, 0xa6, 0x1c),
+    RGBColor(0x80, 0x6a, 0x9e),
+];
+
+/// What is not a category of its own.
+const OTHER: RGBColor = RGBColor(0x99, 0x99, 0x99);
+
+/// The colour of a series; the ninth is the first one, darker, and is dashed as well.
+pub fn series_color(index: usize, name: &str) -> RGBColor {
+    if name == "other" || name == "null" {
+        return OTHER;
+    }
+    let RGBColor(r, g, b) = SERIES[index % SERIES.len()];
+    let shade = |c: u8| (f64::from(c) * 0.7f64.powi((index / SERIES.len()).min(3) as i32)) as u8;
+    RGBColor(shade(r), shade(g), shade(b))
+}
+
+pub fn series_dashes(index: usize) -> Option<&'static str> {
+    match index / SERIES.len() {
+        0 => None,
+        1 => Some("6 3"),
+        _ => Some("2 3"),
+    }
+}
+
+/// Viridis: 0 is the darkest, 1 the brightest.
+pub fn scale_color(part: f64) -> RGBColor {
+    ViridisRGB.get_color(part.clamp(0.0, 1.0) as f32)
+}
+
+/// About how wide a text is, in pixels, in a common sans-serif face. Wide enough for the widest of them (DejaVu Sans).
+pub fn text_width(text: &str, size: f64) -> f64 {
+    let em: f64 = text
+        .chars()
+        .map(|c| match c {
+            'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '\u{202f}' => 0.31,
+            'f' | 'r' | 't' | '(' | ')' | '[' | ']' | '-' | '/' => 0.4,
+            'm' | 'w' | 'M' | 'W' | '@' | '%' => 0.92,
+            'A'..='Z' => 0.68,
+            '0'..='9' | 'a'..='z' => 0.6,
+            c => match unicode_width::UnicodeWidthChar::width(c) {
+                Some(0) => 0.0,
+                Some(2) => 1.0,
+                _ => 0.62,
+            },
+        })
+        .sum();
+    em * size
+}
+
+/// The text, or as much of it as fits before an ellipsis.
+pub fn fit_text(text: &str, size: f64, width: f64) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text_width(&line, size) <= width {
+        return line;
+    }
+    let mut out = String::new();
+    let mut used = text_width("…", size);
+    for c in line.chars() {
+        used += text_width(c.encode_utf8(&mut [0; 4]), size);
+        if used > width && !out.is_empty() {
+            break;
+        }
+        out.push(c);
+    }
+    out.truncate(out.trim_end().len());
+    out + "…"
+}
+
+/// The text in lines of at most `width`, broken at spaces.
+pub fn wrap_text(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(line, size) + text_width(" ", size) + text_width(word, size) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fit_text(word, size, width)),
+        }
+    }
+    lines
+}

@@ -1,0 +1,147 @@
+//! A table in box-drawing characters, as Polars prints it, for a terminal of 80 columns. Widths are those of the terminal:
+//! a wide character takes two cells, a combining one none.
+
+use onrush_wire::display::TablePreview;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{Table, middle};
+use crate::html::visible;
+use crate::value::{Cell, Kind};
+
+/// Widest table.
+const WIDTH: usize = 80;
+/// Widest cell.
+const CELL: usize = 32;
+
+/// The table with its size above it.
+pub fn text(preview: &TablePreview) -> String {
+    let table = Table::new(preview);
+    let mut columns: Vec<Boxed> = Vec::new();
+    if table.has_index() {
+        columns.push(Boxed {
+            right: true,
+            head: [String::new(), String::new()],
+            cells: table.rows.iter().map(|r| r.index.to_string()).collect(),
+        });
+    }
+    for (i, column) in table.columns.iter().enumerate() {
+        columns.push(Boxed {
+            right: column.right,
+            head: [cut(&plain(column.name)), cut(&column.dtype.to_string())],
+            cells: table.rows.iter().map(|r| cut(&shown(&r.cells[i]))).collect(),
+        });
+    }
+    let fitting = fit(&columns.iter().map(Boxed::width).collect::<Vec<_>>());
+    let left_out = middle(columns.len(), fitting);
+    let mut title = table.size('_');
+    if !left_out.is_empty() {
+        title.push_str(&format!(", {} not shown", left_out.len()));
+        let row_count = table.rows.len();
+        let ellipsis =
+            Boxed { right: false, head: ["…".into(), "…".into()], cells: vec!["…".to_string(); row_count] };
+        columns.splice(left_out, [ellipsis]);
+    }
+    if let Some(row) = table.cut {
+        for column in &mut columns {
+            column.cells.insert(row, "…".to_string());
+        }
+    }
+    if columns.is_empty() {
+        return title;
+    }
+    let mut out = title;
+    out.push('\n');
+    out.push_str(&draw(&columns));
+    out
+}
+
+struct Boxed {
+    right: bool,
+    /// Name and type.
+    head: [String; 2],
+    cells: Vec<String>,
+}
+
+impl Boxed {
+    fn width(&self) -> usize {
+        self.head.iter().chain(&self.cells).map(|s| s.width()).max().unwrap_or(0)
+    }
+
+    fn pad(&self, text: &str, width: usize) -> String {
+        let space = " ".repeat(width.saturating_sub(text.width()));
+        if self.right { format!("{space}{text}") } else { format!("{text}{space}") }
+    }
+}
+
+/// How many columns can be shown; all, or as many as leave room for the column of ellipses. At least two of many.
+fn fit(widths: &[usize]) -> usize {
+    let total = |keep: usize| {
+        let out = middle(widths.len(), keep);
+        let kept: usize = widths.iter().enumerate().filter(|(i, _)| !out.contains(i)).map(|(_, w)| w + 3).sum();
+        kept + 1 + if out.is_empty() { 0 } else { 4 }
+    };
+    (1..=widths.len()).rev().find(|keep| total(*keep) <= WIDTH).unwrap_or(widths.len().min(2))
+}
+
+fn draw(columns: &[Boxed]) -> String {
+    let widths: Vec<usize> = columns.iter().map(Boxed::width).collect();
+    let rule = |left: &str, line: &str, between: &str, right: &str| {
+        let parts: Vec<String> = widths.iter().map(|w| line.repeat(w + 2)).collect();
+        format!("{left}{}{right}\n", parts.join(between))
+    };
+    let row = |cell: &dyn Fn(&Boxed) -> String| {
+        let parts: Vec<String> =
+            columns.iter().zip(&widths).map(|(c, w)| format!(" {} ", c.pad(&cell(c), *w))).collect();
+        format!("│{}│\n", parts.join("┆"))
+    };
+    let mut out = rule("┌", "─", "┬", "┐");
+    for line in 0..2 {
+        out.push_str(&row(&|c| c.head[line].clone()));
+    }
+    out.push_str(&rule("╞", "═", "╪", "╡"));
+    for i in 0..columns[0].cells.len() {
+        out.push_str(&row(&|c| c.cells[i].clone()));
+    }
+    out.push_str(rule("└", "─", "┴", "┘").trim_end());
+    out
+}
+
+/// A cell's text on one line; what could be mistaken for something else stands in quotes.
+fn shown(cell: &Cell) -> String {
+    match cell.kind {
+        Kind::Blank => format!("\"{}\"", plain(&cell.text)),
+        Kind::Text if matches!(cell.text.as_str(), "null" | "NaN" | "inf" | "-inf" | "…") => {
+            format!("\"{}\"", cell.text)
+        }
+        _ => plain(&cell.text),
+    }
+}
+
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match visible(c) {
+            Some(name) => out.push_str(&name),
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+/// At most [`CELL`] wide, with an ellipsis where something was cut.
+fn cut(text: &str) -> String {
+    if text.width() <= CELL {
+        return text.to_string();
+    }
+    let mut out = String::new();
+    let mut width = 0;
+    for c in text.chars() {
+        width += c.width().unwrap_or(0);
+        if width > CELL - 1 {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    out
+}

@@ -1,0 +1,165 @@
+//! Tracebacks through the public interface; expected lines are typed by hand after rustc's layout.
+
+use onrush_wire::diagnostic::Severity;
+use onrush_wire::{Class, Diagnostic, Label, Span};
+
+fn span(line: u32, column: u32, length: u32) -> Span {
+    Span { file: "cell_3.rs".into(), line, column, length }
+}
+
+fn lines(diagnostic: &Diagnostic, source: &str) -> String {
+    let source = |file: &str| (file == "cell_3.rs").then(|| source.to_string());
+    onrush_view::diagnostic(diagnostic, &source, &|_| "In [3]".to_string(), false).join("\n")
+}
+
+fn error() -> Diagnostic {
+    Diagnostic::error(Class::Plan, "unknown-column", "there is no column `dep_dely`")
+}
+
+/// The underline's row under a one-line source.
+fn underline(source: &str, column: u32, length: u32) -> String {
+    let text = lines(&error().at(span(1, column, length), ""), source);
+    text.lines().nth(4).unwrap().to_string()
+}
+
+#[test]
+fn a_column_that_is_not_there() {
+    let diagnostic = error()
+        .at(span(2, 19, 8), "not in this frame")
+        .note("the frame has 19 columns\nand 336 776 rows")
+        .help("did you mean `dep_delay`?");
+    assert_eq!(
+        lines(&diagnostic, "let f = 1;\nflights.filter(x!(dep_dely > 5))\n"),
+        "\
+error[unknown-column]: there is no column `dep_dely`
+ --> In [3], line 2, column 19
+  |
+2 | flights.filter(x!(dep_dely > 5))
+  |                   ^^^^^^^^ not in this frame
+  |
+  = note: the frame has 19 columns
+          and 336 776 rows
+  = help: did you mean `dep_delay`?"
+    );
+}
+
+#[test]
+fn underlines_stand_under_their_characters() {
+    //                               a tab is four cells
+    assert_eq!(underline("\tab", 2, 2), "  |     ^^");
+    assert_eq!(underline("a\tb", 3, 1), "  |     ^");
+    // Each of 東京 takes two cells.
+    assert_eq!(underline("東京 = x", 1, 2), "  | ^^^^");
+    assert_eq!(underline("東京 = x", 6, 1), "  |        ^");
+    // One crab of two cells in front.
+    assert_eq!(underline("🦀 x", 3, 1), "  |    ^");
+    // The accent is a character of its own and takes no cell.
+    assert_eq!(underline("e\u{301}x y", 3, 1), "  |  ^");
+    // Past the end of the line, and a length that runs past it.
+    assert_eq!(underline("ab", 3, 1), "  |   ^");
+    assert_eq!(underline("ab", 2, 99), "  |  ^");
+    assert_eq!(underline("", 1, 0), "  | ^");
+}
+
+#[test]
+fn several_labels() {
+    let mut diagnostic =
+        Diagnostic::error(Class::Compile, "E0382", "use of moved value: `v`").at(span(4, 7, 1), "used here");
+    for (place, text) in [(span(1, 5, 1), "has type `Vec<i32>`"), (span(2, 6, 1), "moved here")] {
+        diagnostic.labels.push(Label { span: place, text: text.into(), primary: false });
+    }
+    assert_eq!(
+        lines(&diagnostic, "let v = vec![1];\ndrop(v);\n\nshow(&v);\n"),
+        "\
+error[E0382]: use of moved value: `v`
+ --> In [3], line 4, column 7
+  |
+1 | let v = vec![1];
+  |     - has type `Vec<i32>`
+2 | drop(v);
+  |      - moved here
+3 |
+4 | show(&v);
+  |       ^ used here
+  |"
+    );
+}
+
+#[test]
+fn labels_on_one_line() {
+    let mut diagnostic =
+        Diagnostic::error(Class::Plan, "types", "`str` and `i64` cannot be added").at(span(1, 3, 1), "cannot be added");
+    for (place, text) in [(span(1, 1, 1), "str"), (span(1, 5, 2), "i64")] {
+        diagnostic.labels.push(Label { span: place, text: text.into(), primary: false });
+    }
+    assert_eq!(
+        lines(&diagnostic, "a + bb"),
+        "\
+error[types]: `str` and `i64` cannot be added
+ --> In [3], line 1, column 3
+  |
+1 | a + bb
+  | - ^ -- i64
+  | | |
+  | | cannot be added
+  | str
+  |"
+    );
+}
+
+#[test]
+fn without_source_or_place() {
+    let unknown = onrush_view::diagnostic(
+        &error().at(span(2, 19, 8), "not here").help("look"),
+        &|_| None,
+        &|f| f.to_string(),
+        false,
+    );
+    assert_eq!(
+        unknown,
+        [
+            "error[unknown-column]: there is no column `dep_dely`",
+            " --> cell_3.rs, line 2, column 19",
+            "  = not here",
+            "  = help: look"
+        ]
+    );
+    let mut warning = Diagnostic::error(Class::Run, "", "two\nlines").note("a").help("b\nc");
+    warning.severity = Severity::Warning;
+    assert_eq!(lines(&warning, ""), "warning: two\nlines\nnote: a\nhelp: b\n      c");
+    // A place past the end of the source is drawn, not a crash.
+    assert!(lines(&error().at(span(99, 1, 1), "here"), "x").contains("99 |\n   | ^ here"));
+    assert!(lines(&error().at(span(0, 0, 0), "here"), "x").contains("^ here"));
+}
+
+#[test]
+fn long_lines_are_cut_around_the_place() {
+    let source = format!("{}WRONG{}", "a".repeat(500), "b".repeat(500));
+    let text = lines(&error().at(span(1, 501, 5), "this"), &source);
+    let rows: Vec<&str> = text.lines().collect();
+    let place = rows[3].find("WRONG").unwrap();
+    // The ellipsis in front is three bytes and one cell.
+    assert_eq!(rows[4].find("^^^^^ this").unwrap(), place - 2);
+    assert!(rows.iter().all(|r| r.chars().count() < 135), "{text}");
+}
+
+#[test]
+fn colours_only_when_asked() {
+    let diagnostic = error().at(span(1, 1, 1), "x").help("y");
+    let source = |_: &str| Some("a".to_string());
+    let coloured = onrush_view::diagnostic(&diagnostic, &source, &|_| "In [3]".into(), true);
+    assert_eq!(coloured[0], "\x1b[1;31merror[unknown-column]\x1b[0m\x1b[1m: there is no column `dep_dely`\x1b[0m");
+    let plain = lines(&diagnostic, "a");
+    assert!(!plain.contains('\x1b'));
+    let stripped: Vec<String> = coloured
+        .iter()
+        .map(|l| {
+            ["31", "34"]
+                .iter()
+                .fold(l.clone(), |l, c| l.replace(&format!("\x1b[1;{c}m"), ""))
+                .replace("\x1b[1m", "")
+                .replace("\x1b[0m", "")
+        })
+        .collect();
+    assert_eq!(stripped.join("\n"), plain);
+}
