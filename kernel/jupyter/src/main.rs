@@ -1,3 +1,17 @@
-//! Skeleton.
+//! `onrush`: the Jupyter kernel and its command line. The only crate that knows Jupyter.
 
-fn main() {}
+mod cli;
+mod doctor;
+mod install;
+mod kernel;
+mod kit;
+mod log;
+mod message;
+mod notebook;
+mod outbox;
+mod run;
+mod session;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,181 @@
+//! The command line: what can be asked, and the exit status. 0: done; 1: it failed, and the text says why; 2: the
+//! command line was wrong.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use onrush_wire::paths;
+
+use crate::{doctor, install, kernel, kit, run, session};
+
+/// Rust notebooks on a persistent dataframe session: a kernel for Jupyter
+#[derive(Parser)]
+#[command(name = "onrush", version, max_term_width = 80)]
+#[command(after_help = "\
+A first start:
+  onrush install          make the kernel known to Jupyter
+  onrush doctor           see what is there and what is missing
+  onrush run IN.ipynb     run a notebook without Jupyter
+
+Environment: ONRUSH_ENGINE (as --engine), ONRUSH_MEMORY (limit of the session,
+such as 8G), ONRUSH_CACHE_DIR and ONRUSH_RUNTIME_DIR (where files are kept).")]
+struct Cli {
+    #[command(subcommand)]
+    command: Commands,
+}
+
+#[derive(Subcommand)]
+enum Commands {
+    /// Serve one notebook (Jupyter starts this)
+    Kernel {
+        /// The file in which Jupyter writes ports and key
+        #[arg(long, short = 'f', value_name = "FILE")]
+        connection_file: PathBuf,
+        #[command(flatten)]
+        engine: EngineArgs,
+    },
+    /// Make the kernel known to Jupyter as "Rust (Onrush)"
+    Install(install::Location),
+    /// Remove the kernel from Jupyter
+    Uninstall(install::Location),
+    /// Run a notebook without Jupyter
+    ///
+    /// Exits with status 1 if a cell fails. A cell with the tag `raises-exception` may fail.
+    Run(run::Arguments),
+    /// Start, ask or stop the session by hand (`onrush session --help`)
+    #[command(disable_help_flag = true)]
+    Session {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
+    },
+    /// Build what cells link against, so that the first notebook starts at once
+    Kit,
+    /// Say what was found on this machine, and what to do about what was not
+    Doctor,
+}
+
+/// Where frames are computed.
+#[derive(Args, Clone, Debug)]
+pub struct EngineArgs {
+    /// Where frames are computed [default: auto, the GPU if one works]
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    pub engine: Option<Engine>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Engine {
+    /// The GPU if one works, else the CPU
+    Auto,
+    /// The CPU
+    Cpu,
+    /// The GPU; fails without one
+    Cuda,
+    /// CUDA kernels on the CPU, for learning and tests
+    Emulated,
+}
+
+impl EngineArgs {
+    fn value(&self) -> Option<&'static str> {
+        self.engine.map(|engine| match engine {
+            Engine::Auto => "auto",
+            Engine::Cpu => "cpu",
+            Engine::Cuda => "cuda",
+            Engine::Emulated => "emulated",
+        })
+    }
+}
+
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // The session takes its engine from the environment of the process that starts it.
+    let engine = match &cli.command {
+        Commands::Kernel { engine, .. } => engine.value(),
+        Commands::Run(arguments) => arguments.engine.value(),
+        _ => None,
+    };
+    if let Some(engine) = engine
+        && std::env::var_os(paths::ENGINE).is_none_or(|set| set != *engine)
+    {
+        return with_engine(engine);
+    }
+    let result = match cli.command {
+        Commands::Kernel { connection_file, .. } => kernel::serve(&connection_file).map_err(|e| e.to_string()),
+        Commands::Install(location) => install::install(&location).map_err(|e| e.to_string()),
+        Commands::Uninstall(location) => install::uninstall(&location).map_err(|e| e.to_string()),
+        Commands::Run(arguments) => match run::run(&arguments) {
+            Ok(true) => Ok(()),
+            Ok(false) => return ExitCode::FAILURE,
+            Err(error) => Err(error.to_string()),
+        },
+        Commands::Session { arguments } => exec_session(&arguments),
+        Commands::Kit => kit::build(),
+        Commands::Doctor => return if doctor::report() { ExitCode::SUCCESS } else { ExitCode::FAILURE },
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("onrush: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Starts this command anew with the engine in its environment, which every process below it then inherits.
+fn with_engine(engine: &str) -> ExitCode {
+    let error = match std::env::current_exe() {
+        Ok(executable) => Command::new(executable).args(std::env::args_os().skip(1)).env(paths::ENGINE, engine).exec(),
+        Err(error) => error,
+    };
+    eprintln!("onrush: the command could not be started anew with the engine `{engine}`: {error}");
+    ExitCode::FAILURE
+}
+
+fn exec_session(arguments: &[OsString]) -> Result<(), String> {
+    let executable = session::executable().map_err(|diagnostic| diagnostic.to_string())?;
+    let error = Command::new(&executable).args(arguments).exec();
+    Err(format!("{} could not be started: {error}", executable.display()))
+}
+
+/// `2m`, `90s`, `1h` or a number of seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..split].trim().parse().map_err(|_| format!("`{text}` is no time: write 90s, 2m or 1h"))?;
+    let unit = match text[split..].trim() {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("`{other}` is no unit of time: write s, m or h")),
+    };
+    Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is no time that can be waited"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert!(duration("soon").is_err());
+        assert!(duration("-1s").is_err());
+        assert!(duration("1d").is_err());
+    }
+
+    #[test]
+    fn arguments_of_the_session_are_passed_on() {
+        let cli = Cli::try_parse_from(["onrush", "session", "status", "--json"]).unwrap();
+        let Commands::Session { arguments } = cli.command else { panic!("not the session command") };
+        assert_eq!(arguments, ["status", "--json"]);
+    }
+}

@@ -1,0 +1,188 @@
+//! The Jupyter front: sockets, signals, the start and the end of the kernel process. What requests mean is in
+//! [`requests`]; cells run in [`execution`].
+
+mod comms;
+mod execution;
+mod history;
+mod replies;
+mod requests;
+mod stdin;
+mod usage;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jupyter_protocol::ConnectionInfo;
+use jupyter_zmq_client as zmq;
+use jupyter_zmq_client::RawMessage;
+use parking_lot::Mutex;
+use ring::hmac;
+use serde_json::Value;
+use tokio::sync::Notify;
+use zeromq::{RouterRecvHalf, SocketRecv, SocketSend};
+
+use crate::log;
+use crate::message::{Channel, Request, Signer};
+use crate::notebook::Notebook;
+use crate::outbox::{self, Outbox};
+
+/// Why a kernel could not start or had to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    #[error("the connection file {path} cannot be read: {source}")]
+    ReadConnection { path: String, source: std::io::Error },
+    #[error("the connection file {path} is not what Jupyter writes: {source}")]
+    ParseConnection { path: String, source: serde_json::Error },
+    #[error("the connection file asks for signatures by `{0}`; this kernel knows `hmac-sha256`")]
+    Scheme(String),
+    #[error("a socket could not be opened: {0}")]
+    Socket(#[from] zmq::RuntimeError),
+    #[error("the asynchronous runtime could not be started: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+/// Everything that requests work on.
+pub struct Kernel {
+    pub notebook: Arc<Notebook>,
+    pub outbox: Outbox,
+    pub queue: execution::Queue,
+    pub history: Mutex<history::History>,
+    pub comms: comms::Comms,
+    pub stdin: stdin::Stdin,
+    pub usage: usage::Usage,
+    /// Header of the cell that runs; null between cells.
+    pub current: Mutex<Value>,
+    shutdown: Notify,
+}
+
+/// Serves one notebook until Jupyter, a signal or the death of the parent ends it.
+pub fn serve(connection_file: &Path) -> Result<(), KernelError> {
+    let path = connection_file.display().to_string();
+    let text = std::fs::read_to_string(connection_file)
+        .map_err(|source| KernelError::ReadConnection { path: path.clone(), source })?;
+    let info: ConnectionInfo =
+        serde_json::from_str(&text).map_err(|source| KernelError::ParseConnection { path, source })?;
+    if !info.key.is_empty() && info.signature_scheme != "hmac-sha256" {
+        return Err(KernelError::Scheme(info.signature_scheme));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let result = runtime.block_on(serve_sockets(info));
+    // Threads that wait for a process that does not end must not keep the kernel alive.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
+    let session = uuid::Uuid::new_v4().to_string();
+    let heartbeat = zmq::create_kernel_heartbeat_connection(&info).await?;
+    let iopub = zmq::create_kernel_iopub_xpub_connection(&info, &session).await?;
+    let shell = zmq::create_kernel_shell_connection(&info, &session).await?;
+    let control = zmq::create_kernel_control_connection(&info, &session).await?;
+    let stdin = zmq::create_kernel_stdin_connection(&info, &session).await?;
+
+    let key = shell.mac.clone();
+    let (outbox, queues) = Outbox::new(Signer::new(key.clone(), session));
+    let (shell_out, shell_in) = shell.socket.split();
+    let (control_out, control_in) = control.socket.split();
+    let (stdin_out, stdin_in) = stdin.socket.split();
+    tokio::spawn(outbox::run(outbox.clone(), queues, iopub, shell_out, stdin_out, control_out));
+    tokio::spawn(beat(heartbeat));
+
+    outbox.status(&Value::Null, "starting");
+    let folder = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
+    let kernel = Arc::new(Kernel {
+        notebook: Notebook::open(folder, true),
+        outbox,
+        queue: execution::Queue::default(),
+        history: Mutex::new(history::History::open()),
+        comms: comms::Comms::default(),
+        stdin: stdin::Stdin::default(),
+        usage: usage::Usage::default(),
+        current: Mutex::new(Value::Null),
+        shutdown: Notify::new(),
+    });
+    let cells = Arc::clone(&kernel);
+    std::thread::Builder::new().name("execution".into()).spawn(move || execution::run(&cells))?;
+
+    tokio::spawn(receive(shell_in, key.clone(), Channel::Shell, Arc::clone(&kernel)));
+    tokio::spawn(receive(control_in, key.clone(), Channel::Control, Arc::clone(&kernel)));
+    tokio::spawn(stdin::receive(stdin_in, key, Arc::clone(&kernel)));
+    wait_for_end(&kernel).await?;
+    stop(&kernel).await;
+    Ok(())
+}
+
+impl Kernel {
+    /// Ends [`serve`].
+    pub fn end(&self) {
+        self.shutdown.notify_one();
+    }
+}
+
+/// Reads requests as long as the process lives: nothing that arrives ends it.
+async fn receive(mut socket: RouterRecvHalf, key: Option<hmac::Key>, channel: Channel, kernel: Arc<Kernel>) {
+    loop {
+        match read(&mut socket, &key).await {
+            Ok(raw) => match Request::parse(raw, channel) {
+                Ok(request) => requests::handle(&kernel, request),
+                Err(error) => log::line(format_args!("a message on {channel:?} was ignored: {error}")),
+            },
+            Err(error) => {
+                log::line(format_args!("a message on {channel:?} was refused: {error}"));
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+}
+
+/// One multipart message; its frames are checked and its signature is right.
+async fn read(socket: &mut RouterRecvHalf, key: &Option<hmac::Key>) -> Result<RawMessage, zmq::RuntimeError> {
+    RawMessage::from_multipart(socket.recv().await?, key)
+}
+
+/// Sends back whatever arrives.
+async fn beat(mut heartbeat: zmq::KernelHeartbeatConnection) {
+    loop {
+        match heartbeat.socket.recv().await {
+            Ok(message) => {
+                let _ = heartbeat.socket.send(message).await;
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn wait_for_end(kernel: &Arc<Kernel>) -> Result<(), KernelError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    // Jupyter says which process started the kernel. Without it the kernel would outlive a server that was killed.
+    let parent = std::env::var("JPY_PARENT_PID").ok().and_then(|pid| pid.parse::<u32>().ok()).filter(|pid| *pid > 1);
+    let mut poll = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        tokio::select! {
+            () = kernel.shutdown.notified() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+            _ = hang_up.recv() => return Ok(()),
+            _ = interrupts.recv() => kernel.notebook.interrupt(),
+            _ = poll.tick() => {
+                if parent.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                    log::line(format_args!("the process that started this kernel is gone: ending"));
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+async fn stop(kernel: &Arc<Kernel>) {
+    kernel.queue.close();
+    let notebook = Arc::clone(&kernel.notebook);
+    let stopped = tokio::task::spawn_blocking(move || notebook.shutdown());
+    let _ = tokio::time::timeout(Duration::from_secs(4), stopped).await;
+    kernel.outbox.flush().await;
+    // The sockets' own writers have the last replies now.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}

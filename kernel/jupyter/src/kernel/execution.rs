@@ -1,0 +1,277 @@
+//! The queue of cells and the thread that works it off.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use onrush_wire::host::Stream;
+use parking_lot::{Condvar, Mutex};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Kernel;
+use super::replies;
+use crate::message::Request;
+use crate::notebook::{Answer, CellError, Front, HIDDEN, Output};
+use crate::outbox::Outbox;
+
+/// Cells that a front end sent at once arrive within this time of each other.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Waiting cells, in the order in which they came.
+#[derive(Default)]
+pub struct Queue {
+    waiting: Mutex<(VecDeque<Request>, bool)>,
+    changed: Condvar,
+}
+
+impl Queue {
+    pub fn push(&self, request: Request) {
+        self.waiting.lock().0.push_back(request);
+        self.changed.notify_all();
+    }
+
+    /// No cell starts after this.
+    pub fn close(&self) {
+        self.waiting.lock().1 = true;
+        self.changed.notify_all();
+    }
+
+    fn next(&self) -> Option<Request> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if waiting.1 {
+                return None;
+            }
+            match waiting.0.pop_front() {
+                Some(request) => return Some(request),
+                None => self.changed.wait(&mut waiting),
+            }
+        }
+    }
+
+    fn drain(&self) -> Vec<Request> {
+        self.waiting.lock().0.drain(..).collect()
+    }
+}
+
+/// The protocol crate's type wants fields that clients leave out.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Execute {
+    code: Option<String>,
+    silent: bool,
+    store_history: Option<bool>,
+    user_expressions: Option<BTreeMap<String, String>>,
+    allow_stdin: bool,
+    stop_on_error: bool,
+}
+
+impl Default for Execute {
+    fn default() -> Self {
+        Execute {
+            code: None,
+            silent: false,
+            store_history: None,
+            user_expressions: None,
+            allow_stdin: false,
+            stop_on_error: true,
+        }
+    }
+}
+
+/// Execution numbers. The count is what the user sees; hidden cells have numbers of their own, because a number names
+/// a source file.
+struct Counter {
+    count: u64,
+    hidden: u64,
+}
+
+/// Works the queue off until it is closed.
+pub fn run(kernel: &Arc<Kernel>) {
+    let mut counter = Counter { count: 0, hidden: HIDDEN };
+    while let Some(request) = kernel.queue.next() {
+        kernel.outbox.status(&request.header, "busy");
+        *kernel.current.lock() = request.header.clone();
+        let (reply, abort) = cell(kernel, &request, &mut counter);
+        let aborted = if abort {
+            // What was sent before the error could be known must not run; what is sent after the reply may.
+            std::thread::sleep(SETTLE);
+            kernel.queue.drain()
+        } else {
+            Vec::new()
+        };
+        *kernel.current.lock() = Value::Null;
+        kernel.outbox.reply(&request, &reply);
+        kernel.outbox.status(&request.header, "idle");
+        for request in aborted {
+            kernel.outbox.status(&request.header, "busy");
+            let reply = json!({
+                "status": "aborted", "execution_count": counter.count, "ename": "Aborted",
+                "evalue": "an earlier cell failed", "traceback": [], "payload": [], "user_expressions": {},
+            });
+            kernel.outbox.reply(&request, &reply);
+            kernel.outbox.status(&request.header, "idle");
+        }
+    }
+}
+
+/// Runs one cell; gives the reply, and whether the waiting cells must be given up.
+fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Value, bool) {
+    let parsed = request.content::<Execute>().and_then(|execute| match execute.code.clone() {
+        Some(code) => Ok((execute, code)),
+        None => Err("it has no `code`".to_string()),
+    });
+    let (execute, code) = match parsed {
+        Ok(parsed) => parsed,
+        Err(why) => return (replies::error(&request.msg_type, &why), false),
+    };
+    let store_history = execute.store_history.unwrap_or(true) && !execute.silent;
+    if code.trim().is_empty() {
+        if !execute.silent {
+            let count = counter.count + u64::from(store_history);
+            kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
+        }
+        return (ok(counter.count, json!({})), false);
+    }
+    let number = if store_history {
+        counter.count += 1;
+        counter.count
+    } else {
+        counter.hidden += 1;
+        counter.hidden
+    };
+    let count = if store_history { number } else { counter.count };
+    if !execute.silent {
+        kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
+    }
+    let mut front = JupyterFront {
+        kernel,
+        request,
+        count,
+        quiet: execute.silent,
+        allow_stdin: execute.allow_stdin,
+        result_text: None,
+        result: None,
+    };
+    let result = kernel.notebook.run_cell(number, &code, &mut front);
+    let text = front.result_text.take();
+    if store_history {
+        kernel.history.lock().store(number, &code, text);
+    }
+    match result {
+        Ok(()) => {
+            let expressions = execute.user_expressions.unwrap_or_default();
+            let values = expressions
+                .iter()
+                .map(|(name, expression)| (name.clone(), user_expression(kernel, request, expression, counter)))
+                .collect::<serde_json::Map<_, _>>();
+            (ok(count, Value::Object(values)), false)
+        }
+        Err(error) => {
+            let mut reply = error_content(&error);
+            if !execute.silent {
+                kernel.outbox.publish(&request.header, "error", &reply);
+            }
+            reply["status"] = "error".into();
+            reply["execution_count"] = count.into();
+            reply["user_expressions"] = json!({});
+            reply["payload"] = json!([]);
+            (reply, execute.stop_on_error)
+        }
+    }
+}
+
+fn ok(count: u64, user_expressions: Value) -> Value {
+    json!({ "status": "ok", "execution_count": count, "payload": [], "user_expressions": user_expressions })
+}
+
+fn error_content(error: &CellError) -> Value {
+    json!({ "ename": error.ename, "evalue": error.evalue, "traceback": error.traceback })
+}
+
+/// The value of an expression as a MIME bundle, for the reply. It runs as a silent cell.
+fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, counter: &mut Counter) -> Value {
+    counter.hidden += 1;
+    let mut front = JupyterFront {
+        kernel,
+        request,
+        count: 0,
+        quiet: true,
+        allow_stdin: false,
+        result_text: None,
+        result: None,
+    };
+    match kernel.notebook.run_cell(counter.hidden, expression, &mut front) {
+        Ok(()) => json!({ "status": "ok", "data": front.result.unwrap_or(json!({})), "metadata": {} }),
+        Err(error) => {
+            let mut content = error_content(&error);
+            content["status"] = "error".into();
+            content
+        }
+    }
+}
+
+/// Outputs become iopub messages of the request.
+struct JupyterFront<'a> {
+    kernel: &'a Kernel,
+    request: &'a Request,
+    count: u64,
+    /// Publishes nothing.
+    quiet: bool,
+    allow_stdin: bool,
+    /// The plain text of the cell's value, for the history.
+    result_text: Option<String>,
+    result: Option<Value>,
+}
+
+impl JupyterFront<'_> {
+    fn outbox(&self) -> &Outbox {
+        &self.kernel.outbox
+    }
+}
+
+impl Front for JupyterFront<'_> {
+    fn output(&mut self, output: Output) {
+        if let Output::Result { data, .. } = &output {
+            self.result_text = data.get("text/plain").and_then(Value::as_str).map(str::to_string);
+            self.result = Some(Value::Object(data.clone()));
+        }
+        if self.quiet {
+            return;
+        }
+        let parent = &self.request.header;
+        let transient = |id: Option<String>| id.map_or(json!({}), |id| json!({ "display_id": id }));
+        match output {
+            Output::Stream { stream, text } => {
+                if text.is_empty() {
+                    return;
+                }
+                let name = match stream {
+                    Stream::Stdout => "stdout",
+                    Stream::Stderr => "stderr",
+                };
+                self.outbox().publish(parent, "stream", &json!({ "name": name, "text": text }));
+            }
+            Output::Display { data, display_id, update } => {
+                let msg_type = if update { "update_display_data" } else { "display_data" };
+                let content = json!({ "data": data, "metadata": {}, "transient": transient(display_id) });
+                self.outbox().publish(parent, msg_type, &content);
+            }
+            Output::Result { data, display_id } => {
+                let content = json!({
+                    "data": data, "metadata": {}, "transient": transient(display_id), "execution_count": self.count,
+                });
+                self.outbox().publish(parent, "execute_result", &content);
+            }
+            Output::Clear { wait } => self.outbox().publish(parent, "clear_output", &json!({ "wait": wait })),
+        }
+    }
+
+    fn input(&mut self, prompt: &str, password: bool, interrupted: &dyn Fn() -> bool) -> Answer {
+        if !self.allow_stdin {
+            return Answer::Unavailable("this front end has no way to ask for it".to_string());
+        }
+        self.kernel.stdin.ask(self.outbox(), self.request, prompt, password, interrupted)
+    }
+}

@@ -1,0 +1,135 @@
+//! What each request means. Execution is queued; everything else is answered at once, also while a cell runs.
+
+use std::sync::Arc;
+
+use jupyter_protocol::messaging::{CompleteRequest, DebugRequest, InspectRequest, IsCompleteRequest};
+use onrush_cell::Completeness;
+use serde_json::{Value, json};
+
+use super::{Kernel, replies};
+use crate::log;
+use crate::message::{Channel, Request};
+
+/// Called for every well-formed message on shell and control; does not block.
+pub fn handle(kernel: &Arc<Kernel>, request: Request) {
+    match request.msg_type.as_str() {
+        "execute_request" if request.channel == Channel::Shell => kernel.queue.push(request),
+        // These wait for the executor, for rustc or for the session, each for a limited time.
+        "complete_request" | "inspect_request" | "is_complete_request" | "history_request" | "usage_request"
+        | "kernel_info_request" => {
+            let kernel = Arc::clone(kernel);
+            tokio::task::spawn_blocking(move || answer(&kernel, &request));
+        }
+        _ => answer(kernel, &request),
+    }
+}
+
+/// Answers between `busy` and `idle`.
+fn answer(kernel: &Arc<Kernel>, request: &Request) {
+    kernel.outbox.status(&request.header, "busy");
+    dispatch(kernel, request);
+    kernel.outbox.status(&request.header, "idle");
+    // Front ends show the last state they saw: a cell that still runs is busy.
+    let current = kernel.current.lock().clone();
+    if current.is_object() {
+        kernel.outbox.status(&current, "busy");
+    }
+    if request.msg_type == "shutdown_request" {
+        kernel.end();
+    }
+}
+
+fn dispatch(kernel: &Arc<Kernel>, request: &Request) {
+    let result = match request.msg_type.as_str() {
+        "kernel_info_request" => Ok(replies::kernel_info(kernel.notebook.rustc_version())),
+        "complete_request" => complete(kernel, request),
+        "inspect_request" => inspect(kernel, request),
+        "is_complete_request" => is_complete(kernel, request),
+        "history_request" => request
+            .content()
+            .map(|query| json!({ "status": "ok", "history": kernel.history.lock().answer(&query) })),
+        "connect_request" => Err("this kernel's ports are in its connection file".to_string()),
+        "comm_info_request" => Ok(kernel.comms.info(request)),
+        "comm_open" => return kernel.comms.open(&kernel.outbox, request),
+        "comm_msg" => return kernel.comms.message(&kernel.outbox, request),
+        "comm_close" => return kernel.comms.close(request),
+        "interrupt_request" => {
+            kernel.notebook.interrupt();
+            Ok(json!({ "status": "ok" }))
+        }
+        "shutdown_request" => {
+            let reply = json!({ "status": "ok", "restart": request.content["restart"].as_bool().unwrap_or(false) });
+            kernel.outbox.publish(&request.header, "shutdown_reply", &reply);
+            Ok(reply)
+        }
+        "usage_request" => Ok(kernel.usage.answer(kernel.notebook.session.pids())),
+        "debug_request" => return debug(kernel, request),
+        "create_subshell_request" | "delete_subshell_request" | "list_subshell_request" => {
+            Err("this kernel has no subshells: it answers everything but execution while a cell runs".to_string())
+        }
+        "execute_request" => Err("cells are executed on the shell channel".to_string()),
+        // No request: a front end's reply or broadcast that strayed. Answering it would only confuse.
+        other if !other.ends_with("_request") => {
+            return log::line(format_args!("a message of the unknown type `{other}` was ignored"));
+        }
+        other => Err(format!("this kernel does not know the request `{other}`")),
+    };
+    let content = result.unwrap_or_else(|why| {
+        log::line(format_args!("`{}` was answered with an error: {why}", request.msg_type));
+        replies::error(&request.msg_type, &why)
+    });
+    kernel.outbox.reply(request, &content);
+}
+
+fn complete(kernel: &Kernel, request: &Request) -> Result<Value, String> {
+    let CompleteRequest { code, cursor_pos } = request.content()?;
+    let found = kernel.notebook.complete(&code, cursor_pos);
+    let typed: Vec<Value> = found
+        .matches
+        .iter()
+        .map(|(text, kind)| json!({ "start": found.start, "end": found.end, "text": text, "type": kind }))
+        .collect();
+    let matches: Vec<&String> = found.matches.iter().map(|(text, _)| text).collect();
+    Ok(json!({
+        "status": "ok",
+        "matches": matches,
+        "cursor_start": found.start,
+        "cursor_end": found.end,
+        "metadata": { "_jupyter_types_experimental": typed },
+    }))
+}
+
+fn inspect(kernel: &Kernel, request: &Request) -> Result<Value, String> {
+    let InspectRequest { code, cursor_pos, .. } = request.content()?;
+    let found = kernel.notebook.inspect(&code, cursor_pos);
+    let data = match found.found {
+        true => json!({ "text/plain": found.markdown, "text/markdown": found.markdown }),
+        false => json!({}),
+    };
+    Ok(json!({ "status": "ok", "found": found.found, "data": data, "metadata": {} }))
+}
+
+fn is_complete(kernel: &Kernel, request: &Request) -> Result<Value, String> {
+    let IsCompleteRequest { code } = request.content()?;
+    Ok(match kernel.notebook.is_complete(&code) {
+        Completeness::Complete => json!({ "status": "complete" }),
+        Completeness::Incomplete { indent } => json!({ "status": "incomplete", "indent": indent }),
+        Completeness::Invalid => json!({ "status": "invalid" }),
+    })
+}
+
+/// A response of the Debug Adapter Protocol that says no: front ends ask even though no debugger is advertised.
+fn debug(kernel: &Kernel, request: &Request) {
+    let DebugRequest { content } = request.content().unwrap_or_default();
+    let reply = json!({
+        "type": "response",
+        "seq": 1,
+        "request_seq": content["seq"].as_i64().unwrap_or(0),
+        "success": false,
+        "command": content["command"].as_str().unwrap_or(""),
+        "message": "this kernel has no debugger",
+        "body": {},
+    });
+    kernel.outbox.reply(request, &reply);
+}
+

@@ -1,0 +1,382 @@
+//! One notebook's cells, without Jupyter: the executor, the session, and what a cell shows on the way. The Jupyter front
+//! ([`crate::kernel`]) and `onrush run` ([`crate::run`]) both drive this and nothing below it.
+
+pub mod assist;
+mod progress;
+mod stream;
+mod worker;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use onrush_cell::{Config, Event, Outcome};
+use onrush_view::Bundle;
+use onrush_wire::display::Display;
+use onrush_wire::host::Stream;
+use onrush_wire::session::CellEnd;
+use onrush_wire::{Class, Diagnostic, NotebookId, Severity, paths};
+use parking_lot::Mutex;
+
+use crate::session::Session;
+use progress::Progress;
+use stream::Coalescer;
+use worker::Worker;
+
+/// Numbers of cells that have no execution count (silent ones, user expressions) start here.
+pub const HIDDEN: u64 = 1 << 32;
+
+/// One thing that a cell shows.
+#[derive(Clone, Debug)]
+pub enum Output {
+    Stream { stream: Stream, text: String },
+    Display { data: Bundle, display_id: Option<String>, update: bool },
+    Result { data: Bundle, display_id: Option<String> },
+    Clear { wait: bool },
+}
+
+/// A failed cell, as Jupyter and nbformat describe it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellError {
+    pub ename: String,
+    pub evalue: String,
+    /// With ANSI colours.
+    pub traceback: Vec<String>,
+}
+
+/// A user's answer to a question of the cell.
+pub enum Answer {
+    Line(String),
+    Interrupted,
+    /// Nobody can be asked: the reason.
+    Unavailable(String),
+}
+
+/// Where a cell's outputs go and its questions are answered.
+pub trait Front {
+    fn output(&mut self, output: Output);
+    /// `interrupted` becomes true when the question is moot.
+    fn input(&mut self, prompt: &str, password: bool, interrupted: &dyn Fn() -> bool) -> Answer;
+}
+
+/// See the module. Shared between the thread that runs cells and those that answer meanwhile.
+pub struct Notebook {
+    pub id: NotebookId,
+    pub folder: PathBuf,
+    pub session: Arc<Session>,
+    worker: Worker,
+    sources: Mutex<HashMap<u64, String>>,
+    running: AtomicBool,
+    interrupted: AtomicBool,
+}
+
+impl Notebook {
+    /// Starts the executor, and the session if `warm`, in the background; returns at once.
+    pub fn open(folder: PathBuf, warm: bool) -> Arc<Notebook> {
+        let id = NotebookId(uuid::Uuid::new_v4().to_string());
+        let socket = paths::session_socket();
+        let session = Session::new(id.clone(), socket.clone());
+        let config = Config { notebook: id.clone(), folder: folder.clone(), session_socket: socket, cache: None };
+        let notebook = Arc::new(Notebook {
+            id,
+            folder,
+            session: Arc::clone(&session),
+            worker: Worker::spawn(config),
+            sources: Mutex::new(HashMap::new()),
+            running: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
+        });
+        if warm {
+            let _ = std::thread::Builder::new().name("session start".into()).spawn(move || {
+                if let Err(diagnostic) = session.ensure() {
+                    crate::log::line(format_args!("no session yet: {diagnostic}"));
+                }
+            });
+        }
+        notebook
+    }
+
+    /// Stops the running cell from any thread; does nothing between cells.
+    pub fn interrupt(&self) {
+        if !self.running.load(Ordering::Acquire) {
+            return;
+        }
+        self.interrupted.store(true, Ordering::Release);
+        self.worker.interrupt();
+        let session = Arc::clone(&self.session);
+        let _ = std::thread::Builder::new().name("session cancel".into()).spawn(move || session.cancel());
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// Version of rustc, once it is known.
+    pub fn rustc_version(&self) -> Option<String> {
+        self.worker.rustc_version()
+    }
+
+    /// Ends the cell process; a running cell is stopped first.
+    pub fn shutdown(&self) {
+        self.interrupt();
+        self.worker.stop(Duration::from_secs(3));
+        self.session.close();
+    }
+
+    /// Runs one cell to its end. `number` is its execution count, or [`HIDDEN`] and above. Everything that the cell shows has
+    /// been given to `front` when this returns; the error has not.
+    pub fn run_cell(&self, number: u64, text: &str, front: &mut dyn Front) -> Result<(), CellError> {
+        self.interrupted.store(false, Ordering::Release);
+        self.running.store(true, Ordering::Release);
+        self.sources.lock().insert(number, text.to_string());
+        self.session.clear_ended_tasks();
+        let mut run = Run {
+            notebook: self,
+            cell: number,
+            front,
+            streams: Coalescer::new(),
+            progress: Progress::new(),
+            started: Instant::now(),
+            refusal: None,
+        };
+        let result = run.whole(text);
+        self.running.store(false, Ordering::Release);
+        result.map_err(|diagnostics| self.cell_error(&diagnostics))
+    }
+
+    /// All diagnostics of a failed cell as one error.
+    fn cell_error(&self, diagnostics: &[Diagnostic]) -> CellError {
+        let first = diagnostics.iter().find(|d| d.severity == Severity::Error).or_else(|| diagnostics.first());
+        let mut traceback: Vec<String> = Vec::new();
+        for (index, diagnostic) in diagnostics.iter().enumerate() {
+            if index > 0 {
+                traceback.push(String::new());
+            }
+            traceback.extend(self.describe(diagnostic));
+        }
+        match first {
+            None => CellError {
+                ename: "failed".into(),
+                evalue: "the cell failed and gave no reason".into(),
+                traceback: vec!["the cell failed and gave no reason".into()],
+            },
+            Some(first) => CellError { ename: first.code.clone(), evalue: first.message.clone(), traceback },
+        }
+    }
+
+    /// A diagnostic as lines with ANSI colours.
+    fn describe(&self, diagnostic: &Diagnostic) -> Vec<String> {
+        let sources = self.sources.lock();
+        let source = |file: &str| cell_number(file).and_then(|cell| sources.get(&cell).cloned());
+        let lines = onrush_view::diagnostic(diagnostic, &source, &title, true);
+        if lines.is_empty() { diagnostic.to_string().lines().map(str::to_string).collect() } else { lines }
+    }
+}
+
+/// `cell_3.rs` is cell 3.
+fn cell_number(file: &str) -> Option<u64> {
+    file.rsplit('/').next()?.strip_prefix("cell_")?.strip_suffix(".rs")?.parse().ok()
+}
+
+/// The name of a source file for the user: `In [3]`.
+fn title(file: &str) -> String {
+    match cell_number(file) {
+        Some(cell) if cell < HIDDEN => format!("In [{cell}]"),
+        Some(_) => "In [ ]".to_string(),
+        None => file.to_string(),
+    }
+}
+
+/// One cell under way.
+struct Run<'a> {
+    notebook: &'a Notebook,
+    cell: u64,
+    front: &'a mut dyn Front,
+    streams: Coalescer,
+    progress: Progress,
+    started: Instant,
+    /// Why a question of the cell could not be asked: it replaces the interruption that follows from it.
+    refusal: Option<String>,
+}
+
+impl Run<'_> {
+    fn whole(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
+        let ready = self.wait_for_executor();
+        let result = ready.and_then(|()| self.execute(text));
+        self.flush();
+        let interrupted = self.interrupted();
+        self.progress.finish(&self.notebook.session, result.is_ok(), self.front);
+        for notice in self.notebook.session.take_notices() {
+            self.front.output(Output::Stream { stream: Stream::Stderr, text: format!("note: {notice}\n") });
+        }
+        match (result, self.refusal.take()) {
+            (Err(_), Some(why)) => Err(vec![
+                Diagnostic::error(Class::Run, "no-input", format!("the cell asks for input, and {why}"))
+                    .help("run the cell in a notebook, or put the value into the cell"),
+            ]),
+            (Err(diagnostics), None) if diagnostics.is_empty() && interrupted => Err(vec![interrupted_diagnostic()]),
+            (result, _) => result,
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.notebook.interrupted.load(Ordering::Acquire)
+    }
+
+    /// The first cell waits until the prelude is built and the cell process runs.
+    fn wait_for_executor(&mut self) -> Result<(), Vec<Diagnostic>> {
+        loop {
+            match self.notebook.worker.wait(Duration::from_millis(50)) {
+                worker::Readiness::Ready => {
+                    self.progress.working_done(self.front);
+                    return Ok(());
+                }
+                worker::Readiness::Failed(diagnostic) => {
+                    self.progress.working_done(self.front);
+                    return Err(vec![diagnostic]);
+                }
+                worker::Readiness::Starting(working) => {
+                    if let Some((what, fraction)) = working {
+                        self.progress.working(&what, fraction);
+                    }
+                    self.progress.tick(self.started, &self.notebook.session, self.front);
+                }
+            }
+            if self.interrupted() {
+                self.progress.working_done(self.front);
+                return Err(vec![interrupted_diagnostic()]);
+            }
+        }
+    }
+
+    fn execute(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
+        let (sender, events) = mpsc::channel();
+        let ticket = self.notebook.worker.execute(self.cell, text, sender);
+        let outcome = self.pump(&events, &ticket);
+        self.flush();
+        match outcome {
+            Outcome::Ok { generation, frames, released, published } => {
+                let end = CellEnd::Committed { names: frames, released, published };
+                self.notebook.session.end_cell(generation, end);
+                Ok(())
+            }
+            Outcome::Failed { generation, diagnostics, ran } => {
+                if ran {
+                    self.notebook.session.end_cell(generation, CellEnd::RolledBack);
+                }
+                Err(diagnostics)
+            }
+        }
+    }
+
+    /// Handles events until the executor has returned and every event sent before that is handled.
+    fn pump(&mut self, events: &Receiver<Event>, ticket: &worker::Ticket) -> Outcome {
+        loop {
+            let now = Instant::now();
+            let wait = self.streams.due(now).unwrap_or(Duration::MAX).min(self.progress.due(now));
+            match events.recv_timeout(wait) {
+                Ok(event) => self.event(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                // The worker sends a last, empty piece of output after the outcome, so this is a dead worker.
+                Err(RecvTimeoutError::Disconnected) => {
+                    return ticket.outcome().unwrap_or_else(worker::lost);
+                }
+            }
+            let now = Instant::now();
+            for (stream, text) in self.streams.take_due(now) {
+                self.front.output(Output::Stream { stream, text });
+            }
+            if let Some(outcome) = ticket.outcome() {
+                while let Ok(event) = events.try_recv() {
+                    self.event(event);
+                }
+                return outcome;
+            }
+            self.progress.tick(self.started, &self.notebook.session, self.front);
+        }
+    }
+
+    fn flush(&mut self) {
+        for (stream, text) in self.streams.take_all() {
+            self.front.output(Output::Stream { stream, text });
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Output { stream, text } => {
+                for (stream, text) in self.streams.push(stream, text, Instant::now()) {
+                    self.front.output(Output::Stream { stream, text });
+                }
+            }
+            Event::Display(display) => {
+                self.flush();
+                self.front.output(output_of(display));
+            }
+            Event::ClearOutput { wait } => {
+                self.flush();
+                self.front.output(Output::Clear { wait });
+            }
+            Event::Input { prompt, password, reply } => {
+                self.flush();
+                let interrupted = || self.notebook.interrupted.load(Ordering::Acquire);
+                let line = match self.front.input(&prompt, password, &interrupted) {
+                    Answer::Line(line) => Some(line),
+                    Answer::Interrupted => None,
+                    Answer::Unavailable(why) => {
+                        self.refusal = Some(why);
+                        None
+                    }
+                };
+                let _ = reply.send(line);
+            }
+            Event::SavePlot { plot, path, reply } => {
+                let _ = reply.send(onrush_view::save_plot(&plot, &self.notebook.folder.join(path)));
+            }
+            Event::NeedSession { reply } => {
+                // Starting one takes a moment; the interrupt button and the progress line work meanwhile.
+                let session = Arc::clone(&self.notebook.session);
+                std::thread::spawn(move || reply.send(session.ensure()));
+            }
+            Event::Begin { generation, reply } => {
+                self.progress.working_done(self.front);
+                self.notebook.session.begin_cell(self.cell, generation);
+                let _ = reply.send(());
+            }
+            Event::Working { what, fraction } => self.progress.working(&what, fraction),
+            Event::Warning(diagnostic) => {
+                self.flush();
+                let mut text = self.notebook.describe(&diagnostic).join("\n");
+                text.push('\n');
+                self.front.output(Output::Stream { stream: Stream::Stderr, text });
+            }
+        }
+    }
+}
+
+fn output_of(display: Display) -> Output {
+    let Display { content, display_id, update, is_result } = display;
+    let data = onrush_view::bundle(&content);
+    if is_result && !update { Output::Result { data, display_id } } else { Output::Display { data, display_id, update } }
+}
+
+fn interrupted_diagnostic() -> Diagnostic {
+    Diagnostic::error(Class::Interrupted, "interrupted", "the cell was interrupted")
+        .note("variables are as they were before the cell")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_cells_have_the_prompt_as_their_title() {
+        assert_eq!(title("cell_3.rs"), "In [3]");
+        assert_eq!(title("/tmp/x/cell_12.rs"), "In [12]");
+        assert_eq!(title(&format!("cell_{}.rs", HIDDEN + 1)), "In [ ]");
+        assert_eq!(title("library.rs"), "library.rs");
+    }
+}

@@ -1,0 +1,244 @@
+//! The thread that owns the executor. All of its calls that start processes happen there, because a child that asks to
+//! die with its parent dies with the thread that made it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use onrush_cell::{Config, Event, Executor, Interrupt, Outcome};
+use onrush_wire::host::Stream;
+use onrush_wire::{Class, Diagnostic, Generation};
+use parking_lot::{Condvar, Mutex};
+
+enum Command {
+    Start,
+    Execute { cell: u64, text: String, events: Sender<Event>, ticket: Ticket },
+    Stop,
+}
+
+/// The executor, as far as it is.
+enum Slot {
+    Starting(Option<(String, Option<f32>)>),
+    Ready,
+    Failed(Diagnostic),
+    Stopped,
+}
+
+/// What [`Worker::wait`] found.
+pub enum Readiness {
+    Ready,
+    /// What is being done, if it takes long.
+    Starting(Option<(String, Option<f32>)>),
+    Failed(Diagnostic),
+}
+
+struct Shared {
+    config: Config,
+    slot: Mutex<Slot>,
+    changed: Condvar,
+    /// Free between cells: held by the worker while a cell runs.
+    executor: Mutex<Option<Executor>>,
+    interrupter: Mutex<Option<Arc<dyn Interrupt>>>,
+    rustc: Mutex<Option<String>>,
+}
+
+/// Where the outcome of one cell appears.
+#[derive(Clone)]
+pub struct Ticket(Arc<Mutex<Option<Outcome>>>);
+
+impl Ticket {
+    /// Takes the outcome, once it is there.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.0.lock().take()
+    }
+}
+
+/// The handle on the thread.
+pub struct Worker {
+    shared: Arc<Shared>,
+    commands: Sender<Command>,
+}
+
+impl Worker {
+    /// Starts the thread, which starts the executor.
+    pub fn spawn(config: Config) -> Worker {
+        let shared = Arc::new(Shared {
+            config,
+            slot: Mutex::new(Slot::Starting(None)),
+            changed: Condvar::new(),
+            executor: Mutex::new(None),
+            interrupter: Mutex::new(None),
+            rustc: Mutex::new(None),
+        });
+        let (commands, inbox) = mpsc::channel();
+        let _ = commands.send(Command::Start);
+        let for_thread = Arc::clone(&shared);
+        let spawned = std::thread::Builder::new().name("cells".into()).stack_size(64 << 20).spawn(move || {
+            serve(&for_thread, &inbox);
+        });
+        if let Err(error) = spawned {
+            let message = format!("no thread could be started: {error}");
+            *shared.slot.lock() = Slot::Failed(Diagnostic::error(Class::Resources, "no-thread", message));
+        }
+        Worker { shared, commands }
+    }
+
+    /// Waits up to `limit` for the executor. After a failure the next call tries again: the user may have installed what was
+    /// missing.
+    pub fn wait(&self, limit: Duration) -> Readiness {
+        let mut slot = self.shared.slot.lock();
+        let end = Instant::now() + limit;
+        loop {
+            match &*slot {
+                Slot::Ready => return Readiness::Ready,
+                Slot::Failed(diagnostic) => {
+                    let diagnostic = diagnostic.clone();
+                    *slot = Slot::Starting(None);
+                    let _ = self.commands.send(Command::Start);
+                    return Readiness::Failed(diagnostic);
+                }
+                Slot::Stopped => {
+                    let message = "the kernel is shutting down";
+                    return Readiness::Failed(Diagnostic::error(Class::Interrupted, "shutdown", message));
+                }
+                Slot::Starting(working) => {
+                    let working = working.clone();
+                    if self.shared.changed.wait_until(&mut slot, end).timed_out() {
+                        return Readiness::Starting(working);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands a cell to the executor. Events arrive on the channel; the last one is an empty piece of output that only wakes
+    /// the receiver, sent after the outcome is in the ticket.
+    pub fn execute(&self, cell: u64, text: &str, events: Sender<Event>) -> Ticket {
+        let ticket = Ticket(Arc::new(Mutex::new(None)));
+        let command = Command::Execute { cell, text: text.to_string(), events, ticket: ticket.clone() };
+        let _ = self.commands.send(command);
+        ticket
+    }
+
+    pub fn interrupt(&self) {
+        let interrupter = self.shared.interrupter.lock().clone();
+        if let Some(interrupter) = interrupter {
+            interrupter.interrupt();
+        }
+    }
+
+    pub fn rustc_version(&self) -> Option<String> {
+        self.shared.rustc.lock().clone()
+    }
+
+    /// Calls `ask` with the executor if no cell runs; waits up to `limit` for it while it starts.
+    pub fn idle<T>(&self, limit: Duration, ask: impl FnOnce(&Executor) -> T) -> Option<T> {
+        let end = Instant::now() + limit;
+        {
+            let mut slot = self.shared.slot.lock();
+            while matches!(*slot, Slot::Starting(_)) {
+                if self.shared.changed.wait_until(&mut slot, end).timed_out() {
+                    return None;
+                }
+            }
+        }
+        let executor = self.shared.executor.try_lock_for(Duration::from_millis(20))?;
+        executor.as_ref().map(ask)
+    }
+
+    /// Ends the executor and waits for that, but not longer than `limit`.
+    pub fn stop(&self, limit: Duration) {
+        if self.commands.send(Command::Stop).is_err() {
+            return;
+        }
+        let end = Instant::now() + limit;
+        let mut slot = self.shared.slot.lock();
+        while !matches!(*slot, Slot::Stopped) {
+            if self.shared.changed.wait_until(&mut slot, end).timed_out() {
+                return;
+            }
+        }
+    }
+}
+
+fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
+    while let Ok(command) = inbox.recv() {
+        match command {
+            Command::Start => start(shared),
+            Command::Execute { cell, text, events, ticket } => {
+                let outcome = execute(shared, cell, &text, &events);
+                *ticket.0.lock() = Some(outcome);
+                let _ = events.send(Event::Output { stream: Stream::Stdout, text: String::new() });
+            }
+            Command::Stop => {
+                if let Some(executor) = shared.executor.lock().take() {
+                    let _ = catch_unwind(AssertUnwindSafe(|| executor.shutdown()));
+                }
+                *shared.slot.lock() = Slot::Stopped;
+                shared.changed.notify_all();
+                return;
+            }
+        }
+    }
+}
+
+fn start(shared: &Arc<Shared>) {
+    if shared.executor.lock().is_some() {
+        return;
+    }
+    let (events, working) = mpsc::channel();
+    let status = Arc::clone(shared);
+    let _ = std::thread::Builder::new().name("start events".into()).spawn(move || {
+        while let Ok(event) = working.recv() {
+            if let Event::Working { what, fraction } = event {
+                let mut slot = status.slot.lock();
+                if matches!(*slot, Slot::Starting(_)) {
+                    *slot = Slot::Starting(Some((what, fraction)));
+                    status.changed.notify_all();
+                }
+            }
+        }
+    });
+    let started = catch_unwind(AssertUnwindSafe(|| Executor::start(shared.config.clone(), &events)));
+    let slot = match started {
+        Ok(Ok(executor)) => {
+            *shared.interrupter.lock() = Some(executor.interrupter());
+            *shared.rustc.lock() = Some(executor.rustc_version().to_string()).filter(|version| !version.is_empty());
+            *shared.executor.lock() = Some(executor);
+            Slot::Ready
+        }
+        Ok(Err(diagnostic)) => Slot::Failed(diagnostic),
+        Err(_) => Slot::Failed(Diagnostic::error(Class::Internal, "internal", "starting the cell process panicked")),
+    };
+    *shared.slot.lock() = slot;
+    shared.changed.notify_all();
+}
+
+fn execute(shared: &Arc<Shared>, cell: u64, text: &str, events: &Sender<Event>) -> Outcome {
+    let mut guard = shared.executor.lock();
+    let Some(executor) = guard.as_mut() else { return lost() };
+    match catch_unwind(AssertUnwindSafe(|| executor.execute(cell, text, events))) {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            // What it knows may be half changed: start anew rather than go on with that.
+            if let Some(executor) = guard.take() {
+                let _ = catch_unwind(AssertUnwindSafe(|| executor.shutdown()));
+            }
+            drop(guard);
+            *shared.slot.lock() = Slot::Starting(None);
+            start(shared);
+            let diagnostic = Diagnostic::error(Class::Internal, "internal", "a bug in the kernel: running the cell panicked")
+                .note("variables and items of earlier cells are lost; frames in the session are not")
+                .help("run the earlier cells again; the kernel's console has the details");
+            Outcome::Failed { generation: Generation(0), diagnostics: vec![diagnostic], ran: true }
+        }
+    }
+}
+
+/// The outcome of a cell whose worker is gone.
+pub fn lost() -> Outcome {
+    let diagnostic = Diagnostic::error(Class::Internal, "no-executor", "the cell process is not running")
+        .help("restart the kernel");
+    Outcome::Failed { generation: Generation(0), diagnostics: vec![diagnostic], ran: false }
+}

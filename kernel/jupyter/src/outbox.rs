@@ -1,0 +1,147 @@
+//! Everything that the kernel sends, in one order: what a cell prints is on its way before the reply that ends the cell.
+//!
+//! Replies on the control channel have a queue of their own, so that a front end that does not read its iopub messages
+//! cannot hold up an interrupt. Any thread may send; nothing here blocks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jupyter_protocol::messaging::IoPubWelcome;
+use jupyter_zmq_client::{KernelIoPubXPubConnection, SubscriptionEvent, parse_subscription_message};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use zeromq::{RouterSendHalf, SocketRecv, SocketSend, ZmqMessage};
+
+use crate::log;
+use crate::message::{Channel, Request, Signer};
+
+/// A receiver that takes nothing for this long loses the message.
+const SEND_LIMIT: Duration = Duration::from_secs(5);
+
+enum Item {
+    Iopub(ZmqMessage),
+    Shell(ZmqMessage),
+    Stdin(ZmqMessage),
+    Flush(oneshot::Sender<()>),
+}
+
+/// The sending end; cheap to clone.
+#[derive(Clone)]
+pub struct Outbox {
+    signer: Arc<Signer>,
+    ordered: UnboundedSender<Item>,
+    control: UnboundedSender<ZmqMessage>,
+}
+
+/// What [`Outbox::new`] leaves to be run by [`run`] and [`run_control`].
+pub struct Queues {
+    ordered: UnboundedReceiver<Item>,
+    control: UnboundedReceiver<ZmqMessage>,
+}
+
+impl Outbox {
+    pub fn new(signer: Signer) -> (Outbox, Queues) {
+        let (ordered, ordered_out) = unbounded_channel();
+        let (control, control_out) = unbounded_channel();
+        (Outbox { signer: Arc::new(signer), ordered, control }, Queues { ordered: ordered_out, control: control_out })
+    }
+
+    /// Broadcasts on iopub. `parent` is the header of the request that caused it, or null.
+    pub fn publish(&self, parent: &Value, msg_type: &str, content: &Value) {
+        self.publish_with(parent, msg_type, &json!({}), content);
+    }
+
+    pub fn publish_with(&self, parent: &Value, msg_type: &str, metadata: &Value, content: &Value) {
+        let topic = Bytes::from(format!("kernel.{msg_type}"));
+        let frames = self.signer.frames(&[topic], parent, msg_type, metadata, content);
+        let _ = self.ordered.send(Item::Iopub(frames));
+    }
+
+    /// `busy` or `idle`.
+    pub fn status(&self, parent: &Value, state: &str) {
+        self.publish(parent, "status", &json!({ "execution_state": state }));
+    }
+
+    /// Answers a request by the channel that it came from.
+    pub fn reply(&self, request: &Request, content: &Value) {
+        self.reply_as(request, &request.reply_type(), content);
+    }
+
+    pub fn reply_as(&self, request: &Request, msg_type: &str, content: &Value) {
+        let frames = self.signer.frames(&request.identities, &request.header, msg_type, &json!({}), content);
+        let _ = match request.channel {
+            Channel::Shell => self.ordered.send(Item::Shell(frames)).is_ok(),
+            Channel::Control => self.control.send(frames).is_ok(),
+        };
+    }
+
+    /// Asks the front end that sent `request` for a line.
+    pub fn ask(&self, request: &Request, prompt: &str, password: bool) {
+        let content = json!({ "prompt": prompt, "password": password });
+        let frames = self.signer.frames(&request.identities, &request.header, "input_request", &json!({}), &content);
+        let _ = self.ordered.send(Item::Stdin(frames));
+    }
+
+    /// Returns when everything sent before has been handed to the sockets.
+    pub async fn flush(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.ordered.send(Item::Flush(done)).is_ok() {
+            let _ = tokio::time::timeout(SEND_LIMIT, wait).await;
+        }
+    }
+}
+
+/// Sends the ordered queue, and welcomes those who subscribe to iopub (JEP 65).
+pub async fn run(
+    outbox: Outbox,
+    queues: Queues,
+    mut iopub: KernelIoPubXPubConnection,
+    mut shell: RouterSendHalf,
+    mut stdin: RouterSendHalf,
+    control: RouterSendHalf,
+) {
+    tokio::spawn(run_control(queues.control, control));
+    let mut queue = queues.ordered;
+    loop {
+        tokio::select! {
+            biased;
+            subscription = iopub.socket.recv() => match subscription {
+                Ok(message) => {
+                    if let Some(SubscriptionEvent::Subscribe(topic)) = parse_subscription_message(&message) {
+                        let content = serde_json::to_value(IoPubWelcome::new(topic.clone())).unwrap_or_default();
+                        let identities = [Bytes::from(topic)];
+                        let frames = outbox.signer.frames(&identities, &Value::Null, "iopub_welcome", &json!({}), &content);
+                        send(&mut iopub.socket, frames, "iopub").await;
+                    }
+                }
+                // A client went away; the socket has forgotten it.
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            },
+            item = queue.recv() => match item {
+                None => return,
+                Some(Item::Iopub(frames)) => send(&mut iopub.socket, frames, "iopub").await,
+                Some(Item::Shell(frames)) => send(&mut shell, frames, "shell").await,
+                Some(Item::Stdin(frames)) => send(&mut stdin, frames, "stdin").await,
+                Some(Item::Flush(done)) => {
+                    let _ = done.send(());
+                }
+            },
+        }
+    }
+}
+
+async fn run_control(mut queue: UnboundedReceiver<ZmqMessage>, mut control: RouterSendHalf) {
+    while let Some(frames) = queue.recv().await {
+        send(&mut control, frames, "control").await;
+    }
+}
+
+async fn send(socket: &mut impl SocketSend, frames: ZmqMessage, name: &str) {
+    match tokio::time::timeout(SEND_LIMIT, socket.send(frames)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => log::line(format_args!("a message on {name} was not sent: {error}")),
+        Err(_) => log::line(format_args!("a message on {name} was not taken within {} s", SEND_LIMIT.as_secs())),
+    }
+}

@@ -1,0 +1,389 @@
+//! The kernel process's side of the session: starting it, saying when cells begin and end, stopping its work, and watching
+//! its tasks. The kernel lives without a session: whatever is asked of one that is not there is a plain error.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use onrush_wire::codec::{self, CodecError};
+use onrush_wire::progress::{Task, TaskState};
+use onrush_wire::session::{CellEnd, Event, Hello, Reply, Request, Role, Status, Welcome};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, TaskId, paths};
+use parking_lot::Mutex;
+
+use crate::log;
+
+/// A fresh session has this long until it answers.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// Bookkeeping requests that take longer mean that the session hangs.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Completion does without columns rather than wait longer.
+const NAMES_LIMIT: Duration = Duration::from_millis(300);
+
+/// One connection, after its [`Hello`].
+pub struct Connection {
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+    pub engine: String,
+    pub pid: u32,
+}
+
+impl Connection {
+    /// Connects without starting anything.
+    pub fn open(socket: &Path, notebook: &NotebookId, role: Role, generation: Generation) -> Result<Self, Diagnostic> {
+        let failed = |error: CodecError| unreachable_session(socket, &error.to_string());
+        let stream = UnixStream::connect(socket).map_err(|e| unreachable_session(socket, &e.to_string()))?;
+        let reader = stream.try_clone().map_err(|e| unreachable_session(socket, &e.to_string()))?;
+        let mut connection = Connection { stream, reader: BufReader::new(reader), engine: String::new(), pid: 0 };
+        connection.limit(Some(ANSWER_LIMIT));
+        let hello = Hello {
+            protocol: PROTOCOL,
+            notebook: notebook.clone(),
+            role,
+            generation,
+            pid: std::process::id(),
+            token: String::new(),
+        };
+        codec::write_message(&mut connection.stream, &hello).map_err(failed)?;
+        match codec::read_message(&mut connection.reader).map_err(failed)? {
+            Welcome::Accepted { pid, engine, .. } => {
+                connection.pid = pid;
+                connection.engine = engine;
+                Ok(connection)
+            }
+            Welcome::Refused(diagnostic) => Err(diagnostic),
+        }
+    }
+
+    fn limit(&self, limit: Option<Duration>) {
+        let _ = self.stream.set_read_timeout(limit);
+        let _ = self.stream.set_write_timeout(limit);
+    }
+
+    pub fn ask(&mut self, request: &Request) -> Result<Reply, CodecError> {
+        codec::write_message(&mut self.stream, request)?;
+        codec::read_message(&mut self.reader)
+    }
+}
+
+fn unreachable_session(socket: &Path, why: &str) -> Diagnostic {
+    Diagnostic::error(
+        Class::Environment,
+        "no-session",
+        format!("the session at {} does not answer: {why}", socket.display()),
+    )
+    .help("run the cell again: a new session is started when a frame is next used; `onrush doctor` says what is wrong")
+}
+
+/// Tasks of this notebook, as the session last reported them.
+#[derive(Default)]
+struct Board {
+    tasks: BTreeMap<TaskId, Task>,
+    notices: Vec<String>,
+}
+
+struct State {
+    connection: Option<Connection>,
+    generation: Generation,
+    /// The cell that runs: said again to a session that was started in the middle of it.
+    open_cell: Option<u64>,
+}
+
+/// This notebook's session.
+pub struct Session {
+    socket: PathBuf,
+    notebook: NotebookId,
+    state: Mutex<State>,
+    board: Mutex<Board>,
+    subscribed: AtomicBool,
+    starting: Mutex<()>,
+    closed: AtomicBool,
+}
+
+impl Session {
+    pub fn new(notebook: NotebookId, socket: PathBuf) -> Arc<Self> {
+        Arc::new(Session {
+            socket,
+            notebook,
+            state: Mutex::new(State { connection: None, generation: Generation(0), open_cell: None }),
+            board: Mutex::new(Board::default()),
+            subscribed: AtomicBool::new(false),
+            starting: Mutex::new(()),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// Connects, starting a session if none answers.
+    pub fn ensure(self: &Arc<Self>) -> Result<(), Diagnostic> {
+        let _one_at_a_time = self.starting.lock();
+        let connected = match self.connect() {
+            Ok(()) => Ok(()),
+            // One of another build answers and says why it will not talk.
+            Err(refused) if refused.code != "no-session" => Err(refused),
+            Err(_) => start(&self.socket).and_then(|()| self.connect_within(START_LIMIT)),
+        };
+        connected?;
+        self.subscribe();
+        Ok(())
+    }
+
+    fn connect_within(&self, limit: Duration) -> Result<(), Diagnostic> {
+        let started = Instant::now();
+        loop {
+            match self.connect() {
+                Ok(()) => return Ok(()),
+                Err(error) if error.code != "no-session" || started.elapsed() > limit => {
+                    return Err(error.note(format!("its log is {}", log_path(&self.socket).display())));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// Makes sure that the kernel's connection works; says the open cell's beginning again on a new one.
+    fn connect(&self) -> Result<(), Diagnostic> {
+        let mut state = self.state.lock();
+        if let Some(connection) = &mut state.connection {
+            if connection.ask(&Request::Tasks).is_ok() {
+                return Ok(());
+            }
+            state.connection = None;
+        }
+        let mut connection = Connection::open(&self.socket, &self.notebook, Role::Kernel, state.generation)?;
+        if let Some(cell) = state.open_cell {
+            let begin = Request::BeginCell { cell, generation: state.generation };
+            connection.ask(&begin).map_err(|e| unreachable_session(&self.socket, &e.to_string()))?;
+        }
+        state.connection = Some(connection);
+        Ok(())
+    }
+
+    /// The code of a cell starts. A session that is not there is told when it comes.
+    pub fn begin_cell(self: &Arc<Self>, cell: u64, generation: Generation) {
+        let told = {
+            let mut state = self.state.lock();
+            state.generation = generation;
+            state.open_cell = Some(cell);
+            tell(&mut state, &Request::BeginCell { cell, generation })
+        };
+        if !told && self.socket.exists() && self.connect().is_ok() {
+            self.subscribe();
+        }
+    }
+
+    pub fn end_cell(&self, generation: Generation, end: CellEnd) {
+        let mut state = self.state.lock();
+        state.open_cell = None;
+        state.generation = generation;
+        let request = Request::EndCell { generation, end };
+        if !tell(&mut state, &request) && self.socket.exists() {
+            drop(state);
+            // The session was restarted meanwhile, or another process started it for a frame.
+            if self.connect().is_ok() {
+                tell(&mut self.state.lock(), &request);
+            }
+        }
+    }
+
+    /// Stops what this notebook has under way.
+    pub fn cancel(&self) {
+        let generation = self.state.lock().generation;
+        let result = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation)
+            .map_err(|d| d.message)
+            .and_then(|mut connection| connection.ask(&Request::Cancel).map_err(|e| e.to_string()));
+        if let Err(error) = result
+            && self.socket.exists()
+        {
+            log::line(format_args!("the session's work could not be stopped: {error}"));
+        }
+    }
+
+    /// Column names of a frame variable; empty if it is none or the session does not answer at once.
+    pub fn columns(&self, name: &str) -> Vec<String> {
+        if !self.socket.exists() {
+            return Vec::new();
+        }
+        let generation = match self.state.try_lock() {
+            Some(state) => state.generation,
+            None => return Vec::new(),
+        };
+        let Ok(mut connection) = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation) else {
+            return Vec::new();
+        };
+        connection.limit(Some(NAMES_LIMIT));
+        match connection.ask(&Request::Names) {
+            Ok(Reply::Names { own, published }) => own
+                .iter()
+                .chain(&published)
+                .find(|frame| frame.name == name)
+                .map(|frame| frame.schema.names().map(str::to_string).collect())
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Process ids of the supervisor and the engine, if a session answers.
+    pub fn pids(&self) -> Vec<u32> {
+        match status(&self.socket) {
+            Ok((status, _)) => [Some(status.pid), status.engine_pid].into_iter().flatten().collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Forgets tasks that have ended; called when a cell starts.
+    pub fn clear_ended_tasks(&self) {
+        let running = |task: &Task| matches!(task.state, TaskState::Queued | TaskState::Running);
+        self.board.lock().tasks.retain(|_, task| running(task));
+    }
+
+    pub fn tasks(&self) -> Vec<Task> {
+        self.board.lock().tasks.values().cloned().collect()
+    }
+
+    /// What happened to the session since the last call, in sentences.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.board.lock().notices)
+    }
+
+    /// Closes the connections: the session then releases the notebook's names.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        if let Some(mut state) = self.state.try_lock_for(Duration::from_millis(500))
+            && let Some(connection) = state.connection.take()
+        {
+            let _ = connection.stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Follows the notebook's tasks on a connection and a thread of their own, until the session goes away.
+    fn subscribe(self: &Arc<Self>) {
+        if self.subscribed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let session = Arc::clone(self);
+        let spawned = std::thread::Builder::new().name("session events".into()).spawn(move || {
+            if let Err(error) = session.follow()
+                && !session.closed.load(Ordering::Relaxed)
+            {
+                log::line(format_args!("the session's events ended: {error}"));
+            }
+            // What was running when the session went away has failed.
+            for task in session.board.lock().tasks.values_mut() {
+                if matches!(task.state, TaskState::Queued | TaskState::Running) {
+                    task.state = TaskState::Failed;
+                }
+            }
+            session.subscribed.store(false, Ordering::Release);
+        });
+        if spawned.is_err() {
+            self.subscribed.store(false, Ordering::Release);
+        }
+    }
+
+    fn follow(&self) -> Result<(), CodecError> {
+        let generation = self.state.lock().generation;
+        let mut connection = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation)
+            .map_err(|d| CodecError::Io(io::Error::other(d.message)))?;
+        codec::write_message(&mut connection.stream, &Request::Subscribe)?;
+        connection.limit(None);
+        loop {
+            match codec::read_message(&mut connection.reader)? {
+                Event::Task(task) if task.notebook == self.notebook => {
+                    self.board.lock().tasks.insert(task.id, task);
+                }
+                Event::Task(_) => {}
+                Event::EngineRestarted { reason } => self.board.lock().notices.push(format!(
+                    "the session's engine was restarted ({reason}): frames are computed again when they are next used"
+                )),
+            }
+        }
+    }
+}
+
+/// One request on the kernel's connection; false if there is none or it broke.
+fn tell(state: &mut State, request: &Request) -> bool {
+    let Some(connection) = &mut state.connection else { return false };
+    match connection.ask(request) {
+        Ok(Reply::Failed(diagnostic)) => {
+            log::line(format_args!("the session refused a request: {diagnostic}"));
+            true
+        }
+        Ok(_) => true,
+        Err(error) => {
+            log::line(format_args!("the session's connection broke: {error}"));
+            state.connection = None;
+            false
+        }
+    }
+}
+
+/// What a running session says of itself, and the name of its engine.
+pub fn status(socket: &Path) -> Result<(Status, String), Diagnostic> {
+    let observer = NotebookId("observer".into());
+    let mut connection = Connection::open(socket, &observer, Role::Observer, Generation(0))?;
+    match connection.ask(&Request::Status) {
+        Ok(Reply::Status(status)) => Ok((status, connection.engine)),
+        Ok(Reply::Failed(diagnostic)) => Err(diagnostic),
+        Ok(_) => Err(unreachable_session(socket, "it gave an unexpected answer")),
+        Err(error) => Err(unreachable_session(socket, &error.to_string())),
+    }
+}
+
+/// The session's executable: beside this one, else from `PATH`.
+pub fn executable() -> Result<PathBuf, Diagnostic> {
+    const NAME: &str = "onrush-session";
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.join(NAME)));
+    if let Some(path) = beside.filter(|path| path.is_file()) {
+        return Ok(path);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(NAME)).find(|path| path.is_file()).ok_or_else(|| {
+        Diagnostic::error(
+            Class::Environment,
+            "no-session",
+            "frames need the program `onrush-session`, which is neither beside `onrush` nor in PATH",
+        )
+        .help("build it with `cargo build -p onrush-session`, or install Onrush again")
+        .note("cells without frames work")
+    })
+}
+
+fn log_path(socket: &Path) -> PathBuf {
+    socket.with_file_name("session.log")
+}
+
+/// Starts a session in the background. It outlives this kernel and does not belong to its process group, because Jupyter
+/// ends whole groups.
+fn start(socket: &Path) -> Result<(), Diagnostic> {
+    let executable = executable()?;
+    let failed = |what: &str, error: io::Error| {
+        Diagnostic::error(Class::Environment, "no-session", format!("the session could not be started: {what}: {error}"))
+            .help("`onrush doctor` says what is missing")
+    };
+    if let Some(folder) = socket.parent() {
+        paths::private_dir(folder).map_err(|e| failed(&format!("the folder {}", folder.display()), e))?;
+    }
+    let output = std::fs::OpenOptions::new().create(true).append(true).open(log_path(socket));
+    let output = output.map_err(|e| failed(&log_path(socket).display().to_string(), e))?;
+    let errors = output.try_clone().map_err(|e| failed("its log", e))?;
+    let mut child = Command::new(&executable)
+        .arg("serve")
+        .env(paths::SESSION, socket)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0)
+        .spawn()
+        .map_err(|e| failed(&executable.display().to_string(), e))?;
+    // Somebody must take its exit status, or it stays as a zombie.
+    let _ = std::thread::Builder::new().name("session exit".into()).spawn(move || child.wait());
+    Ok(())
+}
