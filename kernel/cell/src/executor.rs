@@ -1,12 +1,22 @@
 //! The interface of this crate: execute cells of one notebook, one after another.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use onrush_wire::display::Display;
-use onrush_wire::host::Stream;
+use onrush_wire::host::{Finished, Stream, Variable};
 use onrush_wire::plot::Plot;
-use onrush_wire::{Diagnostic, FrameId, Generation, NotebookId};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId};
+
+use crate::compile::{Compiler, Ends, Ready};
+use crate::generate::SourceMap;
+use crate::kit;
+use crate::notebook::{CellCrate, KnownMacro, KnownVariable, Notebook};
+use crate::process::{CellProcess, Ended, Launch, Stoppable};
+use crate::split::{Cell, ItemKind, PartKind, split};
+use crate::types::{Spelling, short, spell};
 
 /// What an executor needs to know. Everything that is `None` is found by the executor.
 #[derive(Clone, Debug)]
@@ -98,56 +108,282 @@ pub fn cell_file(cell: u64) -> String {
 }
 
 /// One notebook's cells. Blocking; the kernel process runs it on a thread of its own.
-pub struct Executor {}
+pub struct Executor {
+    config: Config,
+    compiler: Compiler,
+    process: CellProcess,
+    notebook: Notebook,
+    stop: Arc<Stoppable>,
+    /// Text of every cell, by file name.
+    sources: BTreeMap<String, (u64, String)>,
+    /// How often an execution number was used: a crate's name must be new.
+    used: BTreeMap<u64, u32>,
+    /// Crates by what they were made from, whatever their number: the same cell again runs the same code.
+    shapes: BTreeMap<String, usize>,
+}
 
-#[allow(unused_variables, reason = "interface under construction")]
 impl Executor {
     /// Finds rustc and the prelude, and starts the cell process. Builds the prelude if rustc is not the one that built it,
     /// reporting [`Event::Working`].
     pub fn start(config: Config, events: &Sender<Event>) -> Result<Self, Diagnostic> {
-        Err(Diagnostic::error(onrush_wire::Class::Internal, "unfinished", "the executor is not there yet"))
+        let cache = config.cache.clone().unwrap_or_else(onrush_wire::paths::cache_dir);
+        let kit = kit::ensure(&cache, &mut |what, fraction| {
+            let _ = events.send(Event::Working { what, fraction });
+        })?;
+        let cells = cache.join("cells");
+        std::fs::create_dir_all(&cells).map_err(|e| {
+            Diagnostic::error(Class::Environment, "cache", format!("the folder {} cannot be made: {e}", cells.display()))
+                .help("make it writable, or set ONRUSH_CACHE_DIR to another folder")
+        })?;
+        let libraries = [kit.paths.prelude.parent().map(PathBuf::from), Some(kit.toolchain.library_folder()), Some(cells.clone())];
+        let launch = Launch {
+            host: kit.paths.host.clone(),
+            library_path: libraries.iter().flatten().map(|p| p.display().to_string()).collect::<Vec<_>>().join(":"),
+            folder: config.folder.clone(),
+            notebook: config.notebook.clone(),
+            session_socket: config.session_socket.clone(),
+            overflow: cache.join("output"),
+        };
+        let stop = Arc::new(Stoppable::default());
+        let process = CellProcess::start(launch, Arc::clone(&stop), Generation(1))?;
+        let compiler = Compiler { kit, folder: cells, optimisation: 1, stop: Arc::clone(&stop) };
+        Ok(Executor {
+            config,
+            compiler,
+            process,
+            notebook: Notebook::default(),
+            stop,
+            sources: BTreeMap::new(),
+            used: BTreeMap::new(),
+            shapes: BTreeMap::new(),
+        })
     }
 
     /// Compiles and runs one cell. `cell` is its execution number.
     pub fn execute(&mut self, cell: u64, text: &str, events: &Sender<Event>) -> Outcome {
-        Outcome::Failed { generation: Generation(0), diagnostics: Vec::new(), ran: false }
+        self.stop.begin();
+        let outcome = self.execute_watched(cell, text, events);
+        self.stop.end();
+        outcome
+    }
+
+    fn failed(&self, diagnostics: Vec<Diagnostic>, ran: bool) -> Outcome {
+        Outcome::Failed { generation: self.process.generation(), diagnostics, ran }
+    }
+
+    fn execute_watched(&mut self, number: u64, text: &str, events: &Sender<Event>) -> Outcome {
+        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let file = cell_file(number);
+        self.sources.insert(file.clone(), (number, text.clone()));
+        let cell = split(&text);
+        if cell.parts.is_empty() && cell.error.is_none() {
+            return self.nothing();
+        }
+        let count = self.used.entry(number).or_default();
+        *count += 1;
+        let crate_name = match *count {
+            1 => format!("onrush_cell_{number}"),
+            count => format!("onrush_cell_{number}_{count}"),
+        };
+        let ready = match self.compiler.compile(&cell, &crate_name, &file, &self.notebook) {
+            Ok(ready) => ready,
+            Err(diagnostics) => return self.failed(diagnostics, false),
+        };
+        match self.process.run(number, &ready.library, &ready.generated.entry, events) {
+            Ended::Failed { mut diagnostic, variables_lost } => {
+                if variables_lost {
+                    self.notebook.variables.clear();
+                }
+                self.map_labels(&mut diagnostic, &file, &ready.generated.map);
+                self.failed(vec![diagnostic], true)
+            }
+            Ended::Ok(finished) => {
+                let generation = self.process.generation();
+                let Finished { variables, frames, released, published, .. } = finished;
+                self.commit(&cell, &crate_name, &file, ready, variables, events);
+                Outcome::Ok { generation, frames, released, published }
+            }
+        }
+    }
+
+    /// A cell without code: an empty one, or comments.
+    fn nothing(&mut self) -> Outcome {
+        Outcome::Ok { generation: self.process.generation(), frames: Vec::new(), released: Vec::new(), published: Vec::new() }
+    }
+
+    /// Leads a diagnostic that was made while the cell ran back to the columns of the user's text.
+    fn map_labels(&self, diagnostic: &mut Diagnostic, file: &str, map: &SourceMap) {
+        diagnostic.labels.retain_mut(|label| {
+            let map = if label.span.file == file {
+                map
+            } else {
+                match self.notebook.crate_by_file(&label.span.file) {
+                    Some(cell) => &cell.map,
+                    None => return false,
+                }
+            };
+            label.span.column = map.column(label.span.line, label.span.column);
+            map.is_users(label.span.line)
+        });
+    }
+
+    /// The cell succeeded: what it made is the notebook's.
+    fn commit(
+        &mut self,
+        cell: &Cell,
+        crate_name: &str,
+        file: &str,
+        ready: Ready,
+        variables: Vec<Variable>,
+        events: &Sender<Event>,
+    ) {
+        let number = self.sources.get(file).map_or(0, |s| s.0);
+        let index = self.notebook.crates.len();
+        self.notebook.crates.push(CellCrate {
+            name: crate_name.to_string(),
+            file: file.to_string(),
+            library: ready.library.clone(),
+            links: ready.generated.links.iter().copied().collect(),
+            macros: ready.generated.macros.clone(),
+            map: ready.generated.map.clone(),
+        });
+        for part in &cell.parts {
+            let PartKind::Item(item) = &part.kind else { continue };
+            match &item.kind {
+                ItemKind::Named(name) => drop(self.notebook.items.insert(name.clone(), index)),
+                ItemKind::Trait(name) => {
+                    self.notebook.items.insert(name.clone(), index);
+                    self.notebook.traits.insert(name.clone());
+                }
+                ItemKind::Macro(name) => {
+                    let known = KnownMacro { home: index, mentions: part.mentions.clone() };
+                    self.notebook.macros.insert(name.clone(), known);
+                }
+                ItemKind::Use(leaves) => {
+                    for leaf in leaves {
+                        self.notebook.uses.retain(|old| {
+                            old != leaf && (matches!(leaf.name.as_str(), "*" | "_") || old.name != leaf.name)
+                        });
+                        self.notebook.uses.push(leaf.clone());
+                    }
+                }
+                ItemKind::Impl { .. } | ItemKind::Other => {}
+            }
+        }
+        // A new item hides an older import of its name.
+        let items = &self.notebook.items;
+        self.notebook.uses.retain(|leaf| items.get(&leaf.name) != Some(&index));
+
+        for name in &ready.generated.takes {
+            if !ready.generated.puts.iter().any(|put| put.name == *name) {
+                self.notebook.variables.remove(name);
+            }
+        }
+        for (name, ends) in &ready.omitted {
+            let why = match ends {
+                Ends::Moved => format!("was moved by cell {number}"),
+                Ends::Borrows => format!("borrowed from another variable and ended with cell {number}"),
+            };
+            self.notebook.variables.remove(name);
+            self.notebook.gone.insert(name.clone(), why);
+            if *ends == Ends::Borrows {
+                let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
+                self.warn(events, "borrowed-variable", message, "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it");
+            }
+        }
+        let mut forget = Vec::new();
+        for variable in variables {
+            let Some(put) = ready.generated.puts.iter().find(|put| put.name.trim_start_matches("r#") == variable.name) else {
+                continue;
+            };
+            match self.type_code(&variable, crate_name, &ready) {
+                Ok(type_code) => {
+                    self.notebook.gone.remove(&put.name);
+                    self.notebook.variables.insert(
+                        put.name.clone(),
+                        KnownVariable { type_code, mutable: put.mutable, preview: variable.preview, bytes: variable.bytes },
+                    );
+                }
+                Err((what, help)) => {
+                    self.notebook.variables.remove(&put.name);
+                    self.notebook.gone.insert(put.name.clone(), format!("is {what}, and ended with cell {number}"));
+                    self.warn(
+                        events,
+                        "unnameable-type",
+                        format!("`{}` is {what}: its type has no name, so it lasts only for this cell", put.name),
+                        help,
+                    );
+                    forget.push(variable.name);
+                }
+            }
+        }
+        if !forget.is_empty() {
+            let _ = self.process.forget(forget);
+        }
+    }
+
+    fn warn(&self, events: &Sender<Event>, code: &str, message: String, help: &str) {
+        let mut warning = Diagnostic::error(Class::Compile, code, message).help(help);
+        warning.severity = onrush_wire::Severity::Warning;
+        let _ = events.send(Event::Warning(warning));
+    }
+
+    fn type_code(&self, variable: &Variable, crate_name: &str, ready: &Ready) -> Result<String, (&'static str, &'static str)> {
+        let _ = (crate_name, ready);
+        match spell(&variable.type_name) {
+            Spelling::Code(code) => Ok(code),
+            Spelling::Unsure(code) => Ok(code),
+            Spelling::Unnameable(what) => Err((what, help_for(what))),
+        }
     }
 
     /// Shares the right to stop the running cell. Interrupting when nothing runs does nothing.
-    pub fn interrupter(&self) -> std::sync::Arc<dyn Interrupt> {
-        struct Nothing;
-        impl Interrupt for Nothing {
-            fn interrupt(&self) {}
-        }
-        std::sync::Arc::new(Nothing)
+    pub fn interrupter(&self) -> Arc<dyn Interrupt> {
+        self.stop.clone()
     }
 
-    pub fn is_complete(&self, text: &str) -> Completeness {
+    pub fn is_complete(&self, _text: &str) -> Completeness {
         Completeness::Complete
     }
 
     /// `columns` gives a frame variable's column names, from the session.
-    pub fn complete(&self, text: &str, cursor: usize, columns: &dyn Fn(&str) -> Vec<String>) -> Completions {
+    pub fn complete(&self, _text: &str, _cursor: usize, _columns: &dyn Fn(&str) -> Vec<String>) -> Completions {
         Completions::default()
     }
 
-    pub fn inspect(&self, text: &str, cursor: usize) -> Inspection {
+    pub fn inspect(&self, _text: &str, _cursor: usize) -> Inspection {
         Inspection::default()
     }
 
     pub fn variables(&self) -> Vec<VariableInfo> {
-        Vec::new()
+        let describe = |(name, variable): (&String, &KnownVariable)| VariableInfo {
+            name: name.clone(),
+            type_name: short(&variable.type_code),
+            mutable: variable.mutable,
+            preview: variable.preview.clone(),
+        };
+        self.notebook.variables.iter().map(describe).collect()
     }
 
     /// The text of an earlier cell, for diagnostics that point into it.
     pub fn source(&self, cell: u64) -> Option<&str> {
-        None
+        self.sources.get(&cell_file(cell)).map(|(_, text)| text.as_str())
     }
 
     /// Version of rustc, such as `1.95.0`.
     pub fn rustc_version(&self) -> &str {
-        ""
+        self.compiler.kit.toolchain.version()
     }
 
-    pub fn shutdown(self) {}
+    pub fn shutdown(self) {
+        self.process.shutdown();
+    }
+}
+
+fn help_for(what: &str) -> &'static str {
+    match what {
+        "a closure" => "write a `fn`, or box it with its type: `let f: Box<dyn Fn(i32) -> i32> = Box::new(…)`",
+        "an iterator that has not been collected" => "`.collect::<Vec<_>>()` it, or keep what it iterates over",
+        _ => "define the type at the top level of a cell",
+    }
 }

@@ -3,6 +3,14 @@
 //! [`Executor`] is what the Jupyter kernel drives: one for each notebook. Below it: the parser (`split`), the code generator,
 //! rustc with its cache and diagnostics, and the cell process with its snapshots (`kernel/host` is the other end of it).
 
+mod compile;
 pub mod executor;
+mod generate;
+pub mod kit;
+mod notebook;
+mod process;
+mod rustc;
+mod split;
+mod types;
 
 pub use executor::{Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Outcome, VariableInfo};

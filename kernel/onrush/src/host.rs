@@ -1,10 +1,29 @@
-//! The cell process's side of the prelude: the channel to the kernel process and the store of variables.
+//! The cell process's side of the prelude: the channel to the kernel process, the store of variables, and what generated
+//! code calls at the edges of a cell.
 //!
-//! Used by `onrush-cell` and by generated code, never by users.
+//! Used by `onrush-cell`, by the rest of this crate and by generated code, never by users. What a cell does between its
+//! edges is not here.
 
-use onrush_wire::display::Display;
-use onrush_wire::plot::Plot;
-use onrush_wire::{Diagnostic, Generation, NotebookId};
+mod channel;
+mod error;
+mod store;
+
+pub use channel::{clear_output, display, input, need_session, output, save_plot};
+pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, set_panic};
+pub use store::{Done, Preview, Store};
+
+use std::any::Any;
+use std::sync::{Mutex, MutexGuard};
+
+use onrush_wire::{FrameId, Generation, NotebookId};
+
+/// The cell process's own descriptors, fixed so that a snapshot that takes over finds them where the runner had them.
+pub const CONTROL_FD: i32 = 3;
+pub const OUTPUT_FD: i32 = 4;
+pub const LIFETIME_FD: i32 = 5;
+
+/// What every compiled cell exports. It returns the proof that it reached its end.
+pub type Entry = fn(&mut Store) -> Result<Done, CellError>;
 
 /// Who this process is. `None` outside a cell process (an exported program, a test).
 #[derive(Clone, Debug)]
@@ -14,26 +33,86 @@ pub struct Context {
     pub session_socket: String,
 }
 
+#[derive(Default)]
+struct State {
+    context: Option<Context>,
+    released: Vec<FrameId>,
+    published: Vec<(String, FrameId)>,
+    frame_of: Option<fn(&dyn Any) -> Option<FrameId>>,
+}
+
+static STATE: Mutex<State> =
+    Mutex::new(State { context: None, released: Vec::new(), published: Vec::new(), frame_of: None });
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The generation changes when a snapshot takes over: a connection to the session made in an older one is dead.
 pub fn context() -> Option<Context> {
-    None
+    state().context.clone()
 }
 
-/// Sends an output to the notebook. Outside a cell process it is printed as text.
-pub fn display(_display: Display) {}
-
-pub fn clear_output(_wait: bool) {}
-
-/// Asks the user for a line; `None` if they interrupted.
-pub fn input(_prompt: &str, _password: bool) -> Option<String> {
-    None
+/// Called by the host when the kernel process has said who this process is.
+pub fn configure(context: Context) {
+    state().context = Some(context);
 }
 
-/// Has the kernel process draw and write a plot.
-pub fn save_plot(_plot: Plot, _path: &str) -> Result<(), Diagnostic> {
-    Ok(())
+/// A frame handle was dropped; the session is told when the cell has succeeded.
+pub fn release(frame: FrameId) {
+    state().released.push(frame);
 }
 
-/// Has the kernel process start a session.
-pub fn need_session() -> Result<(), Diagnostic> {
-    Ok(())
+/// The frame gets a name for every notebook when the cell has succeeded.
+pub fn publish(name: &str, frame: FrameId) {
+    state().published.push((name.to_string(), frame));
+}
+
+/// How to see whether a variable holds a frame. Set once by the rest of the prelude.
+pub fn set_frame_of(probe: fn(&dyn Any) -> Option<FrameId>) {
+    state().frame_of = Some(probe);
+}
+
+pub(crate) fn frame_of(value: &dyn Any) -> Option<FrameId> {
+    let probe = state().frame_of;
+    probe.and_then(|probe| probe(value))
+}
+
+/// What was released and published since the last call.
+pub fn take_ledger() -> (Vec<FrameId>, Vec<(String, FrameId)>) {
+    let mut state = state();
+    (std::mem::take(&mut state.released), std::mem::take(&mut state.published))
+}
+
+/// Forks with the locks of this module and of standard output held, so that the child gets them unlocked and whole.
+/// Returns what `fork` returns.
+pub fn fork() -> i32 {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let _ = out.flush();
+    let _channel = channel::lock();
+    let _state = state();
+    // SAFETY: the child runs only the forking thread; the locks that it needs are held by that thread.
+    unsafe { libc::fork() }
+}
+
+/// Writes out what `print!` left in the buffer of standard output.
+pub fn flush() {
+    use std::io::Write;
+    let _ = std::io::stdout().flush();
+}
+
+/// `print!` of a cell: what it prints appears at once, not at the next end of line.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __print {
+    ($($t:tt)*) => {{
+        ::std::print!($($t)*);
+        $crate::host::flush();
+    }};
+}
+
+/// The diagnostic of a raise, if a panic's payload is one.
+pub fn raised(payload: &(dyn Any + Send)) -> Option<onrush_wire::Diagnostic> {
+    payload.downcast_ref::<onrush_wire::Diagnostic>().cloned()
 }

@@ -1,0 +1,71 @@
+//! Embeds the prelude's sources (the kit), so that the kernel can build it for whatever rustc it finds.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+const CRATES: [&str; 4] = ["wire", "macros", "onrush", "host"];
+
+fn main() {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let root = here.join("../..").canonicalize().expect("the workspace");
+    let mut files = Vec::new();
+    for name in CRATES {
+        let folder = root.join("kernel").join(name);
+        println!("cargo:rerun-if-changed={}", folder.display());
+        walk(&folder, &mut files);
+    }
+    files.sort();
+    let mut table = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
+    for file in &files {
+        let name = file.strip_prefix(&root).expect("inside the workspace");
+        let _ = writeln!(table, "    ({:?}, include_bytes!({:?})),", name.display().to_string(), file.display().to_string());
+    }
+    let lock = root.join("Cargo.lock");
+    println!("cargo:rerun-if-changed={}", lock.display());
+    let _ = writeln!(table, "    (\"Cargo.lock\", include_bytes!({:?})),", lock.display().to_string());
+    table.push_str("];\n");
+    let manifest = root.join("Cargo.toml");
+    println!("cargo:rerun-if-changed={}", manifest.display());
+    let _ = writeln!(table, "pub static MANIFEST: &str = {:?};", kit_manifest(&fs::read_to_string(manifest).expect("Cargo.toml")));
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("kit_files.rs");
+    fs::write(out, table).expect("OUT_DIR is writable");
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            // Tests of these crates are no part of what cells link.
+            if !matches!(name.as_str(), "target" | "tests" | "benches" | "examples") {
+                walk(&path, files);
+            }
+        } else if name.ends_with(".rs") || name == "Cargo.toml" {
+            files.push(path);
+        }
+    }
+}
+
+/// The workspace manifest of the kit: the sections that its crates inherit from, and its own members.
+fn kit_manifest(text: &str) -> String {
+    let mut out = String::from("[workspace]\nresolver = \"3\"\nmembers = [");
+    for name in CRATES {
+        let _ = write!(out, "\"kernel/{name}\", ");
+    }
+    out.push_str("]\n\n");
+    let mut keep = false;
+    for line in text.lines() {
+        if let Some(section) = line.strip_prefix('[').and_then(|l| l.split(']').next()) {
+            keep = ["workspace.package", "workspace.dependencies", "workspace.lints", "profile.kit"]
+                .iter()
+                .any(|wanted| section == *wanted || section.starts_with(&format!("{wanted}.")));
+        }
+        if keep {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}

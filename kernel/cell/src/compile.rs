@@ -1,0 +1,265 @@
+//! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use onrush_wire::{Class, Diagnostic, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::generate::{Generated, Request, SourceMap, generate};
+use crate::kit::Kit;
+use crate::notebook::Notebook;
+use crate::process::Stoppable;
+use crate::rustc::{self, Compiled, Job, Message, Place};
+use crate::split::Cell;
+
+/// Compiled cells that the cache holds, in bytes; the least recently used go.
+const CACHE_BYTES: u64 = 1 << 30;
+/// Tries of one cell: each one leaves out at least one variable.
+const TRIES: usize = 8;
+
+/// Why a variable does not outlive its cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ends {
+    Moved,
+    Borrows,
+}
+
+/// What the cache remembers beside the shared object.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Remembered {
+    omitted: BTreeMap<String, Ends>,
+    any_error: bool,
+    file: String,
+}
+
+#[derive(Debug)]
+pub struct Ready {
+    pub library: PathBuf,
+    pub generated: Generated,
+    pub omitted: BTreeMap<String, Ends>,
+    pub any_error: bool,
+    pub from_cache: bool,
+}
+
+pub struct Compiler {
+    pub kit: Kit,
+    pub folder: PathBuf,
+    pub optimisation: u8,
+    pub stop: Arc<Stoppable>,
+}
+
+impl Compiler {
+    pub fn compile(&self, cell: &Cell, crate_name: &str, file: &str, notebook: &Notebook) -> Result<Ready, Vec<Diagnostic>> {
+        let mut omitted: BTreeMap<String, Ends> = BTreeMap::new();
+        let mut any_error = false;
+        let make = |omitted: &BTreeMap<String, Ends>, any_error: bool| {
+            let omit = omitted.keys().cloned().collect();
+            generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error })
+        };
+        let first = make(&omitted, any_error);
+        let key = self.key(&first, crate_name, notebook);
+        let record = self.folder.join(format!("{crate_name}-{key}.json"));
+        if let Some(remembered) = read_record(&record) {
+            let library = self.folder.join(&remembered.file);
+            if touch(&library) {
+                let generated = make(&remembered.omitted, remembered.any_error);
+                let Remembered { omitted, any_error, .. } = remembered;
+                return Ok(Ready { library, generated, omitted, any_error, from_cache: true });
+            }
+        }
+        let name = format!("lib{crate_name}-{key}.so");
+        let library = self.folder.join(&name);
+        let mut generated = first;
+        for _ in 0..TRIES {
+            let job = self.job(notebook, &generated, crate_name, &library);
+            match rustc::compile(&job).map_err(|d| vec![d])? {
+                Compiled::Done { .. } => {
+                    let remembered = Remembered { omitted: omitted.clone(), any_error, file: name };
+                    write_record(&record, &remembered);
+                    self.bound_cache();
+                    return Ok(Ready { library, generated, omitted, any_error, from_cache: false });
+                }
+                Compiled::Errors(messages) => {
+                    let errors = rustc::first_messages(&messages);
+                    let places = Places { file, map: &generated.map, notebook };
+                    let mut again = false;
+                    let mut left = Vec::new();
+                    for error in errors {
+                        if let Some((name, ends)) = about_the_end(error, &generated, &places) {
+                            again |= omitted.insert(name, ends).is_none();
+                        } else if !any_error && is_unconverted(error) {
+                            any_error = true;
+                            again = true;
+                        } else {
+                            left.push(error);
+                        }
+                    }
+                    if !again || left.iter().any(|m| !is_about_borrowing(m)) {
+                        let mut diagnostics = rustc::diagnostics(&left, &|span| places.of(span));
+                        for diagnostic in &mut diagnostics {
+                            explain(diagnostic, notebook);
+                        }
+                        if diagnostics.is_empty() {
+                            diagnostics = rustc::diagnostics(&rustc::first_messages(&messages), &|span| places.of(span));
+                        }
+                        return Err(diagnostics);
+                    }
+                    generated = make(&omitted, any_error);
+                }
+            }
+        }
+        Err(vec![Diagnostic::error(Class::Internal, "compile", "the cell's variables could not be sorted out in a few tries")
+            .help("split the cell into smaller ones")])
+    }
+
+    pub fn job<'a>(&'a self, notebook: &'a Notebook, generated: &'a Generated, crate_name: &'a str, library: &'a Path) -> Job<'a> {
+        Job { kit: &self.kit, notebook, generated, crate_name, library, optimisation: self.optimisation, stop: &self.stop }
+    }
+
+    /// A hash of everything that the shared object depends on.
+    fn key(&self, generated: &Generated, crate_name: &str, notebook: &Notebook) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |text: &str| {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        };
+        add(&self.kit.key);
+        add(crate_name);
+        add(&self.optimisation.to_string());
+        for (name, text) in &generated.files {
+            add(name);
+            add(text);
+        }
+        for &index in &generated.links {
+            // The file name holds the hash of that crate.
+            add(&notebook.crates[index].library.file_name().unwrap_or_default().to_string_lossy());
+        }
+        hasher.finalize().to_hex()[..20].to_string()
+    }
+
+    fn bound_cache(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
+            .flatten()
+            .filter_map(|e| {
+                let metadata = e.metadata().ok().filter(|m| m.is_file())?;
+                Some((metadata.modified().ok()?, metadata.len(), e.path()))
+            })
+            .collect();
+        let mut total: u64 = files.iter().map(|f| f.1).sum();
+        files.sort();
+        for (_, bytes, path) in files {
+            if total <= CACHE_BYTES {
+                break;
+            }
+            // What a running notebook has loaded stays loaded; only a later compile would miss the file.
+            if fs::remove_file(&path).is_ok() {
+                total -= bytes;
+            }
+        }
+    }
+}
+
+fn read_record(path: &Path) -> Option<Remembered> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn write_record(path: &Path, remembered: &Remembered) {
+    let partial = path.with_extension(format!("{}.part", std::process::id()));
+    if let Ok(bytes) = serde_json::to_vec(remembered) {
+        // A record that cannot be written costs a compile next time, nothing else.
+        let _ = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
+    }
+}
+
+/// Notes the use for the cache's order; `false` if the file is not there.
+fn touch(path: &Path) -> bool {
+    match fs::File::options().append(true).open(path) {
+        Ok(file) => {
+            let _ = file.set_modified(SystemTime::now());
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// Leads rustc's positions to cells.
+pub struct Places<'a> {
+    pub file: &'a str,
+    pub map: &'a SourceMap,
+    pub notebook: &'a Notebook,
+}
+
+impl Places<'_> {
+    pub fn of(&self, span: &rustc::RustcSpan) -> Place {
+        let map = if span.file_name == self.file {
+            self.map
+        } else if let Some(cell) = self.notebook.crate_by_file(&span.file_name) {
+            &cell.map
+        } else {
+            return Place::Elsewhere;
+        };
+        if !map.is_users(span.line_start) {
+            return Place::Added(span.line_start - map.lines);
+        }
+        let column = map.column(span.line_start, span.column_start);
+        let end = if span.line_end == span.line_start { map.column(span.line_end, span.column_end) } else { column + 1 };
+        if map.is_prologue(span.line_start, span.column_end) {
+            return Place::Elsewhere;
+        }
+        Place::Users(Span {
+            file: span.file_name.clone(),
+            line: span.line_start,
+            column,
+            length: end.saturating_sub(column).max(1),
+        })
+    }
+}
+
+/// If an error is about putting a variable back, which one, and why it cannot be.
+fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) -> Option<(String, Ends)> {
+    let put = |span: &rustc::RustcSpan| match places.of(span) {
+        Place::Added(line) if span.file_name == places.file => generated.puts.get(line as usize - 1).map(|b| b.name.clone()),
+        _ => None,
+    };
+    match message.code() {
+        "E0382" | "E0381" => {
+            // Used in the epilogue, moved before.
+            let name = message.primary().and_then(put)?;
+            Some((name, Ends::Moved))
+        }
+        _ if is_about_borrowing(message) => {
+            // The put that needs the borrow is the borrower's; the other one is what it borrows from.
+            let borrower = message.spans.iter().filter(|s| !s.is_primary).find_map(put);
+            Some((borrower.or_else(|| message.primary().and_then(put))?, Ends::Borrows))
+        }
+        _ => None,
+    }
+}
+
+fn is_about_borrowing(message: &Message) -> bool {
+    matches!(
+        message.code(),
+        "E0382" | "E0381" | "E0597" | "E0505" | "E0506" | "E0499" | "E0502" | "E0503" | "E0515" | "E0716" | "E0521" | "E0310"
+    ) || message.message.starts_with("lifetime may not live long enough")
+}
+
+/// `?` on an error that is no `std::error::Error`.
+fn is_unconverted(message: &Message) -> bool {
+    message.code() == "E0277"
+        && (message.message.contains("`?` couldn't convert the error") || message.message.contains("CellError"))
+}
+
+/// Adds what rustc cannot know: that a variable was there once.
+fn explain(diagnostic: &mut Diagnostic, notebook: &Notebook) {
+    if diagnostic.code == "E0425" {
+        let name = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
+        if let Some(why) = notebook.gone.get(&name) {
+            diagnostic.message = format!("`{name}` {why}");
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! From a cell to the source of a crate: items at the root, statements in a function, the user's text in its own lines.
+//!
+//! Both files carry the cell's file name and the same columns: what one inserts into a line, the other leaves blank. So one
+//! [`SourceMap`] leads from rustc's positions back to the user's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::ops::Range;
+
+use crate::notebook::Notebook;
+use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf};
+
+/// Where generated columns come from. Lines are the user's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceMap {
+    /// For each line (from 1): insertions as (column in the user's line, characters inserted before it).
+    inserted: BTreeMap<u32, Vec<(u32, u32)>>,
+    pub lines: u32,
+}
+
+impl SourceMap {
+    /// The user's column for a generated one; both count characters from 1. A column inside an insertion is the one after it.
+    pub fn column(&self, line: u32, column: u32) -> u32 {
+        let mut shift = 0;
+        for &(at, length) in self.inserted.get(&line).into_iter().flatten() {
+            let start = at + shift;
+            if column < start {
+                break;
+            }
+            if column < start + length {
+                return at;
+            }
+            shift += length;
+        }
+        column - shift
+    }
+
+    pub fn is_users(&self, line: u32) -> bool {
+        (1..=self.lines).contains(&line)
+    }
+
+    /// Whether a position is in what generated code put before the first line.
+    pub fn is_prologue(&self, line: u32, column: u32) -> bool {
+        line == 1 && self.inserted.get(&1).and_then(|i| i.first()).is_some_and(|&(_, length)| column <= length)
+    }
+}
+
+pub struct Request<'a> {
+    pub cell: &'a Cell,
+    /// Names the crate and its entry.
+    pub crate_name: &'a str,
+    pub file: &'a str,
+    pub notebook: &'a Notebook,
+    /// Variables that are not put back: the cell moves them, or they borrow from another variable.
+    pub omit: &'a BTreeSet<String>,
+    /// Whether `?` takes errors that are not `std::error::Error`.
+    pub any_error: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// Paths in the compiler's folder; the first is the crate root.
+    pub files: Vec<(String, String)>,
+    pub entry: String,
+    /// Variables taken from the store, in order.
+    pub takes: Vec<String>,
+    /// Variables put back, one on each line from `first_put_line` on.
+    pub puts: Vec<Binding>,
+    pub first_put_line: u32,
+    /// Crates to link, older first.
+    pub links: Vec<usize>,
+    pub map: SourceMap,
+    pub macros: String,
+}
+
+/// The folder of the statements' file; rustc is told to leave it out of file names.
+pub const BODY: &str = "body";
+
+pub fn macro_folder(index: usize) -> String {
+    format!("macros_{index}")
+}
+
+/// An insertion before a byte of the code: one text for the items' file or one for the statements' file.
+struct Insertion {
+    at: usize,
+    text: String,
+    into_items: bool,
+}
+
+pub fn generate(request: &Request<'_>) -> Generated {
+    let Request { cell, notebook, .. } = *request;
+    let code = cell.code.as_str();
+    let own = own_names(&cell.parts);
+    let uses = visible_uses(notebook, &own);
+    let (mentions, macros) = mentioned(cell, notebook, &uses);
+
+    let takes: Vec<String> = taken(&cell.parts, notebook, &mentions);
+    let puts = put_back(&cell.parts, notebook, &takes, request.omit);
+
+    // Crates: of the items that are mentioned, and of the types that taken variables have.
+    let mut roots = BTreeSet::new();
+    let mut imports: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for (name, &index) in &notebook.items {
+        if (mentions.contains(name) || notebook.traits.contains(name)) && !own.contains(name.as_str()) {
+            imports.entry(index).or_default().push(name);
+            roots.insert(index);
+        }
+    }
+    for name in &takes {
+        roots.extend(crates_in(&notebook.variables[name].type_code, notebook));
+    }
+    let links = notebook.closure(&roots);
+
+    let mut insertions = Vec::new();
+    for part in &cell.parts {
+        match &part.kind {
+            PartKind::Item(item) => {
+                let publish = |&at: &usize| Insertion { at, text: "pub ".to_string(), into_items: true };
+                insertions.extend(item.publish.iter().map(publish));
+            }
+            PartKind::Let { names, has_value: true } => {
+                for name in names.iter().filter(|name| !name.name.starts_with('_')) {
+                    let text = format!("::onrush::__bind!({:?}, &{});", name.name, name.name);
+                    insertions.push(Insertion { at: part.range.end, text, into_items: false });
+                }
+            }
+            PartKind::Show => {
+                let show = "::onrush::__show!(".to_string();
+                insertions.push(Insertion { at: part.range.start, text: show, into_items: false });
+                insertions.push(Insertion { at: part.range.end, text: ", true);".to_string(), into_items: false });
+            }
+            _ => {}
+        }
+    }
+    insertions.sort_by_key(|i| i.at);
+
+    let root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
+    let body_start = body_prologue(request, &takes);
+    let layers = lay_out(cell, &insertions, root_start, body_start);
+
+    let lines = code.matches('\n').count() as u32 + 1;
+    let entry = format!("{}_run", request.crate_name);
+    let mut root = layers.items;
+    let convert = if request.any_error { ".map_err(|e| e.into_cell_error())" } else { "" };
+    let _ = write!(
+        root,
+        "\n#[path = \"{BODY}/{file}\"] mod __body;\n#[unsafe(no_mangle)] pub fn {entry}(store: &mut ::onrush::host::Store) -> \
+         ::core::result::Result<::onrush::host::Done, ::onrush::host::CellError> {{ __body::__onrush_run(store){convert} }}\n",
+        file = request.file,
+    );
+    let mut body = layers.body;
+    body.push('\n');
+    for put in &puts {
+        let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
+    }
+    body.push_str("::core::result::Result::Ok(__onrush_store.done()) }\n");
+
+    let mut files = vec![(request.file.to_string(), root), (format!("{BODY}/{}", request.file), body)];
+    for &index in &macros {
+        let home = &notebook.crates[index];
+        files.push((format!("{}/{}", macro_folder(index), home.file), home.macros.clone()));
+    }
+    Generated { files, entry, takes, puts, first_put_line: lines + 1, links, map: layers.map, macros: layers.macros }
+}
+
+/// Names that this cell's own items and imports define.
+fn own_names(parts: &[Part]) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    for part in parts {
+        let PartKind::Item(item) = &part.kind else { continue };
+        match &item.kind {
+            ItemKind::Named(name) | ItemKind::Trait(name) | ItemKind::Macro(name) => drop(names.insert(name.as_str())),
+            ItemKind::Use(leaves) => names.extend(leaves.iter().map(|l| l.name.as_str()).filter(|n| !matches!(*n, "*" | "_"))),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Earlier imports that still hold here.
+fn visible_uses<'a>(notebook: &'a Notebook, own: &BTreeSet<&str>) -> Vec<&'a UseLeaf> {
+    notebook.uses.iter().filter(|leaf| !own.contains(leaf.name.as_str())).collect()
+}
+
+/// All names that the crate's text will mention, and the crates whose macros it needs.
+fn mentioned(cell: &Cell, notebook: &Notebook, uses: &[&UseLeaf]) -> (BTreeSet<String>, BTreeSet<usize>) {
+    let mut mentions: BTreeSet<String> = cell.parts.iter().flat_map(|p| p.mentions.iter().cloned()).collect();
+    mentions.extend(uses.iter().map(|leaf| leaf.first().to_string()));
+    for leaf in &notebook.uses {
+        mentions.insert(leaf.first().to_string());
+    }
+    let (mut homes, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    loop {
+        let found: Vec<&String> =
+            notebook.macros.keys().filter(|name| mentions.contains(*name) && !seen.contains(*name)).collect();
+        if found.is_empty() {
+            return (mentions, homes);
+        }
+        for name in found {
+            seen.insert(name.clone());
+            let definition = &notebook.macros[name];
+            homes.insert(definition.home);
+            mentions.extend(definition.mentions.iter().cloned());
+        }
+    }
+}
+
+/// Variables that a part mentions before the cell defines one of that name.
+fn taken(parts: &[Part], notebook: &Notebook, mentions: &BTreeSet<String>) -> Vec<String> {
+    let mut defined = BTreeSet::new();
+    let mut taken = Vec::new();
+    let mut take = |name: &String, defined: &BTreeSet<String>| {
+        if notebook.variables.contains_key(name) && !defined.contains(name) && !taken.contains(name) {
+            taken.push(name.clone());
+        }
+    };
+    for part in parts {
+        match &part.kind {
+            PartKind::Item(_) => {}
+            PartKind::Let { names, .. } => {
+                part.mentions.iter().for_each(|name| take(name, &defined));
+                defined.extend(names.iter().map(|b| b.name.clone()));
+            }
+            _ => part.mentions.iter().for_each(|name| take(name, &defined)),
+        }
+    }
+    // A macro of an earlier cell may mention variables only through its arguments: its body has names of its own.
+    let _ = mentions;
+    taken
+}
+
+fn put_back(parts: &[Part], notebook: &Notebook, takes: &[String], omit: &BTreeSet<String>) -> Vec<Binding> {
+    let mut puts: Vec<Binding> = takes
+        .iter()
+        .map(|name| Binding { name: name.clone(), mutable: notebook.variables[name].mutable })
+        .collect();
+    for part in parts {
+        let PartKind::Let { names, .. } = &part.kind else { continue };
+        for binding in names.iter().filter(|b| !b.name.starts_with('_')) {
+            puts.retain(|b| b.name != binding.name);
+            puts.push(binding.clone());
+        }
+    }
+    puts.retain(|b| !omit.contains(&b.name));
+    // What was defined last borrows from what was defined first: the error is then at the borrower's line.
+    puts.reverse();
+    puts
+}
+
+/// The cell crates that a type's code names.
+pub fn crates_in(type_code: &str, notebook: &Notebook) -> BTreeSet<usize> {
+    let words = type_code.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.filter(|w| w.starts_with("onrush_cell_")).filter_map(|w| notebook.crate_by_name(w)).collect()
+}
+
+fn root_prologue(
+    request: &Request<'_>,
+    links: &[usize],
+    imports: &BTreeMap<usize, Vec<&str>>,
+    uses: &[&UseLeaf],
+    macros: &BTreeSet<usize>,
+    own: &BTreeSet<&str>,
+    mentions: &BTreeSet<String>,
+) -> String {
+    let Request { cell, notebook, .. } = *request;
+    let mut text = String::new();
+    for range in &cell.inner_attributes {
+        text.push_str(&cell.code[range.clone()].replace('\n', " "));
+    }
+    text.push_str("#![allow(warnings)] ");
+    for &index in links {
+        let _ = write!(text, "extern crate {} as _; ", notebook.crates[index].name);
+    }
+    text.push_str("use ::onrush::prelude::*; ");
+    for name in ["arrow", "chrono", "serde"] {
+        if !own.contains(name) && mentions.contains(name) && !notebook.items.contains_key(name) {
+            let _ = write!(text, "use ::onrush::{name}; ");
+        }
+    }
+    if mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print") {
+        text.push_str("use ::onrush::__print as print; ");
+    }
+    for &index in macros {
+        let home = &notebook.crates[index];
+        let _ = write!(text, "#[macro_use] #[path = \"{}/{}\"] mod __macros_{index}; ", macro_folder(index), home.file);
+    }
+    for (index, names) in imports {
+        let _ = write!(text, "use ::{}::{{{}}}; ", notebook.crates[*index].name, names.join(", "));
+    }
+    for leaf in uses {
+        let _ = write!(text, "use {}; ", leaf.code());
+    }
+    text
+}
+
+fn body_prologue(request: &Request<'_>, takes: &[String]) -> String {
+    let error = if request.any_error { "AnyError" } else { "CellError" };
+    let mut text = format!(
+        "use super::*; pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
+         ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ "
+    );
+    for name in takes {
+        let variable = &request.notebook.variables[name];
+        let mutable = if variable.mutable { "mut " } else { "" };
+        let plain = name.trim_start_matches("r#");
+        let _ = write!(text, "let {mutable}{name} = __onrush_store.take::<{}>({plain:?})?; ", variable.type_code);
+    }
+    text
+}
+
+struct Layers {
+    items: String,
+    body: String,
+    macros: String,
+    map: SourceMap,
+}
+
+fn lay_out(cell: &Cell, insertions: &[Insertion], root_start: String, body_start: String) -> Layers {
+    let width = root_start.chars().count().max(body_start.chars().count());
+    let mut layers = Layers {
+        items: format!("{root_start:width$}"),
+        body: format!("{body_start:width$}"),
+        macros: " ".repeat(width),
+        map: SourceMap { inserted: BTreeMap::new(), lines: cell.code.matches('\n').count() as u32 + 1 },
+    };
+    layers.map.inserted.entry(1).or_default().push((1, width as u32));
+
+    let items: Vec<&Part> = cell.parts.iter().filter(|p| matches!(p.kind, PartKind::Item(_))).collect();
+    let within = |ranges: &[Range<usize>], at: usize| ranges.iter().any(|r| r.contains(&at));
+    let (mut line, mut column) = (1u32, 1u32);
+    let mut insertions = insertions.iter().peekable();
+    let ends = [(cell.code.len(), None)];
+    for (at, character) in cell.code.char_indices().map(|(at, c)| (at, Some(c))).chain(ends) {
+        while let Some(insertion) = insertions.next_if(|i| i.at <= at) {
+            let length = insertion.text.chars().count();
+            let blank = " ".repeat(length);
+            let (items_text, body_text) =
+                if insertion.into_items { (insertion.text.as_str(), blank.as_str()) } else { (blank.as_str(), insertion.text.as_str()) };
+            layers.items.push_str(items_text);
+            layers.body.push_str(body_text);
+            layers.macros.push_str(&blank);
+            layers.map.inserted.entry(line).or_default().push((column, length as u32));
+        }
+        let Some(character) = character else { break };
+        if character == '\n' {
+            for layer in [&mut layers.items, &mut layers.body, &mut layers.macros] {
+                layer.push('\n');
+            }
+            line += 1;
+            column = 1;
+            continue;
+        }
+        column += 1;
+        let item = items.iter().find(|p| p.range.contains(&at)).map(|p| &p.kind);
+        let (mut in_items, mut in_body, mut in_macros) = (' ', ' ', ' ');
+        match item {
+            Some(PartKind::Item(item)) => {
+                if !within(&item.restrictions, at) {
+                    in_items = character;
+                }
+                if matches!(item.kind, ItemKind::Macro(_)) {
+                    in_macros = character;
+                }
+            }
+            _ if within(&cell.inner_attributes, at) => {}
+            _ => in_body = character,
+        }
+        layers.items.push(in_items);
+        layers.body.push(in_body);
+        layers.macros.push(in_macros);
+    }
+    layers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::split;
+
+    #[test]
+    fn lines_stay_and_columns_lead_back() {
+        let cell = split("let ä = 1; struct P { x: i32 }\nä + 1");
+        let notebook = Notebook::default();
+        let request = Request {
+            cell: &cell,
+            crate_name: "onrush_cell_1",
+            file: "cell_1.rs",
+            notebook: &notebook,
+            omit: &BTreeSet::new(),
+            any_error: false,
+        };
+        let generated = generate(&request);
+        let (root, body) = (&generated.files[0].1, &generated.files[1].1);
+        assert!(root.lines().next().unwrap().ends_with("pub struct P { pub x: i32 }"));
+        assert!(body.lines().nth(1).unwrap().ends_with("::onrush::__show!(ä + 1, true);"));
+        for (text, wanted) in [(root, "struct P"), (root, "x: i32")] {
+            let line = text.lines().next().unwrap();
+            let column = line[..line.find(wanted).unwrap()].chars().count() as u32 + 1;
+            let mapped = generated.map.column(1, column) as usize - 1;
+            let users: String = "let ä = 1; struct P { x: i32 }".chars().skip(mapped).collect();
+            assert!(users.starts_with(wanted), "{users}");
+        }
+        let line = body.lines().nth(1).unwrap();
+        let column = line[..line.find("+ 1").unwrap()].chars().count() as u32 + 1;
+        assert_eq!(generated.map.column(2, column), 3);
+        assert_eq!(generated.puts, [Binding { name: "ä".into(), mutable: false }]);
+    }
+}

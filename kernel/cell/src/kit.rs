@@ -1,0 +1,366 @@
+//! The kit: the prelude, the macros and the cell process, built from sources embedded here by the rustc that is installed.
+//!
+//! A kit is a folder under the cache, named by a hash of those sources and of `rustc -vV`, so that a new rustc or a new Onrush
+//! builds a kit of its own. Compiling cells against it is `rustc`'s business, not done here.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use onrush_wire::{Class, Diagnostic};
+use serde::{Deserialize, Serialize};
+
+mod sources {
+    include!(concat!(env!("OUT_DIR"), "/kit_files.rs"));
+}
+
+/// Kits that are kept: the newest ones by last use.
+const KEPT: usize = 3;
+
+/// A compiler, without rustup's choice by folder in between.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    pub rustc: PathBuf,
+    pub cargo: PathBuf,
+    pub sysroot: PathBuf,
+    /// `rustc -vV`.
+    pub verbose_version: String,
+}
+
+impl Toolchain {
+    /// Such as `1.95.0`.
+    pub fn version(&self) -> &str {
+        self.field("release: ").unwrap_or("unknown")
+    }
+
+    pub fn host(&self) -> &str {
+        self.field("host: ").unwrap_or("x86_64-unknown-linux-gnu")
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.verbose_version.lines().find_map(|line| line.strip_prefix(name))
+    }
+
+    /// Where the loader finds `libstd`.
+    pub fn library_folder(&self) -> PathBuf {
+        self.sysroot.join("lib/rustlib").join(self.host()).join("lib")
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Kit {
+    pub toolchain: Toolchain,
+    pub key: String,
+    pub paths: KitPaths,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KitPaths {
+    /// `libonrush.so`.
+    pub prelude: PathBuf,
+    /// Everything that the prelude was built from, for rustc's `-L dependency`.
+    pub deps: PathBuf,
+    /// `onrush-cell`.
+    pub host: PathBuf,
+}
+
+fn environment(code: &str, message: String) -> Diagnostic {
+    Diagnostic::error(Class::Environment, code, message)
+}
+
+/// The first of: `$RUSTC` or `$CARGO`, the search path, `~/.cargo/bin`.
+fn find(tool: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os(tool.to_uppercase()).map(PathBuf::from).filter(|p| p.is_file()) {
+        return Some(path);
+    }
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(home.map(|h| h.join("bin"))).map(|d| d.join(tool)).find(|p| p.is_file())
+}
+
+fn stdout_of(command: &mut Command) -> Result<String, String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_string())
+    }
+}
+
+/// The compiler that cells will use. Missing: says how to install one.
+pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
+    let missing = |tool: &str| {
+        environment("no-rust", format!("`{tool}` was not found on PATH or in ~/.cargo/bin: cells are compiled by rustc"))
+            .help("install Rust with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh`, then restart the kernel")
+    };
+    let broken = |text: String| {
+        environment("broken-rust", format!("rustc does not work: {text}"))
+            .help("`rustup show` says which toolchain is active; `rustup default stable` installs one")
+    };
+    let rustc = find("rustc").ok_or_else(|| missing("rustc"))?;
+    let _ = fs::create_dir_all(cache);
+    // rustup chooses a toolchain by folder: the cache folder has no opinion, a notebook's folder might.
+    let mut command = Command::new(&rustc);
+    command.args(["--print", "sysroot"]);
+    if cache.is_dir() {
+        command.current_dir(cache);
+    }
+    let sysroot = PathBuf::from(stdout_of(&mut command).map_err(broken)?.trim());
+    let own = |tool: &str| Some(sysroot.join("bin").join(tool)).filter(|p| p.is_file());
+    let rustc = own("rustc").unwrap_or(rustc);
+    let cargo = own("cargo").or_else(|| find("cargo")).ok_or_else(|| missing("cargo"))?;
+    let verbose_version = stdout_of(Command::new(&rustc).arg("-vV")).map_err(broken)?;
+    Ok(Toolchain { rustc, cargo, sysroot, verbose_version })
+}
+
+fn hash(parts: &[&[u8]]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().to_hex()[..20].to_string()
+}
+
+fn key(toolchain: &Toolchain) -> String {
+    let mut parts: Vec<&[u8]> = vec![toolchain.verbose_version.as_bytes(), sources::MANIFEST.as_bytes()];
+    for (name, bytes) in sources::FILES {
+        parts.push(name.as_bytes());
+        parts.push(bytes);
+    }
+    hash(&parts)
+}
+
+/// The kit for the installed rustc, built if it is not there. `progress` gets a line and, where it is known, a fraction.
+pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
+    let toolchain = toolchain(cache)?;
+    let key = key(&toolchain);
+    let kits = cache.join("kit");
+    let folder = kits.join(&key);
+    if let Some(paths) = finished(&folder) {
+        return Ok(Kit { toolchain, key, paths });
+    }
+    let io = |e: std::io::Error| {
+        environment("cache", format!("the cache folder {} cannot be used: {e}", kits.display()))
+            .help("make it writable, or set ONRUSH_CACHE_DIR to a folder that is")
+    };
+    fs::create_dir_all(&kits).map_err(io)?;
+    let lock = File::create(kits.join("lock")).map_err(io)?;
+    // SAFETY: plain system call on an open descriptor.
+    if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        progress("waiting for another kernel that builds the prelude".to_string(), None);
+        // SAFETY: as above.
+        unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
+        if let Some(paths) = finished(&folder) {
+            return Ok(Kit { toolchain, key, paths });
+        }
+    }
+    let paths = build(&toolchain, &kits, &folder, progress)?;
+    remove_old(&kits, &key);
+    Ok(Kit { toolchain, key, paths })
+}
+
+const STAMP: &str = "kit.json";
+
+fn finished(folder: &Path) -> Option<KitPaths> {
+    let stamp = folder.join(STAMP);
+    let paths: KitPaths = serde_json::from_slice(&fs::read(&stamp).ok()?).ok()?;
+    // The time of last use decides which kits are kept.
+    let _ = File::options().append(true).open(&stamp).and_then(|f| f.set_modified(SystemTime::now()));
+    (paths.prelude.is_file() && paths.host.is_file() && paths.deps.is_dir()).then_some(paths)
+}
+
+fn remove_old(kits: &Path, key: &str) {
+    let Ok(entries) = fs::read_dir(kits) else { return };
+    let mut old: Vec<(SystemTime, PathBuf)> = entries
+        .flatten()
+        .filter(|e| e.file_name() != key)
+        .filter_map(|e| Some((fs::metadata(e.path().join(STAMP)).ok()?.modified().ok()?, e.path())))
+        .collect();
+    old.sort();
+    while old.len() >= KEPT {
+        let _ = fs::remove_dir_all(old.remove(0).1);
+    }
+}
+
+/// What cargo says on its standard output, as far as it is needed.
+#[derive(Deserialize)]
+struct CargoMessage {
+    reason: String,
+    #[serde(default)]
+    target: CargoTarget,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+struct CargoTarget {
+    name: String,
+}
+
+fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
+    let mut command = Command::new(&toolchain.cargo);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let ours = name.starts_with("CARGO_PKG") || name.starts_with("CARGO_MANIFEST") || name.starts_with("CARGO_BUILD");
+        if ours || name.starts_with("CARGO_PROFILE") || name.contains("RUSTFLAGS") || name == "RUSTC_WRAPPER" {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("RUSTC", &toolchain.rustc)
+        .env("RUSTFLAGS", "-C prefer-dynamic")
+        .env("CARGO_TARGET_DIR", target)
+        .env_remove("LD_LIBRARY_PATH")
+        .current_dir(source)
+        .stdin(Stdio::null());
+    command
+}
+
+fn build(
+    toolchain: &Toolchain,
+    kits: &Path,
+    folder: &Path,
+    progress: &mut dyn FnMut(String, Option<f32>),
+) -> Result<KitPaths, Diagnostic> {
+    let what = format!("building the prelude for rustc {}", toolchain.version());
+    progress(what.clone(), None);
+    let io = |e: std::io::Error| {
+        environment("cache", format!("the prelude could not be written to {}: {e}", folder.display()))
+            .help("make room or make it writable, or set ONRUSH_CACHE_DIR to another folder")
+    };
+    let source = folder.join("source");
+    for (name, bytes) in sources::FILES.iter().copied().chain([("Cargo.toml", sources::MANIFEST.as_bytes())]) {
+        let path = source.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&source)).map_err(io)?;
+        fs::write(&path, bytes).map_err(io)?;
+    }
+    // One target folder for each rustc: a new prelude does not build its dependencies again.
+    let target = kits.join(format!("target-{}", &hash(&[toolchain.verbose_version.as_bytes()])[..8]));
+    let total = {
+        let mut tree = cargo(toolchain, &source, &target);
+        tree.args(["tree", "-q", "-e", "normal,build", "--prefix", "none", "-p", "onrush-host"]);
+        stdout_of(&mut tree).ok().map(|text| {
+            let mut names: Vec<&str> = text.lines().filter_map(|l| l.split(" (").next()).filter(|l| !l.is_empty()).collect();
+            names.sort();
+            names.dedup();
+            names.len()
+        })
+    };
+    let mut failure = String::new();
+    for offline in [false, true] {
+        let mut command = cargo(toolchain, &source, &target);
+        command.args(["build", "--profile", "kit", "-p", "onrush", "-p", "onrush-host", "--color", "never"]);
+        command.arg("--message-format=json-render-diagnostics");
+        if offline {
+            command.arg("--offline");
+        }
+        match run_build(&mut command, &what, total, progress) {
+            Ok(artifacts) => return collect(folder, artifacts).map_err(io),
+            Err(text) => {
+                let network = ["download", "network", "resolve host", "registry", "Could not connect", "timed out"];
+                let may_be_network = network.iter().any(|word| text.contains(word));
+                if failure.is_empty() || !may_be_network {
+                    failure = text;
+                }
+                if !may_be_network {
+                    break;
+                }
+            }
+        }
+    }
+    let tail: Vec<&str> = failure.lines().rev().take(12).collect();
+    let tail: Vec<&str> = tail.into_iter().rev().collect();
+    Err(environment("prelude", format!("the prelude could not be built with rustc {}", toolchain.version()))
+        .note(tail.join("\n"))
+        .help("the first start needs the network for a few crates; `rustup update stable` helps if rustc is older than 1.94"))
+}
+
+struct Artifacts {
+    files: Vec<PathBuf>,
+    prelude: PathBuf,
+    host: PathBuf,
+}
+
+fn run_build(
+    command: &mut Command,
+    what: &str,
+    total: Option<usize>,
+    progress: &mut dyn FnMut(String, Option<f32>),
+) -> Result<Artifacts, String> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|e| format!("cargo: {e}"))?;
+    let (Some(out), Some(mut errors)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err("cargo has no output".to_string());
+    };
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = errors.read_to_string(&mut text);
+        text
+    });
+    let mut files = Vec::new();
+    let (mut prelude, mut host) = (None, None);
+    let mut names = std::collections::BTreeSet::new();
+    for line in BufReader::new(out).lines().map_while(Result::ok) {
+        let Ok(message) = serde_json::from_str::<CargoMessage>(&line) else { continue };
+        if message.reason != "compiler-artifact" {
+            continue;
+        }
+        if message.target.name == "onrush" {
+            prelude = message.filenames.iter().find(|f| f.extension().is_some_and(|e| e == "so")).cloned();
+        }
+        if message.target.name == "onrush-cell" {
+            host = message.executable.clone();
+        } else if message.target.name != "build-script-build" {
+            files.extend(message.filenames);
+        }
+        names.insert(message.target.name);
+        let done = names.len();
+        progress(
+            total.map_or_else(|| what.to_string(), |total| format!("{what} ({} of {total} crates)", done.min(total))),
+            total.map(|total| (done as f32 / total as f32).min(1.0)),
+        );
+    }
+    let status = child.wait().map_err(|e| e.to_string())?;
+    let text = reader.join().unwrap_or_default();
+    match (status.success(), prelude, host) {
+        (true, Some(prelude), Some(host)) => Ok(Artifacts { files, prelude, host }),
+        _ => Err(text),
+    }
+}
+
+/// Puts what cells need into the kit's own folder: the target folder is cargo's, and the next build changes it.
+fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<KitPaths> {
+    let deps = folder.join("deps");
+    let _ = fs::remove_dir_all(&deps);
+    fs::create_dir_all(&deps)?;
+    for file in &artifacts.files {
+        let wanted = file.extension().is_some_and(|e| e == "rlib" || e == "rmeta" || e == "so");
+        if let (true, Some(name)) = (wanted && *file != artifacts.prelude, file.file_name()) {
+            let to = deps.join(name);
+            if !to.exists() && fs::hard_link(file, &to).is_err() {
+                fs::copy(file, &to)?;
+            }
+        }
+    }
+    let place = |from: &Path, name: &str| -> std::io::Result<PathBuf> {
+        let to = folder.join(name);
+        let _ = fs::remove_file(&to);
+        fs::copy(from, &to)?;
+        Ok(to)
+    };
+    let paths = KitPaths {
+        prelude: place(&artifacts.prelude, "libonrush.so")?,
+        host: place(&artifacts.host, "onrush-cell")?,
+        deps,
+    };
+    let stamp = folder.join(format!("{STAMP}.{}", std::process::id()));
+    fs::write(&stamp, serde_json::to_vec(&paths).map_err(std::io::Error::other)?)?;
+    fs::rename(&stamp, folder.join(STAMP))?;
+    Ok(paths)
+}

@@ -1,0 +1,73 @@
+//! What a notebook's earlier cells left behind: variables, items, macros, imports, and the crates that hold them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::generate::SourceMap;
+use crate::split::UseLeaf;
+
+/// One compiled cell.
+#[derive(Clone, Debug)]
+pub struct CellCrate {
+    /// `onrush_cell_3`.
+    pub name: String,
+    /// The file name that rustc was given.
+    pub file: String,
+    pub library: PathBuf,
+    /// Indexes of the crates that it links.
+    pub links: BTreeSet<usize>,
+    /// The cell's text with everything but its `macro_rules!` blanked out.
+    pub macros: String,
+    pub map: SourceMap,
+}
+
+#[derive(Clone, Debug)]
+pub struct KnownVariable {
+    /// The type as code can spell it.
+    pub type_code: String,
+    pub mutable: bool,
+    pub preview: Option<String>,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct KnownMacro {
+    pub home: usize,
+    pub mentions: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Notebook {
+    pub crates: Vec<CellCrate>,
+    pub variables: BTreeMap<String, KnownVariable>,
+    /// Named items and the crate that has the newest of that name.
+    pub items: BTreeMap<String, usize>,
+    pub traits: BTreeSet<String>,
+    pub macros: BTreeMap<String, KnownMacro>,
+    pub uses: Vec<UseLeaf>,
+    /// Variables that are no more, and why, as the end of a sentence: "was moved by cell 3".
+    pub gone: BTreeMap<String, String>,
+}
+
+impl Notebook {
+    pub fn crate_by_file(&self, file: &str) -> Option<&CellCrate> {
+        self.crates.iter().rev().find(|c| c.file == file)
+    }
+
+    pub fn crate_by_name(&self, name: &str) -> Option<usize> {
+        self.crates.iter().position(|c| c.name == name)
+    }
+
+    /// A crate with all that it links, each after what it links itself.
+    pub fn closure(&self, roots: &BTreeSet<usize>) -> Vec<usize> {
+        let mut all = BTreeSet::new();
+        let mut open: Vec<usize> = roots.iter().copied().collect();
+        while let Some(index) = open.pop() {
+            if all.insert(index) {
+                open.extend(self.crates[index].links.iter().copied());
+            }
+        }
+        // A crate links only older ones.
+        all.into_iter().collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! Pipes, sockets and waiting: thin safe functions over the system calls that the standard library has no words for.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use onrush_wire::codec;
+use onrush_wire::host::FromHost;
+
+pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Moves a descriptor out of the numbers that the cell process's own descriptors take.
+fn high(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: `fd` was just made by the caller, who gives it up.
+    unsafe {
+        let moved = check(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 10));
+        libc::close(fd);
+        Ok(OwnedFd::from_raw_fd(moved?))
+    }
+}
+
+/// Reading end and writing end.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    Ok((high(ends[0])?, high(ends[1])?))
+}
+
+pub fn socket_pair(kind: libc::c_int) -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    check(unsafe { libc::socketpair(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) })?;
+    Ok((high(ends[0])?, high(ends[1])?))
+}
+
+pub fn pidfd(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: plain system call that gives a new descriptor.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        check(fd as libc::c_int).map(|fd| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+pub fn nonblocking(fd: RawFd) -> io::Result<()> {
+    // SAFETY: plain system calls.
+    unsafe {
+        let flags = check(libc::fcntl(fd, libc::F_GETFL))?;
+        check(libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK)).map(|_| ())
+    }
+}
+
+/// Which descriptors have something to read (or are closed), after at most `timeout`.
+pub fn poll(fds: &[RawFd], timeout: Duration) -> io::Result<Vec<bool>> {
+    let mut polls: Vec<libc::pollfd> =
+        fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    // SAFETY: a valid array.
+    let ready = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout.as_millis() as libc::c_int) };
+    match check(ready) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(vec![false; fds.len()]),
+        Err(e) => Err(e),
+        Ok(_) => Ok(polls.iter().map(|p| p.revents != 0).collect()),
+    }
+}
+
+/// Sends descriptors with one byte.
+pub fn send_descriptors(socket: &OwnedFd, descriptors: &[OwnedFd]) -> io::Result<()> {
+    let byte = [1u8];
+    let mut part = libc::iovec { iov_base: byte.as_ptr() as *mut libc::c_void, iov_len: 1 };
+    let mut space = [0u64; 16];
+    let bytes = (descriptors.len() * 4) as u32;
+    // SAFETY: the buffers outlive the call; the control buffer is aligned and has room for the few descriptors we send.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = space.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(bytes) as usize;
+        let header = libc::CMSG_FIRSTHDR(&message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(bytes) as usize;
+        for (i, fd) in descriptors.iter().enumerate() {
+            libc::CMSG_DATA(header).cast::<libc::c_int>().add(i).write_unaligned(fd.as_raw_fd());
+        }
+        check(libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL) as libc::c_int).map(|_| ())
+    }
+}
+
+/// Messages of the control socket with the descriptors that come with them.
+pub struct MessageReader {
+    stream: UnixStream,
+    bytes: Vec<u8>,
+    descriptors: VecDeque<OwnedFd>,
+}
+
+impl MessageReader {
+    pub fn new(stream: UnixStream) -> Self {
+        MessageReader { stream, bytes: Vec::new(), descriptors: VecDeque::new() }
+    }
+
+    pub fn stream(&mut self) -> &mut UnixStream {
+        &mut self.stream
+    }
+
+    pub fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// The next message if all of it is there; an error if the other side is gone.
+    pub fn next(&mut self) -> io::Result<Option<(FromHost, Option<OwnedFd>)>> {
+        loop {
+            if let Some(prefix) = self.bytes.first_chunk::<4>() {
+                let length = codec::body_length(*prefix).map_err(io::Error::other)?;
+                if self.bytes.len() >= 4 + length {
+                    let message: FromHost = codec::decode(&self.bytes[4..4 + length]).map_err(io::Error::other)?;
+                    self.bytes.drain(..4 + length);
+                    let descriptor = match message {
+                        FromHost::Started { snapshot_pid: Some(_), .. } => self.descriptors.pop_front(),
+                        _ => None,
+                    };
+                    return Ok(Some((message, descriptor)));
+                }
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits for the next message while the other side lives.
+    pub fn wait(&mut self) -> io::Result<FromHost> {
+        loop {
+            if let Some((message, _)) = self.next()? {
+                return Ok(message);
+            }
+            poll(&[self.stream.as_raw_fd()], Duration::from_millis(500))?;
+        }
+    }
+
+    /// Reads what is there; `false` if nothing is.
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut buffer = [0u8; 16384];
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let mut space = [0u64; 16];
+        // SAFETY: the buffers outlive the call, and what it gives is checked before it is used.
+        unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_iov = &mut part;
+            message.msg_iovlen = 1;
+            message.msg_control = space.as_mut_ptr().cast();
+            message.msg_controllen = std::mem::size_of_val(&space);
+            let got = libc::recvmsg(self.stream.as_raw_fd(), &mut message, libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC);
+            if got < 0 {
+                let error = io::Error::last_os_error();
+                return match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(false),
+                    _ => Err(error),
+                };
+            }
+            if got == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.bytes.extend_from_slice(&buffer[..got as usize]);
+            let header = libc::CMSG_FIRSTHDR(&message);
+            if !header.is_null() && (*header).cmsg_type == libc::SCM_RIGHTS {
+                let fd = libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned();
+                self.descriptors.push_back(OwnedFd::from_raw_fd(fd));
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,423 @@
+//! A cell's text taken apart: items, statements, the last expression, and which names each part defines and mentions.
+//!
+//! Positions are byte ranges of the text, which stays as the user wrote it. What rustc accepts and syn does not is kept as one
+//! piece of statements: rustc has the last word.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Attribute, Block, Fields, ImplItem, Item, Pat, Stmt, Visibility};
+
+/// A cell without its commands: what is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// The text with commands blanked out; lines and columns are the user's.
+    pub code: String,
+    /// `#![…]` at the top.
+    pub inner_attributes: Vec<Range<usize>>,
+    pub parts: Vec<Part>,
+    /// syn's complaint. Then `parts` is empty, and rustc says what is wrong.
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub range: Range<usize>,
+    pub kind: PartKind,
+    /// Identifiers in it, also in macros and format strings, without those that a `let` binds.
+    pub mentions: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum PartKind {
+    Item(ItemPart),
+    Let {
+        names: Vec<Binding>,
+        /// `let x;` has no value yet.
+        has_value: bool,
+    },
+    Statement,
+    /// The last expression, to be shown.
+    Show,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    pub name: String,
+    pub mutable: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct ItemPart {
+    pub kind: ItemKind,
+    /// `pub ` to insert at these places.
+    pub publish: Vec<usize>,
+    /// The restriction of a `pub(crate)`, to blank out.
+    pub restrictions: Vec<Range<usize>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// Has a name that later cells import: type, function, constant, module.
+    Named(String),
+    Trait(String),
+    Macro(String),
+    Use(Vec<UseLeaf>),
+    /// With the first identifier of the type that it is for, and whether a trait is implemented.
+    Impl { target: Option<String>, of_trait: bool },
+    Other,
+}
+
+/// One name that a `use` brings in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UseLeaf {
+    /// `std::collections::HashMap`, or `std::fmt` for `use std::fmt::*`.
+    pub path: String,
+    /// What it is called here; `*` for a glob, `_` for an unnamed trait.
+    pub name: String,
+}
+
+impl UseLeaf {
+    pub fn code(&self) -> String {
+        match self.name.as_str() {
+            "*" => format!("{}::*", self.path),
+            name if self.path.rsplit("::").next() == Some(name) => self.path.clone(),
+            name => format!("{} as {name}", self.path),
+        }
+    }
+
+    pub fn first(&self) -> &str {
+        self.path.trim_start_matches("::").split("::").next().unwrap_or("")
+    }
+}
+
+/// Macros of statements that define items, whose names later cells want.
+const ITEM_MACROS: [&str; 3] = ["thread_local", "lazy_static", "bitflags"];
+
+pub fn split(code: &str) -> Cell {
+    let parse = |input: ParseStream<'_>| -> syn::Result<(Vec<Attribute>, Vec<Stmt>)> {
+        Ok((Attribute::parse_inner(input)?, Block::parse_within(input)?))
+    };
+    let mut cell = Cell { code: code.to_string(), ..Cell::default() };
+    match parse.parse_str(code) {
+        Err(error) => cell.error = Some(error.to_string()),
+        Ok((attributes, statements)) => {
+            cell.inner_attributes = attributes.iter().map(|a| a.span().byte_range()).collect();
+            let last = statements.len().wrapping_sub(1);
+            cell.parts = statements.iter().enumerate().map(|(i, s)| part(s, i == last)).collect();
+        }
+    }
+    cell
+}
+
+fn part(statement: &Stmt, is_last: bool) -> Part {
+    let range = statement.span().byte_range();
+    let mut mentions = BTreeSet::new();
+    let kind = match statement {
+        Stmt::Item(item) => {
+            identifiers(item.to_token_stream(), &mut mentions);
+            PartKind::Item(item_part(item))
+        }
+        Stmt::Macro(call) if call.mac.path.get_ident().is_some_and(|name| ITEM_MACROS.iter().any(|m| name == m)) => {
+            identifiers(call.to_token_stream(), &mut mentions);
+            PartKind::Item(ItemPart { kind: ItemKind::Other, publish: Vec::new(), restrictions: Vec::new() })
+        }
+        Stmt::Local(local) => {
+            let mut names = Bindings::default();
+            names.visit_pat(&local.pat);
+            if let Some(init) = &local.init {
+                identifiers(init.expr.to_token_stream(), &mut mentions);
+                if let Some((_, diverge)) = &init.diverge {
+                    identifiers(diverge.to_token_stream(), &mut mentions);
+                }
+            }
+            // Paths and types of the pattern: `let Point { x, y } = p`, `let v: Vec<Item> = …`.
+            let mut pattern = BTreeSet::new();
+            identifiers(local.pat.to_token_stream(), &mut pattern);
+            mentions.extend(pattern.into_iter().filter(|name| !names.0.iter().any(|b| b.name == *name)));
+            PartKind::Let { names: names.0, has_value: local.init.is_some() }
+        }
+        Stmt::Expr(_, semicolon) => {
+            identifiers(statement.to_token_stream(), &mut mentions);
+            if is_last && semicolon.is_none() && is_shown(statement) { PartKind::Show } else { PartKind::Statement }
+        }
+        Stmt::Macro(call) => {
+            identifiers(statement.to_token_stream(), &mut mentions);
+            if is_last && call.semi_token.is_none() { PartKind::Show } else { PartKind::Statement }
+        }
+    };
+    Part { range, kind, mentions }
+}
+
+/// Loops have no value to show.
+fn is_shown(statement: &Stmt) -> bool {
+    use syn::Expr::*;
+    match statement {
+        Stmt::Expr(While(_) | ForLoop(_) | Return(_) | Break(_) | Continue(_) | Assign(_), _) => false,
+        Stmt::Expr(If(e), _) => e.else_branch.is_some(),
+        Stmt::Expr(Binary(e), _) => !is_assignment(&e.op),
+        Stmt::Expr(Loop(_), _) => false,
+        _ => true,
+    }
+}
+
+fn is_assignment(op: &syn::BinOp) -> bool {
+    use syn::BinOp::*;
+    matches!(
+        op,
+        AddAssign(_) | SubAssign(_) | MulAssign(_) | DivAssign(_) | RemAssign(_) | BitXorAssign(_) | BitAndAssign(_)
+            | BitOrAssign(_) | ShlAssign(_) | ShrAssign(_)
+    )
+}
+
+#[derive(Default)]
+struct Bindings(Vec<Binding>);
+
+impl<'ast> Visit<'ast> for Bindings {
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        let name = pattern.ident.to_string();
+        // `None` and constants look like bindings; names of variables do not begin with a capital.
+        let constant = pattern.subpat.is_none() && pattern.mutability.is_none() && name.starts_with(char::is_uppercase);
+        if !constant && !self.0.iter().any(|b| b.name == name) {
+            self.0.push(Binding { name, mutable: pattern.mutability.is_some() });
+        }
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_expr(&mut self, _: &'ast syn::Expr) {}
+
+    fn visit_pat(&mut self, pattern: &'ast Pat) {
+        syn::visit::visit_pat(self, pattern);
+    }
+}
+
+/// Every identifier of a token stream, and those in `{…}` of string literals.
+pub fn identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => {
+                names.insert(ident.to_string());
+            }
+            TokenTree::Group(group) => identifiers(group.stream(), names),
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                if text.contains('{') && (text.starts_with('"') || text.starts_with('r')) {
+                    format_arguments(&text, names);
+                }
+            }
+            TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+fn format_arguments(text: &str, names: &mut BTreeSet<String>) {
+    for piece in text.split('{').skip(1) {
+        let inside = piece.split('}').next().unwrap_or("");
+        // `{x}`, `{x:?}`, and the width and precision of `{:>w$.p$}`.
+        for word in inside.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+            if word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+                names.insert(word.to_string());
+            }
+        }
+    }
+}
+
+fn item_part(item: &Item) -> ItemPart {
+    let mut publish = Publish::default();
+    let kind = match item {
+        Item::Struct(i) => {
+            publish.item(&i.vis, item);
+            publish.fields(&i.fields);
+            ItemKind::Named(i.ident.to_string())
+        }
+        Item::Union(i) => {
+            publish.item(&i.vis, item);
+            i.fields.named.iter().for_each(|f| publish.item(&f.vis, f));
+            ItemKind::Named(i.ident.to_string())
+        }
+        Item::Enum(i) => publish.named(&i.vis, item, &i.ident),
+        Item::Fn(i) => publish.named(&i.vis, item, &i.sig.ident),
+        Item::Const(i) => publish.named(&i.vis, item, &i.ident),
+        Item::Static(i) => publish.named(&i.vis, item, &i.ident),
+        Item::Type(i) => publish.named(&i.vis, item, &i.ident),
+        Item::Mod(i) => publish.named(&i.vis, item, &i.ident),
+        Item::Trait(i) => {
+            publish.item(&i.vis, item);
+            ItemKind::Trait(i.ident.to_string())
+        }
+        Item::TraitAlias(i) => {
+            publish.item(&i.vis, item);
+            ItemKind::Trait(i.ident.to_string())
+        }
+        Item::Macro(i) => i.ident.as_ref().map_or(ItemKind::Other, |name| ItemKind::Macro(name.to_string())),
+        Item::Use(i) => {
+            let mut leaves = Vec::new();
+            use_leaves(&i.tree, if i.leading_colon.is_some() { "::" } else { "" }, &mut leaves);
+            ItemKind::Use(leaves)
+        }
+        Item::Impl(i) => {
+            if i.trait_.is_none() {
+                for inner in &i.items {
+                    match inner {
+                        ImplItem::Fn(f) => publish.item(&f.vis, inner),
+                        ImplItem::Const(c) => publish.item(&c.vis, inner),
+                        ImplItem::Type(t) => publish.item(&t.vis, inner),
+                        _ => {}
+                    }
+                }
+            }
+            let target = match &*i.self_ty {
+                syn::Type::Path(path) => path.path.segments.last().map(|s| s.ident.to_string()),
+                _ => None,
+            };
+            ItemKind::Impl { target, of_trait: i.trait_.is_some() }
+        }
+        Item::ForeignMod(i) => {
+            for inner in &i.items {
+                match inner {
+                    syn::ForeignItem::Fn(f) => publish.item(&f.vis, inner),
+                    syn::ForeignItem::Static(s) => publish.item(&s.vis, inner),
+                    _ => {}
+                }
+            }
+            ItemKind::Other
+        }
+        _ => ItemKind::Other,
+    };
+    ItemPart { kind, publish: publish.places, restrictions: publish.restrictions }
+}
+
+#[derive(Default)]
+struct Publish {
+    places: Vec<usize>,
+    restrictions: Vec<Range<usize>>,
+}
+
+impl Publish {
+    fn named(&mut self, visibility: &Visibility, item: &Item, name: &syn::Ident) -> ItemKind {
+        self.item(visibility, item);
+        ItemKind::Named(name.to_string())
+    }
+
+    fn fields(&mut self, fields: &Fields) {
+        for field in fields {
+            self.item(&field.vis, field);
+        }
+    }
+
+    fn item(&mut self, visibility: &Visibility, tokens: &impl ToTokens) {
+        match visibility {
+            Visibility::Public(_) => {}
+            Visibility::Restricted(r) => {
+                let start = r.paren_token.span.open().byte_range().start;
+                self.restrictions.push(start..r.paren_token.span.close().byte_range().end);
+            }
+            Visibility::Inherited => self.places.extend(after_attributes(tokens.to_token_stream())),
+        }
+    }
+}
+
+/// Where the first token that belongs to no attribute begins.
+fn after_attributes(tokens: TokenStream) -> Option<usize> {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let is_attribute = matches!(&token, TokenTree::Punct(p) if p.as_char() == '#')
+            && matches!(tokens.peek(), Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Bracket);
+        if !is_attribute {
+            return Some(token.span().byte_range().start);
+        }
+        tokens.next();
+    }
+    None
+}
+
+fn use_leaves(tree: &syn::UseTree, prefix: &str, leaves: &mut Vec<UseLeaf>) {
+    let join = |name: &str| if prefix.is_empty() || prefix == "::" { format!("{prefix}{name}") } else { format!("{prefix}::{name}") };
+    match tree {
+        syn::UseTree::Path(path) => use_leaves(&path.tree, &join(&path.ident.to_string()), leaves),
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| use_leaves(tree, prefix, leaves)),
+        syn::UseTree::Glob(_) => leaves.push(UseLeaf { path: prefix.to_string(), name: "*".to_string() }),
+        syn::UseTree::Rename(rename) => {
+            leaves.push(UseLeaf { path: join(&rename.ident.to_string()), name: rename.rename.to_string() })
+        }
+        syn::UseTree::Name(name) => {
+            let name = name.ident.to_string();
+            if name == "self" {
+                let last = prefix.rsplit("::").next().unwrap_or(prefix).to_string();
+                leaves.push(UseLeaf { path: prefix.to_string(), name: last });
+            } else {
+                leaves.push(UseLeaf { path: join(&name), name });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(code: &str) -> Vec<String> {
+        let cell = split(code);
+        assert_eq!(cell.error, None);
+        cell.parts
+            .iter()
+            .map(|part| {
+                let text = &code[part.range.clone()];
+                let kind = match &part.kind {
+                    PartKind::Item(item) => format!("{:?}", item.kind).split(['(', ' ']).next().unwrap_or("").to_string(),
+                    PartKind::Let { names, .. } => {
+                        format!("let {}", names.iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(","))
+                    }
+                    PartKind::Statement => "statement".to_string(),
+                    PartKind::Show => "show".to_string(),
+                };
+                format!("{kind}: {text}")
+            })
+            .collect()
+    }
+
+    #[test]
+    fn parts_keep_their_text() {
+        assert_eq!(
+            kinds("/// ä\nstruct P { x: i32 }\nlet (a, mut b) = (1, 2); a += 1;\nmacro_rules! m { () => {} }\na + b"),
+            [
+                "Named: /// ä\nstruct P { x: i32 }",
+                "let a,b: let (a, mut b) = (1, 2);",
+                "statement: a += 1;",
+                "Macro: macro_rules! m { () => {} }",
+                "show: a + b",
+            ]
+        );
+        assert_eq!(kinds("for i in 0..3 { println!(\"{i}\") }").len(), 1);
+        assert!(split("let x = (1;").error.is_some());
+    }
+
+    #[test]
+    fn mentions_include_macros_and_format_strings() {
+        let cell = split("let total = sum(v); println!(\"{total:>width$} {0}\", x!(a + b))");
+        assert_eq!(cell.parts[0].mentions.iter().collect::<Vec<_>>(), ["sum", "v"]);
+        for name in ["total", "width", "a", "b", "x"] {
+            assert!(cell.parts[1].mentions.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn uses_are_taken_apart() {
+        let cell = split("use std::{fmt::{self, Write as _}, collections::*}; use a::b as c;");
+        let leaves: Vec<String> = cell
+            .parts
+            .iter()
+            .flat_map(|p| match &p.kind {
+                PartKind::Item(ItemPart { kind: ItemKind::Use(leaves), .. }) => leaves.clone(),
+                _ => Vec::new(),
+            })
+            .map(|l| l.code())
+            .collect();
+        assert_eq!(leaves, ["std::fmt", "std::fmt::Write as _", "std::collections::*", "a::b as c"]);
+    }
+}

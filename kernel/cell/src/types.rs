@@ -1,0 +1,291 @@
+//! Type names: from what `std::any::type_name` says to what code can spell.
+//!
+//! `type_name` gives the path where a type is defined, which is often private (`alloc::vec::Vec`). Where the table below does
+//! not know a path, rustc is asked (`rustc::public_type_name`).
+
+use proc_macro2::{TokenStream, TokenTree};
+
+/// How a type's name can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// Code that names the type.
+    Code(String),
+    /// A path that is not in the table: rustc must be asked.
+    Unsure(String),
+    /// No code can name it, and why: "a closure".
+    Unnameable(&'static str),
+}
+
+/// Paths of the standard library whose modules are private, and the public path. Roots `core` and `alloc` are `std`'s already.
+const PUBLIC: &[(&str, &str)] = &[
+    ("std::collections::hash::map::", "std::collections::hash_map::"),
+    ("std::collections::hash::set::", "std::collections::hash_set::"),
+    ("std::collections::btree::map::", "std::collections::btree_map::"),
+    ("std::collections::btree::set::", "std::collections::btree_set::"),
+    ("std::collections::vec_deque::into_iter::", "std::collections::vec_deque::"),
+    ("std::collections::vec_deque::iter::", "std::collections::vec_deque::"),
+    ("std::collections::vec_deque::drain::", "std::collections::vec_deque::"),
+    ("std::vec::into_iter::", "std::vec::"),
+    ("std::vec::drain::", "std::vec::"),
+    ("std::slice::iter::", "std::slice::"),
+    ("std::array::iter::", "std::array::"),
+    ("std::str::iter::", "std::str::"),
+    ("std::ops::range::", "std::ops::"),
+    ("std::ops::function::", "std::ops::"),
+    ("std::ops::control_flow::", "std::ops::"),
+    ("std::num::nonzero::", "std::num::"),
+    ("std::num::wrapping::", "std::num::"),
+    ("std::num::saturating::", "std::num::"),
+    ("std::num::error::", "std::num::"),
+    ("std::num::dec2flt::", "std::num::"),
+    ("std::num::float_parse::", "std::num::"),
+    ("std::net::ip_addr::", "std::net::"),
+    ("std::net::socket_addr::", "std::net::"),
+    ("std::net::tcp::", "std::net::"),
+    ("std::net::udp::", "std::net::"),
+    ("std::sync::poison::mutex::", "std::sync::"),
+    ("std::sync::poison::rwlock::", "std::sync::"),
+    ("std::sync::poison::condvar::", "std::sync::"),
+    ("std::sync::poison::once::", "std::sync::"),
+    ("std::sync::poison::", "std::sync::"),
+    ("std::sync::once_lock::", "std::sync::"),
+    ("std::sync::lazy_lock::", "std::sync::"),
+    ("std::sync::barrier::", "std::sync::"),
+    ("std::cell::once::", "std::cell::"),
+    ("std::cell::lazy::", "std::cell::"),
+    ("std::marker::variance::", "std::marker::"),
+    ("std::io::error::", "std::io::"),
+    ("std::io::cursor::", "std::io::"),
+    ("std::io::stdio::", "std::io::"),
+    ("std::io::buffered::bufreader::", "std::io::"),
+    ("std::io::buffered::bufwriter::", "std::io::"),
+    ("std::io::buffered::linewriter::", "std::io::"),
+    ("std::io::buffered::", "std::io::"),
+    ("std::io::util::", "std::io::"),
+    ("std::hash::random::", "std::hash::"),
+    ("std::hash::sip::", "std::hash::"),
+    ("std::thread::join_handle::", "std::thread::"),
+    ("std::iter::sources::empty::", "std::iter::"),
+    ("std::iter::sources::repeat::", "std::iter::"),
+    ("std::iter::sources::once::", "std::iter::"),
+    ("std::ffi::os_str::", "std::ffi::"),
+    ("std::ffi::c_str::", "std::ffi::"),
+    ("std::string::", "std::string::"),
+];
+
+/// Types that are re-exported under another parent than their module's.
+const EXACT: &[(&str, &str)] = &[
+    ("std::collections::hash::map::HashMap", "std::collections::HashMap"),
+    ("std::collections::hash::set::HashSet", "std::collections::HashSet"),
+    ("std::collections::btree::map::BTreeMap", "std::collections::BTreeMap"),
+    ("std::collections::btree::set::BTreeSet", "std::collections::BTreeSet"),
+    ("std::collections::vec_deque::VecDeque", "std::collections::VecDeque"),
+    ("std::collections::binary_heap::BinaryHeap", "std::collections::BinaryHeap"),
+    ("std::collections::linked_list::LinkedList", "std::collections::LinkedList"),
+];
+
+/// Modules of std whose direct contents are public.
+const OPEN: &[&str] = &[
+    "std::alloc", "std::any", "std::array", "std::borrow", "std::boxed", "std::cell", "std::char", "std::cmp",
+    "std::collections", "std::collections::hash_map", "std::collections::hash_set", "std::collections::btree_map",
+    "std::collections::btree_set", "std::collections::vec_deque", "std::collections::binary_heap", "std::env", "std::error", "std::ffi", "std::fmt", "std::fs",
+    "std::future", "std::hash", "std::io", "std::iter", "std::marker", "std::mem", "std::net", "std::num", "std::ops",
+    "std::option", "std::panic", "std::path", "std::pin", "std::process", "std::ptr", "std::rc", "std::result",
+    "std::slice", "std::str", "std::string", "std::sync", "std::sync::atomic", "std::sync::mpsc", "std::task", "std::thread",
+    "std::time", "std::vec",
+];
+
+const PRIMITIVES: &[&str] = &[
+    "bool", "char", "str", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32",
+    "f64", "dyn", "fn", "unsafe", "extern", "mut", "const", "for", "_",
+];
+
+/// What code can spell for a name that `type_name` gave.
+pub fn spell(type_name: &str) -> Spelling {
+    if type_name.contains("{{closure}}") || type_name.contains("{closure") {
+        return Spelling::Unnameable("a closure");
+    }
+    if type_name.contains("::__body::") {
+        return Spelling::Unnameable("of a type defined inside a function");
+    }
+    let Ok(tokens) = type_name.parse::<TokenStream>() else {
+        return Spelling::Unsure(type_name.to_string());
+    };
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut out = String::new();
+    let mut sure = true;
+    let mut adapter = false;
+    let mut i = 0;
+    rewrite(&tokens, &mut i, &mut out, &mut sure, &mut adapter);
+    if adapter && !sure {
+        return Spelling::Unnameable("an iterator that has not been collected");
+    }
+    if sure { Spelling::Code(out) } else { Spelling::Unsure(out) }
+}
+
+fn rewrite(tokens: &[TokenTree], i: &mut usize, out: &mut String, sure: &mut bool, adapter: &mut bool) {
+    while *i < tokens.len() {
+        match &tokens[*i] {
+            TokenTree::Ident(_) => {
+                let path = take_path(tokens, i);
+                let lifetime = out.ends_with('\'');
+                if !out.is_empty() && out.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                    out.push(' ');
+                }
+                if lifetime {
+                    out.push_str(&path);
+                    out.push(' ');
+                    continue;
+                }
+                match public_path(&path) {
+                    Some(public) => out.push_str(&public),
+                    None => {
+                        *adapter |= path.contains("::iter::adapters::");
+                        *sure = false;
+                        out.push_str(&path);
+                    }
+                }
+            }
+            TokenTree::Punct(p) => {
+                // `dyn A + B`, `-> T` and `, ` read better with spaces.
+                match p.as_char() {
+                    ',' => out.push_str(", "),
+                    '+' | '=' => {
+                        out.push(' ');
+                        out.push(p.as_char());
+                        out.push(' ');
+                    }
+                    '-' => out.push_str(" -"),
+                    '>' if out.ends_with(" -") => out.push_str("> "),
+                    c => out.push(c),
+                }
+                *i += 1;
+            }
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    proc_macro2::Delimiter::Parenthesis => ("(", ")"),
+                    proc_macro2::Delimiter::Bracket => ("[", "]"),
+                    proc_macro2::Delimiter::Brace => ("{", "}"),
+                    proc_macro2::Delimiter::None => ("", ""),
+                };
+                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                out.push_str(open);
+                let mut j = 0;
+                rewrite(&inner, &mut j, out, sure, adapter);
+                out.push_str(close);
+                *i += 1;
+            }
+            TokenTree::Literal(literal) => {
+                out.push_str(&literal.to_string());
+                *i += 1;
+            }
+        }
+    }
+}
+
+/// `a::b::C`, up to generic arguments.
+fn take_path(tokens: &[TokenTree], i: &mut usize) -> String {
+    let mut path = String::new();
+    while let Some(TokenTree::Ident(ident)) = tokens.get(*i) {
+        path.push_str(&ident.to_string());
+        *i += 1;
+        let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == ':');
+        if colon(*i) && colon(*i + 1) && matches!(tokens.get(*i + 2), Some(TokenTree::Ident(_))) {
+            path.push_str("::");
+            *i += 2;
+        } else {
+            break;
+        }
+    }
+    path
+}
+
+fn public_path(path: &str) -> Option<String> {
+    if PRIMITIVES.contains(&path) {
+        return Some(path.to_string());
+    }
+    // The output of a function trait, as in `Fn(i32) -> i32`, has a name of its own in `dyn Fn<…, Output = …>`.
+    if !path.contains("::") {
+        return (path == "Output" || path == "Item").then(|| path.to_string());
+    }
+    let (root, rest) = path.split_once("::")?;
+    if root.starts_with("onrush_cell_") {
+        return Some(format!("::{path}"));
+    }
+    if !matches!(root, "std" | "core" | "alloc") {
+        return None;
+    }
+    let full = format!("std::{rest}");
+    if let Some((_, public)) = EXACT.iter().find(|(private, _)| *private == full) {
+        return Some(format!("::{public}"));
+    }
+    let public = PUBLIC
+        .iter()
+        .find(|(private, _)| full.strip_prefix(private).is_some_and(|name| !name.contains("::")))
+        .map(|(private, public)| format!("{public}{}", &full[private.len()..]))
+        .unwrap_or(full);
+    let module = public.rsplit_once("::")?.0;
+    OPEN.contains(&module).then(|| format!("::{public}"))
+}
+
+/// A type as a user would write it: names without their modules.
+pub fn short(type_code: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    let mut characters = type_code.chars().peekable();
+    while let Some(c) = characters.next() {
+        if c.is_alphanumeric() || c == '_' {
+            word.push(c);
+        } else if c == ':' && characters.peek() == Some(&':') {
+            characters.next();
+            word.clear();
+        } else {
+            out.push_str(&word);
+            word.clear();
+            out.push(c);
+        }
+    }
+    out.push_str(&word);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(name: &str) -> String {
+        match spell(name) {
+            Spelling::Code(code) => code,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn private_paths_become_public() {
+        assert_eq!(
+            code("std::collections::hash::map::HashMap<alloc::string::String, i32>"),
+            "::std::collections::HashMap<::std::string::String, i32>"
+        );
+        assert_eq!(code("alloc::vec::Vec<core::option::Option<&str>>"), "::std::vec::Vec<::std::option::Option<&str>>");
+        assert_eq!(code("(i32, [f64; 3], onrush_cell_2::Point)"), "(i32, [f64; 3], ::onrush_cell_2::Point)");
+        assert_eq!(code("core::ops::range::Range<usize>"), "::std::ops::Range<usize>");
+        assert_eq!(code("alloc::borrow::Cow<'_, str>"), "::std::borrow::Cow<'_ , str>");
+        assert_eq!(
+            code("alloc::boxed::Box<dyn core::ops::function::Fn(i32) -> i32>"),
+            "::std::boxed::Box<dyn ::std::ops::Fn(i32) -> i32>"
+        );
+        assert_eq!(code("alloc::collections::btree::map::BTreeMap<u8, ()>"), "::std::collections::BTreeMap<u8, ()>");
+    }
+
+    #[test]
+    fn what_has_no_name_is_said() {
+        assert!(matches!(spell("onrush_cell_1::__body::__onrush_run::{{closure}}"), Spelling::Unnameable(_)));
+        assert!(matches!(spell("onrush_cell_1::__body::__onrush_run::Local"), Spelling::Unnameable(_)));
+        assert!(matches!(spell("arrow_array::record_batch::RecordBatch"), Spelling::Unsure(_)));
+    }
+
+    #[test]
+    fn short_names_drop_modules() {
+        assert_eq!(short("::std::collections::HashMap<::std::string::String, i32>"), "HashMap<String, i32>");
+    }
+}

@@ -1,0 +1,102 @@
+//! Standard output and error of the cell process: this executable's own `write` and `writev` come first in the loader's
+//! search, so libstd's calls arrive here, and pieces of both streams go to one pipe in the order in which they were written.
+//!
+//! What calls the kernel directly, or runs in a process that the cell started, goes to descriptors 1 and 2: plain pipes that
+//! the kernel process reads too.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libc::{c_int, c_void, iovec, size_t, ssize_t};
+use onrush::host::OUTPUT_FD;
+use onrush_wire::host::{OutputHeader, Stream};
+
+static FRAMED: AtomicBool = AtomicBool::new(false);
+
+/// From here on, output is framed.
+pub fn start() {
+    FRAMED.store(true, Ordering::Release);
+}
+
+/// Ends the process at once: no destructors of variables, no exit handlers.
+pub fn exit(status: c_int) -> ! {
+    // SAFETY: `_exit` has no preconditions.
+    unsafe { libc::_exit(status) }
+}
+
+fn stream_of(fd: c_int) -> Option<Stream> {
+    if !FRAMED.load(Ordering::Acquire) {
+        return None;
+    }
+    match fd {
+        1 => Some(Stream::Stdout),
+        2 => Some(Stream::Stderr),
+        _ => None,
+    }
+}
+
+/// Writes `length` bytes in pieces that the pipe takes whole. Returns what `write` would.
+///
+/// # Safety
+/// `bytes` points to `length` readable bytes.
+unsafe fn framed(stream: Stream, bytes: *const c_void, length: size_t) -> ssize_t {
+    let mut done = 0;
+    while done < length {
+        let piece = (length - done).min(OutputHeader::MAX_PIECE);
+        let header = OutputHeader { stream, length: piece as u32 }.to_bytes();
+        let parts = [
+            iovec { iov_base: header.as_ptr() as *mut c_void, iov_len: header.len() },
+            // SAFETY: `done + piece <= length`.
+            iovec { iov_base: unsafe { bytes.cast::<u8>().add(done) } as *mut c_void, iov_len: piece },
+        ];
+        // SAFETY: both parts are readable; the kernel only reads them.
+        let written = unsafe { libc::syscall(libc::SYS_writev, OUTPUT_FD, parts.as_ptr(), 2) };
+        if written < 0 {
+            // SAFETY: errno belongs to this thread.
+            if unsafe { *libc::__errno_location() } == libc::EINTR {
+                continue;
+            }
+            return if done > 0 { done as ssize_t } else { -1 };
+        }
+        done += piece;
+    }
+    length as ssize_t
+}
+
+/// # Safety
+/// As of POSIX `write`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, length: size_t) -> ssize_t {
+    match stream_of(fd) {
+        // SAFETY: the caller's promise.
+        Some(stream) => unsafe { framed(stream, bytes, length) },
+        // SAFETY: the caller's promise.
+        None => unsafe { libc::syscall(libc::SYS_write, fd, bytes, length) as ssize_t },
+    }
+}
+
+/// # Safety
+/// As of POSIX `writev`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+    let Some(stream) = stream_of(fd) else {
+        // SAFETY: the caller's promise.
+        return unsafe { libc::syscall(libc::SYS_writev, fd, parts, count) as ssize_t };
+    };
+    let mut done = 0;
+    for i in 0..count.max(0) as usize {
+        // SAFETY: the caller gives `count` parts.
+        let part = unsafe { &*parts.add(i) };
+        // SAFETY: the caller's promise about each part.
+        let written = unsafe { framed(stream, part.iov_base, part.iov_len) };
+        if written < 0 {
+            return if done > 0 { done } else { -1 };
+        }
+        done += written;
+    }
+    done
+}
+
+#[used]
+static KEEP: unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t = write;
+#[used]
+static KEEP_V: unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t = writev;

@@ -1,0 +1,72 @@
+//! One cell: load its shared object, call its entry, and say how it ended.
+
+use std::panic::{self, AssertUnwindSafe};
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
+use onrush::host::{self, CellError, Done, Entry, Panic, Store};
+use onrush_wire::host::Finished;
+use onrush_wire::{Class, Diagnostic, Span};
+
+/// Runs on the main thread: its stack is as large as the kernel process's limit allows.
+pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
+    let outcome = call(store, library, entry);
+    host::flush();
+    let (released, published) = host::take_ledger();
+    Finished { outcome, variables: store.variables(), frames: store.frames(), released, published }
+}
+
+fn call(store: &mut Store, library: &str, entry: &str) -> Result<(), Diagnostic> {
+    let failed = |what: &str, error: libloading::Error| {
+        Diagnostic::error(Class::Internal, "load", format!("{what}: {error}"))
+            .help("restart the kernel; if it happens again, empty the cache folder (`onrush doctor` names it)")
+    };
+    // SAFETY: the shared object is rustc's, built against this very prelude. It may be loaded already: that is the same one.
+    let library = unsafe { Library::open(Some(library), RTLD_NOW | RTLD_GLOBAL) }
+        .map_err(|e| failed("the compiled cell cannot be loaded", e))?;
+    // Values, vtables and thread-locals of the cell outlive it: no library is ever unloaded.
+    let library = std::mem::ManuallyDrop::new(library);
+    // SAFETY: generated code declares the symbol with the type `Entry`.
+    let entry: Symbol<Entry> = unsafe { library.get(entry.as_bytes()) }
+        .map_err(|e| failed("the compiled cell has no entry function", e))?;
+    let entry: Entry = *entry;
+    host::last_panic();
+    match panic::catch_unwind(AssertUnwindSafe(|| entry(store))) {
+        Ok(Ok(Done { .. })) => Ok(()),
+        Ok(Err(CellError { diagnostic })) => Err(diagnostic),
+        Err(payload) => Err(describe(payload)),
+    }
+}
+
+fn describe(payload: Box<dyn std::any::Any + Send>) -> Diagnostic {
+    if let Some(diagnostic) = onrush::host::raised(&*payload) {
+        return diagnostic;
+    }
+    let panic = host::last_panic().unwrap_or(Panic { message: message_of(&*payload), span: None });
+    host::describe_panic(&panic)
+}
+
+fn message_of(payload: &dyn std::any::Any) -> String {
+    match (payload.downcast_ref::<&'static str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => text.to_string(),
+        (_, Some(text)) => text.clone(),
+        _ => "the cell panicked with a value that is no text".to_string(),
+    }
+}
+
+/// A panic on the main thread is kept for the cell's diagnostic; other threads print theirs as usual.
+pub fn install_panic_hook() {
+    let usual = panic::take_hook();
+    let main = std::thread::current().id();
+    panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() != main {
+            return usual(info);
+        }
+        let span = info.location().map(|l| Span {
+            file: l.file().to_string(),
+            line: l.line(),
+            column: l.column(),
+            length: 1,
+        });
+        host::set_panic(Panic { message: message_of(info.payload()), span });
+    }));
+}

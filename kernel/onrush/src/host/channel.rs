@@ -1,0 +1,120 @@
+//! Messages to the kernel process and its answers, over the control socket.
+//!
+//! A message that is an output (a display) leaves a marker in the output pipe, so that the kernel process shows it between
+//! the right pieces of text.
+
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, MutexGuard};
+
+use onrush_wire::codec::{read_message, write_message};
+use onrush_wire::display::{Content, Display};
+use onrush_wire::host::{FromHost, ToHost};
+use onrush_wire::plot::Plot;
+use onrush_wire::{Class, Diagnostic};
+
+use super::{CONTROL_FD, OUTPUT_FD};
+
+/// A piece of the output pipe that stands for one message on the control socket: an output header's five bytes with a
+/// stream number of its own.
+pub const MARKER: [u8; 5] = [3, 0, 0, 0, 0];
+
+static CHANNEL: Mutex<()> = Mutex::new(());
+
+pub(super) fn lock() -> MutexGuard<'static, ()> {
+    CHANNEL.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn connected() -> bool {
+    super::context().is_some()
+}
+
+/// The control socket, without closing it at the end of the scope.
+fn socket() -> ManuallyDrop<UnixStream> {
+    // SAFETY: the host keeps CONTROL_FD open for its whole life, and ManuallyDrop leaves it open.
+    ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(CONTROL_FD) })
+}
+
+/// Sends a message that is an output: after the text that was written before it, before the text that comes after it.
+pub fn output(message: &FromHost) {
+    super::flush();
+    let _guard = lock();
+    // SAFETY: five bytes of a constant; the pipe takes them in one piece.
+    unsafe { libc::write(OUTPUT_FD, MARKER.as_ptr().cast(), MARKER.len()) };
+    let _ = write_message(&mut *socket(), message);
+}
+
+/// Sends a question and waits for the answer.
+fn ask(question: &FromHost) -> Option<ToHost> {
+    super::flush();
+    let _guard = lock();
+    write_message(&mut *socket(), question).ok()?;
+    read_message(&mut *socket()).ok()
+}
+
+/// Sends an output to the notebook. Outside a cell process it is printed as text.
+pub fn display(display: Display) {
+    if connected() {
+        return output(&FromHost::Display(display));
+    }
+    match display.content {
+        Content::Text(text) => println!("{text}"),
+        Content::Mime(bundle) => {
+            if let Some((_, text)) = bundle.iter().find(|(mime, _)| mime == "text/plain") {
+                println!("{text}");
+            }
+        }
+        Content::Table(table) => {
+            println!("{}", table.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join("\t"));
+            for row in table.head.iter().chain(&table.tail) {
+                println!("{}", row.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>().join("\t"));
+            }
+        }
+        Content::Plot(_) => println!("[plot]"),
+    }
+}
+
+pub fn clear_output(wait: bool) {
+    if connected() {
+        output(&FromHost::ClearOutput { wait });
+    }
+}
+
+/// Asks the user for a line; `None` if they interrupted. Outside a cell process it reads standard input.
+pub fn input(prompt: &str, password: bool) -> Option<String> {
+    if !connected() {
+        print!("{prompt}");
+        super::flush();
+        let mut line = String::new();
+        return std::io::stdin().read_line(&mut line).ok().map(|_| line.trim_end_matches('\n').to_string());
+    }
+    match ask(&FromHost::Input { prompt: prompt.to_string(), password }) {
+        Some(ToHost::InputReply(line)) => line,
+        _ => None,
+    }
+}
+
+fn answer(question: &FromHost) -> Result<(), Diagnostic> {
+    if !connected() {
+        return Err(Diagnostic::error(
+            Class::Environment,
+            "no-kernel",
+            "this needs the Jupyter kernel, and this program runs outside of one",
+        ));
+    }
+    match ask(question) {
+        Some(ToHost::Answer(answer)) => answer,
+        _ => Err(Diagnostic::error(Class::Internal, "channel", "the kernel process did not answer")),
+    }
+}
+
+/// Has the kernel process draw and write a plot.
+pub fn save_plot(plot: Plot, path: &str) -> Result<(), Diagnostic> {
+    answer(&FromHost::SavePlot { plot, path: path.to_string() })
+}
+
+/// Has the kernel process start a session.
+pub fn need_session() -> Result<(), Diagnostic> {
+    answer(&FromHost::NeedSession)
+}

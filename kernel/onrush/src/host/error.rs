@@ -1,0 +1,134 @@
+//! How a cell fails: an error that `?` passed on, and a panic.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt::Debug;
+use std::panic::Location;
+use std::sync::Mutex;
+
+use onrush_wire::{Class, Diagnostic, Span};
+
+/// What `?` at the top level of a cell turns an error into. It is no `Error` itself, so that every `Error` converts.
+pub struct CellError {
+    pub diagnostic: Diagnostic,
+}
+
+/// The same for cells that use `?` on errors which are not `std::error::Error`: text, boxed errors, anything `Debug`.
+pub struct AnyError(CellError);
+
+pub fn span_of(location: &Location<'_>) -> Span {
+    Span { file: location.file().to_string(), line: location.line(), column: location.column(), length: 1 }
+}
+
+fn from_error(error: &(dyn Error + 'static), location: &Location<'_>) -> CellError {
+    if let Some(diagnostic) = error.downcast_ref::<Diagnostic>() {
+        let mut diagnostic = diagnostic.clone();
+        if diagnostic.labels.is_empty() {
+            diagnostic = diagnostic.at(span_of(location), "");
+        }
+        return CellError { diagnostic };
+    }
+    let mut diagnostic = Diagnostic::error(Class::Run, "error", error.to_string()).at(span_of(location), "");
+    let mut source = error.source();
+    while let Some(inner) = source {
+        diagnostic = diagnostic.note(format!("caused by: {inner}"));
+        source = inner.source();
+    }
+    CellError { diagnostic }
+}
+
+impl<E: Error + 'static> From<E> for CellError {
+    #[track_caller]
+    fn from(error: E) -> Self {
+        from_error(&error, Location::caller())
+    }
+}
+
+impl<E: Debug + 'static> From<E> for AnyError {
+    #[track_caller]
+    fn from(error: E) -> Self {
+        let location = Location::caller();
+        let any: &dyn Any = &error;
+        macro_rules! as_errors {
+            ($($t:ty),*) => {$(if let Some(error) = any.downcast_ref::<$t>() { return AnyError(from_error(error, location)); })*};
+        }
+        macro_rules! as_boxes {
+            ($($t:ty),*) => {$(if let Some(error) = any.downcast_ref::<$t>() { return AnyError(from_error(&**error, location)); })*};
+        }
+        as_boxes!(Box<dyn Error>, Box<dyn Error + Send>, Box<dyn Error + Send + Sync>);
+        as_errors!(
+            Diagnostic,
+            std::io::Error,
+            std::fmt::Error,
+            std::num::ParseIntError,
+            std::num::ParseFloatError,
+            std::str::ParseBoolError,
+            std::char::ParseCharError,
+            std::num::TryFromIntError,
+            std::str::Utf8Error,
+            std::string::FromUtf8Error,
+            std::env::VarError,
+            std::net::AddrParseError,
+            std::time::SystemTimeError
+        );
+        let text = match (any.downcast_ref::<String>(), any.downcast_ref::<&'static str>()) {
+            (Some(text), _) => text.clone(),
+            (_, Some(text)) => text.to_string(),
+            _ => format!("{error:?}"),
+        };
+        AnyError(CellError { diagnostic: Diagnostic::error(Class::Run, "error", text).at(span_of(location), "") })
+    }
+}
+
+impl AnyError {
+    pub fn into_cell_error(self) -> CellError {
+        self.0
+    }
+}
+
+/// A panic as the hook saw it.
+#[derive(Clone, Debug)]
+pub struct Panic {
+    pub message: String,
+    pub span: Option<Span>,
+}
+
+static LAST_PANIC: Mutex<Option<Panic>> = Mutex::new(None);
+
+pub fn set_panic(panic: Panic) {
+    *LAST_PANIC.lock().unwrap_or_else(|p| p.into_inner()) = Some(panic);
+}
+
+pub fn last_panic() -> Option<Panic> {
+    LAST_PANIC.lock().unwrap_or_else(|p| p.into_inner()).take()
+}
+
+/// A panic in words: what happened, and for the usual ones what to do.
+pub fn describe_panic(panic: &Panic) -> Diagnostic {
+    let text = panic.message.as_str();
+    let help = if text.starts_with("index out of bounds") || text.starts_with("range end index") {
+        Some("`.get(i)` gives an `Option` instead of a panic")
+    } else if text.starts_with("attempt to divide by zero")
+        || text.starts_with("attempt to calculate the remainder with a divisor of zero")
+    {
+        Some("test the divisor first, or use `checked_div`")
+    } else if text.starts_with("attempt to ") && text.ends_with("overflow") {
+        Some("the result does not fit its type: use a wider one (`i64`, `f64`), or `checked_…`, `wrapping_…`, `saturating_…`")
+    } else if text.starts_with("called `Option::unwrap()` on a `None` value") {
+        Some("the `Option` was `None`: use `match`, `if let`, `unwrap_or`, or `.ok_or(\"…\")?`")
+    } else if text.starts_with("called `Result::unwrap()` on an `Err` value") {
+        Some("the `Result` was an error: `?` in place of `.unwrap()` ends the cell with the error's own text")
+    } else if text.contains("already borrowed") || text.contains("already mutably borrowed") {
+        Some("a `RefCell` was borrowed twice at the same time: end the first borrow before the second")
+    } else {
+        None
+    };
+    let mut diagnostic = Diagnostic::error(Class::Run, "panic", text);
+    if let Some(span) = &panic.span {
+        diagnostic = diagnostic.at(span.clone(), "");
+    }
+    if let Some(help) = help {
+        diagnostic = diagnostic.help(help);
+    }
+    diagnostic
+}

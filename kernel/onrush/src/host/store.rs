@@ -1,0 +1,126 @@
+//! The variables that outlive their cell: values by name, taken out by the cell that uses them and put back at its end.
+
+use std::any::{Any, TypeId, type_name};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use onrush_wire::host::Variable;
+use onrush_wire::{Class, Diagnostic, FrameId};
+
+use super::CellError;
+
+/// A short text for `:vars`, if the type can be shown cheaply.
+pub type Preview = Option<String>;
+
+struct Slot {
+    value: Box<dyn Any>,
+    type_name: &'static str,
+    preview: Preview,
+    bytes: u64,
+}
+
+/// The proof that a cell reached its end and put its variables back. Only [`Store::done`] makes one.
+pub struct Done(());
+
+#[derive(Default)]
+pub struct Store {
+    slots: BTreeMap<String, Slot>,
+}
+
+impl Store {
+    pub fn new() -> Self {
+        Store::default()
+    }
+
+    /// The value of a variable, which leaves the store.
+    pub fn take<T: 'static>(&mut self, name: &str) -> Result<T, CellError> {
+        let failed = |message: String| CellError {
+            diagnostic: Diagnostic::error(Class::Internal, "variable", message)
+                .help("run the cell that defines it again"),
+        };
+        let slot = self.slots.remove(name).ok_or_else(|| failed(format!("the variable `{name}` is not there")))?;
+        match slot.value.downcast::<T>() {
+            Ok(value) => Ok(*value),
+            Err(_) => Err(failed(format!(
+                "the variable `{name}` is of type `{}`, and the cell was compiled for `{}`",
+                slot.type_name,
+                type_name::<T>()
+            ))),
+        }
+    }
+
+    pub fn put<T: 'static>(&mut self, name: &str, value: T) {
+        let preview = preview(&value);
+        let bytes = heap_bytes(&value) + std::mem::size_of::<T>() as u64;
+        let slot = Slot { value: Box::new(value), type_name: type_name::<T>(), preview, bytes };
+        self.slots.insert(name.to_string(), slot);
+    }
+
+    pub fn done(&mut self) -> Done {
+        Done(())
+    }
+
+    /// All of them if `names` is empty.
+    pub fn forget(&mut self, names: &[String]) {
+        if names.is_empty() {
+            self.slots.clear();
+        }
+        for name in names {
+            self.slots.remove(name);
+        }
+    }
+
+    pub fn variables(&self) -> Vec<Variable> {
+        let describe = |(name, slot): (&String, &Slot)| Variable {
+            name: name.clone(),
+            type_name: slot.type_name.to_string(),
+            preview: slot.preview.clone(),
+            bytes: slot.bytes,
+        };
+        self.slots.iter().map(describe).collect()
+    }
+
+    pub fn frames(&self) -> Vec<(String, FrameId)> {
+        self.slots.iter().filter_map(|(name, slot)| Some((name.clone(), super::frame_of(&*slot.value)?))).collect()
+    }
+}
+
+/// Simple values and the lengths of the usual collections; other types have no cheap preview.
+fn preview<T: 'static>(value: &T) -> Preview {
+    let any: &dyn Any = value;
+    macro_rules! shown {
+        ($($t:ty),*) => {$(if let Some(v) = any.downcast_ref::<$t>() { return Some(cut(format!("{v:?}"))); })*};
+    }
+    macro_rules! counted {
+        ($($t:ty),*) => {$(if let Some(v) = any.downcast_ref::<Vec<$t>>() {
+            let mut text = String::from("[");
+            for (i, item) in v.iter().take(5).enumerate() {
+                let _ = write!(text, "{}{item:?}", if i > 0 { ", " } else { "" });
+            }
+            text.push_str(if v.len() > 5 { ", …]" } else { "]" });
+            return Some(cut(format!("{text}, {} in all", v.len())));
+        })*};
+    }
+    shown!(bool, char, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64, &'static str, String);
+    counted!(bool, char, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, &'static str, String);
+    None
+}
+
+fn cut(text: String) -> String {
+    if text.chars().count() <= 80 { text } else { text.chars().take(79).chain(['…']).collect() }
+}
+
+/// What the usual containers hold on the heap; 0 for others.
+fn heap_bytes<T: 'static>(value: &T) -> u64 {
+    let any: &dyn Any = value;
+    macro_rules! held {
+        ($($t:ty),*) => {$(if let Some(v) = any.downcast_ref::<Vec<$t>>() {
+            return (v.capacity() * std::mem::size_of::<$t>()) as u64;
+        })*};
+    }
+    if TypeId::of::<T>() == TypeId::of::<String>() {
+        return any.downcast_ref::<String>().map_or(0, |s| s.capacity() as u64);
+    }
+    held!(bool, char, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, &'static str);
+    0
+}
