@@ -8,7 +8,8 @@ const CRATES: [&str; 4] = ["wire", "macros", "onrush", "host"];
 
 fn main() {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let root = here.join("../..").canonicalize().expect("the workspace");
+    let root = env::var("ONRUSH_KIT_SOURCE").map_or_else(|_| here.join("../.."), PathBuf::from).canonicalize().expect("the workspace");
+    println!("cargo:rerun-if-env-changed=ONRUSH_KIT_SOURCE");
     let mut files = Vec::new();
     for name in CRATES {
         let folder = root.join("kernel").join(name);

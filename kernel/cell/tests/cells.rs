@@ -1,0 +1,224 @@
+//! Cells through the real compiler and the real cell process: plain Rust, without a session and without Jupyter.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use onrush_cell::{Config, Event, Executor, Outcome};
+use onrush_wire::display::Content;
+use onrush_wire::host::Stream;
+use onrush_wire::{Diagnostic, NotebookId};
+
+struct Notebook {
+    executor: Executor,
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    /// Everything that was shown, in order; standard error in brackets.
+    shown: String,
+    results: Vec<String>,
+    warnings: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+}
+
+impl Run {
+    #[track_caller]
+    fn ok(self) -> Self {
+        assert!(self.errors.is_empty(), "{:#?}", self.errors);
+        self
+    }
+
+    #[track_caller]
+    fn error(&self) -> &Diagnostic {
+        self.errors.first().unwrap_or_else(|| panic!("the cell succeeded: {self:#?}"))
+    }
+}
+
+fn collect(events: Receiver<Event>, input: &str) -> Run {
+    let mut run = Run::default();
+    for event in events {
+        match event {
+            Event::Output { stream: Stream::Stdout, text } => run.shown.push_str(&text),
+            Event::Output { stream: Stream::Stderr, text } => run.shown.push_str(&format!("[{text}]")),
+            Event::Display(display) => match display.content {
+                Content::Text(text) => run.results.push(text),
+                Content::Mime(bundle) => run.results.push(format!("{bundle:?}")),
+                other => run.results.push(format!("{other:?}")),
+            },
+            Event::Begin { reply, .. } => drop(reply.send(())),
+            Event::Input { reply, .. } => drop(reply.send(Some(input.to_string()))),
+            Event::Warning(warning) => run.warnings.push(warning),
+            Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),
+            Event::NeedSession { reply } => drop(reply.send(Ok(()))),
+            Event::ClearOutput { .. } | Event::Working { .. } => {}
+        }
+    }
+    run
+}
+
+impl Notebook {
+    fn new() -> Self {
+        Self::with_cache(None)
+    }
+
+    fn with_cache(cache: Option<PathBuf>) -> Self {
+        let config = Config {
+            notebook: NotebookId("test".into()),
+            folder: std::env::temp_dir(),
+            session_socket: "/nonexistent/session.sock".into(),
+            cache,
+        };
+        let (events, _receiver) = channel();
+        let executor = Executor::start(config, &events).unwrap_or_else(|e| panic!("{e:#?}"));
+        Notebook { executor, next: 1 }
+    }
+
+    fn run(&mut self, text: &str) -> Run {
+        let (events, receiver) = channel();
+        let reader = std::thread::spawn(move || collect(receiver, "typed"));
+        let outcome = self.executor.execute(self.next, text, &events);
+        self.next += 1;
+        drop(events);
+        let mut run = reader.join().unwrap();
+        if let Outcome::Failed { diagnostics, .. } = outcome {
+            run.errors = diagnostics;
+        }
+        run
+    }
+
+    #[track_caller]
+    fn shows(&mut self, text: &str, expected: &str) {
+        let run = self.run(text).ok();
+        assert_eq!(run.results, [expected], "{text}");
+    }
+}
+
+#[test]
+fn variables_items_and_output_cross_cells() {
+    let mut n = Notebook::new();
+    assert_eq!(n.run("let x = 1;").ok().results, Vec::<String>::new());
+    n.shows("x + 1", "2");
+    n.run("#[derive(Debug, Clone)]\nstruct Point { x: f64, y: f64 }\nimpl Point { fn norm(&self) -> f64 { (self.x * self.x + self.y * self.y).sqrt() } }").ok();
+    n.run("let mut p = Point { x: 3.0, y: 4.0 };").ok();
+    n.shows("p.norm()", "5.0");
+    n.run("p.x = 0.0; let s = String::from(\"ä\");").ok();
+    n.shows("format!(\"{p:?} {s}\")", "\"Point { x: 0.0, y: 4.0 } ä\"");
+    n.run("use std::collections::HashMap;\nlet mut m: HashMap<String, Vec<i32>> = HashMap::new(); m.insert(s.clone(), vec![1, 2]);").ok();
+    n.shows("m[\"ä\"].len()", "2");
+    n.run("macro_rules! double { ($e:expr) => { twice($e) } }\nfn twice(n: i32) -> i32 { n * 2 }").ok();
+    n.shows("double!(x)", "2");
+    n.run("trait Named { fn name(&self) -> String; }\nimpl Named for i32 { fn name(&self) -> String { format!(\"i{self}\") } }").ok();
+    n.shows("x.name()", "\"i1\"");
+    let run = n.run("println!(\"a\"); eprintln!(\"b\"); print!(\"c\"); eprint!(\"d\");").ok();
+    assert_eq!(run.shown, "a\n[b\n]c[d]");
+}
+
+#[test]
+fn shadowing_and_types() {
+    let mut n = Notebook::new();
+    n.run("let x = 1;").ok();
+    n.run("let x = \"text\";").ok();
+    n.shows("x", "\"text\"");
+    n.run("let v: Vec<Option<f64>> = vec![Some(1.5), None]; let t = (1u8, 'c', [1, 2, 3]);").ok();
+    n.shows("(v.len(), t.2[1])", "(2, 2)");
+    n.run("let b: Box<dyn Fn(i32) -> i32> = Box::new(|x| x + 1);").ok();
+    n.shows("b(4)", "5");
+    n.run("use std::sync::{Arc, Mutex}; use std::rc::Rc; use std::cell::RefCell;\nlet a = Arc::new(Mutex::new(1)); let r = Rc::new(RefCell::new(vec![1]));").ok();
+    n.run("*a.lock().unwrap() += 1; r.borrow_mut().push(2);").ok();
+    n.shows("(*a.lock().unwrap(), r.borrow().len())", "(2, 2)");
+    n.run("fn generic<T: std::fmt::Debug>(t: T) -> String { format!(\"{t:?}\") }\nenum Shape { Circle(f64), Square { side: f64 } }\nuse Shape::*;\nconst N: usize = 3; static NAME: &str = \"n\";").ok();
+    n.shows("match (Square { side: 2.0 }) { Circle(r) => generic(r), Square { side } => generic((side, N, NAME)) }", "\"(2.0, 3, \\\"n\\\")\"");
+}
+
+#[test]
+fn failures_leave_variables_as_they_were() {
+    let mut n = Notebook::new();
+    n.run("let mut v = vec![1, 2, 3];").ok();
+    for (cell, code, words) in [
+        ("v.push(4);\nlet i = 10; v[i]", "panic", "index out of bounds"),
+        ("v.push(4); std::process::exit(3);", "exit", "exit code 3"),
+        ("v.push(4);\nfn deep(n: u64) -> u64 { if n == u64::MAX { 0 } else { 1 + deep(n + 1) } }\ndeep(0)", "stack-overflow", "stack"),
+        ("v.push(4); unsafe { *(8 as *mut i32) = 1; }", "segfault", "segmentation"),
+        ("v.push(4); std::process::abort();", "abort", "aborted"),
+        ("v.push(4); \"x\".parse::<i32>()?;", "error", "invalid digit"),
+        ("v.push(4); Err(\"plain text\")?;", "error", "plain text"),
+        ("v.push(4); let z = v.len() - 4; 1 / z", "panic", "divide by zero"),
+        ("v.push(4); let big: i32 = 2147483647; big + v[0]", "panic", "overflow"),
+    ] {
+        let run = n.run(cell);
+        let error = run.error();
+        assert_eq!(error.code, code, "{cell}: {error:#?}");
+        assert!(error.message.contains(words), "{cell}: {error:#?}");
+        n.shows("v.len()", "3");
+    }
+    let run = n.run("let i = 10;\n\n    v[i]");
+    let span = &run.error().labels[0].span;
+    assert_eq!((span.file.as_str(), span.line, span.column), ("cell_20.rs", 3, 5));
+}
+
+#[test]
+fn an_endless_loop_is_interrupted_in_time() {
+    let mut n = Notebook::new();
+    n.run("let x = 7;").ok();
+    let stop = n.executor.interrupter();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(1500));
+        stop.interrupt();
+        Instant::now()
+    });
+    let run = n.run("let mut k = x; loop { k = std::hint::black_box(k + 1) % 1000; }");
+    let waited = stopper.join().unwrap().elapsed();
+    assert_eq!(run.error().code, "interrupted", "{run:#?}");
+    assert!(waited < Duration::from_secs(1), "{waited:?}");
+    n.shows("x", "7");
+}
+
+#[test]
+fn output_of_every_kind() {
+    let mut n = Notebook::new();
+    let run = n.run("for i in 0..200_000 { println!(\"line {i:>44}\"); }").ok();
+    assert!(run.shown.len() > 1_900_000 && run.shown.len() < 2_200_000, "{}", run.shown.len());
+    assert!(run.shown.contains("MB more"), "{}", &run.shown[run.shown.len() - 200..]);
+    let run = n.run("use std::io::Write;\nstd::io::stdout().write_all(b\"a\\xffb\\n\")?;").ok();
+    assert_eq!(run.shown, "a\\xFFb\n");
+    let run = n.run("std::process::Command::new(\"echo\").arg(\"child\").status()?;").ok();
+    assert_eq!(run.shown, "child\n");
+    let run = n.run("println!(\"EVCXR_BEGIN_CONTENT text/html\\n<b>x</b>\\nEVCXR_END_CONTENT\");").ok();
+    assert_eq!(run.results, ["[(\"text/html\", \"<b>x</b>\")]"]);
+}
+
+#[test]
+fn variables_that_cannot_stay() {
+    let mut n = Notebook::new();
+    n.run("let v = vec![1, 2]; let w = vec![3];").ok();
+    n.run("drop(v);").ok();
+    let run = n.run("v.len()");
+    assert!(run.error().message.contains("`v` was moved by cell 2"), "{:#?}", run.error());
+    let run = n.run("let add = |x: i32| x + 1; let y = add(1);").ok();
+    assert!(run.warnings.iter().any(|w| w.message.contains("closure")), "{run:#?}");
+    n.shows("y", "2");
+    let run = n.run("let first = &w[0]; println!(\"{first}\");").ok();
+    assert_eq!(run.shown, "3\n");
+    assert!(run.warnings.iter().any(|w| w.message.contains("borrows")), "{run:#?}");
+    n.shows("w.len()", "1");
+    let run = n.run("first");
+    assert!(run.error().message.contains("borrowed"), "{:#?}", run.error());
+}
+
+#[test]
+fn compile_errors_have_the_users_lines() {
+    let mut n = Notebook::new();
+    let run = n.run("let a = 1;\nlet b: String = a;");
+    let error = run.error();
+    assert_eq!(error.code, "E0308");
+    let label = error.labels.iter().find(|l| l.primary).unwrap();
+    assert_eq!((label.span.line, label.span.column, label.span.length), (2, 17, 1), "{error:#?}");
+    let run = n.run("struct Q { a: i32 }\nlet q = Q { a: 1 }; q.b");
+    assert_eq!(run.error().labels[0].span.line, 2, "{:#?}", run.error());
+    for bad in ["let x = (1;", "let s = \"abc", "let x = ;", "fn f( {", "}"] {
+        let run = n.run(bad);
+        assert!(run.error().labels.iter().any(|l| l.span.line == 1), "{bad}: {:#?}", run.errors);
+    }
+}
