@@ -1,0 +1,41 @@
+//! Words that `x!` knows: functions that need no receiver, namespaces of methods, and the words of other languages that it
+//! answers with a hint. What a function does is the session's business (`runtime/plan`).
+
+/// Called by name, not as a method. Any other call is a function of the user's.
+const FUNCTIONS: &[&str] = &[
+    // Of a group, a window or a frame.
+    "len", "count", "sum", "mean", "median", "min", "max", "std", "var", "n_unique", "first", "last", "quantile", "corr",
+    "cov", "any_value", "row_number", "rank", "dense_rank",
+    // Of a row.
+    "coalesce", "min_horizontal", "max_horizontal", "sum_horizontal", "mean_horizontal", "any_horizontal",
+    "all_horizontal", "concat_str", "abs", "sqrt", "cbrt", "exp", "ln", "log", "log10", "log2", "log1p", "expm1", "sin",
+    "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "floor", "ceil", "round", "sign", "pow",
+    "is_null", "is_not_null", "is_nan", "nullif", "fill_null",
+];
+
+pub fn is_function(name: &str) -> bool {
+    FUNCTIONS.contains(&name)
+}
+
+/// Written without parentheses before a method.
+pub fn is_namespace(name: &str) -> bool {
+    ["str", "dt", "list", "arr", "cat", "struct", "bin", "name"].contains(&name)
+}
+
+/// The end of every message about something that `x!` cannot read.
+pub const ACCEPTED: &str = "help: x! reads columns, {rust_value}, literals, + - * / %, comparisons, && || !, `x in [..]`, \
+                            `as f64`, if/else, match, and methods such as .mean() or .str.contains(\"a\")";
+
+/// What to write instead of an operator or word of Python, SQL or R after an operand.
+pub fn foreign_operator(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "and" | "AND" => "in Rust, \"and\" is `&&`\nhelp: write `a && b`",
+        "or" | "OR" => "in Rust, \"or\" is `||`\nhelp: write `a || b`",
+        "not" | "NOT" => "in Rust, \"not\" is `!`\nhelp: write `!(a in [..])` or `!a`",
+        "is" | "IS" => "`is` is no operator in Rust\nhelp: write `a == b`, `a.is_null()` or `a.is_not_null()`",
+        "IN" => "`in` is written in lower case\nhelp: write `a in [1, 2]`",
+        "between" | "BETWEEN" => "`between` is no operator in Rust\nhelp: write `a in 1..=5`",
+        "like" | "LIKE" => "`like` is no operator in Rust\nhelp: write `a.str.contains(\"text\")` or `a.str.starts_with(\"text\")`",
+        _ => return None,
+    })
+}
