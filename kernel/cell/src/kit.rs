@@ -136,6 +136,11 @@ fn key(toolchain: &Toolchain) -> String {
     hash(&parts)
 }
 
+/// Whether the kit for this rustc is there.
+pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
+    finished(&cache.join("kit").join(key(toolchain))).is_some()
+}
+
 /// The kit for the installed rustc, built if it is not there. `progress` gets a line and, where it is known, a fraction.
 pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
     let toolchain = toolchain(cache)?;
