@@ -1,2 +1,234 @@
-//! stub
-pub fn report() -> bool { true }
+//! `onrush doctor`: what was found on this machine, and what to do about what was not. Reads only: it starts no session and
+//! builds nothing.
+
+mod find;
+
+use std::path::Path;
+
+use onrush_wire::paths;
+
+use crate::{install, session};
+use find::{disk_usage, gpu, megabytes, output_of};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Good,
+    /// Something is missing that only some need.
+    Note,
+    /// Without it nothing works.
+    Bad,
+}
+
+/// One line, and what to do.
+struct Finding {
+    level: Level,
+    subject: &'static str,
+    text: String,
+    help: Option<String>,
+}
+
+fn good(subject: &'static str, text: impl Into<String>) -> Finding {
+    Finding { level: Level::Good, subject, text: text.into(), help: None }
+}
+
+fn note(subject: &'static str, text: impl Into<String>, help: impl Into<String>) -> Finding {
+    Finding { level: Level::Note, subject, text: text.into(), help: Some(help.into()) }
+}
+
+fn bad(subject: &'static str, text: impl Into<String>, help: impl Into<String>) -> Finding {
+    Finding { level: Level::Bad, subject, text: text.into(), help: Some(help.into()) }
+}
+
+/// Prints the report; false if something necessary is missing.
+pub fn report() -> bool {
+    println!("onrush {}\n", env!("CARGO_PKG_VERSION"));
+    let mut findings = rust();
+    findings.extend(session_findings());
+    findings.push(graphics());
+    findings.extend(jupyter());
+    findings.extend(folders());
+    for finding in &findings {
+        let mark = match finding.level {
+            Level::Good => "ok",
+            Level::Note => "--",
+            Level::Bad => "!!",
+        };
+        print_wrapped(&format!("{mark}  {:<9} ", finding.subject), &finding.text);
+        if let Some(help) = &finding.help {
+            print_wrapped(&format!("{:>14}", "-> "), help);
+        }
+    }
+    let missing: Vec<&str> = findings.iter().filter(|f| f.level == Level::Bad).map(|f| f.subject).collect();
+    println!();
+    if missing.is_empty() {
+        println!("Everything necessary is there.");
+    } else {
+        println!("Missing: {}. The lines marked !! say what to do.", missing.join(", "));
+    }
+    missing.is_empty()
+}
+
+/// Wraps at 80 columns; long words, which are paths, stay whole.
+fn print_wrapped(lead: &str, text: &str) {
+    let indent = lead.chars().count();
+    let mut line = lead.to_string();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > 80 {
+            println!("{line}");
+            line = " ".repeat(indent);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    println!("{line}");
+}
+
+fn rust() -> Vec<Finding> {
+    let cache = paths::cache_dir();
+    let mut findings = Vec::new();
+    match onrush_cell::kit::toolchain(&cache) {
+        Ok(toolchain) => {
+            findings.push(good("rustc", format!("{} in {}", toolchain.version(), toolchain.sysroot.display())));
+            findings.push(match onrush_cell::kit::built(&cache, &toolchain) {
+                true => good("prelude", format!("built for rustc {}", toolchain.version())),
+                false => note(
+                    "prelude",
+                    format!("not built yet for rustc {}: the first cell builds it (some minutes)", toolchain.version()),
+                    "build it now with `onrush kit`",
+                ),
+            });
+        }
+        Err(diagnostic) => findings.push(bad("rustc", diagnostic.message, diagnostic.help.join("; "))),
+    }
+    findings.push(match output_of("cc", &["--version"]) {
+        Some(text) => good("linker", format!("cc: {}", text.lines().next().unwrap_or("").trim())),
+        None => bad(
+            "linker",
+            "`cc` was not found: rustc links cells with it",
+            "install a C compiler: `sudo apt install build-essential`, `sudo dnf install gcc`",
+        ),
+    });
+    findings
+}
+
+fn session_findings() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match session::executable() {
+        Ok(path) => findings.push(good("session", format!("program {}", path.display()))),
+        Err(diagnostic) => findings.push(bad("session", diagnostic.message, diagnostic.help.join("; "))),
+    }
+    let socket = paths::session_socket();
+    let wanted = std::env::var(paths::ENGINE).unwrap_or_else(|_| "auto".into());
+    findings.push(match session::status(&socket) {
+        Ok((status, engine)) => good(
+            "running",
+            format!(
+                "yes (process {}), engine {engine}, {} notebooks, {} frames, {} of {} held",
+                status.pid,
+                status.notebooks.len(),
+                status.frames,
+                megabytes(status.resident_bytes),
+                megabytes(status.memory_limit),
+            ),
+        ),
+        Err(_) if !socket.exists() => good("running", format!("no session; one starts on demand (engine {wanted})")),
+        Err(diagnostic) => note(
+            "running",
+            diagnostic.message,
+            format!("end its process and remove {}; a new one starts on demand", socket.display()),
+        ),
+    });
+    findings
+}
+
+fn graphics() -> Finding {
+    let found = gpu(Path::new("/"));
+    match (found.device, found.driver_library, found.description) {
+        (true, Some(_), Some(description)) => good("GPU", description),
+        (true, Some(library), None) => good("GPU", format!("a device and its driver ({})", library.display())),
+        (true, None, _) => note(
+            "GPU",
+            "a device is there, but libcuda.so.1 is not: frames are computed on the CPU",
+            "install NVIDIA's driver for this kernel version",
+        ),
+        (false, Some(library), _) => note(
+            "GPU",
+            format!("the driver's library is there ({}), but no device: frames are computed on the CPU", library.display()),
+            "in a container, start it with access to the GPU (`--gpus all`); else check `nvidia-smi`",
+        ),
+        (false, None, _) => good("GPU", "none: frames are computed on the CPU"),
+    }
+}
+
+fn jupyter() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.push(match output_of("jupyter", &["--version"]) {
+        Some(text) => {
+            let lab = text.lines().find_map(|line| line.strip_prefix("jupyterlab")).map(|v| v.trim_matches([' ', ':']));
+            match lab {
+                Some(version) if !version.starts_with("not") => good("Jupyter", format!("JupyterLab {version}")),
+                _ => note("Jupyter", "found, without JupyterLab", "install it: `pip install jupyterlab`"),
+            }
+        }
+        None => note(
+            "Jupyter",
+            "not found on PATH; `onrush run` works without it",
+            "install it: `pip install jupyterlab`, or activate the Python environment that has it",
+        ),
+    });
+    let installed = install::installed();
+    let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
+    if installed.is_empty() {
+        findings.push(note("kernel", "not installed for Jupyter", "`onrush install`"));
+    }
+    for folder in installed {
+        let program = program_of(&folder.join("kernel.json"));
+        findings.push(match program {
+            Some(program) if !Path::new(&program).is_file() => note(
+                "kernel",
+                format!("{} starts {program}, which is not there", folder.display()),
+                "`onrush install` writes it anew",
+            ),
+            Some(program) if own.as_deref() != Some(Path::new(&program)) => {
+                good("kernel", format!("{} starts another onrush: {program}", folder.display()))
+            }
+            Some(_) => good("kernel", format!("installed in {}", folder.display())),
+            None => note("kernel", format!("{} is damaged", folder.display()), "`onrush install` writes it anew"),
+        });
+    }
+    findings
+}
+
+/// The first word of a kernelspec's command.
+fn program_of(path: &Path) -> Option<String> {
+    let spec: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    spec["argv"][0].as_str().map(str::to_string)
+}
+
+fn folders() -> Vec<Finding> {
+    let cache = paths::cache_dir();
+    let runtime = paths::runtime_dir();
+    let mut findings = vec![match std::fs::create_dir_all(&cache).and_then(|()| find::is_writable(&cache)) {
+        Ok(()) => good("cache", format!("{} ({})", cache.display(), megabytes(disk_usage(&cache)))),
+        Err(error) => bad(
+            "cache",
+            format!("{} cannot be written: {error}", cache.display()),
+            format!("make it writable, or set {} to a folder that is", paths::CACHE_DIR),
+        ),
+    }];
+    findings.push(match paths::private_dir(&runtime) {
+        Ok(()) => good("sockets", runtime.display().to_string()),
+        Err(error) => bad(
+            "sockets",
+            format!("{} cannot be used: {error}", runtime.display()),
+            format!("set {} to a folder of your own", paths::RUNTIME_DIR),
+        ),
+    });
+    findings
+}

@@ -27,6 +27,8 @@ use crate::message::{Channel, Request, Signer};
 use crate::notebook::Notebook;
 use crate::outbox::{self, Outbox};
 
+pub use replies::language_info;
+
 /// Why a kernel could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {

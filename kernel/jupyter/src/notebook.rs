@@ -36,6 +36,8 @@ pub enum Output {
     Display { data: Bundle, display_id: Option<String>, update: bool },
     Result { data: Bundle, display_id: Option<String> },
     Clear { wait: bool },
+    /// The line that says what is under way: each one replaces the one before, the last one stays. Blank: nothing stays.
+    Progress { data: Bundle },
 }
 
 /// A failed cell, as Jupyter and nbformat describe it.

@@ -1,4 +1,193 @@
-//! stub
-#[derive(clap::Args)]
-pub struct Arguments { #[command(flatten)] pub engine: crate::cli::EngineArgs, path: std::path::PathBuf }
-pub fn run(_: &Arguments) -> Result<bool, std::io::Error> { Ok(true) }
+//! `onrush run`: executes a notebook with no Jupyter and no Python, by the same core as the Jupyter kernel.
+
+mod ipynb;
+mod terminal;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::cli::EngineArgs;
+use crate::notebook::{Answer, CellError, Front, Notebook, Output};
+use ipynb::{Document, DocumentError};
+use terminal::Terminal;
+
+#[derive(Args, Clone, Debug)]
+pub struct Arguments {
+    /// The notebook (nbformat 4)
+    #[arg(value_name = "IN.ipynb")]
+    input: PathBuf,
+    /// Write the notebook with its outputs here; without it they are printed
+    #[arg(long, short, value_name = "OUT.ipynb")]
+    output: Option<PathBuf>,
+    /// Stop a cell that runs longer, such as 90s or 10m [default: none]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
+    timeout: Option<Duration>,
+    /// Go on after a cell that fails
+    #[arg(long)]
+    allow_errors: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    #[error("signals cannot be received: {0}")]
+    Signals(#[source] std::io::Error),
+}
+
+/// True if all cells did what they should. Everything that went wrong in a cell has been printed.
+pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
+    let mut document = Document::read(&arguments.input)?;
+    if let Some(output) = &arguments.output {
+        ipynb::check_writable(output)?;
+    }
+    // Paths in cells are relative to the notebook, as in Jupyter.
+    let folder = arguments.input.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    let notebook = Notebook::open(folder.unwrap_or_else(|| PathBuf::from(".")), false);
+    let stopped = Arc::new(AtomicBool::new(false));
+    catch_interrupts(Arc::clone(&notebook), Arc::clone(&stopped)).map_err(RunError::Signals)?;
+
+    let begun = Instant::now();
+    let mut terminal = Terminal::new(arguments.output.is_some());
+    let cells = document.code_cells();
+    let total = cells.len();
+    let mut count = 0;
+    let mut failures: Vec<String> = Vec::new();
+    document.clear_outputs();
+    for (position, cell) in cells.into_iter().enumerate() {
+        if cell.source.trim().is_empty() || cell.has_tag("skip-execution") {
+            continue;
+        }
+        count += 1;
+        document.start_cell(cell.index, count);
+        terminal.cell(count, position + 1, total, &cell.source);
+        let watch = arguments.timeout.map(|limit| Watch::start(limit, Arc::clone(&notebook)));
+        let mut front = RunFront { document: &mut document, terminal: &mut terminal, cell: cell.index, count };
+        let mut result = notebook.run_cell(count, &cell.source, &mut front);
+        if let Some(limit) = watch.and_then(Watch::expired)
+            && let Err(error) = &mut result
+        {
+            *error = timeout_error(limit);
+        }
+        terminal.end_of_cell();
+        if let Err(error) = result {
+            document.add_error(cell.index, &error);
+            let expected = cell.has_tag("raises-exception");
+            terminal.error(&error, expected);
+            if stopped.load(Ordering::Relaxed) {
+                failures.push(format!("cell {} of {total} (In [{count}]) was interrupted", position + 1));
+                break;
+            }
+            if !expected {
+                failures.push(format!("cell {} of {total} (In [{count}]) failed: {}", position + 1, error.evalue));
+                if !arguments.allow_errors {
+                    break;
+                }
+            }
+        }
+    }
+    notebook.shutdown();
+    if let Some(output) = &arguments.output {
+        document.set_language(notebook.rustc_version());
+        document.write(output)?;
+    }
+    for failure in &failures {
+        terminal.failure(failure);
+    }
+    if let (Some(output), true) = (&arguments.output, failures.is_empty()) {
+        eprintln!("{count} cells in {:.1} s: {}", begun.elapsed().as_secs_f64(), output.display());
+    }
+    Ok(failures.is_empty())
+}
+
+/// The first Ctrl-C stops the cell, and with it the run; the second ends the program.
+fn catch_interrupts(notebook: Arc<Notebook>, stopped: Arc<AtomicBool>) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut interrupts = {
+        let _inside = runtime.enter();
+        signal(SignalKind::interrupt())?
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(async {
+            while interrupts.recv().await.is_some() {
+                if stopped.swap(true, Ordering::Relaxed) {
+                    notebook.shutdown();
+                    std::process::exit(130);
+                }
+                notebook.interrupt();
+            }
+        });
+    })?;
+    Ok(())
+}
+
+/// Interrupts a cell that runs too long.
+struct Watch {
+    limit: Duration,
+    expired: Arc<AtomicBool>,
+    /// Dropped at the end of the cell.
+    _done: mpsc::Sender<()>,
+}
+
+impl Watch {
+    fn start(limit: Duration, notebook: Arc<Notebook>) -> Watch {
+        let (done, ended) = mpsc::channel::<()>();
+        let expired = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&expired);
+        std::thread::spawn(move || {
+            if ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+                flag.store(true, Ordering::Relaxed);
+                notebook.interrupt();
+            }
+        });
+        Watch { limit, expired, _done: done }
+    }
+
+    /// The limit, if it was reached.
+    fn expired(self) -> Option<Duration> {
+        self.expired.load(Ordering::Relaxed).then_some(self.limit)
+    }
+}
+
+fn timeout_error(limit: Duration) -> CellError {
+    let text = format!("the cell ran longer than the limit of {} s and was stopped", limit.as_secs_f64());
+    let help = "help: give it more time with --timeout".to_string();
+    CellError { ename: "timeout".into(), evalue: text.clone(), traceback: vec![text, help] }
+}
+
+/// Outputs go into the document and onto the terminal.
+struct RunFront<'a> {
+    document: &'a mut Document,
+    terminal: &'a mut Terminal,
+    cell: usize,
+    count: u64,
+}
+
+impl Front for RunFront<'_> {
+    fn output(&mut self, output: Output) {
+        self.terminal.output(&output, self.count);
+        self.document.add_output(self.cell, output, self.count);
+    }
+
+    fn input(&mut self, prompt: &str, password: bool, _interrupted: &dyn Fn() -> bool) -> Answer {
+        if password || !std::io::stdin().is_terminal() {
+            return Answer::Unavailable("nobody can be asked here: `onrush run` has no terminal for it".to_string());
+        }
+        self.terminal.prompt(prompt);
+        let mut line = String::new();
+        match std::io::stdin().read_line(&mut line) {
+            Ok(0) => Answer::Unavailable("standard input has ended".to_string()),
+            Ok(_) => Answer::Line(line.trim_end_matches(['\n', '\r']).to_string()),
+            Err(error) => Answer::Unavailable(format!("standard input cannot be read: {error}")),
+        }
+    }
+}

@@ -153,6 +153,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
         allow_stdin: execute.allow_stdin,
         result_text: None,
         result: None,
+        progress: None,
     };
     let result = kernel.notebook.run_cell(number, &code, &mut front);
     let text = front.result_text.take();
@@ -201,6 +202,7 @@ fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, co
         allow_stdin: false,
         result_text: None,
         result: None,
+        progress: None,
     };
     match kernel.notebook.run_cell(counter.hidden, expression, &mut front) {
         Ok(()) => json!({ "status": "ok", "data": front.result.unwrap_or(json!({})), "metadata": {} }),
@@ -223,6 +225,8 @@ struct JupyterFront<'a> {
     /// The plain text of the cell's value, for the history.
     result_text: Option<String>,
     result: Option<Value>,
+    /// Of the display that shows progress, once there is one.
+    progress: Option<String>,
 }
 
 impl JupyterFront<'_> {
@@ -263,6 +267,12 @@ impl Front for JupyterFront<'_> {
                     "data": data, "metadata": {}, "transient": transient(display_id), "execution_count": self.count,
                 });
                 self.outbox().publish(parent, "execute_result", &content);
+            }
+            Output::Progress { data } => {
+                let msg_type = if self.progress.is_some() { "update_display_data" } else { "display_data" };
+                let id = self.progress.get_or_insert_with(|| format!("progress-{}", uuid::Uuid::new_v4())).clone();
+                let content = json!({ "data": data, "metadata": {}, "transient": transient(Some(id)) });
+                self.outbox().publish(parent, msg_type, &content);
             }
             Output::Clear { wait } => self.outbox().publish(parent, "clear_output", &json!({ "wait": wait })),
         }

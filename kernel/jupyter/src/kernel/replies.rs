@@ -16,15 +16,7 @@ pub fn kernel_info(known: Option<String>) -> Value {
         "protocol_version": PROTOCOL_VERSION,
         "implementation": "onrush",
         "implementation_version": version,
-        "language_info": {
-            "name": "rust",
-            "version": rustc,
-            "mimetype": "text/x-rust",
-            "file_extension": ".rs",
-            "pygments_lexer": "rust",
-            "codemirror_mode": "rust",
-            "nbconvert_exporter": "script",
-        },
+        "language_info": language_info(Some(rustc.clone())),
         "banner": format!("Onrush {version}: Rust {rustc} in Jupyter, with a session that holds your frames"),
         "help_links": [
             { "text": "The Rust Programming Language", "url": "https://doc.rust-lang.org/book/" },
@@ -32,6 +24,19 @@ pub fn kernel_info(known: Option<String>) -> Value {
         ],
         "supported_features": [],
         "debugger": false,
+    })
+}
+
+/// What a notebook file says about its language.
+pub fn language_info(rustc: Option<String>) -> Value {
+    json!({
+        "name": "rust",
+        "version": rustc.unwrap_or_else(installed_rustc),
+        "mimetype": "text/x-rust",
+        "file_extension": ".rs",
+        "pygments_lexer": "rust",
+        "codemirror_mode": "rust",
+        "nbconvert_exporter": "script",
     })
 }
 

@@ -15,8 +15,7 @@ const DELAY: Duration = Duration::from_millis(500);
 const INTERVAL: Duration = Duration::from_millis(200);
 
 pub struct Progress {
-    display_id: Option<String>,
-    shown: Bundle,
+    shown: Option<Bundle>,
     working: Option<(String, Option<f32>)>,
     last: Instant,
     /// Tasks that ran long enough to be worth a line were seen.
@@ -25,7 +24,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn new() -> Self {
-        Progress { display_id: None, shown: Bundle::new(), working: None, last: Instant::now(), tasks_shown: false }
+        Progress { shown: None, working: None, last: Instant::now(), tasks_shown: false }
     }
 
     /// How long until [`Progress::tick`] has something to do.
@@ -67,7 +66,7 @@ impl Progress {
     /// The line that stays, or nothing.
     pub fn finish(&mut self, session: &Session, ok: bool, front: &mut dyn Front) {
         self.working = None;
-        if self.display_id.is_none() {
+        if self.shown.is_none() {
             return;
         }
         let mut tasks = if self.tasks_shown { session.tasks() } else { Vec::new() };
@@ -84,32 +83,24 @@ impl Progress {
     }
 
     fn show(&mut self, data: Bundle, front: &mut dyn Front) {
-        if data.is_empty() || data == self.shown {
+        if data.is_empty() || self.shown.as_ref() == Some(&data) {
             return;
         }
-        self.shown = data.clone();
-        let update = self.display_id.is_some();
-        let id = self.display_id.get_or_insert_with(|| format!("progress-{}", uuid::Uuid::new_v4()));
-        front.output(Output::Display { data, display_id: Some(id.clone()), update });
+        self.shown = Some(data.clone());
+        front.output(Output::Progress { data });
     }
 
     /// A display cannot be taken back; an empty one takes no space.
     fn clear(&mut self, front: &mut dyn Front) {
-        if self.display_id.is_some() && !is_blank(&self.shown) {
-            let mut data = Bundle::new();
-            data.insert("text/html".into(), Value::from(""));
-            data.insert("text/plain".into(), Value::from(""));
-            self.show(data, front);
+        if self.shown.is_some() {
+            let blank = ["text/html", "text/plain"].map(|mime| (mime.to_string(), Value::from("")));
+            self.show(Bundle::from_iter(blank), front);
         }
     }
 }
 
 fn is_open(task: &Task) -> bool {
     matches!(task.state, TaskState::Queued | TaskState::Running)
-}
-
-fn is_blank(data: &Bundle) -> bool {
-    data.values().all(|value| value.as_str().is_some_and(str::is_empty))
 }
 
 /// `building the prelude for rustc 1.95: 40 %, 12 s`.
