@@ -42,7 +42,7 @@ STEPS = {
         "select * from flights order by arr_delay desc, flight limit 10",
     ),
     "join": (
-        'flights.inner_join(&planes, on("tailnum", "tailnum")).group_by("manufacturer").agg(x!(n = len()))',
+        'flights.inner_join(&planes, "tailnum").group_by("manufacturer").agg(x!(n = len()))',
         lambda f: f.join(PLANES, on="tailnum").group_by("manufacturer").agg(pl.len()),
         "select manufacturer, count(*) from flights join planes using (tailnum) group by 1",
     ),
