@@ -11,7 +11,7 @@ use clap::ValueEnum;
 
 use crate::process::{self, Failure, Transcript};
 use crate::python;
-use crate::workspace::Workspace;
+use crate::workspace::{self, Workspace};
 use crate::{lab, tidy};
 use count::Count;
 
@@ -169,16 +169,24 @@ fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
 }
 
 /// The prelude and the cell process share one standard library with the cells: a cargo invocation of their own, as in the
-/// kit that the product builds for itself.
+/// kit that the product builds for itself. In the same target folder, because their dependencies take minutes to build.
 fn prelude(workspace: &Workspace) -> Result<Ran, Failure> {
     let mut cargo = workspace.cargo();
     cargo
-        .env("CARGO_TARGET_DIR", workspace.target.join("kit"))
+        .env("CARGO_TARGET_DIR", kit_target().unwrap_or_else(|| workspace.target.join("kit")))
         .env("RUSTFLAGS", "-C prefer-dynamic")
         .args(["test", "--profile", "kit", "--no-fail-fast", "--lib", "--bins", "--tests"])
         .args(["-p", "onrush-macros", "-p", "onrush", "-p", "onrush-host"]);
     let tests = process::run_recorded("the prelude's tests", &mut cargo)?;
     Ok(counted(&[tests], count::cargo))
+}
+
+/// Where the newest kit was built, if one was.
+fn kit_target() -> Option<PathBuf> {
+    let entries = fs::read_dir(workspace::cache().ok()?.join("kit")).ok()?;
+    let targets = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("target-"));
+    let dated = targets.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())));
+    dated.max().map(|(_, path)| path)
 }
 
 fn pytest(workspace: &Workspace, scratch: &Scratch, area: Area, folders: &[&str]) -> Result<Ran, Failure> {

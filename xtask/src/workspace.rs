@@ -94,7 +94,7 @@ impl Workspace {
 }
 
 /// Where Onrush keeps what can be made again: the same folder as the product's own (`kernel/wire/src/paths.rs`).
-fn cache() -> Result<PathBuf, Failure> {
+pub fn cache() -> Result<PathBuf, Failure> {
     set("ONRUSH_CACHE_DIR")
         .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("onrush")))
         .or_else(|| set("HOME").map(|d| d.join(".cache/onrush")))
