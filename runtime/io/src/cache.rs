@@ -1,0 +1,211 @@
+//! Decoded files, kept by path, size, modification time and options; least recently used out.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::UNIX_EPOCH;
+
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::plan::{Format, Source};
+use onrush_wire::{Class, Diagnostic};
+
+use crate::{Content, Loaded, csv, json, parquet, paths};
+
+/// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
+const DEFAULT_LIMIT: u64 = 2 << 30;
+
+/// A file as it was when it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FileState {
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// Nanoseconds since 1970.
+    pub modified: u128,
+}
+
+impl FileState {
+    pub fn of(path: PathBuf, metadata: &std::fs::Metadata) -> Self {
+        let modified = metadata.modified().ok().and_then(|m| m.duration_since(UNIX_EPOCH).ok());
+        FileState { path, bytes: metadata.len(), modified: modified.map_or(0, |d| d.as_nanos()) }
+    }
+}
+
+/// Tables by what they were read from. Thread-safe; a file that two requests want at once is decoded once.
+#[derive(Debug, Default)]
+pub struct FileCache {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    limit: u64,
+    clock: u64,
+    entries: HashMap<u128, Arc<Mutex<Entry>>>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State { limit: DEFAULT_LIMIT, clock: 0, entries: HashMap::new() }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    loaded: Option<Loaded>,
+    bytes: u64,
+    used: u64,
+}
+
+impl FileCache {
+    pub fn new(limit: u64) -> Self {
+        let cache = FileCache::default();
+        cache.set_limit(limit);
+        cache
+    }
+
+    /// The one of this process.
+    pub fn shared() -> &'static FileCache {
+        static SHARED: OnceLock<FileCache> = OnceLock::new();
+        SHARED.get_or_init(FileCache::default)
+    }
+
+    /// Bytes of decoded files to keep. A Parquet file that would take more than half of it is scanned instead of held.
+    pub fn set_limit(&self, limit: u64) {
+        self.lock().limit = limit;
+        self.shrink(0);
+    }
+
+    /// Bytes held now.
+    pub fn bytes(&self) -> u64 {
+        self.lock().entries.values().filter_map(|e| e.try_lock().ok().map(|e| e.bytes)).sum()
+    }
+
+    /// Forgets what nobody else holds until at most `keep` bytes are left; returns what is left.
+    pub fn trim(&self, keep: u64) -> u64 {
+        self.evict(keep, None);
+        self.bytes()
+    }
+
+    /// Opens a source; see [`crate::open`].
+    pub fn open(&self, source: &Source, task: &TaskHandle) -> Result<Loaded, Diagnostic> {
+        let files = paths::resolve(&source.path, &source.folder)?;
+        let title = match files.as_slice() {
+            [one] => format!("read {}", paths::short(&one.path)),
+            many => format!("read {} files", many.len()),
+        };
+        task.stage(title);
+        let key = key(&files, &source.format);
+        let (entry, clock, limit) = {
+            let mut state = self.lock();
+            state.clock += 1;
+            (Arc::clone(state.entries.entry(key).or_default()), state.clock, state.limit)
+        };
+        // Waits here while another request decodes the same files.
+        let mut guard = entry.lock().unwrap_or_else(|e| e.into_inner());
+        guard.used = clock;
+        if let Some(loaded) = &guard.loaded {
+            return Ok(loaded.clone());
+        }
+        let read = read(&files, &source.format, limit / 2, task);
+        let content = match read {
+            Ok(content) => content,
+            Err(error) => {
+                drop(guard);
+                self.lock().entries.remove(&key);
+                return Err(error);
+            }
+        };
+        let (schema, rows, content) = match content {
+            Decoded::Table(table) => {
+                guard.bytes = table.bytes();
+                (Arc::clone(table.schema()), table.rows() as u64, Content::Memory(Arc::new(table)))
+            }
+            Decoded::Scan { provider, rows } => (provider.schema(), rows, Content::Scan(provider)),
+        };
+        let files = files.into_iter().map(|f| f.path).collect();
+        let loaded = Loaded { files, schema, key, rows, content };
+        guard.loaded = Some(loaded.clone());
+        drop(guard);
+        self.shrink(key);
+        Ok(loaded)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Back under the limit, but never at the price of what was just read.
+    fn shrink(&self, keep_key: u128) {
+        let limit = self.lock().limit;
+        self.evict(limit, Some(keep_key));
+    }
+
+    fn evict(&self, keep: u64, keep_key: Option<u128>) {
+        let mut state = self.lock();
+        let mut order: Vec<(u64, u128, u64)> = state
+            .entries
+            .iter()
+            .filter_map(|(key, entry)| {
+                let entry = entry.try_lock().ok()?;
+                entry.loaded.is_some().then_some((entry.used, *key, entry.bytes))
+            })
+            .collect();
+        order.sort_unstable();
+        let mut total: u64 = order.iter().map(|e| e.2).sum();
+        for (_, key, bytes) in order {
+            if total <= keep {
+                break;
+            }
+            if Some(key) == keep_key {
+                continue;
+            }
+            state.entries.remove(&key);
+            total -= bytes;
+        }
+    }
+}
+
+/// What a reader makes.
+pub(crate) enum Decoded {
+    Table(Table),
+    Scan { provider: Arc<dyn datafusion::catalog::TableProvider>, rows: u64 },
+}
+
+fn read(files: &[FileState], format: &Format, hold: u64, task: &TaskHandle) -> Result<Decoded, Diagnostic> {
+    task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
+    match format {
+        Format::Csv(options) => csv::read(files, options, task).map(Decoded::Table),
+        Format::JsonLines => json::read(files, task).map(Decoded::Table),
+        Format::Parquet => parquet::read(files, hold, task),
+    }
+}
+
+/// 128 bits from two differently seeded hashes of the files and options.
+fn key(files: &[FileState], format: &Format) -> u128 {
+    let half = |seed: u64| {
+        let mut hasher = DefaultHasher::new();
+        seed.hash(&mut hasher);
+        files.hash(&mut hasher);
+        // Options are small; their debug form names every field.
+        format!("{format:?}").hash(&mut hasher);
+        hasher.finish()
+    };
+    (u128::from(half(1)) << 64) | u128::from(half(2))
+}
+
+/// For code that reports failures of reading and writing.
+pub(crate) fn io_diagnostic(what: &str, path: &std::path::Path, error: &std::io::Error) -> Diagnostic {
+    use std::io::ErrorKind;
+    let class = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::OutOfMemory => Class::Resources,
+        _ => Class::Data,
+    };
+    let diagnostic =
+        Diagnostic::error(class, "file-error", format!("`{}` could not be {what}: {error}", path.display()));
+    match error.kind() {
+        ErrorKind::PermissionDenied => diagnostic.help("check the permissions of the file and of the folders above it"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => diagnostic.help("free some disk space, or use another folder"),
+        _ => diagnostic,
+    }
+}

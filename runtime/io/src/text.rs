@@ -1,0 +1,113 @@
+//! The bytes of a text file: unpacked, without byte order mark, known to be UTF-8.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use onrush_frame::TaskHandle;
+use onrush_wire::{Class, Diagnostic};
+
+use crate::cache::{FileState, io_diagnostic};
+
+/// Read at a time, so that progress shows and a stop is noticed.
+const STEP: usize = 8 << 20;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The whole text of a file; `.gz` is unpacked, by its first bytes, not its name.
+pub(crate) fn load(file: &FileState, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
+    let path = &file.path;
+    let mut bytes = read_all(path, file.bytes, task)?;
+    if bytes.starts_with(&GZIP) {
+        let mut plain = Vec::new();
+        flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).map_err(|e| {
+            Diagnostic::error(Class::Data, "damaged-file", format!("`{}` is no whole gzip file: {e}", path.display()))
+                .help("the file was cut off or damaged on the way: fetch it again")
+        })?;
+        bytes = plain;
+    }
+    if let Some(encoding) = foreign(&bytes) {
+        return Err(Diagnostic::error(
+            Class::Data,
+            "not-utf8",
+            format!("`{}` is written in {encoding}, not in UTF-8", path.display()),
+        )
+        .help(format!("re-encode it: iconv -f {encoding} -t UTF-8 {} > utf8.csv", crate::paths::short(path))));
+    }
+    if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
+        bytes.drain(..3);
+    }
+    task.check()?;
+    if let Err(error) = std::str::from_utf8(&bytes) {
+        return Err(bad_utf8(path, &bytes, error.valid_up_to()));
+    }
+    Ok(bytes)
+}
+
+fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
+    let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size as usize + 1).map_err(|_| {
+        Diagnostic::error(
+            Class::Resources,
+            "out-of-memory",
+            format!("`{}` has {size} bytes, more than there is memory for", path.display()),
+        )
+        .help("convert it to Parquet, which is read in parts, or read fewer rows with `limit`")
+    })?;
+    loop {
+        task.check()?;
+        let got = file.by_ref().take(STEP as u64).read_to_end(&mut bytes).map_err(failed)?;
+        task.add_bytes(got as u64);
+        if got == 0 {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// The encoding that a byte order mark announces, other than UTF-8.
+fn foreign(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..] => Some("UTF-32LE"),
+        [0xff, 0xfe, ..] => Some("UTF-16LE"),
+        [0xfe, 0xff, ..] => Some("UTF-16BE"),
+        _ => None,
+    }
+}
+
+fn bad_utf8(path: &Path, bytes: &[u8], at: usize) -> Diagnostic {
+    let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |i| i + 1);
+    let line = 1 + memchr::memchr_iter(b'\n', &bytes[..at]).count();
+    let before = String::from_utf8_lossy(&bytes[start..at]);
+    let column = before.chars().count() + 1;
+    let end = (at + 30).min(bytes.len());
+    let after = String::from_utf8_lossy(&bytes[at..end]);
+    let shown: String = before.chars().rev().take(30).collect::<Vec<_>>().into_iter().rev().collect();
+    let after = after.lines().next().unwrap_or_default();
+    let name = crate::paths::short(path);
+    Diagnostic::error(
+        Class::Data,
+        "not-utf8",
+        format!(
+            "`{}` is not UTF-8: byte 0x{:02x} in line {line}, column {column} (byte {at} of the file)",
+            path.display(),
+            bytes[at]
+        ),
+    )
+    .note(format!("there it says `{shown}{after}`"))
+    .help(format!("re-encode it, for example: iconv -f WINDOWS-1252 -t UTF-8 {name} > utf8-{name}"))
+}
+
+/// The line number of a byte, from 1.
+pub(crate) fn line_of(bytes: &[u8], at: usize) -> usize {
+    1 + memchr::memchr_iter(b'\n', &bytes[..at.min(bytes.len())]).count()
+}
+
+/// A piece of a line for a message: at most 80 characters, no line breaks.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(400)]).replace(['\n', '\r'], "⏎");
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

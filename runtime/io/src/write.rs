@@ -1,0 +1,200 @@
+//! Files out: written under another name and renamed when complete, so that nobody ever sees half a file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::json::writer::{LineDelimited, Writer as JsonWriter, WriterBuilder as JsonBuilder};
+use onrush_frame::{TaskHandle, dtype_to_wire};
+use onrush_wire::plan::{Sink, SinkFormat};
+use onrush_wire::{Class, Diagnostic};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use crate::cache::io_diagnostic;
+use crate::paths;
+
+/// A file under way. Dropped before [`FileWriter::finish`], it leaves nothing behind.
+pub struct FileWriter {
+    target: PathBuf,
+    temporary: PathBuf,
+    /// `None` once it is finished.
+    format: Option<Format>,
+    rows: u64,
+}
+
+enum Format {
+    Csv(arrow::csv::Writer<BufWriter<File>>),
+    Parquet(Box<ArrowWriter<BufWriter<File>>>),
+    Json(JsonWriter<BufWriter<File>, LineDelimited>),
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Absolute.
+    pub path: PathBuf,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+impl FileWriter {
+    /// Starts a file for batches of `schema`. An existing file of that name is replaced at the end.
+    ///
+    /// # Errors
+    /// A missing folder, a folder in the place of the file, an unknown compression, a column type that the format cannot
+    /// hold.
+    pub fn create(sink: &Sink, schema: &SchemaRef) -> Result<FileWriter, Diagnostic> {
+        let target = paths::absolute(&sink.path, &sink.folder);
+        check_target(&sink.path, &target)?;
+        check_columns(&sink.format, schema)?;
+        let name = paths::short(&target);
+        let temporary = target.with_file_name(format!(".{name}.{}.{}.tmp", std::process::id(), unique()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&temporary);
+        let file = BufWriter::with_capacity(1 << 20, file.map_err(|e| io_diagnostic("written", &target, &e))?);
+        let mut writer = FileWriter { target, temporary, format: None, rows: 0 };
+        writer.format = Some(match &sink.format {
+            SinkFormat::Csv { separator, header, null } => {
+                let separator = u8::try_from(*separator).ok().filter(u8::is_ascii).ok_or_else(|| {
+                    Diagnostic::error(
+                        Class::Plan,
+                        "bad-option",
+                        format!("the separator `{}` is no single ASCII character", separator.escape_default()),
+                    )
+                })?;
+                let builder = arrow::csv::WriterBuilder::new().with_delimiter(separator).with_header(*header);
+                let mut csv = builder.with_null(null.clone()).build(file);
+                // The header of a frame without rows; with rows it comes with the first batch, and only once.
+                csv.write(&RecordBatch::new_empty(schema.clone())).map_err(|e| writer.failed(&e.to_string()))?;
+                Format::Csv(csv)
+            }
+            SinkFormat::Parquet { compression } => {
+                let properties = WriterProperties::builder().set_compression(codec(compression)?).build();
+                let parquet = ArrowWriter::try_new(file, schema.clone(), Some(properties));
+                Format::Parquet(Box::new(parquet.map_err(|e| writer.failed(&e.to_string()))?))
+            }
+            SinkFormat::JsonLines => {
+                // Nulls are written, so that the columns come back even if they are null everywhere.
+                Format::Json(JsonBuilder::new().with_explicit_nulls(true).build(file))
+            }
+        });
+        Ok(writer)
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
+        task.check()?;
+        let result = match self.format.as_mut() {
+            Some(Format::Csv(w)) => w.write(batch).map_err(|e| e.to_string()),
+            Some(Format::Parquet(w)) => w.write(batch).map_err(|e| e.to_string()),
+            Some(Format::Json(w)) => w.write(batch).map_err(|e| e.to_string()),
+            None => Err("it is finished".to_string()),
+        };
+        result.map_err(|e| self.failed(&e))?;
+        self.rows += batch.num_rows() as u64;
+        task.add_rows(batch.num_rows() as u64);
+        Ok(())
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(mut self) -> Result<Written, Diagnostic> {
+        let buffer = match self.format.take() {
+            Some(Format::Csv(w)) => Ok(w.into_inner()),
+            Some(Format::Parquet(w)) => w.into_inner().map_err(|e| e.to_string()),
+            Some(Format::Json(mut w)) => w.finish().map(|()| w.into_inner()).map_err(|e| e.to_string()),
+            None => Err("it is finished".to_string()),
+        };
+        let mut buffer = buffer.map_err(|e| self.failed(&e))?;
+        let io = |e: &std::io::Error| io_diagnostic("written", &self.target, e);
+        buffer.flush().map_err(|e| io(&e))?;
+        let file = buffer.into_inner().map_err(|e| io(e.error()))?;
+        file.sync_all().map_err(|e| io(&e))?;
+        let bytes = file.metadata().map_err(|e| io(&e))?.len();
+        fs::rename(&self.temporary, &self.target).map_err(|e| io(&e))?;
+        Ok(Written { path: self.target.clone(), rows: self.rows, bytes })
+    }
+
+    fn failed(&self, why: &str) -> Diagnostic {
+        let full = why.contains("No space left") || why.contains("os error 28") || why.contains("os error 122");
+        let class = if full { Class::Resources } else { Class::Data };
+        let error =
+            Diagnostic::error(class, "write-failed", format!("`{}` could not be written: {why}", self.target.display()));
+        if full { error.help("free some disk space, or write to another folder") } else { error }
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        // After `finish` there is nothing of that name.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+fn unique() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn check_target(given: &str, target: &Path) -> Result<(), Diagnostic> {
+    if given.trim().is_empty() {
+        return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty").help("give a path, such as \"out.parquet\""));
+    }
+    if target.is_dir() || given.ends_with('/') {
+        return Err(Diagnostic::error(Class::Data, "is-a-folder", format!("`{}` is a folder, not a file", target.display()))
+            .help(format!("name a file in it, such as \"{}/out.parquet\"", given.trim_end_matches('/'))));
+    }
+    match target.parent() {
+        Some(parent) if !parent.is_dir() => {
+            let existing = parent.ancestors().find(|a| a.is_dir()).unwrap_or(Path::new("/"));
+            Err(Diagnostic::error(
+                Class::Data,
+                "no-folder",
+                format!("`{}` cannot be written: there is no folder `{}`", target.display(), parent.display()),
+            )
+            .note(format!("`{}` exists", existing.display()))
+            .help(format!("make it first: std::fs::create_dir_all(\"{}\")?", parent.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Formats of text have no place for lists and structs (CSV) or raw bytes.
+fn check_columns(format: &SinkFormat, schema: &SchemaRef) -> Result<(), Diagnostic> {
+    if !matches!(format, SinkFormat::Csv { .. }) {
+        return Ok(());
+    }
+    let nested = schema.fields().iter().find(|f| {
+        let values = match f.data_type() {
+            DataType::Dictionary(_, values) => values.as_ref(),
+            other => other,
+        };
+        values.is_nested() || matches!(values, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+    });
+    match nested {
+        Some(field) => Err(Diagnostic::error(
+            Class::Plan,
+            "unsupported-type",
+            format!("column `{}` of type {} has no form in CSV", field.name(), dtype_to_wire(field.data_type())),
+        )
+        .help("write Parquet instead, or drop or convert the column")),
+        None => Ok(()),
+    }
+}
+
+fn codec(name: &str) -> Result<Compression, Diagnostic> {
+    Ok(match name {
+        "" | "zstd" => Compression::ZSTD(ZstdLevel::default()),
+        "snappy" => Compression::SNAPPY,
+        "lz4" => Compression::LZ4_RAW,
+        "gzip" => Compression::GZIP(GzipLevel::default()),
+        "brotli" => Compression::BROTLI(BrotliLevel::default()),
+        "none" => Compression::UNCOMPRESSED,
+        other => {
+            return Err(Diagnostic::error(Class::Plan, "bad-option", format!("there is no compression `{other}`"))
+                .help("use zstd, snappy, lz4, gzip, brotli or none"));
+        }
+    })
+}
