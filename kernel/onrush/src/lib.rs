@@ -4,4 +4,50 @@
 //! so that the cell process can be forked and killed freely.
 
 #[doc(hidden)]
+pub mod bindings;
+mod column;
+#[doc(hidden)]
+pub mod display;
+mod elements;
+mod expr;
+mod frame;
+#[doc(hidden)]
 pub mod host;
+mod matrix;
+pub mod prelude;
+mod raise;
+mod session;
+mod slots;
+mod values;
+
+/// What `x!` expands to.
+#[doc(hidden)]
+pub use slots as __x;
+
+/// What `frame!` expands to.
+#[doc(hidden)]
+pub mod __frame {
+    pub use crate::elements::{column, frame};
+}
+
+pub use column::{Column, Element};
+pub use display::show;
+pub use elements::{ColumnValue, IntoColumn};
+pub use expr::{
+    Expr, ExprDt, ExprList, ExprStr, Exprs, IntoColumns, IntoDataType, IntoExprs, IntoSortKeys, SortKey, Then, ToExpr, When,
+    all, asc, coalesce, col, concat_str, desc, len, lit, max_horizontal, min_horizontal, sum_horizontal, when,
+};
+pub use frame::{
+    CsvReader, CsvWriter, Explanation, Frame, FromValue, GroupBy, IntoFrames, IntoJoin, IntoPairs, IntoSampleSize, On,
+    ParquetWriter, concat, concat_diagonal, concat_horizontal, csv, from_batch, get, on, publish, read_csv, read_json,
+    read_ndjson, read_parquet, sql, using,
+};
+pub use matrix::{Matrix, Number};
+pub use onrush_macros::{frame, x};
+pub use onrush_wire::plan::Keep;
+pub use onrush_wire::{DataType, Diagnostic, Schema, TimeUnit, Value};
+pub use raise::{Error, attempt, raise};
+
+pub use arrow;
+pub use chrono;
+pub use serde;

@@ -1,0 +1,406 @@
+//! What a cell shows: the way from a value of any type to an output. How an output looks is `widgets/view`'s business.
+//!
+//! `__show!` chooses at compile time: `evcxr_display` if the type has it, then our own types and lists, then `Debug`, then
+//! `Display`. A method call finds the first of these by the number of references it has to take.
+
+use std::cell::Cell;
+use std::fmt::{self, Debug, Write};
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use onrush_wire::display::{Content, Display, PreviewColumn, TableKind, TablePreview};
+use onrush_wire::session::{Reply, Request};
+use onrush_wire::{DataType, Schema, Value};
+
+use crate::column::{Column, Element};
+use crate::frame::Frame;
+use crate::values::{value_at, wire_type};
+use crate::{host, session};
+
+/// Rows of a table that are shown: the first and the last.
+const HEAD: usize = 10;
+const TAIL: usize = 5;
+/// A list that is longer is shown as a table.
+const LONG: usize = 20;
+/// A `Debug` text that is wider is broken into lines.
+const WIDE: usize = 80;
+/// A text is cut here.
+const LONGEST: usize = 100_000;
+
+/// Displays a value: what a cell's last expression does, in the middle of the cell. For types that have no `Debug`:
+/// `show!(value)`.
+#[track_caller]
+pub fn show<T: Debug + ?Sized>(value: &T) {
+    send(content_of_debug(value), Shown::OnTheWay);
+}
+
+/// Displays a value of any type that can be the last expression of a cell.
+#[macro_export]
+macro_rules! show {
+    ($value:expr) => {
+        $crate::__show!($value, false)
+    };
+}
+
+/// For generated code: shows a value, which is not moved.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __show {
+    ($value:expr, $is_result:expr) => {{
+        match &$value {
+            value => {
+                #[allow(unused_imports)]
+                use $crate::display::{NoEvcxr as _, ViaDebug as _, ViaDisplay as _, ViaNothing as _, ViaOwn as _};
+                if $crate::display::Answer::from((*value).evcxr_display()).is_unhandled() {
+                    (&&&&$crate::display::Shown(value)).__onrush_show($is_result);
+                }
+            }
+        }
+    }};
+}
+
+/// For generated code: `name` holds this value from here on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __bind {
+    ($name:expr, $value:expr) => {{
+        match $value {
+            value => {
+                #[allow(unused_imports)]
+                use $crate::display::{BindFrame as _, BindOther as _};
+                (&$crate::display::Shown(value)).__onrush_bind($name);
+            }
+        }
+    }};
+}
+
+/// A value that is shown or bound.
+pub struct Shown<'a, T: ?Sized>(pub &'a T);
+
+pub trait BindFrame {
+    fn __onrush_bind(&self, name: &str);
+}
+
+impl BindFrame for &Shown<'_, Frame> {
+    fn __onrush_bind(&self, name: &str) {
+        crate::bindings::bind(name, self.0);
+    }
+}
+
+pub trait BindOther {
+    fn __onrush_bind(&self, _: &str) {}
+}
+
+impl<T: ?Sized> BindOther for Shown<'_, T> {}
+
+#[inline(never)]
+fn send(content: Content, is_result: bool) {
+    host::display(Display { content, display_id: None, update: false, is_result });
+}
+
+/// What `evcxr_display` returned: the type's own method, or the stand-in.
+pub struct Answer(bool);
+
+/// What the stand-in for `evcxr_display` returns.
+pub struct Unhandled;
+
+impl Answer {
+    pub fn is_unhandled(&self) -> bool {
+        self.0
+    }
+}
+
+impl From<Unhandled> for Answer {
+    fn from(_: Unhandled) -> Self {
+        Answer(true)
+    }
+}
+
+impl From<()> for Answer {
+    fn from((): ()) -> Self {
+        Answer(false)
+    }
+}
+
+impl<T, E> From<Result<T, E>> for Answer {
+    fn from(_: Result<T, E>) -> Self {
+        Answer(false)
+    }
+}
+
+/// Found when a type has no method `evcxr_display` of its own.
+pub trait NoEvcxr {
+    fn evcxr_display(&self) -> Unhandled {
+        Unhandled
+    }
+}
+
+impl<T: ?Sized> NoEvcxr for T {}
+
+/// A type with a form of its own: tables, plots, lists.
+pub trait Show {
+    /// `None`: nothing is shown.
+    #[doc(hidden)]
+    #[track_caller]
+    fn content(&self) -> Option<Content>;
+}
+
+pub trait ViaOwn {
+    #[track_caller]
+    fn __onrush_show(&self, is_result: bool);
+}
+
+impl<T: Show + ?Sized> ViaOwn for &&&Shown<'_, T> {
+    #[track_caller]
+    fn __onrush_show(&self, is_result: bool) {
+        if let Some(content) = self.0.content() {
+            send(content, is_result);
+        }
+    }
+}
+
+pub trait ViaDebug {
+    #[track_caller]
+    fn __onrush_show(&self, is_result: bool);
+}
+
+impl<T: Debug + ?Sized> ViaDebug for &&Shown<'_, T> {
+    #[track_caller]
+    fn __onrush_show(&self, is_result: bool) {
+        send(content_of_debug(self.0), is_result);
+    }
+}
+
+pub trait ViaDisplay {
+    fn __onrush_show(&self, is_result: bool);
+}
+
+impl<T: fmt::Display + ?Sized> ViaDisplay for &Shown<'_, T> {
+    fn __onrush_show(&self, is_result: bool) {
+        send(Content::Text(limited(format_args!("{}", self.0))), is_result);
+    }
+}
+
+pub trait ViaNothing {
+    fn __onrush_show(&self, is_result: bool);
+}
+
+impl<T: ?Sized> ViaNothing for Shown<'_, T> {
+    fn __onrush_show(&self, is_result: bool) {
+        let name = std::any::type_name::<T>();
+        let short = name.rsplit("::").next().unwrap_or(name);
+        let text = format!("a value of type {short}, which cannot be shown\nhelp: add #[derive(Debug)] to the type");
+        send(Content::Text(text), is_result);
+    }
+}
+
+thread_local! {
+    /// The address of a value whose `Debug` text is being asked for by `show`, and that nothing was written for yet.
+    static ASKED: Cell<usize> = const { Cell::new(0) };
+    static OFFERED: Cell<Option<Content>> = const { Cell::new(None) };
+}
+
+/// Called by the `Debug` of our own types: if it is the very value that `show` was given, it is shown in its own form and
+/// not as text. (A function cannot choose by type as `__show!` does.)
+pub(crate) fn offer<T: ?Sized>(value: &T, content: impl FnOnce() -> Content) -> bool {
+    let address = std::ptr::from_ref(value).cast::<()>().addr();
+    if ASKED.get() != address {
+        return false;
+    }
+    ASKED.set(0);
+    OFFERED.set(Some(content()));
+    true
+}
+
+#[track_caller]
+fn content_of_debug<T: Debug + ?Sized>(value: &T) -> Content {
+    ASKED.set(std::ptr::from_ref(value).cast::<()>().addr());
+    let line = limited(format_args!("{value:?}"));
+    ASKED.set(0);
+    if let Some(content) = OFFERED.take() {
+        return content;
+    }
+    if line.len() > WIDE && line.chars().count() > WIDE && !line.contains('\n') {
+        return Content::Text(limited(format_args!("{value:#?}")));
+    }
+    Content::Text(line)
+}
+
+/// Stops after [`LONGEST`] bytes, so that a huge value does not fill the notebook.
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        ASKED.set(0);
+        let room = LONGEST.saturating_sub(self.0.len());
+        if text.len() <= room {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        self.0.push_str(&text[..text.floor_char_boundary(room)]);
+        Err(fmt::Error)
+    }
+}
+
+#[inline(never)]
+fn limited(text: fmt::Arguments<'_>) -> String {
+    let mut out = Limited(String::new());
+    let complete = out.write_fmt(text).is_ok();
+    if !complete && out.0.len() + 4 > LONGEST {
+        out.0.push_str("\n… cut here: the text is longer than 100 kB");
+    }
+    out.0
+}
+
+impl Show for () {
+    fn content(&self) -> Option<Content> {
+        None
+    }
+}
+
+impl<T: Show + ?Sized> Show for &T {
+    #[track_caller]
+    fn content(&self) -> Option<Content> {
+        (**self).content()
+    }
+}
+
+impl<T: Show + ?Sized> Show for &mut T {
+    #[track_caller]
+    fn content(&self) -> Option<Content> {
+        (**self).content()
+    }
+}
+
+impl Show for Frame {
+    #[track_caller]
+    fn content(&self) -> Option<Content> {
+        let at = crate::raise::here("");
+        let request = Request::Preview { frame: self.id(), head: HEAD as u32, tail: TAIL as u32, nulls: true };
+        match session::expect(&request, at.clone()) {
+            Reply::Preview(table) => Some(Content::Table(table)),
+            other => session::unexpected(&other, at),
+        }
+    }
+}
+
+/// Names and types.
+impl Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if offer(self, || self.content().unwrap_or(Content::Text(String::new()))) {
+            return Ok(());
+        }
+        let schema = self.schema();
+        let columns: Vec<String> = schema.fields.iter().map(|c| format!("{}: {}", c.name, c.dtype)).collect();
+        write!(f, "Frame [{}]", columns.join(", "))
+    }
+}
+
+impl Show for RecordBatch {
+    fn content(&self) -> Option<Content> {
+        Some(batch_preview(self))
+    }
+}
+
+impl<T: Element> Show for Column<T> {
+    fn content(&self) -> Option<Content> {
+        Some(array_preview(self.name(), self.array()))
+    }
+}
+
+impl Show for Schema {
+    fn content(&self) -> Option<Content> {
+        let row = |f: &onrush_wire::Field| vec![Value::Text(f.name.clone()), Value::Text(f.dtype.to_string())];
+        let column = |name: &str| PreviewColumn { name: name.to_string(), dtype: DataType::String, nulls: Some(0) };
+        Some(Content::Table(TablePreview {
+            kind: TableKind::Values,
+            columns: vec![column("column"), column("type")],
+            total_rows: self.fields.len() as u64,
+            head: self.fields.iter().map(row).collect(),
+            tail: Vec::new(),
+            bytes: None,
+            location: "memory".to_string(),
+        }))
+    }
+}
+
+impl Show for onrush_wire::Diagnostic {
+    fn content(&self) -> Option<Content> {
+        Some(Content::Text(self.to_string()))
+    }
+}
+
+fn list_content<T: crate::elements::ColumnValue + Debug>(values: &[T]) -> Option<Content> {
+    if values.len() <= LONG {
+        return Some(content_of_debug(values));
+    }
+    // Only what is shown is converted.
+    let head = T::array(&values[..HEAD]);
+    let tail = T::array(&values[values.len() - TAIL..]);
+    Some(long_list(&head, &tail, values.len()))
+}
+
+#[inline(never)]
+fn long_list(head: &ArrayRef, tail: &ArrayRef, total: usize) -> Content {
+    let rows = |array: &ArrayRef| (0..array.len()).map(|row| vec![value_at(array, row)]).collect();
+    Content::Table(TablePreview {
+        kind: TableKind::Values,
+        columns: vec![PreviewColumn { name: "value".to_string(), dtype: wire_type(head.data_type()), nulls: None }],
+        total_rows: total as u64,
+        head: rows(head),
+        tail: rows(tail),
+        bytes: None,
+        location: "memory".to_string(),
+    })
+}
+
+impl<T: crate::elements::ColumnValue + Debug> Show for Vec<T> {
+    fn content(&self) -> Option<Content> {
+        list_content(self)
+    }
+}
+
+impl<T: crate::elements::ColumnValue + Debug> Show for [T] {
+    fn content(&self) -> Option<Content> {
+        list_content(self)
+    }
+}
+
+impl<T: crate::elements::ColumnValue + Debug, const N: usize> Show for [T; N] {
+    fn content(&self) -> Option<Content> {
+        list_content(self)
+    }
+}
+
+#[inline(never)]
+pub(crate) fn array_preview(name: &str, array: &ArrayRef) -> Content {
+    table(TableKind::Column, &[(name, array)], array.len())
+}
+
+#[inline(never)]
+fn batch_preview(batch: &RecordBatch) -> Content {
+    let schema = batch.schema();
+    let columns: Vec<(&str, &ArrayRef)> =
+        schema.fields().iter().zip(batch.columns()).map(|(f, c)| (f.name().as_str(), c)).collect();
+    table(TableKind::Frame, &columns, batch.num_rows())
+}
+
+fn table(kind: TableKind, columns: &[(&str, &ArrayRef)], rows: usize) -> Content {
+    let all = rows <= HEAD + TAIL;
+    let row = |row: usize| columns.iter().map(|(_, array)| value_at(array, row)).collect();
+    Content::Table(TablePreview {
+        kind,
+        columns: columns
+            .iter()
+            .map(|(name, array)| PreviewColumn {
+                name: name.to_string(),
+                dtype: wire_type(array.data_type()),
+                nulls: Some(array.null_count() as u64),
+            })
+            .collect(),
+        total_rows: rows as u64,
+        head: (0..if all { rows } else { HEAD }).map(row).collect(),
+        tail: (if all { rows } else { rows - TAIL }..rows).map(row).collect(),
+        bytes: Some(columns.iter().map(|(_, array)| array.get_buffer_memory_size() as u64).sum()),
+        location: "memory".to_string(),
+    })
+}

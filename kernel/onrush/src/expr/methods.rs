@@ -1,0 +1,278 @@
+//! The session's functions as methods, for completion and inspection: names are Polars'. `x!` needs none of these: it sends
+//! any method's name to the session, which knows more of them and all their options.
+
+use super::{Expr, ToExpr};
+use crate::raise::here;
+
+/// Functions of texts; see [`Expr::str`].
+#[derive(Clone)]
+pub struct ExprStr(pub(super) Expr);
+
+/// Functions of dates and times; see [`Expr::dt`].
+#[derive(Clone)]
+pub struct ExprDt(pub(super) Expr);
+
+/// Functions of lists; see [`Expr::list`].
+#[derive(Clone)]
+pub struct ExprList(pub(super) Expr);
+
+macro_rules! methods {
+    ($type:ty, |$this:ident| $receiver:expr, $prefix:literal: $($(#[$doc:meta])* $name:ident($($arg:ident),*);)*) => {
+        impl $type {$(
+            $(#[$doc])*
+            #[must_use]
+            #[track_caller]
+            pub fn $name(&self $(, $arg: impl ToExpr)*) -> Expr {
+                let $this = self;
+                $receiver.method(concat!($prefix, stringify!($name)), vec![$($arg.to_expr().0),*], here(stringify!($name)))
+            }
+        )*}
+    };
+}
+
+methods! { Expr, |this| this, "":
+    /// Number of values that are not null.
+    count();
+    /// Number of nulls.
+    null_count();
+    /// Sum; nulls are left out, and a sum of nothing is 0.
+    sum();
+    /// Arithmetic mean of the values that are not null; null if there are none.
+    mean();
+    /// Middle value; nulls are left out.
+    median();
+    /// Smallest value; nulls are left out.
+    min();
+    /// Largest value; nulls are left out.
+    max();
+    /// Standard deviation of a sample (divisor n − 1).
+    std();
+    /// Variance of a sample (divisor n − 1).
+    var();
+    /// The value below which a share `q` (0 to 1) of the values lies. Option in `x!`: `interpolation = "linear"`.
+    quantile(q);
+    /// Number of distinct values; null counts as one.
+    n_unique();
+    /// First value, null or not.
+    first();
+    /// Last value, null or not.
+    last();
+    /// Product of the values.
+    product();
+    /// Whether a condition is true for at least one row.
+    any();
+    /// Correlation (Pearson) with another column.
+    corr(other);
+    /// Covariance of a sample with another column.
+    cov(other);
+    /// The group's values as a list.
+    implode();
+
+    /// Whether the value is null.
+    is_null();
+    /// Whether there is a value.
+    is_not_null();
+    /// Whether a number is NaN. Null stays null.
+    is_nan();
+    /// Whether a number is neither infinite nor NaN.
+    is_finite();
+    /// `value` where this is null.
+    fill_null(value);
+    /// `value` where this is NaN.
+    fill_nan(value);
+    /// Null where this equals `value`.
+    null_if(value);
+    /// The last value before, where this is null.
+    forward_fill();
+    /// The next value after, where this is null.
+    backward_fill();
+    /// Puts numbers into intervals between `breaks` (an array of numbers); gives the interval's name.
+    cut(breaks);
+
+    /// Absolute value.
+    abs();
+    /// Square root; NaN below 0.
+    sqrt();
+    /// e to the power of this.
+    exp();
+    /// Logarithm to `base`.
+    log(base);
+    /// Natural logarithm.
+    ln();
+    /// Logarithm to base 10.
+    log10();
+    /// Sine of radians.
+    sin();
+    /// Cosine of radians.
+    cos();
+    /// Tangent of radians.
+    tan();
+    /// Next whole number at or below.
+    floor();
+    /// Next whole number at or above.
+    ceil();
+    /// Rounded to `decimals` places, half away from zero.
+    round(decimals);
+    /// −1, 0 or 1.
+    sign();
+    /// This to the power of `exponent`.
+    pow(exponent);
+    /// Limited to the range from `low` to `high`.
+    clip(low, high);
+    /// Division, rounded down.
+    floor_div(other);
+
+    /// The value `n` rows before (after, if `n` is negative); null at the edge.
+    shift(n);
+    /// Difference from the value `n` rows before.
+    diff(n);
+    /// Relative change from the value `n` rows before.
+    pct_change(n);
+    /// Rank from 1; equal values share the mean of their ranks. Options in `x!`: `method = "dense"`, `descending = true`.
+    rank();
+    /// Running sum.
+    cum_sum();
+    /// Running minimum.
+    cum_min();
+    /// Running maximum.
+    cum_max();
+    /// Running product.
+    cum_prod();
+    /// Running number of values.
+    cum_count();
+    /// Mean of the last `window_size` rows; null before there are as many.
+    rolling_mean(window_size);
+    /// Sum of the last `window_size` rows.
+    rolling_sum(window_size);
+    /// Minimum of the last `window_size` rows.
+    rolling_min(window_size);
+    /// Maximum of the last `window_size` rows.
+    rolling_max(window_size);
+    /// Standard deviation of the last `window_size` rows.
+    rolling_std(window_size);
+    /// Median of the last `window_size` rows.
+    rolling_median(window_size);
+    /// Whether no other row has this value.
+    is_unique();
+    /// Whether another row has this value too.
+    is_duplicated();
+}
+
+methods! { ExprStr, |this| this.0, "str.":
+    /// Whether the pattern (a regular expression) occurs. Option in `x!`: `literal = true`.
+    contains(pattern);
+    /// Whether the text begins with `prefix`.
+    starts_with(prefix);
+    /// Whether the text ends with `suffix`.
+    ends_with(suffix);
+    /// Number of characters.
+    len_chars();
+    /// Number of bytes in UTF-8.
+    len_bytes();
+    /// In upper case.
+    to_uppercase();
+    /// In lower case.
+    to_lowercase();
+    /// Each word with a capital.
+    to_titlecase();
+    /// Characters in reverse order.
+    reverse();
+    /// Without white space at both ends.
+    strip_chars();
+    /// Without `prefix`, if it begins with it.
+    strip_prefix(prefix);
+    /// Without `suffix`, if it ends with it.
+    strip_suffix(suffix);
+    /// The first match of the pattern (a regular expression) replaced.
+    replace(pattern, value);
+    /// All matches of the pattern (a regular expression) replaced.
+    replace_all(pattern, value);
+    /// `length` characters from `offset`; a negative offset counts from the end.
+    slice(offset, length);
+    /// The first `n` characters.
+    head(n);
+    /// The last `n` characters.
+    tail(n);
+    /// Parts between separators, as a list.
+    split(by);
+    /// What the pattern's group `group_index` matches (0: the whole match); null without a match.
+    extract(pattern, group_index);
+    /// All matches, as a list.
+    extract_all(pattern);
+    /// Number of matches.
+    count_matches(pattern);
+    /// Byte offset of the first match; null without one.
+    find(pattern);
+    /// Filled with zeros on the left to `length`.
+    zfill(length);
+    /// Filled on the left to `length` characters.
+    pad_start(length, fill_char);
+    /// Filled on the right to `length` characters.
+    pad_end(length, fill_char);
+    /// A date, by a format such as `"%d.%m.%Y"`.
+    to_date(format);
+    /// A time stamp, by a format such as `"%Y-%m-%d %H:%M"`.
+    to_datetime(format);
+    /// A whole number.
+    to_integer();
+    /// A group's texts joined by `delimiter` into one.
+    join(delimiter);
+}
+
+methods! { ExprDt, |this| this.0, "dt.":
+    /// Calendar year.
+    year();
+    /// Quarter, 1 to 4.
+    quarter();
+    /// Month, 1 to 12.
+    month();
+    /// Week by ISO 8601, 1 to 53.
+    week();
+    /// Day of the week, Monday 1 to Sunday 7.
+    weekday();
+    /// Day of the month, 1 to 31.
+    day();
+    /// Day of the year, 1 to 366.
+    ordinal_day();
+    /// Hour, 0 to 23.
+    hour();
+    /// Minute, 0 to 59.
+    minute();
+    /// Second, 0 to 59.
+    second();
+    /// Milliseconds of the second.
+    millisecond();
+    /// Microseconds of the second.
+    microsecond();
+    /// The day without its time.
+    date();
+    /// The time without its day.
+    time();
+    /// Rounded down to a span such as `"1h"`, `"1d"`, `"1mo"`.
+    truncate(every);
+    /// As a text, by a format such as `"%Y-%m"`.
+    strftime(format);
+    /// Seconds since 1970 and so on: `unit` is `"s"`, `"ms"`, `"us"` or `"ns"`.
+    epoch(unit);
+    /// A duration in whole days.
+    total_days();
+    /// A duration in whole hours.
+    total_hours();
+    /// A duration in whole minutes.
+    total_minutes();
+    /// A duration in whole seconds.
+    total_seconds();
+    /// Moved by a span such as `"1d"` or `"-2h"`.
+    offset_by(by);
+}
+
+methods! { ExprList, |this| this.0, "list.":
+    /// Number of elements.
+    len();
+    /// The element at `index`, from 0; a negative index counts from the end. Null beyond the ends.
+    get(index);
+    /// Texts joined by `separator`.
+    join(separator);
+    /// Whether `item` is an element.
+    contains(item);
+}

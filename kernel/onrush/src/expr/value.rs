@@ -1,0 +1,183 @@
+//! Rust values as expressions, by reference.
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
+use onrush_wire::{Arg, ExprKind, TimeUnit, Value};
+
+use super::{Expr, Then};
+
+/// What stands in an expression as a value: numbers, texts, `bool`, `Option`s (`None` is null), chrono's dates and times,
+/// lists of these, and expressions. A text is a text here, not a column's name.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in an expression over columns",
+    label = "this is neither a number, a text, a date, a list of these, nor an `Expr`",
+    note = "a column is written by its bare name in `x!`, or `col(\"name\")`"
+)]
+pub trait ToExpr {
+    fn to_expr(&self) -> Expr;
+}
+
+#[inline(never)]
+fn literal(value: Value) -> Expr {
+    Expr(onrush_wire::Expr::new(ExprKind::Literal(value)))
+}
+
+impl ToExpr for Expr {
+    fn to_expr(&self) -> Expr {
+        self.clone()
+    }
+}
+
+impl ToExpr for Then {
+    fn to_expr(&self) -> Expr {
+        Expr::from(self.clone())
+    }
+}
+
+impl<T: ToExpr + ?Sized> ToExpr for &T {
+    fn to_expr(&self) -> Expr {
+        (**self).to_expr()
+    }
+}
+
+impl<T: ToExpr> ToExpr for Option<T> {
+    fn to_expr(&self) -> Expr {
+        self.as_ref().map_or_else(|| literal(Value::Null), ToExpr::to_expr)
+    }
+}
+
+macro_rules! copied {
+    ($($t:ty),*) => {$(
+        impl ToExpr for $t {
+            fn to_expr(&self) -> Expr {
+                literal(Value::from(*self))
+            }
+        }
+    )*};
+}
+copied!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, bool);
+
+impl ToExpr for str {
+    fn to_expr(&self) -> Expr {
+        literal(Value::from(self))
+    }
+}
+
+impl ToExpr for String {
+    fn to_expr(&self) -> Expr {
+        literal(Value::from(self))
+    }
+}
+
+impl ToExpr for char {
+    fn to_expr(&self) -> Expr {
+        literal(Value::Text(self.to_string()))
+    }
+}
+
+impl ToExpr for Value {
+    fn to_expr(&self) -> Expr {
+        literal(self.clone())
+    }
+}
+
+impl ToExpr for NaiveDate {
+    fn to_expr(&self) -> Expr {
+        literal(Value::Date(self.signed_duration_since(NaiveDate::default()).num_days() as i32))
+    }
+}
+
+impl ToExpr for NaiveDateTime {
+    fn to_expr(&self) -> Expr {
+        literal(Value::Timestamp {
+            value: self.and_utc().timestamp_micros(),
+            unit: TimeUnit::Microsecond,
+            zone: None,
+        })
+    }
+}
+
+impl<Z: TimeZone> ToExpr for DateTime<Z> {
+    fn to_expr(&self) -> Expr {
+        literal(Value::Timestamp {
+            value: self.timestamp_micros(),
+            unit: TimeUnit::Microsecond,
+            zone: Some("UTC".to_string()),
+        })
+    }
+}
+
+impl ToExpr for NaiveTime {
+    fn to_expr(&self) -> Expr {
+        let nanoseconds = i64::from(self.num_seconds_from_midnight()) * 1_000_000_000 + i64::from(self.nanosecond());
+        literal(Value::Time(nanoseconds))
+    }
+}
+
+impl ToExpr for TimeDelta {
+    fn to_expr(&self) -> Expr {
+        let value = self.num_microseconds().unwrap_or(if *self < TimeDelta::zero() { i64::MIN } else { i64::MAX });
+        literal(Value::Duration { value, unit: TimeUnit::Microsecond })
+    }
+}
+
+impl ToExpr for std::time::Duration {
+    fn to_expr(&self) -> Expr {
+        let value = i64::try_from(self.as_micros()).unwrap_or(i64::MAX);
+        literal(Value::Duration { value, unit: TimeUnit::Microsecond })
+    }
+}
+
+/// A list of literals is one literal; a list with other expressions in it is a call that `in` and `over` take apart.
+pub(crate) fn list(items: Vec<onrush_wire::Expr>) -> Expr {
+    if items.iter().all(|e| matches!(e.kind, ExprKind::Literal(_))) {
+        let values = items.into_iter().filter_map(|e| match e.kind {
+            ExprKind::Literal(value) => Some(value),
+            _ => None,
+        });
+        return literal(Value::List(values.collect()));
+    }
+    let args = items.into_iter().map(|value| Arg { name: None, value }).collect();
+    Expr(onrush_wire::Expr::new(ExprKind::Call { function: crate::__x::LIST.to_string(), args }))
+}
+
+impl<T: ToExpr> ToExpr for [T] {
+    fn to_expr(&self) -> Expr {
+        list(self.iter().map(|v| v.to_expr().0).collect())
+    }
+}
+
+impl<T: ToExpr, const N: usize> ToExpr for [T; N] {
+    fn to_expr(&self) -> Expr {
+        self.as_slice().to_expr()
+    }
+}
+
+impl<T: ToExpr> ToExpr for Vec<T> {
+    fn to_expr(&self) -> Expr {
+        self.as_slice().to_expr()
+    }
+}
+
+impl<T: ToExpr + crate::column::Element> ToExpr for crate::column::Column<T> {
+    fn to_expr(&self) -> Expr {
+        let values: &[T] = self;
+        values.to_expr()
+    }
+}
+
+macro_rules! sets {
+    ($($t:ident),*) => {$(
+        impl<T: ToExpr> ToExpr for std::collections::$t<T> {
+            fn to_expr(&self) -> Expr {
+                list(self.iter().map(|v| v.to_expr().0).collect())
+            }
+        }
+    )*};
+}
+sets!(BTreeSet);
+
+impl<T: ToExpr, S> ToExpr for std::collections::HashSet<T, S> {
+    fn to_expr(&self) -> Expr {
+        list(self.iter().map(|v| v.to_expr().0).collect())
+    }
+}

@@ -1,0 +1,322 @@
+//! The handle of a table in the session.
+//!
+//! A method sends one step of a plan, which the session checks against the schema at once; nothing runs until the frame is
+//! shown, collected, written or persisted.
+
+mod arguments;
+mod collect;
+mod group;
+mod join;
+mod read;
+mod reshape;
+mod rows;
+mod write;
+
+pub use arguments::{IntoFrames, IntoPairs, IntoSampleSize};
+pub use collect::FromValue;
+pub use group::GroupBy;
+pub use join::{IntoJoin, On, on, using};
+pub(crate) use read::send;
+pub use read::{CsvReader, csv, from_batch, read_csv, read_json, read_ndjson, read_parquet};
+pub use reshape::{concat, concat_diagonal, concat_horizontal};
+pub use write::{CsvWriter, ParquetWriter};
+
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+
+use onrush_wire::plan::Op;
+use onrush_wire::session::{Reply, Request};
+use onrush_wire::{FrameId, Schema, Span};
+
+use crate::expr::{IntoColumns, IntoExprs, IntoSortKeys};
+use crate::raise::here;
+use crate::{host, session};
+
+/// A table in the session: columns with names and types, rows in an order. The handle is small, is cloned freely, and is not
+/// moved by use or display.
+///
+/// Methods give new frames and leave this one as it is. What cannot be done (an unknown column, a type that does not fit)
+/// raises at the call.
+#[derive(Clone)]
+pub struct Frame {
+    handle: Arc<Handle>,
+}
+
+/// Released when its last clone goes: the session is told when the cell has succeeded.
+struct Handle {
+    id: FrameId,
+    schema: Schema,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        host::release(self.id);
+    }
+}
+
+fn frame_of(value: &dyn Any) -> Option<FrameId> {
+    value.downcast_ref::<Frame>().map(Frame::id)
+}
+
+impl Frame {
+    pub(crate) fn new((id, schema): (FrameId, Schema)) -> Self {
+        host::set_frame_of(frame_of);
+        Frame { handle: Arc::new(Handle { id, schema }) }
+    }
+
+    #[inline(never)]
+    pub(crate) fn step(op: Op, at: Span) -> Self {
+        Frame::new(session::step(op, at))
+    }
+
+    /// The session's number for it.
+    #[doc(hidden)]
+    pub fn id(&self) -> FrameId {
+        self.handle.id
+    }
+
+    /// Names and types of the columns. Runs nothing.
+    pub fn schema(&self) -> Schema {
+        self.handle.schema.clone()
+    }
+
+    /// Names of the columns, in order.
+    pub fn columns(&self) -> Vec<String> {
+        self.handle.schema.names().map(str::to_string).collect()
+    }
+
+    /// The same as [`Frame::columns`].
+    pub fn column_names(&self) -> Vec<String> {
+        self.columns()
+    }
+
+    /// Types of the columns, in order.
+    pub fn dtypes(&self) -> Vec<onrush_wire::DataType> {
+        self.handle.schema.fields.iter().map(|f| f.dtype.clone()).collect()
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.handle.schema.fields.len()
+    }
+
+    /// Number of rows. Runs the plan if that is not known.
+    #[track_caller]
+    pub fn height(&self) -> usize {
+        self.count_rows(here("height"))
+    }
+
+    /// Number of rows; the same as [`Frame::height`].
+    #[allow(clippy::len_without_is_empty)]
+    #[track_caller]
+    pub fn len(&self) -> usize {
+        self.count_rows(here("len"))
+    }
+
+    /// Whether there are no rows.
+    #[track_caller]
+    pub fn is_empty(&self) -> bool {
+        self.count_rows(here("is_empty")) == 0
+    }
+
+    /// Rows and columns.
+    #[track_caller]
+    pub fn shape(&self) -> (usize, usize) {
+        (self.count_rows(here("shape")), self.width())
+    }
+
+    #[inline(never)]
+    fn count_rows(&self, at: Span) -> usize {
+        match session::expect(&Request::RowCount { frame: self.id() }, at.clone()) {
+            Reply::Count(rows) => rows as usize,
+            other => session::unexpected(&other, at),
+        }
+    }
+
+    /// Keeps columns, and computes new ones: `f.select(["a", "b"])`, `f.select(x!(a, double = b * 2))`. An aggregate gives
+    /// one row.
+    #[track_caller]
+    pub fn select(&self, exprs: impl IntoExprs) -> Frame {
+        Frame::step(Op::Select { input: self.id(), exprs: exprs.into_exprs() }, here("select"))
+    }
+
+    /// Adds columns or replaces those of the same name; the others stay: `f.with_columns(x!(mph = distance / hours))`.
+    #[track_caller]
+    pub fn with_columns(&self, exprs: impl IntoExprs) -> Frame {
+        Frame::step(Op::WithColumns { input: self.id(), exprs: exprs.into_exprs() }, here("with_columns"))
+    }
+
+    /// The same as [`Frame::with_columns`].
+    #[track_caller]
+    pub fn with_column(&self, expr: impl IntoExprs) -> Frame {
+        Frame::step(Op::WithColumns { input: self.id(), exprs: expr.into_exprs() }, here("with_column"))
+    }
+
+    /// Keeps the rows for which all conditions are true; a null is not true. The order stays.
+    /// `f.filter(x!(delay > 10 && origin in ["JFK", "LGA"]))`
+    #[track_caller]
+    pub fn filter(&self, predicate: impl IntoExprs) -> Frame {
+        let at = here("filter");
+        let predicate = arguments::condition(predicate.into_exprs(), &at);
+        Frame::step(Op::Filter { input: self.id(), predicate }, at)
+    }
+
+    /// Starts an aggregation: `f.group_by("origin").agg(x!(n = len(), mean = delay.mean()))`. The result has one row for each
+    /// combination of the keys' values, in the keys' order, nulls first.
+    pub fn group_by(&self, keys: impl IntoExprs) -> GroupBy {
+        GroupBy::new(self.clone(), keys.into_exprs())
+    }
+
+    /// Sorts by one or several keys: `f.sort("a")`, `f.sort([desc("n"), asc("name")])`. Nulls come first; equal rows keep
+    /// their order.
+    #[track_caller]
+    pub fn sort(&self, keys: impl IntoSortKeys) -> Frame {
+        Frame::step(Op::Sort { input: self.id(), keys: keys.into_sort_keys() }, here("sort"))
+    }
+
+    /// The first `n` rows.
+    #[track_caller]
+    pub fn head(&self, n: usize) -> Frame {
+        self.part(0, Some(n as u64), here("head"))
+    }
+
+    /// The first `n` rows; the same as [`Frame::head`].
+    #[track_caller]
+    pub fn limit(&self, n: usize) -> Frame {
+        self.part(0, Some(n as u64), here("limit"))
+    }
+
+    /// The last `n` rows.
+    #[track_caller]
+    pub fn tail(&self, n: usize) -> Frame {
+        let n = n as u64;
+        self.part(-i64::try_from(n).unwrap_or(i64::MAX), Some(n), here("tail"))
+    }
+
+    /// `length` rows from `offset`; a negative offset counts from the end.
+    #[track_caller]
+    pub fn slice(&self, offset: i64, length: usize) -> Frame {
+        self.part(offset, Some(length as u64), here("slice"))
+    }
+
+    #[inline(never)]
+    fn part(&self, offset: i64, length: Option<u64>, at: Span) -> Frame {
+        Frame::step(Op::Slice { input: self.id(), offset, length }, at)
+    }
+
+    /// Leaves columns out.
+    #[track_caller]
+    pub fn drop(&self, columns: impl IntoColumns) -> Frame {
+        Frame::step(Op::Drop { input: self.id(), columns: columns.into_columns() }, here("drop"))
+    }
+
+    /// Gives columns other names: `f.rename([("old", "new")])`.
+    #[track_caller]
+    pub fn rename(&self, names: impl IntoPairs<String>) -> Frame {
+        Frame::step(Op::Rename { input: self.id(), names: names.into_pairs() }, here("rename"))
+    }
+
+    /// Runs the plan and keeps the result in memory until the last handle goes. Later steps start from it.
+    #[track_caller]
+    pub fn persist(&self) -> Frame {
+        let at = here("persist");
+        match session::expect(&Request::Persist { frame: self.id() }, at.clone()) {
+            Reply::Frame { id, schema } => Frame::new((id, schema)),
+            other => session::unexpected(&other, at),
+        }
+    }
+
+    /// How the frame would be computed, as text: the plan and where each part runs. Runs nothing.
+    #[track_caller]
+    pub fn explain(&self) -> Explanation {
+        self.explanation(false, here("explain"))
+    }
+
+    /// Runs the plan and gives it with rows and times.
+    #[track_caller]
+    pub fn explain_analyze(&self) -> Explanation {
+        self.explanation(true, here("explain_analyze"))
+    }
+
+    fn explanation(&self, analyze: bool, at: Span) -> Explanation {
+        match session::expect(&Request::Explain { frame: self.id(), analyze }, at.clone()) {
+            Reply::Text(text) => Explanation(text),
+            other => session::unexpected(&other, at),
+        }
+    }
+
+    /// Makes the frame known to all notebooks under `name`, when the cell has succeeded; they take it with [`get`].
+    pub fn publish(&self, name: &str) {
+        host::publish(name, self.id());
+    }
+}
+
+/// A plan as text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Explanation(String);
+
+impl std::ops::Deref for Explanation {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Explanation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// As it is, line by line.
+impl std::fmt::Debug for Explanation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Makes a frame known to all notebooks under `name`, when the cell has succeeded.
+pub fn publish(name: &str, frame: &Frame) {
+    frame.publish(name);
+}
+
+/// The frame that a notebook published under `name`.
+#[track_caller]
+pub fn get(name: &str) -> Frame {
+    let at = here("get");
+    match session::expect(&Request::Get { name: name.to_string() }, at.clone()) {
+        Reply::Frame { id, schema } => Frame::new((id, schema)),
+        other => session::unexpected(&other, at),
+    }
+}
+
+/// The result of a query in DuckDB's dialect. Its tables are the notebook's frames, by their variables' names, and published
+/// frames: `sql("select origin, count(*) n from flights group by origin")`.
+#[track_caller]
+pub fn sql(query: &str) -> Frame {
+    let at = here("sql");
+    let mut tables = crate::bindings::current();
+    if let Reply::Names { own, published } = session::expect(&Request::Names, at.clone()) {
+        for known in own.into_iter().chain(published) {
+            if !tables.iter().any(|(name, _)| *name == known.name) {
+                tables.push((known.name, known.frame));
+            }
+        }
+    }
+    Frame::step(Op::Sql { query: query.to_string(), tables }, at)
+}
+
+/// The working folder: relative paths are relative to it, wherever the session runs.
+fn folder() -> String {
+    std::env::current_dir().unwrap_or_default().display().to_string()
+}
+
+/// A path as the user wrote it, with `~/` as the home folder.
+fn path_text(path: impl AsRef<Path>) -> String {
+    let text = path.as_ref().display().to_string();
+    match (text.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+        _ => text,
+    }
+}

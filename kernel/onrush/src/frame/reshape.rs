@@ -1,0 +1,196 @@
+//! Steps that are needed less often: samples, nulls, doubles, counts, and other shapes of the same data.
+
+use onrush_wire::plan::{ConcatHow, Keep, Op};
+use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
+
+use super::{Frame, IntoFrames, IntoPairs, IntoSampleSize};
+use crate::expr::{IntoColumns, IntoExprs};
+use crate::raise::{here, raise};
+
+impl Frame {
+    /// Rows by chance, without repetition, in the frame's order: `f.sample(1000)` rows, or `f.sample(0.1)` of them. The same
+    /// line of the same cell takes the same rows every time; [`Frame::sample_seed`] takes others.
+    #[track_caller]
+    pub fn sample(&self, amount: impl IntoSampleSize) -> Frame {
+        let at = here("sample");
+        let seed = (u64::from(at.line) << 16) | u64::from(at.column);
+        self.sampled(amount.into_sample_size(), seed, false, at)
+    }
+
+    /// As [`Frame::sample`], with a seed of its own.
+    #[track_caller]
+    pub fn sample_seed(&self, amount: impl IntoSampleSize, seed: u64) -> Frame {
+        self.sampled(amount.into_sample_size(), seed, false, here("sample_seed"))
+    }
+
+    /// As [`Frame::sample_seed`], where a row may be taken several times (for a bootstrap).
+    #[track_caller]
+    pub fn sample_with_replacement(&self, amount: impl IntoSampleSize, seed: u64) -> Frame {
+        self.sampled(amount.into_sample_size(), seed, true, here("sample_with_replacement"))
+    }
+
+    #[inline(never)]
+    fn sampled(
+        &self,
+        amount: Result<onrush_wire::plan::SampleSize, String>,
+        seed: u64,
+        with_replacement: bool,
+        at: Span,
+    ) -> Frame {
+        match amount {
+            Ok(amount) => Frame::step(Op::Sample { input: self.id(), amount, seed, with_replacement }, at),
+            Err(message) => raise(Diagnostic::error(Class::Plan, "sample-size", message).at(at, "")),
+        }
+    }
+
+    /// Keeps the first of equal rows; the order stays.
+    #[track_caller]
+    pub fn unique(&self) -> Frame {
+        Frame::step(Op::Unique { input: self.id(), subset: Vec::new(), keep: Keep::First }, here("unique"))
+    }
+
+    /// Keeps the first of the rows that are equal in some columns; the order stays.
+    #[track_caller]
+    pub fn unique_by(&self, columns: impl IntoExprs) -> Frame {
+        Frame::step(Op::Unique { input: self.id(), subset: columns.into_exprs(), keep: Keep::First }, here("unique_by"))
+    }
+
+    /// As [`Frame::unique_by`], with a choice of which row is kept: `Keep::First`, `Last`, `Any`, or `None` of them.
+    #[track_caller]
+    pub fn unique_keep(&self, columns: impl IntoExprs, keep: Keep) -> Frame {
+        Frame::step(Op::Unique { input: self.id(), subset: columns.into_exprs(), keep }, here("unique_keep"))
+    }
+
+    /// Leaves out rows with a null in any column.
+    #[track_caller]
+    pub fn drop_nulls(&self) -> Frame {
+        Frame::step(Op::DropNulls { input: self.id(), subset: Vec::new() }, here("drop_nulls"))
+    }
+
+    /// Leaves out rows with a null in one of these columns.
+    #[track_caller]
+    pub fn drop_nulls_in(&self, columns: impl IntoExprs) -> Frame {
+        Frame::step(Op::DropNulls { input: self.id(), subset: columns.into_exprs() }, here("drop_nulls_in"))
+    }
+
+    /// `value` in place of nulls, in every column whose type can hold it.
+    #[track_caller]
+    pub fn fill_null(&self, value: impl Into<Value>) -> Frame {
+        Frame::step(Op::FillNull { input: self.id(), value: value.into() }, here("fill_null"))
+    }
+
+    /// Converts columns: `f.cast([("year", "i32"), ("flight", "str")])`. Raises where a value has no form in the new type.
+    #[track_caller]
+    pub fn cast(&self, columns: impl IntoPairs<DataType>) -> Frame {
+        Frame::step(Op::Cast { input: self.id(), columns: columns.into_pairs(), strict: true }, here("cast"))
+    }
+
+    /// Number of values, nulls, mean, standard deviation, smallest, quartiles and largest of each column.
+    #[track_caller]
+    pub fn describe(&self) -> Frame {
+        Frame::step(Op::Describe { input: self.id() }, here("describe"))
+    }
+
+    /// Distinct values of a column with their `count`, most frequent first.
+    #[track_caller]
+    pub fn value_counts(&self, column: impl IntoExprs) -> Frame {
+        let at = here("value_counts");
+        match <[onrush_wire::Expr; 1]>::try_from(column.into_exprs()) {
+            Ok([column]) => Frame::step(Op::ValueCounts { input: self.id(), column }, at),
+            Err(columns) => raise(
+                Diagnostic::error(
+                    Class::Plan,
+                    "one-column",
+                    format!("value_counts takes one column, and {} are given", columns.len()),
+                )
+                .at(at, "")
+                .help("for combinations: group_by([\"a\", \"b\"]).len()"),
+            ),
+        }
+    }
+
+    /// Number of nulls of every column, in one row.
+    #[track_caller]
+    pub fn null_count(&self) -> Frame {
+        let at = here("null_count");
+        let count = |name: String| {
+            onrush_wire::Expr::call("null_count", [onrush_wire::Expr::column(&*name)]).alias(name)
+        };
+        Frame::step(Op::Select { input: self.id(), exprs: self.columns().into_iter().map(count).collect() }, at)
+    }
+
+    /// A column for each value of `on`: rows are grouped by `index`, and `values` combined by `aggregate` (`sum`, `mean`,
+    /// `min`, `max`, `len`, `first`, `last`, `median`).
+    #[track_caller]
+    pub fn pivot(&self, on: &str, index: impl IntoColumns, values: impl IntoColumns, aggregate: &str) -> Frame {
+        let op = Op::Pivot {
+            input: self.id(),
+            on: on.to_string(),
+            index: index.into_columns(),
+            values: values.into_columns(),
+            aggregate: aggregate.to_string(),
+        };
+        Frame::step(op, here("pivot"))
+    }
+
+    /// From wide to long: the columns `on` become rows, with their names in `variable` and their values in `value`; the
+    /// columns `index` are repeated.
+    #[track_caller]
+    pub fn unpivot(&self, on: impl IntoColumns, index: impl IntoColumns) -> Frame {
+        self.long(on.into_columns(), index.into_columns(), ("variable", "value"), here("unpivot"))
+    }
+
+    /// As [`Frame::unpivot`], with names for the two new columns.
+    #[track_caller]
+    pub fn unpivot_as(&self, on: impl IntoColumns, index: impl IntoColumns, variable: &str, value: &str) -> Frame {
+        self.long(on.into_columns(), index.into_columns(), (variable, value), here("unpivot_as"))
+    }
+
+    #[inline(never)]
+    fn long(&self, on: Vec<String>, index: Vec<String>, names: (&str, &str), at: Span) -> Frame {
+        let (variable_name, value_name) = (names.0.to_string(), names.1.to_string());
+        Frame::step(Op::Unpivot { input: self.id(), index, on, variable_name, value_name }, at)
+    }
+
+    /// Adds a first column that numbers the rows from 0.
+    #[track_caller]
+    pub fn with_row_index(&self, name: &str) -> Frame {
+        Frame::step(Op::WithRowIndex { input: self.id(), name: name.to_string(), offset: 0 }, here("with_row_index"))
+    }
+
+    /// One row for each element of these list columns.
+    #[track_caller]
+    pub fn explode(&self, columns: impl IntoColumns) -> Frame {
+        Frame::step(Op::Explode { input: self.id(), columns: columns.into_columns() }, here("explode"))
+    }
+
+    /// The rows of this frame, then those of `other`, which has the same columns.
+    #[track_caller]
+    pub fn vstack(&self, other: &Frame) -> Frame {
+        Frame::step(Op::Concat { inputs: vec![self.id(), other.id()], how: ConcatHow::Vertical }, here("vstack"))
+    }
+
+    /// The columns of this frame, then those of `other`, which has as many rows.
+    #[track_caller]
+    pub fn hstack(&self, other: &Frame) -> Frame {
+        Frame::step(Op::Concat { inputs: vec![self.id(), other.id()], how: ConcatHow::Horizontal }, here("hstack"))
+    }
+}
+
+/// Frames with the same columns, one below the other: `concat([&a, &b])`.
+#[track_caller]
+pub fn concat(frames: impl IntoFrames) -> Frame {
+    Frame::step(Op::Concat { inputs: frames.ids(), how: ConcatHow::Vertical }, here("concat"))
+}
+
+/// Frames one below the other, with all their columns; what is missing is null.
+#[track_caller]
+pub fn concat_diagonal(frames: impl IntoFrames) -> Frame {
+    Frame::step(Op::Concat { inputs: frames.ids(), how: ConcatHow::Diagonal }, here("concat_diagonal"))
+}
+
+/// Frames with as many rows, side by side.
+#[track_caller]
+pub fn concat_horizontal(frames: impl IntoFrames) -> Frame {
+    Frame::step(Op::Concat { inputs: frames.ids(), how: ConcatHow::Horizontal }, here("concat_horizontal"))
+}

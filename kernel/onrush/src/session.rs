@@ -1,0 +1,142 @@
+//! The way to the session: one connection for each process, one request at a time.
+//!
+//! Requests block; user code that wants several at once asks from threads and waits its turn. What a reply carries in shared
+//! memory is mapped here; what it means is said elsewhere.
+
+mod connection;
+mod memory;
+mod start;
+
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard};
+
+use arrow::array::RecordBatch;
+use onrush_wire::codec::CodecError;
+use onrush_wire::plan::Op;
+use onrush_wire::session::{Reply, Request};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, Schema, Span, paths};
+
+use crate::host;
+use crate::raise::raise;
+use connection::Connection;
+
+/// The connection, with the process and the generation that made it: after a fork, or when a snapshot took over, another
+/// one is needed.
+static CONNECTION: Mutex<Option<(u32, Generation, Connection)>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<(u32, Generation, Connection)>> {
+    CONNECTION.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Sends one request and gives its reply. `Err` is what the session answered, or why it could not be reached.
+pub(crate) fn ask(request: &Request) -> Result<Reply, Diagnostic> {
+    ask_with_descriptor(request).map(|(reply, _)| reply)
+}
+
+/// The same, with the descriptor of shared memory that came with the reply.
+#[inline(never)]
+fn ask_with_descriptor(request: &Request) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
+    let mut guard = lock();
+    let (pid, generation) = (std::process::id(), host::context().map_or(Generation(0), |c| c.generation));
+    if !matches!(&*guard, Some((p, g, _)) if *p == pid && *g == generation) {
+        *guard = None;
+    }
+    for attempt in 0..2 {
+        let (_, _, connection) = match &mut *guard {
+            Some(known) => known,
+            empty => empty.insert((pid, generation, connect(generation)?)),
+        };
+        let used = connection.was_used();
+        match connection.exchange(request) {
+            Ok((Reply::Failed(diagnostic), _)) => return Err(diagnostic),
+            Ok(answer) => return Ok(answer),
+            Err(error) => {
+                *guard = None;
+                // A session that ended while nobody asked: nothing of this request was done yet.
+                if attempt > 0 || !used || !is_gone(&error) {
+                    return Err(lost(&error));
+                }
+            }
+        }
+    }
+    Err(Diagnostic::error(Class::Environment, "session-lost", "the session ended twice while it was asked"))
+}
+
+fn is_gone(error: &CodecError) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
+    match error {
+        CodecError::Closed => true,
+        CodecError::Io(e) => matches!(e.kind(), BrokenPipe | ConnectionReset | NotConnected),
+        _ => false,
+    }
+}
+
+fn lost(error: &CodecError) -> Diagnostic {
+    let diagnostic = Diagnostic::error(Class::Environment, "session-lost", "the session stopped answering");
+    match error {
+        CodecError::Closed => diagnostic.help("run the cell again: a new session is started, and files are read again"),
+        error => diagnostic.note(error.to_string()).help("run the cell again, or restart the kernel"),
+    }
+}
+
+fn connect(generation: Generation) -> Result<Connection, Diagnostic> {
+    match host::context() {
+        Some(context) => {
+            let socket = std::path::PathBuf::from(&context.session_socket);
+            match Connection::open(&socket, context.notebook.clone(), generation) {
+                Err(connection::OpenError::NobodyThere(_)) => {
+                    host::need_session()?;
+                    Connection::open(&socket, context.notebook, generation).map_err(Into::into)
+                }
+                other => other.map_err(Into::into),
+            }
+        }
+        None => start::connect_or_start(&paths::session_socket()),
+    }
+}
+
+/// Sends a request; raises what the session answers with an error, at `at` if the answer names no place.
+pub(crate) fn expect(request: &Request, at: Span) -> Reply {
+    match ask(request) {
+        Ok(reply) => reply,
+        Err(diagnostic) => raise_at(diagnostic, at),
+    }
+}
+
+pub(crate) fn raise_at(mut diagnostic: Diagnostic, at: Span) -> ! {
+    if diagnostic.labels.is_empty() {
+        diagnostic = diagnostic.at(at, "");
+    }
+    raise(diagnostic)
+}
+
+/// A reply of a kind that the request cannot have: two builds speak to each other.
+pub(crate) fn unexpected(reply: &Reply, at: Span) -> ! {
+    let kind = format!("{reply:?}");
+    let kind: String = kind.chars().take_while(|c| c.is_alphanumeric()).collect();
+    raise_at(
+        Diagnostic::error(Class::Internal, "reply", format!("the session answered with `{kind}`, which does not fit the question"))
+            .help("restart the kernel: the session is of another version"),
+        at,
+    )
+}
+
+/// One step of a plan; raises if it is refused.
+#[inline(never)]
+pub(crate) fn step(op: Op, at: Span) -> (FrameId, Schema) {
+    match expect(&Request::Step { op, at: Some(at.clone()) }, at.clone()) {
+        Reply::Frame { id, schema } => (id, schema),
+        other => unexpected(&other, at),
+    }
+}
+
+/// The frame's rows, in one batch; numbers share memory with the session.
+#[inline(never)]
+pub(crate) fn collect(frame: FrameId, columns: Vec<String>, at: Span) -> RecordBatch {
+    let answer = ask_with_descriptor(&Request::Collect { frame, columns });
+    let batch = answer.and_then(|(reply, descriptor)| match reply {
+        Reply::Batches { inline, bytes, .. } => memory::batch(inline, descriptor, bytes),
+        other => unexpected(&other, at.clone()),
+    });
+    batch.unwrap_or_else(|diagnostic| raise_at(diagnostic, at))
+}

@@ -1,0 +1,68 @@
+//! Results in shared memory: mapped, and read as Arrow arrays in place.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::compute::concat_batches;
+use arrow::ipc::convert::fb_to_schema;
+use arrow::ipc::reader::{FileDecoder, read_footer_length};
+use arrow::ipc::{Block, root_as_footer};
+use onrush_wire::{Class, Diagnostic};
+
+fn damaged(what: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::error(Class::Internal, "shared-memory", "the session's result could not be read")
+        .note(what.to_string())
+        .help("restart the kernel: the session may be of another version")
+}
+
+/// The rows of a result: an Arrow IPC file in `inline` or in the memory behind `descriptor`.
+pub fn batch(inline: Option<Vec<u8>>, descriptor: Option<OwnedFd>, bytes: u64) -> Result<RecordBatch, Diagnostic> {
+    let buffer = match (inline, descriptor) {
+        (Some(bytes), _) => Buffer::from_vec(bytes),
+        (None, Some(descriptor)) => map(File::from(descriptor), bytes)?,
+        (None, None) => return Err(damaged("no shared memory came with it")),
+    };
+    decode(&buffer).map_err(damaged)
+}
+
+fn map(file: File, bytes: u64) -> Result<Buffer, Diagnostic> {
+    let length = file.metadata().map_err(damaged)?.len();
+    if length < bytes || bytes == 0 {
+        return Err(damaged(format!("{length} bytes of shared memory where {bytes} were announced")));
+    }
+    // SAFETY: the session seals the memory against writing and shrinking before it sends the descriptor, so what is
+    // mapped never changes and never goes away while the mapping lives; the mapping is read-only.
+    let mapping = unsafe { memmap2::Mmap::map(&file) }.map_err(damaged)?;
+    Ok(Buffer::from(bytes::Bytes::from_owner(mapping)))
+}
+
+fn decode(buffer: &Buffer) -> Result<RecordBatch, Box<dyn std::error::Error>> {
+    let length = buffer.len();
+    let trailer: [u8; 10] = buffer.get(length.saturating_sub(10)..).ok_or("no trailer")?.try_into()?;
+    let footer_length = read_footer_length(trailer)?;
+    let start = length.checked_sub(10 + footer_length).ok_or("the footer is longer than the file")?;
+    let footer = root_as_footer(&buffer[start..length - 10]).map_err(|e| e.to_string())?;
+    let schema = Arc::new(fb_to_schema(footer.schema().ok_or("no schema")?));
+    let slice = |block: &Block| {
+        let (offset, size) = (block.offset() as usize, block.bodyLength() as usize + block.metaDataLength() as usize);
+        if offset.checked_add(size).is_none_or(|end| end > length) {
+            return Err("a block lies outside of the file");
+        }
+        Ok(buffer.slice_with_length(offset, size))
+    };
+    let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
+    for block in footer.dictionaries().iter().flatten() {
+        decoder.read_dictionary(block, &slice(block)?)?;
+    }
+    let mut batches = Vec::new();
+    for block in footer.recordBatches().iter().flatten() {
+        batches.extend(decoder.read_record_batch(block, &slice(block)?)?);
+    }
+    Ok(match batches.len() {
+        1 => batches.swap_remove(0),
+        _ => concat_batches(&schema, &batches)?,
+    })
+}
