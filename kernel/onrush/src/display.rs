@@ -30,7 +30,7 @@ const LONGEST: usize = 100_000;
 /// `show!(value)`.
 #[track_caller]
 pub fn show<T: Debug + ?Sized>(value: &T) {
-    send(content_of_debug(value), Shown::OnTheWay);
+    send(content_of_debug(value), false);
 }
 
 /// Displays a value of any type that can be the last expression of a cell.

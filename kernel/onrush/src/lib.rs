@@ -17,12 +17,10 @@ mod matrix;
 pub mod prelude;
 mod raise;
 mod session;
-mod slots;
-mod values;
-
-/// What `x!` expands to.
 #[doc(hidden)]
-pub use slots as __x;
+#[path = "slots.rs"]
+pub mod __x;
+mod values;
 
 /// What `frame!` expands to.
 #[doc(hidden)]
