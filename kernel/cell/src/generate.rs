@@ -267,7 +267,8 @@ fn root_prologue(
     for range in &cell.inner_attributes {
         text.push_str(&cell.code[range.clone()].replace('\n', " "));
     }
-    text.push_str("#![allow(warnings)] ");
+    // The prelude first: rustc looks up what earlier cells link among the crates that are loaded.
+    text.push_str("#![allow(warnings)] extern crate onrush as _; ");
     for &index in links {
         let _ = write!(text, "extern crate {} as _; ", notebook.crates[index].name);
     }

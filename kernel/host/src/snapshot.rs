@@ -13,6 +13,9 @@ use onrush::host::{self, CONTROL_FD, LIFETIME_FD, OUTPUT_FD};
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::host::FromHost;
 
+/// `F_SETSIG` of Linux, which the libc crate does not name.
+const SET_SIGNAL: c_int = 10;
+
 /// Where the descriptors go that a snapshot gets when it takes over, in the order in which they are sent.
 const DESCRIPTORS: [c_int; 5] = [CONTROL_FD, OUTPUT_FD, LIFETIME_FD, 1, 2];
 
@@ -43,7 +46,7 @@ pub fn end_with(lifetime: c_int) -> io::Result<()> {
     // SAFETY: plain system calls on an open descriptor.
     unsafe {
         check(libc::fcntl(lifetime, libc::F_SETOWN, libc::getpid()))?;
-        check(libc::fcntl(lifetime, libc::F_SETSIG, libc::SIGKILL))?;
+        check(libc::fcntl(lifetime, SET_SIGNAL, libc::SIGKILL))?;
         let flags = check(libc::fcntl(lifetime, libc::F_GETFL))?;
         check(libc::fcntl(lifetime, libc::F_SETFL, flags | libc::O_ASYNC))?;
     }
