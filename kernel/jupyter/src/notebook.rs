@@ -66,7 +66,6 @@ pub trait Front {
 
 /// See the module. Shared between the thread that runs cells and those that answer meanwhile.
 pub struct Notebook {
-    pub id: NotebookId,
     pub folder: PathBuf,
     pub session: Arc<Session>,
     worker: Worker,
@@ -81,9 +80,8 @@ impl Notebook {
         let id = NotebookId(uuid::Uuid::new_v4().to_string());
         let socket = paths::session_socket();
         let session = Session::new(id.clone(), socket.clone());
-        let config = Config { notebook: id.clone(), folder: folder.clone(), session_socket: socket, cache: None };
+        let config = Config { notebook: id, folder: folder.clone(), session_socket: socket, cache: None };
         let notebook = Arc::new(Notebook {
-            id,
             folder,
             session: Arc::clone(&session),
             worker: Worker::spawn(config),
@@ -110,10 +108,6 @@ impl Notebook {
         self.worker.interrupt();
         let session = Arc::clone(&self.session);
         let _ = std::thread::Builder::new().name("session cancel".into()).spawn(move || session.cancel());
-    }
-
-    pub fn is_running(&self) -> bool {
-        self.running.load(Ordering::Acquire)
     }
 
     /// Version of rustc, once it is known.
