@@ -129,7 +129,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let area = root.apply_coord_spec(Cartesian2d::<RangedCoordf64, RangedCoordf64>::new(
         data.x.low..data.x.high,
         data.y.low..data.y.high,
-        (units(left)..units(right), units(top)..units(bottom)),
+        (units(left)..units(right), units(bottom)..units(top)),
     ));
 
     let grid = colors.grid.mix(colors.grid_opacity).stroke_width(UNIT as u32);
