@@ -7,7 +7,7 @@ import time
 import pytest
 
 import processes
-from conftest import Kernel
+from driver import Kernel
 from processes import wait_until
 
 

@@ -17,7 +17,7 @@ os.environ.setdefault("ONRUSH_RUNTIME_DIR", tempfile.mkdtemp(prefix="onrush-b"))
 import subprocess  # noqa: E402
 
 import jupyter_client.kernelspec  # noqa: E402
-from conftest import Kernel  # noqa: E402
+from driver import Kernel  # noqa: E402
 
 ROUNDS = 15
 DATA = Path(__file__).resolve().parents[2] / "notebooks/data"

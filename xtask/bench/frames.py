@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import duckdb
 import polars as pl
 from cells import DATA, specs
-from conftest import Kernel
+from driver import Kernel
 
 ROUNDS = 9
 
