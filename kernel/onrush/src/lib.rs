@@ -49,3 +49,8 @@ pub use raise::{Error, attempt, raise};
 pub use arrow;
 pub use chrono;
 pub use serde;
+
+/// The derives of serde name the crate `serde`, which cells know under this crate's file (`--extern serde=libonrush.so`): so
+/// its items are found here, and types that derive in a cell meet the same `Deserialize` as the prelude.
+#[doc(hidden)]
+pub use serde::*;
