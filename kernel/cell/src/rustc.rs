@@ -96,6 +96,8 @@ fn base(job: &Job<'_>, folder: &Path) -> Command {
         .arg(format!("-Cmetadata={}", job.crate_name))
         .arg(format!("--remap-path-prefix={BODY}/="))
         .arg(format!("--extern=onrush={}", kit.paths.prelude.display()))
+        // The derives of serde name the crate `serde`: the prelude re-exports all of it.
+        .arg(format!("--extern=serde={}", kit.paths.prelude.display()))
         .arg(format!("-Ldependency={}", kit.paths.deps.display()));
     for (name, _) in generated.files.iter().skip(2) {
         if let Some((folder, _)) = name.split_once('/') {
