@@ -16,6 +16,16 @@ pub const SESSION: &str = "ONRUSH_SESSION";
 /// Bytes of host memory that the session may hold; default: half of what the machine has. Suffixes K, M, G.
 pub const MEMORY: &str = "ONRUSH_MEMORY";
 
+/// Seconds after which a session with nobody attached ends. Default: 60.
+pub const IDLE: &str = "ONRUSH_IDLE";
+
+/// How long a session with nobody attached stays; what is no number counts as not set.
+pub fn idle() -> std::time::Duration {
+    let seconds = env::var(IDLE).ok().and_then(|v| v.trim().parse::<f64>().ok());
+    let given = seconds.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
+    given.unwrap_or(std::time::Duration::from_secs(60))
+}
+
 fn set(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
 }
