@@ -208,7 +208,7 @@ impl Places<'_> {
         }
         let column = map.column(span.line_start, span.column_start);
         let end = if span.line_end == span.line_start { map.column(span.line_end, span.column_end) } else { column + 1 };
-        if map.is_prologue(span.line_start, span.column_end) {
+        if map.is_prologue(span.line_start, span.column_start) {
             return Place::Elsewhere;
         }
         Place::Users(Span {

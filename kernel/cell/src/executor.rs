@@ -15,6 +15,7 @@ use crate::generate::SourceMap;
 use crate::kit;
 use crate::notebook::{CellCrate, KnownMacro, KnownVariable, Notebook};
 use crate::process::{CellProcess, Ended, Launch, Stoppable};
+use crate::scan;
 use crate::split::{Cell, ItemKind, PartKind, split};
 use crate::types::{Spelling, short, spell};
 
@@ -176,6 +177,9 @@ impl Executor {
         let file = cell_file(number);
         self.sources.insert(file.clone(), (number, text.clone()));
         let cell = split(&text);
+        if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, &file)) {
+            return self.failed(vec![diagnostic], false);
+        }
         if cell.parts.is_empty() && cell.error.is_none() {
             return self.nothing();
         }

@@ -135,7 +135,9 @@ pub fn generate(request: &Request<'_>) -> Generated {
     insertions.sort_by_key(|i| i.at);
 
     let root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
-    let body_start = body_prologue(request, &takes);
+    let imports_print =
+        mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
+    let body_start = body_prologue(request, &takes, imports_print);
     let layers = lay_out(cell, &insertions, root_start, body_start);
 
     let lines = code.matches('\n').count() as u32 + 1;
@@ -294,10 +296,12 @@ fn root_prologue(
     text
 }
 
-fn body_prologue(request: &Request<'_>, takes: &[String]) -> String {
+fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool) -> String {
     let error = if request.any_error { "AnyError" } else { "CellError" };
+    // A glob does not hide the standard library's macro of the same name.
+    let print = if imports_print { "use ::onrush::__print as print; " } else { "" };
     let mut text = format!(
-        "use super::*; pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
+        "use super::*; {print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
          ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ "
     );
     for name in takes {

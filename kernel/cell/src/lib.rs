@@ -10,6 +10,7 @@ pub mod kit;
 mod notebook;
 mod process;
 mod rustc;
+mod scan;
 mod split;
 mod types;
 

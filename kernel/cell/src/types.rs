@@ -150,6 +150,7 @@ fn rewrite(tokens: &[TokenTree], i: &mut usize, out: &mut String, sure: &mut boo
                 // `dyn A + B`, `-> T` and `, ` read better with spaces.
                 match p.as_char() {
                     ',' => out.push_str(", "),
+                    ';' => out.push_str("; "),
                     '+' | '=' => {
                         out.push(' ');
                         out.push(p.as_char());

@@ -151,6 +151,7 @@ fn failures_leave_variables_as_they_were() {
         let error = run.error();
         assert_eq!(error.code, code, "{cell}: {error:#?}");
         assert!(error.message.contains(words), "{cell}: {error:#?}");
+        assert!(!error.notes.iter().any(|n| n.contains("lost")), "{cell}: {error:#?}");
         n.shows("v.len()", "3");
     }
     let run = n.run("let i = 10;\n\n    v[i]");

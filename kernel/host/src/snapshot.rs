@@ -81,6 +81,9 @@ pub fn take() -> Fork {
         }
         pid => {
             close(sleeper);
+            // Both sides do it: whichever is first, a signal to the runner's group does not reach the snapshot.
+            // SAFETY: plain system call.
+            unsafe { libc::setpgid(pid, pid) };
             Fork::Runner { wake, pid: pid as u32 }
         }
     }

@@ -209,20 +209,27 @@ fn escape(bytes: &[u8], text: &mut String) {
 struct Contents {
     /// The start of a line that may become a marker, or a whole block so far.
     held: String,
-    /// Bundles of one block series are one output.
+    /// The MIME type of the block that has begun.
     inside: Option<String>,
-    at_line_start: Option<bool>,
+    /// The end of line after a block belongs to it.
+    ends_line: bool,
 }
 
 impl Contents {
     fn feed(&mut self, text: &str, limit: &mut Limit, events: &Sender<Event>) {
         self.held.push_str(text);
         loop {
+            if self.ends_line && !self.held.is_empty() {
+                self.ends_line = false;
+                if self.held.starts_with('\n') {
+                    self.held.remove(0);
+                }
+            }
             if let Some(mime) = &self.inside {
                 let Some(end) = self.held.find(END) else { return };
                 let data = self.held[..end].strip_suffix('\n').unwrap_or(&self.held[..end]).to_string();
                 let after = end + END.len();
-                let rest = self.held[after..].strip_prefix('\n').unwrap_or(&self.held[after..]).to_string();
+                let rest = self.held[after..].to_string();
                 let display = Display {
                     content: Content::Mime(vec![(mime.clone(), data)]),
                     display_id: None,
@@ -232,7 +239,7 @@ impl Contents {
                 let _ = events.send(Event::Display(display));
                 self.held = rest;
                 self.inside = None;
-                self.at_line_start = Some(true);
+                self.ends_line = true;
                 continue;
             }
             if let Some(start) = self.held.find(BEGIN) {

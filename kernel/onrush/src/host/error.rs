@@ -80,6 +80,13 @@ impl<E: Debug + 'static> From<E> for AnyError {
     }
 }
 
+/// An error of the store passes through.
+impl From<CellError> for AnyError {
+    fn from(error: CellError) -> Self {
+        AnyError(error)
+    }
+}
+
 impl AnyError {
     pub fn into_cell_error(self) -> CellError {
         self.0
