@@ -88,6 +88,7 @@ const RULES: &[Rule] = &[
     ("folder-names", edges::folder_names),
     ("document-paths", documents::paths_exist),
     ("documents", documents::required),
+    ("code-map", documents::map_is_complete),
     ("notebooks", notebooks::well_formed),
 ];
 

@@ -42,6 +42,18 @@ pub fn paths_exist(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The map in ARCHITECTURE.md has every crate.
+pub fn map_is_complete(tree: &Tree) -> Vec<Finding> {
+    let Some(map) = tree.sources.iter().find(|file| file.path == Path::new("ARCHITECTURE.md")) else {
+        return Vec::new();
+    };
+    let folders = tree.packages.iter().filter_map(|package| package.folder(&tree.root));
+    folders
+        .filter(|folder| !map.text.contains(&format!("`{folder}`")))
+        .map(|folder| finding("code-map", "ARCHITECTURE.md", format!("the code map lacks the crate in `{folder}`")))
+        .collect()
+}
+
 fn top_folders(tree: &Tree) -> Vec<&str> {
     let mut folders: Vec<&str> = tree
         .paths

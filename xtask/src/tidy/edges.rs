@@ -61,6 +61,13 @@ struct Dependency {
     kind: Option<String>,
 }
 
+impl Package {
+    /// Relative to the root.
+    pub fn folder(&self, root: &std::path::Path) -> Option<String> {
+        Some(self.manifest_path.parent()?.strip_prefix(root).ok()?.display().to_string())
+    }
+}
+
 pub fn packages(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
     let mut cargo = workspace.cargo();
     cargo.args(["metadata", "--no-deps", "--format-version=1"]);
