@@ -154,9 +154,9 @@ fn failures_leave_variables_as_they_were() {
         assert!(!error.notes.iter().any(|n| n.contains("lost")), "{cell}: {error:#?}");
         n.shows("v.len()", "3");
     }
-    let run = n.run("let i = 10;\n\n    v[i]");
+    let run = n.run("let i = 10;\n\n    let y = v[i];");
     let span = &run.error().labels[0].span;
-    assert_eq!((span.file.as_str(), span.line, span.column), ("cell_20.rs", 3, 5));
+    assert_eq!((span.file.as_str(), span.line, span.column), ("cell_20.rs", 3, 13));
 }
 
 #[test]

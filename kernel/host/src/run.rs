@@ -11,6 +11,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
     let outcome = call(store, library, entry);
     host::flush();
+    onrush::bindings::clear();
     let (released, published) = host::take_ledger();
     Finished { outcome, variables: store.variables(), frames: store.frames(), released, published }
 }
