@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::process::{self, Failure};
 use crate::python;
@@ -91,20 +92,25 @@ fn serve(workspace: &Workspace, no_open: bool, port: u16) -> Result<(), Failure>
     if is_root() {
         jupyter.arg("--allow-root");
     }
-    let mut server = jupyter.spawn().map_err(|e| Failure::io("JupyterLab could not be started", e))?;
-    loop {
-        if let Some(status) = server.try_wait().map_err(|e| Failure::io("JupyterLab", e))? {
-            return Err(Failure::new(format!("JupyterLab ended before it served anything ({status})")));
-        }
-        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    println!("\n    {address}\n");
-    let status = server.wait().map_err(|e| Failure::io("JupyterLab", e))?;
-    if status.success() { Ok(()) } else { Err(Failure::new(format!("JupyterLab ended with {status}"))) }
+    // Says the address when it answers: a child of its own, because this process becomes Jupyter, so that a signal to it is a
+    // signal to Jupyter.
+    let mut announcer = workspace.command(python::python(workspace));
+    announcer.args(["-c", ANNOUNCE]).arg(port.to_string()).arg(&address);
+    announcer.spawn().map_err(|e| Failure::io("python could not be started", e))?;
+    Err(Failure::io("JupyterLab could not be started", jupyter.exec()))
 }
+
+/// Waits for the server as long as the parent lives.
+const ANNOUNCE: &str = r#"
+import os, socket, sys, time
+parent = os.getppid()
+while os.getppid() == parent:
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", int(sys.argv[1]))) == 0:
+            print(f"\n    {sys.argv[2]}\n", flush=True)
+            break
+    time.sleep(0.1)
+"#;
 
 /// The wanted port, or the first free one from Jupyter's own default.
 fn choose_port(wanted: Option<u16>) -> Result<u16, Failure> {
