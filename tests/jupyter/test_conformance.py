@@ -43,10 +43,10 @@ class TestOnrush(jupyter_kernel_test.KernelTests):
         {"code": "show(&1);", "mime": "text/plain"},
         {"code": 'println!("EVCXR_BEGIN_CONTENT text/html\\n<b>x</b>\\nEVCXR_END_CONTENT");', "mime": "text/html"},
     ]
-    code_history_pattern = "6 * ?"
+    code_history_pattern = "6 * 7"
     supported_history_operations = ("tail", "range", "search")
     code_inspect_sample = "println"
-    code_clear_output = "clear_output(false);"
+    code_clear_output = "onrush::host::clear_output(false);"
 
 
 class TestWelcome(jupyter_kernel_test.IopubWelcomeTests):
