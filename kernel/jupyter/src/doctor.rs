@@ -159,7 +159,10 @@ fn graphics() -> Finding {
         ),
         (false, Some(library), _) => note(
             "GPU",
-            format!("the driver's library is there ({}), but no device: frames are computed on the CPU", library.display()),
+            format!(
+                "the driver's library is there ({}), but no device: frames are computed on the CPU",
+                library.display()
+            ),
             "in a container, start it with access to the GPU (`--gpus all`); else check `nvidia-smi`",
         ),
         (false, None, _) => good("GPU", "none: frames are computed on the CPU"),

@@ -89,7 +89,14 @@ impl Signer {
 
     /// The frames of one message. `identities` is the way to the receiver, or the topic on iopub. JSON null stands for "no
     /// parent".
-    pub fn frames(&self, identities: &[Bytes], parent: &Value, msg_type: &str, metadata: &Value, content: &Value) -> ZmqMessage {
+    pub fn frames(
+        &self,
+        identities: &[Bytes],
+        parent: &Value,
+        msg_type: &str,
+        metadata: &Value,
+        content: &Value,
+    ) -> ZmqMessage {
         let header = json!({
             "msg_id": uuid::Uuid::new_v4().to_string(),
             "session": self.session,
@@ -134,7 +141,8 @@ mod tests {
     fn what_is_sent_is_read_back_by_the_protocol_crate_and_a_changed_content_is_not() {
         let key = hmac::Key::new(hmac::HMAC_SHA256, b"secret");
         let signer = Signer::new(Some(key.clone()), "s".into());
-        let frames = signer.frames(&[Bytes::from_static(b"peer")], &Value::Null, "x_request", &json!({}), &json!({"a": "ä"}));
+        let frames =
+            signer.frames(&[Bytes::from_static(b"peer")], &Value::Null, "x_request", &json!({}), &json!({"a": "ä"}));
         let raw = RawMessage::from_multipart(frames.clone(), &Some(key.clone())).unwrap();
         let request = Request::parse(raw, Channel::Shell).unwrap();
         assert_eq!(request.identities, [Bytes::from_static(b"peer")]);

@@ -32,12 +32,26 @@ pub const HIDDEN: u64 = 1 << 32;
 /// One thing that a cell shows.
 #[derive(Clone, Debug)]
 pub enum Output {
-    Stream { stream: Stream, text: String },
-    Display { data: Bundle, display_id: Option<String>, update: bool },
-    Result { data: Bundle, display_id: Option<String> },
-    Clear { wait: bool },
+    Stream {
+        stream: Stream,
+        text: String,
+    },
+    Display {
+        data: Bundle,
+        display_id: Option<String>,
+        update: bool,
+    },
+    Result {
+        data: Bundle,
+        display_id: Option<String>,
+    },
+    Clear {
+        wait: bool,
+    },
     /// The line that says what is under way: each one replaces the one before, the last one stays. Blank: nothing stays.
-    Progress { data: Bundle },
+    Progress {
+        data: Bundle,
+    },
 }
 
 /// A failed cell, as Jupyter and nbformat describe it.
@@ -340,6 +354,10 @@ impl Run<'_> {
             Event::Begin { generation, reply } => {
                 self.progress.working_done(self.front);
                 self.notebook.session.begin_cell(self.cell, generation);
+                if self.interrupted() {
+                    // It came before the executor had taken the cell up, and did nothing then.
+                    self.notebook.worker.interrupt();
+                }
                 let _ = reply.send(());
             }
             Event::Working { what, fraction } => self.progress.working(&what, fraction),
@@ -356,7 +374,11 @@ impl Run<'_> {
 fn output_of(display: Display) -> Output {
     let Display { content, display_id, update, is_result } = display;
     let data = onrush_view::bundle(&content);
-    if is_result && !update { Output::Result { data, display_id } } else { Output::Display { data, display_id, update } }
+    if is_result && !update {
+        Output::Result { data, display_id }
+    } else {
+        Output::Display { data, display_id, update }
+    }
 }
 
 fn interrupted_diagnostic() -> Diagnostic {

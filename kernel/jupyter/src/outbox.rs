@@ -18,7 +18,7 @@ use crate::log;
 use crate::message::{Channel, Request, Signer};
 
 /// A receiver that takes nothing for this long loses the message.
-const SEND_LIMIT: Duration = Duration::from_secs(5);
+const SEND_LIMIT: Duration = Duration::from_secs(2);
 
 enum Item {
     Iopub(ZmqMessage),

@@ -364,8 +364,12 @@ fn log_path(socket: &Path) -> PathBuf {
 fn start(socket: &Path) -> Result<(), Diagnostic> {
     let executable = executable()?;
     let failed = |what: &str, error: io::Error| {
-        Diagnostic::error(Class::Environment, "no-session", format!("the session could not be started: {what}: {error}"))
-            .help("`onrush doctor` says what is missing")
+        Diagnostic::error(
+            Class::Environment,
+            "no-session",
+            format!("the session could not be started: {what}: {error}"),
+        )
+        .help("`onrush doctor` says what is missing")
     };
     if let Some(folder) = socket.parent() {
         paths::private_dir(folder).map_err(|e| failed(&format!("the folder {}", folder.display()), e))?;
@@ -386,4 +390,142 @@ fn start(socket: &Path) -> Result<(), Diagnostic> {
     // Somebody must take its exit status, or it stays as a zombie.
     let _ = std::thread::Builder::new().name("session exit".into()).spawn(move || child.wait());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use std::sync::mpsc;
+
+    use onrush_wire::session::NamedFrame;
+    use onrush_wire::{DataType, Field, FrameId, Schema};
+
+    fn socket(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("onrush-{name}-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        path
+    }
+
+    fn task(state: TaskState, rows: u64) -> Task {
+        Task {
+            id: TaskId(1),
+            notebook: NotebookId("n".into()),
+            title: "read".into(),
+            stage: String::new(),
+            state,
+            rows,
+            total_rows: None,
+            bytes: 0,
+            total_bytes: None,
+            elapsed_ms: 700,
+            memory_bytes: 0,
+        }
+    }
+
+    /// A session that answers everything and notes down what it was told.
+    fn fake(path: &Path) -> mpsc::Receiver<Request> {
+        let listener = UnixListener::bind(path).unwrap();
+        let (told, heard) = mpsc::channel();
+        std::thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let told = told.clone();
+                std::thread::spawn(move || -> Result<(), CodecError> {
+                    let _: Hello = codec::read_message(&mut stream)?;
+                    let welcome = Welcome::Accepted { protocol: PROTOCOL, pid: 7, engine: "cpu".into() };
+                    codec::write_message(&mut stream, &welcome)?;
+                    loop {
+                        let request: Request = codec::read_message(&mut stream)?;
+                        let _ = told.send(request.clone());
+                        let field = Field { name: "dep_delay".into(), dtype: DataType::Int64, nullable: true };
+                        let schema = Schema { fields: vec![field] };
+                        match request {
+                            Request::Names => {
+                                let frame =
+                                    NamedFrame { name: "flights".into(), frame: FrameId(1), schema, rows: None };
+                                codec::write_message(
+                                    &mut stream,
+                                    &Reply::Names { own: vec![frame], published: vec![] },
+                                )?;
+                            }
+                            Request::Subscribe => {
+                                codec::write_message(&mut stream, &Event::Task(task(TaskState::Running, 5)))?;
+                                let reason = "it was killed".to_string();
+                                codec::write_message(&mut stream, &Event::EngineRestarted { reason })?;
+                            }
+                            _ => codec::write_message(&mut stream, &Reply::Done)?,
+                        }
+                    }
+                });
+            }
+        });
+        heard
+    }
+
+    fn until(condition: impl Fn() -> bool) {
+        let end = Instant::now() + Duration::from_secs(5);
+        while !condition() {
+            assert!(Instant::now() < end, "it did not happen within five seconds");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn without_a_session_nothing_fails_and_nothing_waits() {
+        let session = Session::new(NotebookId("n".into()), socket("absent"));
+        let begun = Instant::now();
+        session.begin_cell(1, Generation(1));
+        session.end_cell(Generation(1), CellEnd::RolledBack);
+        session.cancel();
+        assert!(session.columns("flights").is_empty() && session.pids().is_empty() && session.tasks().is_empty());
+        assert!(begun.elapsed() < Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_session_that_comes_in_the_middle_of_a_cell_hears_of_its_beginning() {
+        let path = socket("late");
+        let session = Session::new(NotebookId("n".into()), path.clone());
+        session.begin_cell(3, Generation(2));
+        let heard = fake(&path);
+        session.ensure().unwrap();
+        session.end_cell(Generation(2), CellEnd::RolledBack);
+        let told: Vec<Request> = heard.try_iter().filter(|r| !matches!(r, Request::Subscribe)).collect();
+        assert_eq!(
+            told,
+            [
+                Request::BeginCell { cell: 3, generation: Generation(2) },
+                Request::EndCell { generation: Generation(2), end: CellEnd::RolledBack }
+            ]
+        );
+    }
+
+    #[test]
+    fn tasks_notices_and_columns_come_from_the_session() {
+        let path = socket("events");
+        let _heard = fake(&path);
+        let session = Session::new(NotebookId("n".into()), path);
+        session.ensure().unwrap();
+        assert_eq!(session.columns("flights"), ["dep_delay"]);
+        assert!(session.columns("other").is_empty());
+        until(|| !session.tasks().is_empty());
+        assert_eq!(session.tasks(), [task(TaskState::Running, 5)]);
+        session.clear_ended_tasks();
+        assert_eq!(session.tasks().len(), 1, "a running task stays");
+        until(|| !session.take_notices().is_empty());
+    }
+
+    #[test]
+    fn a_broken_connection_is_opened_anew() {
+        let path = socket("broken");
+        let heard = fake(&path);
+        let session = Session::new(NotebookId("n".into()), path);
+        session.ensure().unwrap();
+        if let Some(connection) = &session.state.lock().connection {
+            connection.stream.shutdown(Shutdown::Both).unwrap();
+        }
+        session.begin_cell(1, Generation(1));
+        session.end_cell(Generation(1), CellEnd::RolledBack);
+        let told: Vec<Request> = heard.try_iter().filter(|r| !matches!(r, Request::Subscribe)).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+    }
 }

@@ -22,7 +22,8 @@ pub struct Comms {
 
 impl Comms {
     pub fn info(&self, request: &Request) -> Value {
-        let wanted = request.content::<CommInfoRequest>().ok().and_then(|r| r.target_name).filter(|name| !name.is_empty());
+        let wanted =
+            request.content::<CommInfoRequest>().ok().and_then(|r| r.target_name).filter(|name| !name.is_empty());
         let comms: serde_json::Map<String, Value> = self
             .open
             .lock()

@@ -15,7 +15,11 @@ pub fn handle(kernel: &Arc<Kernel>, request: Request) {
     match request.msg_type.as_str() {
         "execute_request" if request.channel == Channel::Shell => kernel.queue.push(request),
         // These wait for the executor, for rustc or for the session, each for a limited time.
-        "complete_request" | "inspect_request" | "is_complete_request" | "history_request" | "usage_request"
+        "complete_request"
+        | "inspect_request"
+        | "is_complete_request"
+        | "history_request"
+        | "usage_request"
         | "kernel_info_request" => {
             let kernel = Arc::clone(kernel);
             tokio::task::spawn_blocking(move || answer(&kernel, &request));
@@ -45,9 +49,9 @@ fn dispatch(kernel: &Arc<Kernel>, request: &Request) {
         "complete_request" => complete(kernel, request),
         "inspect_request" => inspect(kernel, request),
         "is_complete_request" => is_complete(kernel, request),
-        "history_request" => request
-            .content()
-            .map(|query| json!({ "status": "ok", "history": kernel.history.lock().answer(&query) })),
+        "history_request" => {
+            request.content().map(|query| json!({ "status": "ok", "history": kernel.history.lock().answer(&query) }))
+        }
         "connect_request" => Err("this kernel's ports are in its connection file".to_string()),
         "comm_info_request" => Ok(kernel.comms.info(request)),
         "comm_open" => return kernel.comms.open(&kernel.outbox, request),
@@ -132,4 +136,3 @@ fn debug(kernel: &Kernel, request: &Request) {
     });
     kernel.outbox.reply(request, &reply);
 }
-

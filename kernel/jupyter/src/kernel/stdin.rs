@@ -57,7 +57,8 @@ pub async fn receive(mut socket: RouterRecvHalf, key: Option<hmac::Key>, kernel:
                 continue;
             }
         };
-        let reply = Request::parse(raw, Channel::Shell).map_err(|e| e.to_string()).and_then(|m| m.content::<InputReply>());
+        let reply =
+            Request::parse(raw, Channel::Shell).map_err(|e| e.to_string()).and_then(|m| m.content::<InputReply>());
         match reply {
             Ok(reply) => match kernel.stdin.waiting.lock().take() {
                 Some(waiting) => drop(waiting.send(reply.value)),

@@ -33,8 +33,11 @@ impl Usage {
         let mut index = 0;
         while index < wanted.len() {
             let parent = wanted[index];
-            let children: Vec<u32> =
-                processes.iter().filter(|(pid, p)| p.parent == parent && !wanted.contains(pid)).map(|(pid, _)| *pid).collect();
+            let children: Vec<u32> = processes
+                .iter()
+                .filter(|(pid, p)| p.parent == parent && !wanted.contains(pid))
+                .map(|(pid, _)| *pid)
+                .collect();
             wanted.extend(children);
             index += 1;
         }

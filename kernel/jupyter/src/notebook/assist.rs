@@ -78,7 +78,11 @@ fn brackets(text: &str) -> Completeness {
             _ => {}
         }
     }
-    if open.is_empty() { Completeness::Complete } else { Completeness::Incomplete { indent: "    ".repeat(open.len()) } }
+    if open.is_empty() {
+        Completeness::Complete
+    } else {
+        Completeness::Incomplete { indent: "    ".repeat(open.len()) }
+    }
 }
 
 #[cfg(test)]

@@ -87,7 +87,8 @@ impl Coalescer {
         if pieces.len() <= 40 {
             return pieces;
         }
-        let of = |wanted: Stream| pieces.iter().filter(|(s, _)| *s == wanted).map(|(_, t)| t.as_str()).collect::<String>();
+        let of =
+            |wanted: Stream| pieces.iter().filter(|(s, _)| *s == wanted).map(|(_, t)| t.as_str()).collect::<String>();
         vec![(Stream::Stdout, of(Stream::Stdout)), (Stream::Stderr, of(Stream::Stderr))]
     }
 

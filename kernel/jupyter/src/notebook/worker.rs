@@ -228,9 +228,10 @@ fn execute(shared: &Arc<Shared>, cell: u64, text: &str, events: &Sender<Event>) 
             drop(guard);
             *shared.slot.lock() = Slot::Starting(None);
             start(shared);
-            let diagnostic = Diagnostic::error(Class::Internal, "internal", "a bug in the kernel: running the cell panicked")
-                .note("variables and items of earlier cells are lost; frames in the session are not")
-                .help("run the earlier cells again; the kernel's console has the details");
+            let diagnostic =
+                Diagnostic::error(Class::Internal, "internal", "a bug in the kernel: running the cell panicked")
+                    .note("variables and items of earlier cells are lost; frames in the session are not")
+                    .help("run the earlier cells again; the kernel's console has the details");
             Outcome::Failed { generation: Generation(0), diagnostics: vec![diagnostic], ran: true }
         }
     }
@@ -238,7 +239,7 @@ fn execute(shared: &Arc<Shared>, cell: u64, text: &str, events: &Sender<Event>) 
 
 /// The outcome of a cell whose worker is gone.
 pub fn lost() -> Outcome {
-    let diagnostic = Diagnostic::error(Class::Internal, "no-executor", "the cell process is not running")
-        .help("restart the kernel");
+    let diagnostic =
+        Diagnostic::error(Class::Internal, "no-executor", "the cell process is not running").help("restart the kernel");
     Outcome::Failed { generation: Generation(0), diagnostics: vec![diagnostic], ran: false }
 }

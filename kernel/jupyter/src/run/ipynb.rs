@@ -76,7 +76,11 @@ impl Document {
         let code = |cell: &&Value| cell["cell_type"] == "code";
         let cells = self.cells().iter().enumerate().filter(|(_, cell)| code(cell));
         cells
-            .map(|(index, cell)| CodeCell { index, source: joined(&cell["source"]), tags: strings(&cell["metadata"]["tags"]) })
+            .map(|(index, cell)| CodeCell {
+                index,
+                source: joined(&cell["source"]),
+                tags: strings(&cell["metadata"]["tags"]),
+            })
             .collect()
     }
 
@@ -115,7 +119,8 @@ impl Document {
             Output::Display { data, display_id: Some(id), update: true } => self.update(&id, &data),
             Output::Display { update: true, .. } => {}
             Output::Display { data, display_id, update: false } => {
-                let at = self.push(cell, json!({ "output_type": "display_data", "data": stored(&data), "metadata": {} }));
+                let at =
+                    self.push(cell, json!({ "output_type": "display_data", "data": stored(&data), "metadata": {} }));
                 self.remember(display_id, at);
             }
             Output::Result { data, display_id } => {
@@ -210,9 +215,8 @@ impl Document {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let new = folder.join(format!(".{name}.{}.new", std::process::id()));
-        let written = fs::File::create(&new)
-            .and_then(|mut file| file.write_all(&text))
-            .and_then(|()| fs::rename(&new, path));
+        let written =
+            fs::File::create(&new).and_then(|mut file| file.write_all(&text)).and_then(|()| fs::rename(&new, path));
         written.map_err(|source| {
             let _ = fs::remove_file(&new);
             own(source)
@@ -324,6 +328,9 @@ mod tests {
         document.add_output(0, Output::Clear { wait: true }, 1);
         assert_eq!(document.outputs(0).len(), 1);
         document.add_output(0, text(Stream::Stdout, "2"), 1);
-        assert_eq!(document.root["cells"][0]["outputs"], json!([{ "output_type": "stream", "name": "stdout", "text": ["2"] }]));
+        assert_eq!(
+            document.root["cells"][0]["outputs"],
+            json!([{ "output_type": "stream", "name": "stdout", "text": ["2"] }])
+        );
     }
 }
