@@ -1,0 +1,260 @@
+//! The engine process: holds the data and runs plans, one thread for each call.
+//!
+//! It knows no notebooks, no names and no generations. It ends when the supervisor's end of the socket closes.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use onrush_frame::{Table, TaskHandle, ipc};
+use onrush_plan::{Engine, EngineConfig};
+use onrush_wire::codec::CodecError;
+use onrush_wire::session::Reply;
+use onrush_wire::{Class, Diagnostic, paths};
+use parking_lot::Mutex;
+
+use crate::connection::{Receiver, Sender, split};
+use crate::memory;
+use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
+
+/// Between two reports of calls under way.
+const REPORT: Duration = Duration::from_millis(150);
+/// When memory runs out the kernel ends processes of a high score first: the engine can be rebuilt, notebooks cannot.
+const OOM_SCORE: &str = "600";
+/// Plans are trees, and DataFusion walks them by recursion.
+const STACK: usize = 32 << 20;
+
+struct Process {
+    engine: Engine,
+    out: Mutex<Sender>,
+    running: Mutex<HashMap<u64, TaskHandle>>,
+}
+
+/// Runs the engine on a socket until that closes.
+pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
+    // Not allowed in some containers; then the kernel chooses by size alone.
+    let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
+    let limit = memory_limit();
+    onrush_io::FileCache::shared().set_limit(limit / 4);
+    let engine = Engine::new(EngineConfig { memory_limit: limit, ..Default::default() })?;
+    let broken = |e: &dyn std::fmt::Display| {
+        Diagnostic::error(Class::Internal, "engine-socket", format!("the engine's socket failed: {e}"))
+    };
+    let (mut sender, mut receiver) = split(stream).map_err(|e| broken(&e))?;
+    sender.send(&FromEngine::Ready { engine: engine.name().to_string() }, None).map_err(|e| broken(&e))?;
+    let process = Arc::new(Process { engine, out: Mutex::new(sender), running: Mutex::default() });
+    let reporter = Arc::clone(&process);
+    spawn("report", move || reporter.report());
+    match process.listen(&mut receiver) {
+        Ok(()) | Err(CodecError::Closed) => Ok(()),
+        Err(error) => Err(broken(&error)),
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> bool {
+    std::thread::Builder::new().name(name.to_string()).stack_size(STACK).spawn(work).is_ok()
+}
+
+impl Process {
+    fn listen(self: &Arc<Self>, receiver: &mut Receiver) -> Result<(), CodecError> {
+        loop {
+            let (ToEngine { call, ask }, descriptor) = receiver.receive::<ToEngine>()?;
+            match ask {
+                Ask::Cancel { call } => {
+                    if let Some(task) = self.running.lock().get(&call) {
+                        task.cancel();
+                    }
+                }
+                // Here, in the order of the calls: the same frame may be made again by the next one.
+                Ask::Release(frames) => {
+                    self.engine.release(&frames);
+                    self.tell(call, Reply::Done, None);
+                }
+                ask => {
+                    let task = TaskHandle::new();
+                    self.running.lock().insert(call, task.clone());
+                    let process = Arc::clone(self);
+                    let started = spawn("call", move || {
+                        let work = std::panic::AssertUnwindSafe(|| process.answer(ask, descriptor, &task));
+                        let (reply, descriptor) = std::panic::catch_unwind(work).unwrap_or_else(|_| {
+                            let bug = Diagnostic::error(Class::Internal, "panic", "the session's engine failed at this call");
+                            (Reply::Failed(bug.help("please report it with the cell that led to it")), None)
+                        });
+                        process.running.lock().remove(&call);
+                        process.tell(call, reply, descriptor);
+                    });
+                    if !started {
+                        self.running.lock().remove(&call);
+                        let full = Diagnostic::error(Class::Resources, "threads", "no more threads can be started");
+                        self.tell(call, Reply::Failed(full), None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&self, call: u64, reply: Reply, descriptor: Option<OwnedFd>) {
+        let holds = FromEngine::Holds { resident_bytes: self.engine.resident_bytes() };
+        let mut out = self.out.lock();
+        let mut sent = out.send(&FromEngine::Answer { call, reply }, descriptor.as_ref().map(|d| d.as_fd()));
+        if let Err(CodecError::TooLong(bytes)) = sent {
+            let error = Diagnostic::error(Class::Resources, "too-long", format!("the answer has {bytes} bytes, too many for a message"));
+            let reply = Reply::Failed(error.help("ask for fewer rows or shorter texts"));
+            sent = out.send(&FromEngine::Answer { call, reply }, None);
+        }
+        // A supervisor that is gone is noticed by the reader.
+        let _ = sent.and_then(|()| out.send(&holds, None));
+    }
+
+    fn report(&self) {
+        loop {
+            std::thread::sleep(REPORT);
+            let calls: Vec<CallProgress> = self
+                .running
+                .lock()
+                .iter()
+                .map(|(call, task)| {
+                    let p = task.progress();
+                    CallProgress {
+                        call: *call,
+                        stage: p.stage,
+                        rows: p.rows,
+                        total_rows: p.total_rows,
+                        bytes: p.bytes,
+                        total_bytes: p.total_bytes,
+                        memory: p.memory,
+                    }
+                })
+                .collect();
+            if !calls.is_empty() && self.out.lock().send(&FromEngine::Progress(calls), None).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, ask: Ask, descriptor: Option<OwnedFd>, task: &TaskHandle) -> (Reply, Option<OwnedFd>) {
+        match self.run(ask, descriptor, task) {
+            Ok(answer) => answer,
+            Err(diagnostic) => (Reply::Failed(diagnostic), None),
+        }
+    }
+
+    fn run(&self, ask: Ask, descriptor: Option<OwnedFd>, task: &TaskHandle) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
+        let engine = &self.engine;
+        let reply = match ask {
+            Ask::Step { id, op, at } => {
+                let data = descriptor.map(|d| values(&d)).transpose()?;
+                let schema = engine.step(id, &op, at.as_ref(), data, task)?;
+                Reply::Frame { id, schema }
+            }
+            Ask::Persist { frame, new } => Reply::Frame { id: new, schema: engine.persist(frame, new, task)? },
+            Ask::Preview { frame, head, tail, nulls } => Reply::Preview(engine.preview(frame, head, tail, nulls, task)?),
+            Ask::RowCount { frame } => Reply::Count(engine.row_count(frame, task)?),
+            Ask::Collect { frame, columns } => {
+                let (reply, memory) = self.collect(frame, &columns, task)?;
+                return Ok((reply, Some(memory)));
+            }
+            Ask::Value { frame, expr } => {
+                let (value, dtype) = engine.value(frame, &expr, task)?;
+                Reply::Value { value, dtype }
+            }
+            Ask::Explain { frame, analyze } => Reply::Text(engine.explain(frame, analyze, task)?),
+            Ask::Write { frame, sink } => {
+                let (path, rows, bytes) = engine.write(frame, &sink, task)?;
+                Reply::Written { path, rows, bytes }
+            }
+            Ask::Plot(request) => Reply::Plot(onrush_plan::plot::plot(engine, &request, task)?),
+            Ask::Release(_) | Ask::Cancel { .. } => Reply::Done,
+        };
+        Ok((reply, None))
+    }
+
+    /// The rows as one batch in an Arrow IPC file, so that the other side maps every column in one piece.
+    fn collect(
+        &self,
+        frame: onrush_wire::FrameId,
+        columns: &[String],
+        task: &TaskHandle,
+    ) -> Result<(Reply, OwnedFd), Diagnostic> {
+        let table = self.engine.table(frame, columns, task)?;
+        task.stage("copy to the cell");
+        let failed = |e: &dyn std::fmt::Display| {
+            Diagnostic::error(Class::Resources, "shared-memory", format!("the rows do not fit into shared memory: {e}"))
+                .help("collect fewer rows or columns")
+        };
+        let table = ipc::plain(&table).map_err(|e| failed(&e))?;
+        let table = match table.batches().len() {
+            0 | 1 => table,
+            _ => Table::new(Arc::clone(table.schema()), vec![table.to_batch().map_err(|e| failed(&e))?]),
+        };
+        let memory = memory::sealed_by("onrush-result", |file| {
+            ipc::write_file(&table, io::BufWriter::with_capacity(1 << 20, file)).map_err(io::Error::other)
+        })
+        .map_err(|e| failed(&e))?;
+        let bytes = memory::length(&memory).map_err(|e| failed(&e))?;
+        let schema = onrush_frame::schema_to_wire(table.schema());
+        Ok((Reply::Batches { schema, rows: table.rows() as u64, bytes, inline: None }, memory))
+    }
+}
+
+/// The rows of a frame that is made from values. Never empty as a list: without rows the schema would be lost.
+fn values(descriptor: &OwnedFd) -> Result<Vec<RecordBatch>, Diagnostic> {
+    let damaged = |e: &dyn std::fmt::Display| {
+        Diagnostic::error(Class::Internal, "shared-memory", format!("the rows that the cell sent cannot be read: {e}"))
+    };
+    let bytes = memory::read(descriptor).map_err(|e| damaged(&e))?;
+    let table = ipc::read(Buffer::from_vec(bytes)).map_err(|e| damaged(&e))?;
+    match table.batches() {
+        [] => Ok(vec![RecordBatch::new_empty(Arc::clone(table.schema()))]),
+        some => Ok(some.to_vec()),
+    }
+}
+
+/// What `ONRUSH_MEMORY` says, else half of the machine's memory (or of the container's).
+pub fn memory_limit() -> u64 {
+    let given = std::env::var(paths::MEMORY).ok().and_then(|text| parse_size(&text));
+    given.unwrap_or_else(|| machine_memory() / 2).max(64 << 20)
+}
+
+/// `4G`, `512M`, `1000000`.
+fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim().trim_end_matches(['B', 'b']).trim_end_matches('i');
+    let (digits, shift) = match text.chars().last()? {
+        'K' | 'k' => (&text[..text.len() - 1], 10),
+        'M' | 'm' => (&text[..text.len() - 1], 20),
+        'G' | 'g' => (&text[..text.len() - 1], 30),
+        'T' | 't' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    let number: f64 = digits.trim().parse().ok()?;
+    (number > 0.0).then_some((number * (1u64 << shift) as f64) as u64)
+}
+
+fn machine_memory() -> u64 {
+    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|k| k << 10)
+    });
+    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
+    total.unwrap_or(8 << 30).min(container.unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_with_suffixes() {
+        assert_eq!(parse_size("4G"), Some(4 << 30));
+        assert_eq!(parse_size("1.5 MiB"), Some(3 << 19));
+        assert_eq!(parse_size("1000"), Some(1000));
+        assert_eq!(parse_size("much"), None);
+        assert_eq!(parse_size(""), None);
+        assert!(machine_memory() > 1 << 28);
+    }
+}

@@ -1,0 +1,56 @@
+//! What the supervisor and its engine process say to each other, over a socket pair that is the engine's standard input.
+//!
+//! Calls run concurrently and are answered in any order; `call` says which answer belongs to which.
+
+use onrush_wire::plan::{Op, Sink};
+use onrush_wire::plot::PlotRequest;
+use onrush_wire::session::Reply;
+use onrush_wire::{Expr, FrameId, Span};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ToEngine {
+    pub call: u64,
+    pub ask: Ask,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Ask {
+    /// The rows of `Op::FromArrow` come as a descriptor: an Arrow IPC file or stream.
+    Step { id: FrameId, op: Op, at: Option<Span> },
+    Persist { frame: FrameId, new: FrameId },
+    Preview { frame: FrameId, head: u32, tail: u32, nulls: bool },
+    RowCount { frame: FrameId },
+    /// The answer comes with a descriptor.
+    Collect { frame: FrameId, columns: Vec<String> },
+    Value { frame: FrameId, expr: Expr },
+    Explain { frame: FrameId, analyze: bool },
+    Write { frame: FrameId, sink: Sink },
+    Plot(PlotRequest),
+    /// Answered by [`Reply::Done`], and done before any later call.
+    Release(Vec<FrameId>),
+    /// Stops another call; it answers with an error of class `Interrupted`. Has no answer of its own.
+    Cancel { call: u64 },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum FromEngine {
+    /// First message.
+    Ready { engine: String },
+    Answer { call: u64, reply: Reply },
+    /// A few times a second for every call under way.
+    Progress(Vec<CallProgress>),
+    /// What the engine holds, after it changed.
+    Holds { resident_bytes: u64 },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallProgress {
+    pub call: u64,
+    pub stage: String,
+    pub rows: u64,
+    pub total_rows: Option<u64>,
+    pub bytes: u64,
+    pub total_bytes: Option<u64>,
+    pub memory: u64,
+}

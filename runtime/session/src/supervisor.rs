@@ -1,0 +1,27 @@
+//! The supervisor: small, long-lived, and without any data of its own beyond plans and the rows that cells sent.
+//!
+//! One thread accepts, one serves each connection, one keeps time. What they share is [`state::State`] behind one lock that
+//! is never held while the engine works.
+
+mod frames;
+mod link;
+mod requests;
+mod serving;
+mod start;
+mod state;
+mod tasks;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use start::{serve, start_in_background};
+
+/// How a session is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub socket: PathBuf,
+    /// Ends after so long with nobody attached.
+    pub idle: Duration,
+    /// A process of its own, away from the terminal and the process group that started it.
+    pub detached: bool,
+}

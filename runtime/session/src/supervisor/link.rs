@@ -1,0 +1,242 @@
+//! The engine process and the socket to it. A link is one life of an engine; when it dies, its calls end with
+//! [`Broken::Gone`] and a new link is made.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use onrush_wire::codec::CodecError;
+use onrush_wire::session::Reply;
+use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
+
+use crate::connection::{Receiver, Sender, split};
+use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
+
+/// How long an engine may take to answer a cancellation before its caller is sent away without it.
+const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
+/// Between two looks at whether the caller still wants the answer.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One life of an engine process.
+pub(super) struct Link {
+    pub pid: u32,
+    /// Counts the lives: 1 is the first.
+    pub life: u32,
+    out: Mutex<Sender>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    waiting: Mutex<HashMap<u64, mpsc::Sender<(Reply, Option<OwnedFd>)>>>,
+    progress: Mutex<HashMap<u64, CallProgress>>,
+    next: AtomicU64,
+    dead: AtomicBool,
+    reason: Mutex<String>,
+    resident: AtomicU64,
+}
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The engine died; with the reason.
+    Gone(String),
+    Cancelled,
+    /// The message itself could not be sent.
+    Unsendable(Diagnostic),
+}
+
+impl Link {
+    /// Starts an engine.
+    pub fn start(life: u32) -> io::Result<Link> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let child = Command::new("/proc/self/exe")
+            .arg("engine")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            // What libraries print to standard output belongs to nobody.
+            .stdout(Stdio::null())
+            .current_dir("/")
+            .spawn()?;
+        let pid = child.id();
+        let (sender, receiver) = split(ours)?;
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            progress: Mutex::default(),
+            next: AtomicU64::new(1),
+            dead: AtomicBool::new(false),
+            reason: Mutex::default(),
+            resident: AtomicU64::new(0),
+        });
+        let reader = Arc::clone(&shared);
+        std::thread::Builder::new().name("engine".into()).spawn(move || reader.listen(receiver, child))?;
+        Ok(Link { pid, life, out: Mutex::new(sender), shared })
+    }
+
+    pub fn is_dead(&self) -> bool {
+        self.shared.dead.load(Ordering::Acquire)
+    }
+
+    /// Why it died.
+    pub fn reason(&self) -> String {
+        self.shared.reason.lock().clone()
+    }
+
+    pub fn resident_bytes(&self) -> u64 {
+        if self.is_dead() { 0 } else { self.shared.resident.load(Ordering::Relaxed) }
+    }
+
+    pub fn progress(&self, call: u64) -> Option<CallProgress> {
+        self.shared.progress.lock().get(&call).cloned()
+    }
+
+    /// Sends a call and waits for its answer. `wanted` is asked now and then: false cancels the call. `begun` learns the
+    /// call's number before it is sent.
+    pub fn call(
+        &self,
+        ask: Ask,
+        descriptor: Option<&OwnedFd>,
+        begun: impl FnOnce(u64),
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<(Reply, Option<OwnedFd>), Broken> {
+        let call = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        begun(call);
+        let (answer, answered) = mpsc::channel();
+        self.shared.waiting.lock().insert(call, answer);
+        let _forget = Forget { shared: &self.shared, call };
+        let sent = self.out.lock().send(&ToEngine { call, ask }, descriptor.map(|d| d.as_fd()));
+        match sent {
+            Ok(()) => {}
+            Err(CodecError::Io(_) | CodecError::Closed) => return Err(Broken::Gone(self.wait_reason())),
+            Err(error) => {
+                let diagnostic = Diagnostic::error(Class::Resources, "too-long", format!("the request is too large: {error}"));
+                return Err(Broken::Unsendable(diagnostic));
+            }
+        }
+        let mut cancelled: Option<Instant> = None;
+        loop {
+            match answered.recv_timeout(LOOK) {
+                Ok(answer) => return Ok(answer),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Broken::Gone(self.wait_reason())),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if self.is_dead() {
+                return Err(Broken::Gone(self.wait_reason()));
+            }
+            match cancelled {
+                None if !wanted() => {
+                    let _ = self.out.lock().send(&ToEngine { call: 0, ask: Ask::Cancel { call } }, None);
+                    cancelled = Some(Instant::now());
+                }
+                Some(since) if since.elapsed() > CANCEL_PATIENCE => return Err(Broken::Cancelled),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends what needs no answer.
+    pub fn tell(&self, ask: Ask) {
+        let call = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let _ = self.out.lock().send(&ToEngine { call, ask }, None);
+    }
+
+    /// The reader learns how the process ended a moment after its socket closed.
+    fn wait_reason(&self) -> String {
+        for _ in 0..200 {
+            if self.is_dead() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let reason = self.reason();
+        if reason.is_empty() { "it stopped answering".to_string() } else { reason }
+    }
+
+    /// Closes the socket: the engine ends by itself.
+    pub fn close(&self) {
+        let _ = self.out.lock().stream().shutdown(std::net::Shutdown::Both);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Takes a call's entries away, however it ends.
+struct Forget<'a> {
+    shared: &'a Shared,
+    call: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.shared.waiting.lock().remove(&self.call);
+        self.shared.progress.lock().remove(&self.call);
+    }
+}
+
+impl Shared {
+    fn listen(&self, mut receiver: Receiver, mut child: Child) {
+        let mut failure = None;
+        loop {
+            match receiver.receive::<FromEngine>() {
+                Ok((FromEngine::Ready { .. }, _)) => {}
+                Ok((FromEngine::Answer { call, reply }, descriptor)) => {
+                    // A caller that gave up is gone from the map; its answer's memory is freed here.
+                    if let Some(answer) = self.waiting.lock().remove(&call) {
+                        let _ = answer.send((reply, descriptor));
+                    }
+                }
+                Ok((FromEngine::Progress(calls), _)) => {
+                    let waiting = self.waiting.lock();
+                    let mut progress = self.progress.lock();
+                    progress.extend(calls.into_iter().filter(|c| waiting.contains_key(&c.call)).map(|c| (c.call, c)));
+                }
+                Ok((FromEngine::Holds { resident_bytes }, _)) => self.resident.store(resident_bytes, Ordering::Relaxed),
+                Err(CodecError::Closed) => break,
+                Err(error) => {
+                    failure = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        // An engine that closed its socket or sent nonsense is of no use, whether it still runs or not.
+        let _ = receiver.stream().shutdown(std::net::Shutdown::Both);
+        let ended = wait_or_kill(&mut child);
+        *self.reason.lock() = match (ended, failure) {
+            (Some(status), _) if status.signal() == Some(9) => {
+                "killed by signal 9: by hand, or because memory ran out".to_string()
+            }
+            (Some(status), _) if status.signal().is_some() => format!("ended by signal {}", status.signal().unwrap_or(0)),
+            (Some(status), None) => format!("ended with {status}"),
+            (_, Some(failure)) => failure,
+            (None, None) => "it stopped answering".to_string(),
+        };
+        self.dead.store(true, Ordering::Release);
+        self.waiting.lock().clear();
+    }
+}
+
+/// The exit status; a process that does not end by itself is killed.
+fn wait_or_kill(child: &mut Child) -> Option<std::process::ExitStatus> {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}

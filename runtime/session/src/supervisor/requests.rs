@@ -1,0 +1,452 @@
+//! What each request does: checks at the door, the engine's part, and what is remembered of it.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use onrush_wire::plan::Op;
+use onrush_wire::progress::TaskState;
+use onrush_wire::session::{Reply, Request, Role, Status};
+use onrush_wire::{Class, Diagnostic, FrameId, Span};
+
+use super::frames::{Frame, Plan, inputs};
+use super::link::{Broken, Link};
+use super::serving::{Client, Supervisor};
+use super::tasks::Stop;
+use crate::connection::is_closed;
+use crate::memory;
+use crate::protocol::Ask;
+
+type Answer = Result<(Reply, Option<OwnedFd>), Diagnostic>;
+
+/// A plan's last words in the title of its tasks.
+const TITLE_STEPS: usize = 3;
+
+impl Supervisor {
+    pub fn answer(
+        &self,
+        client: &Client,
+        request: Request,
+        descriptor: Option<OwnedFd>,
+        stream: &UnixStream,
+    ) -> (Reply, Option<OwnedFd>) {
+        self.handle(client, request, descriptor, stream).unwrap_or_else(|d| (Reply::Failed(d), None))
+    }
+
+    fn handle(&self, client: &Client, request: Request, descriptor: Option<OwnedFd>, stream: &UnixStream) -> Answer {
+        if client.role == Role::Cell {
+            self.state.lock().check_generation(&client.notebook, client.generation)?;
+        }
+        let done = |reply| Ok((reply, None));
+        let work = |title: &str, frame: FrameId, pure: bool, ask: Ask| {
+            let (frame, title) = {
+                let state = self.state.lock();
+                let known = state.frames.get(frame).ok_or_else(|| unknown(frame))?;
+                (state.frames.target(frame), format!("{title}: {}", known.title))
+            };
+            self.with_task(client, stream, title, |task| self.ask(task, &[frame], &|| (ask.clone(), None), pure))
+        };
+        let target = |frame: FrameId| self.state.lock().frames.target(frame);
+        match request {
+            Request::Step { op, at } => self.step(client, op, at, descriptor, stream),
+            Request::Schema { frame } => {
+                let state = self.state.lock();
+                let known = state.frames.get(frame).ok_or_else(|| unknown(frame))?;
+                done(Reply::Frame { id: frame, schema: known.schema.clone() })
+            }
+            Request::Preview { frame, head, tail, nulls } => {
+                let answer = work("show", frame, true, Ask::Preview { frame: target(frame), head, tail, nulls })?;
+                if let Reply::Preview(preview) = &answer.0 {
+                    self.remember_rows(frame, preview.total_rows);
+                }
+                Ok(answer)
+            }
+            Request::RowCount { frame } => {
+                let answer = work("count", frame, true, Ask::RowCount { frame: target(frame) })?;
+                if let Reply::Count(rows) = &answer.0 {
+                    self.remember_rows(frame, *rows);
+                }
+                Ok(answer)
+            }
+            Request::Collect { frame, columns } => work("collect", frame, true, Ask::Collect { frame: target(frame), columns }),
+            Request::Value { frame, expr } => work("value", frame, true, Ask::Value { frame: target(frame), expr }),
+            Request::Explain { frame, analyze } => work("explain", frame, true, Ask::Explain { frame: target(frame), analyze }),
+            Request::Write { frame, sink } => {
+                let title = format!("write {}", file_name(&sink.path));
+                work(&title, frame, false, Ask::Write { frame: target(frame), sink })
+            }
+            Request::Plot(mut plot) => {
+                let frame = plot.frame;
+                plot.frame = target(frame);
+                work("plot", frame, true, Ask::Plot(plot))
+            }
+            Request::Persist { frame } => self.persist(client, frame, stream),
+            Request::Get { name } => {
+                let mut state = self.state.lock();
+                let id = state.get(&name, &client.notebook, client.generation)?;
+                let schema = state.frames.get(id).map(|f| f.schema.clone()).unwrap_or_default();
+                done(Reply::Frame { id, schema })
+            }
+            Request::Names => {
+                let (own, published) = self.state.lock().names(&client.notebook);
+                done(Reply::Names { own, published })
+            }
+            Request::BeginCell { generation, .. } => {
+                kernel_only(client)?;
+                self.state.lock().begin_cell(&client.notebook, generation);
+                done(Reply::Done)
+            }
+            Request::EndCell { generation, end } => {
+                kernel_only(client)?;
+                let released = self.state.lock().end_cell(&client.notebook, generation, end)?;
+                self.release(released);
+                done(Reply::Done)
+            }
+            Request::Cancel => {
+                self.state.lock().tasks.cancel(&client.notebook, None);
+                done(Reply::Done)
+            }
+            Request::CancelTask { task } => {
+                self.state.lock().tasks.cancel(&client.notebook, Some(task));
+                done(Reply::Done)
+            }
+            Request::Tasks => {
+                let only = (client.role != Role::Observer).then_some(&client.notebook);
+                done(Reply::Tasks(self.state.lock().tasks.list(only)))
+            }
+            Request::Status => done(Reply::Status(self.status())),
+            Request::Shutdown { force } => {
+                let mut state = self.state.lock();
+                state.ending = true;
+                state.ended |= force;
+                done(Reply::Done)
+            }
+            // Answered where the connection is.
+            Request::Subscribe => done(Reply::Done),
+        }
+    }
+
+    fn status(&self) -> Status {
+        let (engine_pid, engine_starts, resident_bytes) = {
+            let slot = self.slot.lock();
+            let alive = slot.link.as_ref().filter(|l| !l.is_dead());
+            (alive.map(|l| l.pid), slot.starts, alive.map_or(0, |l| l.resident_bytes()))
+        };
+        let state = self.state.lock();
+        let mut notebooks: Vec<_> = state.notebooks.keys().cloned().collect();
+        notebooks.sort();
+        Status {
+            pid: std::process::id(),
+            engine_pid,
+            engine_starts,
+            engine: "cpu".to_string(),
+            notebooks,
+            frames: state.frames.len() as u64,
+            resident_bytes,
+            memory_limit: crate::engine::memory_limit(),
+            uptime_ms: self.started.elapsed().as_millis() as u64,
+        }
+    }
+
+    fn remember_rows(&self, frame: FrameId, rows: u64) {
+        if let Some(frame) = self.state.lock().frames.get_mut(frame) {
+            frame.rows = Some(rows);
+        }
+    }
+
+    fn step(&self, client: &Client, mut op: Op, at: Option<Span>, descriptor: Option<OwnedFd>, stream: &UnixStream) -> Answer {
+        let data = rows_of(&mut op, descriptor)?;
+        let (id, title, given) = {
+            let mut state = self.state.lock();
+            if let Op::Sql { query, tables } = &mut op {
+                // Every frame that a name stands for can be queried; those that the query names are its inputs.
+                let (own, published) = state.names(&client.notebook);
+                for named in own.into_iter().chain(published) {
+                    if !tables.iter().any(|(name, _)| *name == named.name) && mentions(query, &named.name) {
+                        tables.push((named.name, named.frame));
+                    }
+                }
+            }
+            let mut title = None;
+            for input in onrush_plan::key::inputs(&mut op) {
+                let known = state.frames.get(*input).ok_or_else(|| unknown(*input))?;
+                title.get_or_insert_with(|| known.title.clone());
+                *input = state.frames.target(*input);
+            }
+            (state.frames.new_id(), titled(title, &op), op)
+        };
+        let plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone() };
+        let needed = inputs(&plan);
+        let (reply, _) = self.with_task(client, stream, title.clone(), |task| {
+            let answer = self.ask(
+                task,
+                &needed,
+                &|| (Ask::Step { id, op: given.clone(), at: at.clone() }, data.clone()),
+                true,
+            )?;
+            Ok(answer)
+        })?;
+        self.made(client, id, plan, title, reply)
+    }
+
+    fn persist(&self, client: &Client, frame: FrameId, stream: &UnixStream) -> Answer {
+        let (new, input, title) = {
+            let mut state = self.state.lock();
+            let title = state.frames.get(frame).ok_or_else(|| unknown(frame))?.title.clone();
+            let input = state.frames.target(frame);
+            (state.frames.new_id(), input, title)
+        };
+        let (reply, _) = self.with_task(client, stream, format!("persist: {title}"), |task| {
+            self.ask(task, &[input], &|| (Ask::Persist { frame: input, new }, None), true)
+        })?;
+        self.made(client, new, Plan::Persist { input }, title, reply)
+    }
+
+    /// Remembers a frame that the engine has just made.
+    fn made(&self, client: &Client, id: FrameId, plan: Plan, title: String, reply: Reply) -> Answer {
+        let Reply::Frame { schema, .. } = reply else { return Ok((reply, None)) };
+        let frame = Frame {
+            plan,
+            schema: schema.clone(),
+            title,
+            holder: None,
+            published: 0,
+            parked: None,
+            dependants: 0,
+            rows: None,
+        };
+        self.slot.lock().has.insert(id);
+        self.state.lock().add(id, frame, &client.notebook, client.generation)?;
+        Ok((Reply::Frame { id, schema }, None))
+    }
+
+    /// Runs `work` as a task that can be seen and stopped.
+    fn with_task(
+        &self,
+        client: &Client,
+        stream: &UnixStream,
+        title: String,
+        work: impl FnOnce(&Work<'_>) -> Answer,
+    ) -> Answer {
+        let (id, stop) = self.state.lock().tasks.begin(client.notebook.clone(), title);
+        let task = Work { id, stop, stream };
+        let result = match work(&task) {
+            Ok((Reply::Failed(diagnostic), _)) => Err(diagnostic),
+            other => other,
+        };
+        let state = match &result {
+            Ok(_) => TaskState::Done,
+            Err(d) if d.class == Class::Interrupted => TaskState::Cancelled,
+            Err(_) => TaskState::Failed,
+        };
+        self.state.lock().tasks.end(id, state);
+        result
+    }
+
+    /// A call of the engine. What has no effect outside of it is done again if the engine dies.
+    fn ask(&self, work: &Work<'_>, frames: &[FrameId], make: &dyn Fn() -> (Ask, Option<Arc<OwnedFd>>), pure: bool) -> Answer {
+        let mut reason = String::new();
+        for _ in 0..2 {
+            let link = self.link()?;
+            let prepared = self.prepare(&link, work, frames);
+            let result = match prepared {
+                Ok(()) => {
+                    let (ask, data) = make();
+                    let result = self.call(&link, work, ask, data.as_deref());
+                    if let (Err(Failure::Broken(Broken::Gone(why))), false) = (&result, pure) {
+                        return Err(died(why).note("whether it was done is not known: it was not tried again"));
+                    }
+                    result
+                }
+                Err(failure) => Err(failure),
+            };
+            match result {
+                Ok(answer) => return Ok(answer),
+                Err(Failure::Broken(Broken::Gone(why))) => reason = why,
+                Err(Failure::Broken(Broken::Cancelled)) => {
+                    return Err(onrush_frame::Cancelled.into());
+                }
+                Err(Failure::Broken(Broken::Unsendable(diagnostic)) | Failure::Said(diagnostic)) => return Err(diagnostic),
+            }
+        }
+        Err(died(&reason).note("it died twice over this request"))
+    }
+
+    fn call(&self, link: &Arc<Link>, work: &Work<'_>, ask: Ask, data: Option<&OwnedFd>) -> Result<(Reply, Option<OwnedFd>), Failure> {
+        let begun = |call| self.state.lock().tasks.sent(work.id, Arc::clone(link), call);
+        match link.call(ask, data, begun, &|| work.wanted()) {
+            Ok((Reply::Failed(diagnostic), _)) => Err(Failure::Said(diagnostic)),
+            Ok(answer) => Ok(answer),
+            Err(broken) => Err(Failure::Broken(broken)),
+        }
+    }
+
+    /// Makes sure that the engine has frames: makes those again that a dead one took along.
+    fn prepare(&self, link: &Arc<Link>, work: &Work<'_>, frames: &[FrameId]) -> Result<(), Failure> {
+        if self.missing(link, frames)?.is_empty() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.rebuilding.lock();
+        let missing = self.missing(link, frames)?;
+        let mut made = Vec::new();
+        for id in missing {
+            let plan = self.state.lock().frames.get(id).map(|f| f.plan.clone());
+            let (ask, data) = match plan {
+                Some(Plan::Step { op, at, data }) => (Ask::Step { id, op, at }, data),
+                Some(Plan::Persist { input }) => (Ask::Persist { frame: self.state.lock().frames.target(input), new: id }, None),
+                Some(Plan::Alias { .. }) | None => continue,
+            };
+            self.call(link, work, ask, data.as_deref()).map_err(|failure| match failure {
+                Failure::Said(d) if d.class != Class::Interrupted => {
+                    Failure::Said(d.note("the frame was being made again after the session's engine had died"))
+                }
+                other => other,
+            })?;
+            let mut slot = self.slot.lock();
+            if slot.link.as_ref().is_some_and(|l| l.life == link.life) {
+                slot.has.insert(id);
+            }
+            made.push(id);
+        }
+        // What only led to the frames lives on in the engine as long as they need it.
+        let state = self.state.lock();
+        let led: Vec<FrameId> = made.into_iter().filter(|id| !frames.contains(id) && !state.frames.wanted_target(*id)).collect();
+        drop(state);
+        self.release(led);
+        Ok(())
+    }
+
+    fn missing(&self, link: &Arc<Link>, frames: &[FrameId]) -> Result<Vec<FrameId>, Failure> {
+        let slot = self.slot.lock();
+        if slot.link.as_ref().is_none_or(|l| l.life != link.life) {
+            return Err(Failure::Broken(Broken::Gone(link.reason())));
+        }
+        let has = slot.has.clone();
+        drop(slot);
+        let state = self.state.lock();
+        let mut missing = Vec::new();
+        for frame in frames {
+            let steps = state.frames.steps_for(*frame, &|id| has.contains(&id)).ok_or(Failure::Said(unknown(*frame)))?;
+            missing.extend(steps);
+        }
+        missing.sort();
+        missing.dedup();
+        Ok(missing)
+    }
+}
+
+/// A task as the thread that waits for it sees it.
+struct Work<'a> {
+    id: onrush_wire::TaskId,
+    stop: Stop,
+    stream: &'a UnixStream,
+}
+
+impl Work<'_> {
+    /// False once it was stopped, or the process that asked is gone.
+    fn wanted(&self) -> bool {
+        !self.stop.is_set() && !is_closed(self.stream)
+    }
+}
+
+enum Failure {
+    Broken(Broken),
+    /// The engine answered with an error.
+    Said(Diagnostic),
+}
+
+fn unknown(frame: FrameId) -> Diagnostic {
+    Diagnostic::error(Class::Run, "unknown-frame", format!("the session has no frame {}: it was released, or the session was restarted", frame.0))
+        .help("run the cell that makes the frame again")
+}
+
+fn died(reason: &str) -> Diagnostic {
+    let memory = reason.contains("signal 9");
+    let class = if memory { Class::Resources } else { Class::Internal };
+    let error = Diagnostic::error(class, "engine-died", format!("the session's engine died at this request: {reason}"));
+    let error = error.note("frames are made again from their plans when they are next used");
+    match memory {
+        true => error.help("if memory ran out: take fewer rows or columns first, or lower ONRUSH_MEMORY so that the session spills earlier"),
+        false => error.help("please report it with the cell that led to it"),
+    }
+}
+
+fn kernel_only(client: &Client) -> Result<(), Diagnostic> {
+    match client.role {
+        Role::Kernel => Ok(()),
+        _ => Err(Diagnostic::error(Class::Internal, "request", "only the kernel process begins and ends cells")),
+    }
+}
+
+/// Takes the rows of a frame made from values out of the step, into sealed memory that outlives engines.
+fn rows_of(op: &mut Op, descriptor: Option<OwnedFd>) -> Result<Option<Arc<OwnedFd>>, Diagnostic> {
+    let Op::FromArrow { bytes, .. } = op else { return Ok(None) };
+    let kept = match (bytes.take(), descriptor) {
+        (Some(bytes), _) => memory::sealed("onrush-values", &bytes),
+        (None, Some(descriptor)) => memory::keep(descriptor),
+        (None, None) => return Ok(None),
+    };
+    kept.map(|d| Some(Arc::new(d))).map_err(|e| {
+        Diagnostic::error(Class::Resources, "shared-memory", format!("the rows cannot be kept in shared memory: {e}"))
+            .help("write them to a Parquet file and read that, or make the frame from fewer rows")
+    })
+}
+
+/// True if `name` is a word of the query, in any case.
+fn mentions(query: &str, name: &str) -> bool {
+    let (query, name) = (query.to_lowercase(), name.to_lowercase());
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    query.match_indices(&name).any(|(at, _)| {
+        !query[..at].chars().next_back().is_some_and(word) && !query[at + name.len()..].chars().next().is_some_and(word)
+    })
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A few words for progress: the last steps of the plan.
+fn titled(input: Option<String>, op: &Op) -> String {
+    let step = match op {
+        Op::Read(source) => format!("read {}", file_name(&source.path)),
+        Op::FromArrow { .. } => "values".to_string(),
+        Op::Sql { .. } => return "sql".to_string(),
+        other => word(other),
+    };
+    let Some(input) = input else { return step };
+    let mut steps: Vec<&str> = input.split(" → ").collect();
+    steps.push(&step);
+    let from = steps.len().saturating_sub(TITLE_STEPS);
+    steps[from..].join(" → ")
+}
+
+/// `GroupBy { .. }` is `group_by`: the method's name.
+fn word(op: &Op) -> String {
+    let debug = format!("{op:?}");
+    let mut word = String::new();
+    for c in debug.chars().take_while(|c| c.is_alphanumeric()) {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push('_');
+        }
+        word.extend(c.to_lowercase());
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_the_last_steps() {
+        let step = |input: Option<&str>| titled(input.map(str::to_string), &Op::DropNulls { input: FrameId(1), subset: vec![] });
+        assert_eq!(step(None), "drop_nulls");
+        assert_eq!(step(Some("read a.csv → filter → sort")), "filter → sort → drop_nulls");
+    }
+
+    #[test]
+    fn a_query_mentions_whole_words() {
+        assert!(mentions("select * from Flights", "flights") && mentions("FROM \"a b\"", "a b"));
+        assert!(!mentions("select * from flights2", "flights") && !mentions("", "f"));
+    }
+}

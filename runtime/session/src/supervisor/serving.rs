@@ -1,0 +1,256 @@
+//! Connections and time: who may speak, who listens, when the session ends.
+
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use onrush_wire::codec::CodecError;
+use onrush_wire::session::{Event, Hello, Reply, Request, Role, Welcome};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL, paths};
+use parking_lot::Mutex;
+
+use super::link::Link;
+use super::state::State;
+use crate::connection::{Receiver, Sender, split};
+use crate::protocol::Ask;
+
+/// How often progress is reported and time-outs are looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// A client that does not say who it is in this time is sent away.
+const GREETING: Duration = Duration::from_secs(10);
+
+pub(super) struct Supervisor {
+    pub state: Mutex<State>,
+    pub slot: Mutex<Slot>,
+    /// Held while frames are rebuilt, so that two requests do not rebuild the same ones.
+    pub rebuilding: Mutex<()>,
+    pub started: Instant,
+    idle: Duration,
+}
+
+/// The engine that runs now.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub link: Option<Arc<Link>>,
+    pub starts: u32,
+    /// The frames that it has.
+    pub has: std::collections::HashSet<FrameId>,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub notebook: NotebookId,
+    pub role: Role,
+    pub generation: Generation,
+}
+
+impl Supervisor {
+    pub fn new(idle: Duration) -> Self {
+        let state = State { idle_since: Some(Instant::now()), ..Default::default() };
+        Supervisor {
+            state: Mutex::new(state),
+            slot: Mutex::default(),
+            rebuilding: Mutex::new(()),
+            started: Instant::now(),
+            idle,
+        }
+    }
+
+    /// Ends the engine.
+    pub fn end(&self) {
+        if let Some(link) = self.slot.lock().link.take() {
+            link.close();
+        }
+    }
+
+    /// Lets the engine forget frames.
+    pub fn release(&self, frames: Vec<FrameId>) {
+        if frames.is_empty() {
+            return;
+        }
+        let mut slot = self.slot.lock();
+        let there: Vec<FrameId> = frames.into_iter().filter(|id| slot.has.remove(id)).collect();
+        if let (Some(link), false) = (&slot.link, there.is_empty()) {
+            link.tell(Ask::Release(there));
+        }
+    }
+
+    /// The engine, started if none runs.
+    pub fn link(&self) -> Result<Arc<Link>, Diagnostic> {
+        let (link, died) = {
+            let mut slot = self.slot.lock();
+            if let Some(link) = slot.link.as_ref().filter(|l| !l.is_dead()) {
+                return Ok(Arc::clone(link));
+            }
+            let died = slot.link.take().map(|l| l.reason());
+            slot.has.clear();
+            let link = Link::start(slot.starts + 1).map_err(|e| {
+                Diagnostic::error(Class::Environment, "no-engine", format!("the session's engine could not be started: {e}"))
+            })?;
+            slot.starts += 1;
+            let link = Arc::new(link);
+            slot.link = Some(Arc::clone(&link));
+            (link, died)
+        };
+        if let Some(reason) = died {
+            eprintln!("onrush-session: the engine died: {reason}; started another one");
+            self.state.lock().tasks.broadcast(&Event::EngineRestarted { reason });
+        }
+        Ok(link)
+    }
+
+    /// What happens without anybody asking. True if the session ends.
+    fn tick(&self) -> bool {
+        let (released, over) = {
+            let mut state = self.state.lock();
+            state.tasks.tick();
+            let released = state.tick();
+            let idle = state.attached == 0
+                && (state.ending || state.idle_since.is_some_and(|since| since.elapsed() >= self.idle));
+            state.ended |= idle;
+            (released, state.ended)
+        };
+        self.release(released);
+        over
+    }
+}
+
+/// Serves until the session ends.
+pub(super) fn run(supervisor: &Arc<Supervisor>, listener: &UnixListener) {
+    // Warm when the first cell needs it; a failure is said to whoever needs it.
+    let warm = Arc::clone(supervisor);
+    spawn("warm", move || {
+        let _ = warm.link();
+    });
+    let clock = Arc::clone(supervisor);
+    let door = listener.local_addr().ok().and_then(|a| a.as_pathname().map(std::path::Path::to_path_buf));
+    spawn("clock", move || {
+        while !clock.tick() {
+            std::thread::sleep(TICK);
+        }
+        // Wakes the loop below.
+        let _ = door.map(UnixStream::connect);
+    });
+    for stream in listener.incoming() {
+        if supervisor.state.lock().ended {
+            return;
+        }
+        match stream {
+            Ok(stream) => {
+                let supervisor = Arc::clone(supervisor);
+                spawn("client", move || supervisor.serve(stream));
+            }
+            // Out of descriptors or memory: others may close theirs.
+            Err(_) => std::thread::sleep(TICK),
+        }
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = std::thread::Builder::new().name(name.to_string()).spawn(work) {
+        eprintln!("onrush-session: no thread for `{name}`: {error}");
+    }
+}
+
+impl Supervisor {
+    fn serve(self: &Arc<Self>, stream: UnixStream) {
+        let own = rustix::process::getuid();
+        let theirs = rustix::net::sockopt::socket_peercred(&stream).map(|c| c.uid);
+        if theirs != Ok(own) {
+            eprintln!("onrush-session: refused a connection of another user");
+            return;
+        }
+        let _ = stream.set_read_timeout(Some(GREETING));
+        let Ok((mut sender, mut receiver)) = split(stream) else { return };
+        let Ok((hello, _)) = receiver.receive::<Hello>() else { return };
+        let client = match self.greet(&hello) {
+            Ok(client) => client,
+            Err(diagnostic) => {
+                let _ = sender.send(&Welcome::Refused(diagnostic), None);
+                return;
+            }
+        };
+        let engine = std::env::var(paths::ENGINE).ok().filter(|e| !e.is_empty() && e != "auto");
+        let welcome = Welcome::Accepted {
+            protocol: PROTOCOL,
+            pid: std::process::id(),
+            // The one engine of this build.
+            engine: engine.filter(|e| e == "cpu").unwrap_or_else(|| "cpu".to_string()),
+        };
+        let _ = receiver.stream().set_read_timeout(None);
+        if sender.send(&welcome, None).is_ok() {
+            self.converse(&client, &mut sender, &mut receiver);
+        }
+        self.state.lock().detach(&client.notebook, client.role);
+    }
+
+    fn greet(&self, hello: &Hello) -> Result<Client, Diagnostic> {
+        if hello.protocol != PROTOCOL {
+            return Err(Diagnostic::error(
+                Class::Environment,
+                "protocol",
+                format!("the session speaks protocol {PROTOCOL}, this process {}: they are of different builds", hello.protocol),
+            )
+            .help("restart the kernels of all notebooks; the old session ends when the last one is closed"));
+        }
+        self.state.lock().attach(&hello.notebook, hello.role, hello.generation)?;
+        Ok(Client { notebook: hello.notebook.clone(), role: hello.role, generation: hello.generation })
+    }
+
+    fn converse(self: &Arc<Self>, client: &Client, sender: &mut Sender, receiver: &mut Receiver) {
+        loop {
+            let (request, descriptor) = match receiver.receive::<Request>() {
+                Ok(message) => message,
+                Err(CodecError::Decode(_)) => {
+                    let error = Diagnostic::error(Class::Internal, "request", "the session does not understand this request");
+                    let error = error.help("restart the kernel: it and the session are of different builds");
+                    if sender.send(&Reply::Failed(error), None).is_err() {
+                        return;
+                    }
+                    continue;
+                }
+                Err(_) => return,
+            };
+            if matches!(request, Request::Subscribe) {
+                return self.events(client, sender);
+            }
+            let work = std::panic::AssertUnwindSafe(|| self.answer(client, request, descriptor, receiver.stream()));
+            let (reply, descriptor) = std::panic::catch_unwind(work).unwrap_or_else(|_| {
+                (Reply::Failed(Diagnostic::error(Class::Internal, "panic", "the session failed at this request")), None)
+            });
+            use std::os::fd::AsFd;
+            let sent = sender.send(&reply, descriptor.as_ref().map(|d| d.as_fd()));
+            let sent = match sent {
+                Err(CodecError::TooLong(bytes)) => {
+                    let error = Diagnostic::error(Class::Resources, "too-long", format!("the answer has {bytes} bytes"));
+                    sender.send(&Reply::Failed(error.help("ask for fewer rows or shorter texts")), None)
+                }
+                sent => sent,
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Sends events until the client hangs up.
+    fn events(&self, client: &Client, sender: &mut Sender) {
+        let events = self.state.lock().tasks.subscribe(client.notebook.clone());
+        loop {
+            match events.recv_timeout(Duration::from_millis(500)) {
+                Ok(event) => {
+                    if sender.send(&event, None).is_err() {
+                        return;
+                    }
+                }
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                    if crate::connection::is_closed(sender.stream()) {
+                        return;
+                    }
+                }
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}

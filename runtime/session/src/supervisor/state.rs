@@ -1,0 +1,258 @@
+//! Notebooks: their names, their generations, and what ends with them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use onrush_wire::session::{CellEnd, NamedFrame, Role};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId};
+
+use super::frames::{Frame, Frames, Holder, Plan};
+use super::tasks::Tasks;
+
+/// How long the frames of a failed cell are kept for the corrected one.
+const PARKED: Duration = Duration::from_secs(60);
+/// A kernel that reconnects does so within this time; after it the notebook is closed.
+const CLOSING: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(super) struct Notebook {
+    /// Variables that hold frames, as of the last cell that succeeded.
+    pub names: Vec<(String, FrameId)>,
+    /// Older generations were rolled back or replaced.
+    oldest: Generation,
+    /// The generation of the cell that runs.
+    open: Option<Generation>,
+    kernels: u32,
+    others: u32,
+    /// A notebook without a kernel (a program) ends with its last connection.
+    had_kernel: bool,
+    closing: Option<Instant>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub frames: Frames,
+    pub tasks: Tasks,
+    pub notebooks: HashMap<NotebookId, Notebook>,
+    pub published: BTreeMap<String, FrameId>,
+    pub attached: u32,
+    pub idle_since: Option<Instant>,
+    /// Asked to end when nobody is attached.
+    pub ending: bool,
+    pub ended: bool,
+}
+
+/// What the engine can let go.
+pub(super) type Released = Vec<FrameId>;
+
+impl State {
+    pub fn attach(&mut self, notebook: &NotebookId, role: Role, generation: Generation) -> Result<(), Diagnostic> {
+        if role == Role::Cell {
+            self.check_generation(notebook, generation)?;
+        }
+        self.attached += 1;
+        self.idle_since = None;
+        if role == Role::Observer {
+            return Ok(());
+        }
+        let notebook = self.notebooks.entry(notebook.clone()).or_default();
+        match role {
+            Role::Kernel => {
+                notebook.kernels += 1;
+                notebook.had_kernel = true;
+                notebook.closing = None;
+            }
+            _ => {
+                notebook.others += 1;
+                if !notebook.had_kernel {
+                    notebook.closing = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn detach(&mut self, id: &NotebookId, role: Role) {
+        self.attached -= 1;
+        if self.attached == 0 {
+            self.idle_since = Some(Instant::now());
+        }
+        let Some(notebook) = self.notebooks.get_mut(id) else { return };
+        match role {
+            Role::Observer => return,
+            Role::Kernel => notebook.kernels -= 1,
+            Role::Cell => notebook.others -= 1,
+        }
+        if notebook.kernels == 0 && (notebook.had_kernel || notebook.others == 0) && notebook.closing.is_none() {
+            notebook.closing = Some(Instant::now());
+        }
+    }
+
+    /// A message of a cell process that was rolled back or replaced is refused.
+    pub fn check_generation(&self, notebook: &NotebookId, generation: Generation) -> Result<(), Diagnostic> {
+        match self.notebooks.get(notebook) {
+            Some(known) if generation < known.oldest => Err(Diagnostic::error(
+                Class::Run,
+                "rolled-back",
+                "this process was rolled back: what it asks of the session is ignored",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn begin_cell(&mut self, id: &NotebookId, generation: Generation) {
+        let notebook = self.notebooks.entry(id.clone()).or_default();
+        notebook.oldest = notebook.oldest.max(generation);
+        notebook.open = Some(generation);
+        // What was made between two cells belongs to the first.
+        for frame in self.frames.held(|h| h.notebook == *id && h.fresh) {
+            self.settle(frame);
+        }
+    }
+
+    fn settle(&mut self, id: FrameId) {
+        if let Some(holder) = self.frames.get_mut(id).and_then(|f| f.holder.as_mut()) {
+            holder.fresh = false;
+        }
+    }
+
+    pub fn end_cell(&mut self, id: &NotebookId, generation: Generation, end: CellEnd) -> Result<Released, Diagnostic> {
+        match end {
+            CellEnd::Committed { names, released, published } => {
+                self.check_generation(id, generation)?;
+                if let Some(notebook) = self.notebooks.get_mut(id) {
+                    notebook.open = None;
+                    notebook.names = names;
+                }
+                for frame in self.frames.held(|h| h.notebook == *id && h.fresh) {
+                    self.settle(frame);
+                }
+                let mut candidates = Vec::new();
+                for (name, frame) in published {
+                    let Some(entry) = self.frames.get_mut(frame) else { continue };
+                    entry.published += 1;
+                    if let Some(old) = self.published.insert(name, frame) {
+                        self.unpublish(old);
+                        candidates.push(old);
+                    }
+                }
+                for frame in released {
+                    if let Some(entry) = self.frames.get_mut(frame)
+                        && entry.holder.as_ref().is_some_and(|h| h.notebook == *id)
+                    {
+                        entry.holder = None;
+                        candidates.push(frame);
+                    }
+                }
+                Ok(self.frames.sweep(candidates))
+            }
+            CellEnd::RolledBack => {
+                let Some(notebook) = self.notebooks.get_mut(id) else { return Ok(Vec::new()) };
+                // A kernel that does not know which process failed means the one that runs.
+                let generation = notebook.open.map_or(generation, |open| generation.max(open));
+                notebook.open = None;
+                notebook.oldest = notebook.oldest.max(Generation(generation.0 + 1));
+                self.park(id, generation);
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// What the failed cell made is kept for a while without a holder, so that its results are there for the corrected cell.
+    fn park(&mut self, notebook: &NotebookId, generation: Generation) {
+        for id in self.frames.held(|h| h.notebook == *notebook && h.fresh && h.generation <= generation) {
+            if let Some(frame) = self.frames.get_mut(id) {
+                frame.holder = None;
+                frame.parked = Some(Instant::now() + PARKED);
+            }
+        }
+    }
+
+    fn unpublish(&mut self, id: FrameId) {
+        if let Some(frame) = self.frames.get_mut(id) {
+            frame.published -= 1;
+        }
+    }
+
+    /// A new frame of a notebook. If its process was rolled back meanwhile, the frame is parked and the caller refused.
+    pub fn add(
+        &mut self,
+        id: FrameId,
+        mut frame: Frame,
+        notebook: &NotebookId,
+        generation: Generation,
+    ) -> Result<(), Diagnostic> {
+        let valid = self.check_generation(notebook, generation);
+        match valid {
+            Ok(()) => {
+                frame.holder = Some(Holder { notebook: notebook.clone(), generation, fresh: true });
+            }
+            Err(_) => frame.parked = Some(Instant::now() + PARKED),
+        }
+        self.frames.insert(id, frame);
+        valid
+    }
+
+    /// Another notebook's published frame, under an id of its own.
+    pub fn get(&mut self, name: &str, notebook: &NotebookId, generation: Generation) -> Result<FrameId, Diagnostic> {
+        let Some(of) = self.published.get(name).copied() else {
+            let mut names: Vec<&String> = self.published.keys().collect();
+            names.truncate(12);
+            let list = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+            let error = Diagnostic::error(Class::Plan, "unknown-name", format!("no notebook has published a frame named `{name}`"));
+            return Err(match names.is_empty() {
+                true => error.help("publish it in the other notebook: frame.publish(\"name\")"),
+                false => error.help(format!("published are {list}")),
+            });
+        };
+        let Some(source) = self.frames.get(of) else {
+            return Err(Diagnostic::error(Class::Internal, "unknown-frame", format!("the frame published as `{name}` is gone")));
+        };
+        let frame = Frame {
+            plan: Plan::Alias { of },
+            schema: source.schema.clone(),
+            title: name.to_string(),
+            holder: None,
+            published: 0,
+            parked: None,
+            dependants: 0,
+            rows: source.rows,
+        };
+        let id = self.frames.new_id();
+        self.add(id, frame, notebook, generation)?;
+        Ok(id)
+    }
+
+    pub fn names(&self, notebook: &NotebookId) -> (Vec<NamedFrame>, Vec<NamedFrame>) {
+        let named = |name: &String, id: &FrameId| {
+            let frame = self.frames.get(*id)?;
+            Some(NamedFrame { name: name.clone(), frame: *id, schema: frame.schema.clone(), rows: frame.rows })
+        };
+        let own = self.notebooks.get(notebook).map(|n| n.names.iter().filter_map(|(n, id)| named(n, id)).collect());
+        (own.unwrap_or_default(), self.published.iter().filter_map(|(n, id)| named(n, id)).collect())
+    }
+
+    /// Called a few times a second: closes notebooks whose kernel is gone, lets parked frames go.
+    pub fn tick(&mut self) -> Released {
+        let now = Instant::now();
+        let mut candidates = Vec::new();
+        let closed: Vec<NotebookId> = self
+            .notebooks
+            .iter()
+            .filter(|(_, n)| n.closing.is_some_and(|since| now.duration_since(since) >= CLOSING))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in closed {
+            self.tasks.cancel(&id, None);
+            for frame in self.frames.held(|h| h.notebook == id) {
+                if let Some(frame) = self.frames.get_mut(frame) {
+                    frame.holder = None;
+                }
+                candidates.push(frame);
+            }
+            self.notebooks.remove(&id);
+        }
+        candidates.extend(self.frames.unpark(now));
+        if candidates.is_empty() { Vec::new() } else { self.frames.sweep(candidates) }
+    }
+}
