@@ -23,6 +23,8 @@ def pytest_configure(config):
     if not binary.is_file():
         pytest.exit(f"there is no onrush at {binary}: run cargo xtask test, or set ONRUSH_BIN", returncode=3)
     os.environ["ONRUSH_BIN"] = str(binary)
+    # A session that is left behind ends soon.
+    os.environ.setdefault("ONRUSH_IDLE", "5")
 
 
 @pytest.fixture(scope="session")
