@@ -1,15 +1,17 @@
-//! Which variables of the running cell hold frames: `sql` finds them by name before the cell ends.
+//! Which variables of the running process hold frames: `sql` finds them by name before their cell ends.
+//!
+//! Nothing is kept alive here: a binding goes when the last handle does.
 
 use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::{FrameId, Generation};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, WeakFrame};
 use crate::host;
 
 struct Bindings {
     generation: Generation,
-    frames: Vec<(String, Frame)>,
+    frames: Vec<(String, WeakFrame)>,
 }
 
 static BINDINGS: Mutex<Bindings> = Mutex::new(Bindings { generation: Generation(0), frames: Vec::new() });
@@ -24,25 +26,18 @@ fn lock() -> MutexGuard<'static, Bindings> {
     bindings
 }
 
-/// A `let` of the cell bound a frame.
+/// A `let` bound a frame. It shadows an earlier one of that name.
 pub(crate) fn bind(name: &str, frame: &Frame) {
-    let previous;
-    {
-        let mut bindings = lock();
-        previous = bindings.frames.iter().position(|(known, _)| known == name).map(|at| bindings.frames.swap_remove(at));
-        bindings.frames.push((name.to_string(), frame.clone()));
-    }
-    // Outside of the lock: the last handle of a frame takes another one.
-    drop(previous);
+    let mut bindings = lock();
+    bindings.frames.retain(|(known, frame)| known != name && frame.id().is_some());
+    bindings.frames.push((name.to_string(), frame.downgrade()));
 }
 
-/// The cell ended: what lives on is in the session's names.
-#[doc(hidden)]
+/// A cell ended: from here on its variables are among the session's names.
 pub fn clear() {
-    let frames = std::mem::take(&mut lock().frames);
-    drop(frames);
+    lock().frames.clear();
 }
 
 pub(crate) fn current() -> Vec<(String, FrameId)> {
-    lock().frames.iter().map(|(name, frame)| (name.clone(), frame.id())).collect()
+    lock().frames.iter().filter_map(|(name, frame)| Some((name.clone(), frame.id()?))).collect()
 }

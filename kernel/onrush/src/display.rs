@@ -67,7 +67,7 @@ macro_rules! __bind {
             value => {
                 #[allow(unused_imports)]
                 use $crate::display::{BindFrame as _, BindOther as _};
-                (&$crate::display::Shown(value)).__onrush_bind($name);
+                (&&$crate::display::Shown(value)).__onrush_bind($name);
             }
         }
     }};

@@ -23,7 +23,7 @@ pub use write::{CsvWriter, ParquetWriter};
 
 use std::any::Any;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
@@ -55,6 +55,16 @@ impl Drop for Handle {
     }
 }
 
+/// Names a frame and does not keep it.
+pub(crate) struct WeakFrame(Weak<Handle>);
+
+impl WeakFrame {
+    /// `None` if the last handle is gone.
+    pub fn id(&self) -> Option<FrameId> {
+        self.0.upgrade().map(|handle| handle.id)
+    }
+}
+
 fn frame_of(value: &dyn Any) -> Option<FrameId> {
     value.downcast_ref::<Frame>().map(Frame::id)
 }
@@ -68,6 +78,10 @@ impl Frame {
     #[inline(never)]
     pub(crate) fn step(op: Op, at: Span) -> Self {
         Frame::new(session::step(op, at))
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakFrame {
+        WeakFrame(Arc::downgrade(&self.handle))
     }
 
     /// The session's number for it.

@@ -14,12 +14,15 @@ mod frame;
 #[doc(hidden)]
 pub mod host;
 mod matrix;
+mod plot;
 pub mod prelude;
+mod progress;
 mod raise;
 mod session;
 #[doc(hidden)]
 #[path = "slots.rs"]
 pub mod __x;
+mod talk;
 mod values;
 
 /// What `frame!` expands to.
@@ -44,6 +47,9 @@ pub use matrix::{Matrix, Number};
 pub use onrush_macros::{frame, x};
 pub use onrush_wire::plan::Keep;
 pub use onrush_wire::{DataType, Diagnostic, Schema, TimeUnit, Value};
+pub use plot::{Plot, bar, hist, plot, scatter};
+pub use progress::{Progress, progress};
+pub use talk::{clear_output, input, password};
 pub use raise::{Error, attempt, raise};
 
 pub use arrow;

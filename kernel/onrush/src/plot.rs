@@ -1,0 +1,305 @@
+//! Plots from frames and from Rust values. The session aggregates, the kernel process draws; here is only what was asked for.
+
+mod values;
+
+pub use values::{bar, hist, plot, scatter};
+
+use std::fmt;
+
+use onrush_wire::display::Content;
+use onrush_wire::plot::{Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Theme};
+use onrush_wire::session::{Reply, Request};
+use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
+
+use crate::display::Show;
+use crate::expr::IntoExprs;
+use crate::frame::Frame;
+use crate::raise::{here, raise};
+use crate::{host, session};
+
+/// A plot: shown when it is the last expression of a cell, written by [`Plot::save`].
+///
+/// Data come first (`scatter`, `bar`, ...), then what concerns the last of them (`color`, `bins`, `aggregate`), then the looks.
+#[derive(Clone)]
+#[must_use = "a plot is shown as the last expression of a cell, by show(&plot), or written by .save(\"a.png\")"]
+pub struct Plot {
+    source: Source,
+    style: PlotStyle,
+    at: Span,
+    /// What [`hist`] counted, for other bins.
+    raw: Option<Vec<f64>>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Frame { frame: Frame, layers: Vec<LayerRequest> },
+    Values(Vec<Layer>),
+}
+
+impl Frame {
+    /// Starts a plot of this frame: `f.plot().scatter("distance", "mph").color("carrier")`. Columns or expressions; the session
+    /// computes what is drawn.
+    #[track_caller]
+    pub fn plot(&self) -> Plot {
+        Plot {
+            source: Source::Frame { frame: self.clone(), layers: Vec::new() },
+            style: PlotStyle::default(),
+            at: here("plot"),
+            raw: None,
+        }
+    }
+}
+
+/// A bar for each row cannot be meant by a call without values: it counts.
+fn is_count(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Call { function, args } if function == "len" && args.is_empty())
+}
+
+impl Plot {
+    #[inline(never)]
+    fn layer_of(mut self, mark: Mark, x: Vec<Expr>, y: Vec<Expr>, at: Span) -> Self {
+        let mut y = y.into_iter().next();
+        let count = y.as_ref().is_some_and(is_count);
+        if count {
+            y = None;
+        }
+        let layer = LayerRequest {
+            mark,
+            x: x.into_iter().next(),
+            y,
+            color: None,
+            bins: None,
+            aggregate: count.then(|| "count".to_string()),
+        };
+        match &mut self.source {
+            Source::Frame { layers, .. } => layers.push(layer),
+            Source::Values(_) => raise(
+                Diagnostic::error(Class::Plan, "plot", "this plot is made from Rust values and has no columns")
+                    .at(at.clone(), "")
+                    .help("start from a frame: `f.plot()`"),
+            ),
+        }
+        self.at = at;
+        self
+    }
+
+    /// The layer that an option concerns.
+    fn last(&mut self, option: &str, at: Span) -> &mut LayerRequest {
+        let problem = match &mut self.source {
+            Source::Frame { layers, .. } => match layers.last_mut() {
+                Some(layer) => return layer,
+                None => "before it stands what is drawn, such as `.bar(\"x\", \"y\")`",
+            },
+            Source::Values(_) => "the plot is made from Rust values: start from a frame, `f.plot()`",
+        };
+        raise(Diagnostic::error(Class::Plan, "plot", format!("`{option}` has nothing to work on")).at(at, "").help(problem))
+    }
+
+    /// What each series is drawn in: one colour for each value of a text column, a scale for numbers; the value of a heat
+    /// map's cells.
+    #[track_caller]
+    pub fn color(mut self, by: impl IntoExprs) -> Self {
+        let color = by.into_exprs().into_iter().next();
+        self.last("color", here("color")).color = color;
+        self
+    }
+
+    /// How rows of the same position combine: `"sum"`, `"mean"`, `"median"`, `"min"`, `"max"`, `"count"`.
+    #[track_caller]
+    pub fn aggregate(mut self, function: &str) -> Self {
+        self.last("aggregate", here("aggregate")).aggregate = Some(function.to_string());
+        self
+    }
+
+    /// Number of bins of a histogram or heat map. Default: from the data.
+    #[track_caller]
+    pub fn bins(mut self, bins: u32) -> Self {
+        let at = here("bins");
+        if values::rebin(&mut self, bins) {
+            return self;
+        }
+        self.last("bins", at).bins = Some(bins.max(1));
+        self
+    }
+
+    /// Draws another plot over this one. Both are made from Rust values, or both from the same frame.
+    #[track_caller]
+    pub fn with(mut self, other: Plot) -> Self {
+        match (&mut self.source, other.source) {
+            (Source::Values(layers), Source::Values(more)) => layers.extend(more),
+            (Source::Frame { frame, layers }, Source::Frame { frame: second, layers: more }) if frame.id() == second.id() => {
+                layers.extend(more);
+            }
+            _ => raise(
+                Diagnostic::error(Class::Plan, "plot", "these two plots have different data")
+                    .at(here("with"), "")
+                    .help("draw both from one frame, or both from Rust values"),
+            ),
+        }
+        self
+    }
+
+    /// A line of text above.
+    pub fn title(mut self, text: impl Into<String>) -> Self {
+        self.style.title = Some(text.into());
+        self
+    }
+
+    /// What the horizontal axis says. Default: the column's name.
+    pub fn x_label(mut self, text: impl Into<String>) -> Self {
+        self.style.x_label = Some(text.into());
+        self
+    }
+
+    /// What the vertical axis says. Default: the column's name.
+    pub fn y_label(mut self, text: impl Into<String>) -> Self {
+        self.style.y_label = Some(text.into());
+        self
+    }
+
+    /// Whether there is a legend. Default: if there is more than one series.
+    pub fn legend(mut self, shown: bool) -> Self {
+        self.style.legend = Some(shown);
+        self
+    }
+
+    /// What stands above the legend. Default: the column's name.
+    pub fn legend_title(mut self, text: impl Into<String>) -> Self {
+        self.style.legend_title = Some(text.into());
+        self
+    }
+
+    /// Width and height in pixels.
+    pub fn size(mut self, width: u32, height: u32) -> Self {
+        self.style.width = Some(width);
+        self.style.height = Some(height);
+        self
+    }
+
+    /// `"light"`, `"dark"` or `"auto"` (readable on both; the default).
+    #[track_caller]
+    pub fn theme(mut self, name: &str) -> Self {
+        self.style.theme = match name {
+            "light" => Theme::Light,
+            "dark" => Theme::Dark,
+            "auto" => Theme::Auto,
+            other => raise(
+                Diagnostic::error(Class::Plan, "theme", format!("there is no theme `{other}`"))
+                    .at(here("theme"), "")
+                    .help("the themes are \"light\", \"dark\" and \"auto\""),
+            ),
+        };
+        self
+    }
+
+    /// A logarithmic horizontal axis.
+    pub fn log_x(mut self) -> Self {
+        self.style.log_x = true;
+        self
+    }
+
+    /// A logarithmic vertical axis.
+    pub fn log_y(mut self) -> Self {
+        self.style.log_y = true;
+        self
+    }
+
+    /// Bars on top of each other instead of side by side.
+    pub fn stacked(mut self) -> Self {
+        self.style.stacked = true;
+        self
+    }
+
+    /// Also puts a PNG into the notebook, for places that show no SVG.
+    pub fn png(mut self) -> Self {
+        self.style.png = true;
+        self
+    }
+
+    /// Draws the plot into a file: `.svg` or `.png`. It can still be shown: it is given back.
+    #[track_caller]
+    pub fn save(self, path: impl AsRef<std::path::Path>) -> Self {
+        let at = here("save");
+        let path = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_path_buf());
+        if let Err(diagnostic) = host::save_plot(self.drawn(), &path.display().to_string()) {
+            session::raise_at(diagnostic, at);
+        }
+        self
+    }
+
+    /// Ready to be drawn: the session computes what is needed.
+    #[inline(never)]
+    fn drawn(&self) -> onrush_wire::plot::Plot {
+        match &self.source {
+            Source::Values(layers) => {
+                onrush_wire::plot::Plot { layers: layers.clone(), style: self.style.clone(), notes: Vec::new() }
+            }
+            Source::Frame { layers, .. } if layers.is_empty() => raise(
+                Diagnostic::error(Class::Plan, "plot", "this plot does not say what is drawn")
+                    .at(self.at.clone(), "")
+                    .help("add `.bar(x, y)`, `.line(x, y)`, `.scatter(x, y)`, `.area(x, y)`, `.hist(x)`, `.box_plot(x, y)` or `.heatmap(x, y)`"),
+            ),
+            Source::Frame { frame, layers } => {
+                let request = PlotRequest { frame: frame.id(), layers: layers.clone(), style: self.style.clone() };
+                match session::expect(&Request::Plot(request), self.at.clone()) {
+                    Reply::Plot(plot) => plot,
+                    other => session::unexpected(&other, self.at.clone()),
+                }
+            }
+        }
+    }
+}
+
+macro_rules! marks {
+    ($($(#[$doc:meta])* $name:ident $mark:ident),*) => {
+        impl Plot {$(
+            $(#[$doc])*
+            #[track_caller]
+            pub fn $name(self, x: impl IntoExprs, y: impl IntoExprs) -> Self {
+                self.layer_of(Mark::$mark, x.into_exprs(), y.into_exprs(), here(stringify!($name)))
+            }
+        )*}
+    };
+}
+marks! {
+    /// A bar for each value of `x`, as high as `y`; with several rows for a value, see [`Plot::aggregate`].
+    /// `f.plot().bar("origin", len())` counts.
+    bar Bar,
+    /// A line through the points, in the order of `x`.
+    line Line,
+    /// A point for each row.
+    scatter Scatter,
+    /// A filled line.
+    area Area,
+    /// Quartiles, whiskers and outliers of `y` for each value of `x`.
+    box_plot Box,
+    /// A coloured cell for each pair of values of `x` and `y`: number of rows, or [`Plot::color`] with [`Plot::aggregate`].
+    heatmap HeatMap
+}
+
+impl Plot {
+    /// How often values of `x` lie in each of several bins.
+    #[track_caller]
+    pub fn hist(self, x: impl IntoExprs) -> Self {
+        self.layer_of(Mark::Histogram, x.into_exprs(), Vec::new(), here("hist"))
+    }
+}
+
+impl Show for Plot {
+    fn content(&self) -> Option<Content> {
+        Some(Content::Plot(self.drawn()))
+    }
+}
+
+impl fmt::Debug for Plot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if crate::display::offer(self, || Content::Plot(self.drawn())) {
+            return Ok(());
+        }
+        let layers = match &self.source {
+            Source::Frame { layers, .. } => layers.len(),
+            Source::Values(layers) => layers.len(),
+        };
+        write!(f, "Plot of {layers} layer{}", if layers == 1 { "" } else { "s" })
+    }
+}

@@ -1,0 +1,29 @@
+//! Between a cell and the person in front of it: a line of input, and a clean output.
+
+use onrush_wire::{Class, Diagnostic};
+
+use crate::host;
+use crate::raise::{here, raise};
+
+/// Asks for a line of text; it comes without the end of line.
+#[track_caller]
+pub fn input(prompt: &str) -> String {
+    let at = here("input");
+    host::input(prompt, false).unwrap_or_else(|| stopped(at))
+}
+
+/// As [`input`], without showing what is typed.
+#[track_caller]
+pub fn password(prompt: &str) -> String {
+    let at = here("password");
+    host::input(prompt, true).unwrap_or_else(|| stopped(at))
+}
+
+fn stopped(at: onrush_wire::Span) -> ! {
+    raise(Diagnostic::error(Class::Interrupted, "interrupted", "no line was given").at(at, ""))
+}
+
+/// Takes away what this cell has shown so far, when the next output comes.
+pub fn clear_output() {
+    host::clear_output(true);
+}

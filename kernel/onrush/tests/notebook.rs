@@ -1,0 +1,244 @@
+//! The forms of a notebook, against a session that takes every step: what is sent, and what comes back. What a session
+//! makes of it is tested with the session.
+
+#[path = "notebook/fake.rs"]
+mod fake;
+
+use std::collections::HashMap;
+
+use fake::{last, last_place, session};
+use onrush::prelude::*;
+use onrush_wire::display::Content;
+use onrush_wire::expr::ExprKind;
+use onrush_wire::plan::{Format, JoinKind, Op};
+use onrush_wire::{BinaryOp, Expr as Tree, FrameId};
+
+fn frame() -> Frame {
+    read_csv("x.csv")
+}
+
+#[test]
+fn reading_takes_options() {
+    let _session = session();
+    csv().sep(';').nulls(["-"]).dtypes([("zip", "str")]).read("data/*.csv");
+    let Op::Read(source) = last() else { panic!() };
+    assert_eq!(source.path, "data/*.csv");
+    assert_eq!(source.folder, std::env::current_dir().unwrap().display().to_string());
+    let Format::Csv(options) = source.format else { panic!() };
+    assert_eq!((options.separator, options.nulls, options.dtypes), (';', vec!["-".to_string()], vec![("zip".to_string(), DataType::String)]));
+}
+
+#[test]
+fn a_place_is_the_methods_name() {
+    let _session = session();
+    let f = frame();
+    f.filter(x!(a > 1)); let line = line!();
+    let place = last_place();
+    assert!(place.file.ends_with("notebook.rs"));
+    assert_eq!((place.line, place.column, place.length), (line, 7, 6));
+    let Op::Filter { predicate, .. } = last() else { panic!() };
+    let ExprKind::Binary(BinaryOp::Greater, column, _) = predicate.kind else { panic!() };
+    let place = column.span.unwrap();
+    assert!(place.file.ends_with("notebook.rs"));
+    assert_eq!((place.line, place.column, place.length), (line, 17, 1));
+}
+
+#[test]
+fn rust_values_go_into_expressions_by_reference() {
+    let _session = session();
+    let f = frame();
+    let (limit, names, k) = (15, vec!["JFK".to_string()], 2.5);
+    f.filter(x!(a > {limit} && name in {names} && b < scaled(a, 2) * {k}));
+    let Op::Filter { predicate, .. } = last() else { panic!() };
+    let text = format!("{:?}", x!(a > {limit} && name in {names} && b < scaled(a, 2) * {k}));
+    assert_eq!(text, "((a > 15) && (name in [\"JFK\"])) && (b < ((a * 2) * 2.5))");
+    assert!(matches!(predicate.kind, ExprKind::Binary(BinaryOp::And, ..)));
+    assert_eq!(names.len(), 1);
+    let column = "Sale Price";
+    assert_eq!(format!("{:?}", x!({column} = col({column}).fill_null(0))), "\"Sale Price\" = col(\"Sale Price\").fill_null(0)");
+}
+
+fn scaled(value: Expr, by: Expr) -> Expr {
+    value * by
+}
+
+#[test]
+fn lists_come_in_many_forms() {
+    let _session = session();
+    let f = frame();
+    let names = |f: Frame| {
+        drop(f);
+        let Op::Select { exprs, .. } = last() else { panic!() };
+        exprs.into_iter().map(|e| match e.kind { ExprKind::Column(name) => name, other => format!("{other:?}") }).collect::<Vec<_>>()
+    };
+    let owned = vec!["a".to_string(), "b".to_string()];
+    for found in [
+        names(f.select(["a", "b"])),
+        names(f.select(("a", x!(b)))),
+        names(f.select(x!(a, b))),
+        names(f.select(&owned)),
+        names(f.select(owned.iter().map(String::as_str).collect::<Vec<_>>())),
+        names(f.select([col("a"), col("b")])),
+    ] {
+        assert_eq!(found, ["a", "b"]);
+    }
+    assert_eq!(names(f.select("a")), ["a"]);
+    f.sort([desc("a"), asc("b")]);
+    let Op::Sort { keys: first, .. } = last() else { panic!() };
+    f.sort(("b", x!(desc(a))));
+    let Op::Sort { keys: second, .. } = last() else { panic!() };
+    assert_eq!(first.iter().map(|k| k.descending).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(second.iter().map(|k| k.descending).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn joins_take_names_and_pairs() {
+    let _session = session();
+    let (f, g) = (frame(), frame());
+    f.left_join(&g, on("dest", "faa").suffix("_dest"));
+    let Op::Join { how, left_on, right_on, suffix, .. } = last() else { panic!() };
+    assert_eq!((how, suffix.as_str()), (JoinKind::Left, "_dest"));
+    assert_eq!((left_on, right_on), (vec![Tree::column("dest")], vec![Tree::column("faa")]));
+    f.anti_join(&g, ["a", "b"]);
+    let Op::Join { how, left_on, right_on, .. } = last() else { panic!() };
+    assert_eq!((how, left_on.len()), (JoinKind::Anti, 2));
+    assert_eq!(left_on, right_on);
+    let error = attempt(|| f.inner_join(&g, on(["a", "b"], "c"))).unwrap_err();
+    assert_eq!(error.code, "join-keys");
+}
+
+#[test]
+fn a_refused_step_raises_at_its_place() {
+    let _session = session();
+    let f = frame();
+    let error = attempt(|| f.drop("missing")).unwrap_err();
+    assert_eq!(error.code, "unknown-column");
+    assert_eq!(error.labels[0].span.length, 4);
+    let error = attempt(|| f.filter(x!(name = "late"))).unwrap_err();
+    assert_eq!(error.help, ["a comparison is `==`"]);
+    // A panic is no raise.
+    assert!(std::panic::catch_unwind(|| attempt(|| panic!("other"))).is_err());
+}
+
+#[test]
+fn values_come_back_typed() {
+    let _session = session();
+    let f = frame();
+    assert_eq!(f.shape(), (3, 4));
+    let a = f.column::<i64>("a");
+    assert_eq!(a, [1, 2, 3]);
+    assert_eq!(a.iter().sum::<i64>(), 6);
+    assert_eq!(f.column::<f64>("a")[2], 3.0);
+    assert_eq!(f.column::<Option<f64>>("b"), [Some(0.5), None, Some(2.5)]);
+    assert_eq!(f.column::<String>("name").to_vec(), ["x", "y", "z"]);
+    // 2013-01-01 is day 15 706 after 1970-01-01.
+    assert_eq!(f.column::<NaiveDate>("day")[2], NaiveDate::from_ymd_opt(2013, 1, 1).unwrap());
+    let error = attempt(|| f.column::<f64>("b")).unwrap_err();
+    assert!(error.message.contains("1 null among 3 values") && error.help[0].contains("Option<f64>"), "{error}");
+    let error = attempt(|| f.column::<i64>("name")).unwrap_err();
+    assert!(error.message.contains("is of type str, and is read as i64"), "{error}");
+    let mean: f64 = f.value(x!(a.mean()));
+    assert_eq!(mean, 1.5);
+    let matrix = f.to_matrix::<f32>(["a"]);
+    assert_eq!((matrix.shape(), matrix.as_slice()), ((3, 1), &[1.0, 2.0, 3.0][..]));
+    assert_eq!(attempt(|| f.to_matrix::<f32>(["a", "b"])).unwrap_err().code, "nulls");
+    assert_eq!(f.collect().num_rows(), 3);
+}
+
+#[derive(onrush::serde::Deserialize, Debug, PartialEq)]
+#[serde(crate = "onrush::serde")]
+struct Trip {
+    a: u8,
+    b: Option<f64>,
+    name: String,
+}
+
+#[test]
+fn rows_become_structs_and_tuples() {
+    let _session = session();
+    let f = frame();
+    let trips: Vec<Trip> = f.rows();
+    assert_eq!(trips[1], Trip { a: 2, b: None, name: "y".to_string() });
+    let tuples: Vec<(i64, Option<f64>, String, NaiveDate)> = f.rows();
+    assert_eq!(tuples[0].3.to_string(), "1970-01-01");
+    let error = attempt(|| f.rows::<(i64, f64)>()).unwrap_err();
+    assert!(error.message.contains("a tuple of 2 cannot take 4 columns"), "{error}");
+    let error = attempt(|| f.rows::<(i64, f64, String, NaiveDate)>()).unwrap_err();
+    assert!(error.message.starts_with("row 1, column `b` (f64): found a null"), "{error}");
+    let maps: Vec<HashMap<String, onrush::serde::de::IgnoredAny>> = f.rows();
+    assert_eq!(maps[0].len(), 4);
+}
+
+#[test]
+fn frames_from_rust_values() {
+    let _session = session();
+    let values = vec![1.5, 2.5, 3.5];
+    frame! { a: [1, None, 3], "b c": values, d: ["x", "y", "z"] };
+    let Op::FromArrow { schema, bytes } = last() else { panic!() };
+    assert_eq!(schema.fields.iter().map(|f| (f.name.as_str(), f.dtype.to_string())).collect::<Vec<_>>(), [
+        ("a", "i32".to_string()),
+        ("b c", "f64".to_string()),
+        ("d", "str".to_string())
+    ]);
+    let bytes = bytes.unwrap();
+    let mut reader = onrush::arrow::ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
+    let batch = reader.next().unwrap().unwrap();
+    assert_eq!(batch.column(0).null_count(), 1);
+    assert_eq!(values.len(), 3);
+    let error = attempt(|| frame! { a: [1, 2], b: [1] }).unwrap_err();
+    assert!(error.message.contains("`b` has 1 values, and `a` has 2"), "{error}");
+}
+
+#[test]
+fn sql_sees_variables() {
+    let _session = session();
+    let flights = frame();
+    onrush::__bind!("flights", &flights);
+    onrush::__bind!("number", &3);
+    {
+        let gone = frame();
+        onrush::__bind!("gone", &gone);
+    }
+    sql("select 1");
+    let Op::Sql { tables, .. } = last() else { panic!() };
+    assert_eq!(tables.len(), 2);
+    assert_eq!(tables[0].0, "flights");
+    assert_eq!(tables[1], ("old".to_string(), FrameId(900)));
+    onrush::bindings::clear();
+}
+
+#[test]
+fn everything_can_be_shown() {
+    use onrush::display::Show;
+    let _session = session();
+    assert_eq!(().content(), None);
+    assert_eq!(vec![1, 2].content(), Some(Content::Text("[1, 2]".to_string())));
+    let Some(Content::Table(table)) = (0..30).collect::<Vec<i32>>().content() else { panic!() };
+    assert_eq!((table.total_rows, table.head.len(), table.tail.len()), (30, 10, 5));
+    let Some(Content::Table(table)) = fake::table().content() else { panic!() };
+    assert_eq!((table.columns[1].nulls, table.head.len(), table.tail.len()), (Some(1), 3, 0));
+    assert!(matches!(bar(["a", "b"], [1, 2]).content(), Some(Content::Plot(_))));
+    // Types without a form of their own: by Debug, by Display, by neither; and evcxr's convention.
+    struct Plain;
+    struct Displayed;
+    impl std::fmt::Display for Displayed {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("displayed")
+        }
+    }
+    struct Evcxr(std::cell::Cell<u32>);
+    impl Evcxr {
+        fn evcxr_display(&self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+    let evcxr = Evcxr(std::cell::Cell::new(0));
+    onrush::__show!(evcxr, true);
+    assert_eq!(evcxr.0.get(), 1);
+    onrush::__show!(Plain, true);
+    onrush::__show!(Displayed, true);
+    onrush::__show!(1 + 1, true);
+    onrush::__show!("text", true);
+    onrush::__show!(Some(vec![1]), true);
+    show(&frame().schema().names().count());
+}

@@ -1,0 +1,131 @@
+//! A session that knows nothing: it takes every step, remembers it, and answers with one small table.
+
+use std::io::{IoSlice, Seek, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use onrush::arrow;
+use onrush_wire::codec::{CodecError, encode, read_message, write_message};
+use onrush_wire::plan::Op;
+use onrush_wire::session::{Hello, NamedFrame, Reply, Request, Welcome};
+use onrush_wire::{Class, DataType, Diagnostic, Field, FrameId, Schema, Span, Value};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+/// The steps that were sent, with the place of the call.
+pub static STEPS: Mutex<Vec<(Op, Option<Span>)>> = Mutex::new(Vec::new());
+
+/// One test at a time: there is one connection for each process.
+pub fn session() -> std::sync::MutexGuard<'static, ()> {
+    static READY: OnceLock<()> = OnceLock::new();
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
+    READY.get_or_init(|| {
+        let path = std::env::temp_dir().join(format!("onrush-fake-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        // SAFETY: the other tests of this process wait for this lock before they read the environment.
+        unsafe { std::env::set_var("ONRUSH_SESSION", &path) };
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                std::thread::spawn(move || serve(stream.unwrap()));
+            }
+        });
+    });
+    STEPS.lock().unwrap().clear();
+    turn
+}
+
+/// The step that was sent last.
+pub fn last() -> Op {
+    STEPS.lock().unwrap().last().unwrap().0.clone()
+}
+
+pub fn last_place() -> Span {
+    STEPS.lock().unwrap().last().unwrap().1.clone().unwrap()
+}
+
+pub fn table() -> RecordBatch {
+    let a: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    let b: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.5), None, Some(2.5)]));
+    let name: ArrayRef = Arc::new(StringArray::from(vec!["x", "y", "z"]));
+    let day: ArrayRef = Arc::new(arrow::array::Date32Array::from(vec![0, 1, 15_706]));
+    RecordBatch::try_from_iter([("a", a), ("b", b), ("name", name), ("day", day)]).unwrap()
+}
+
+fn schema() -> Schema {
+    let field = |name: &str, dtype| Field { name: name.to_string(), dtype, nullable: true };
+    Schema {
+        fields: vec![
+            field("a", DataType::Int64),
+            field("b", DataType::Float64),
+            field("name", DataType::String),
+            field("day", DataType::Date),
+        ],
+    }
+}
+
+fn serve(mut stream: UnixStream) {
+    let _: Hello = read_message(&mut stream).unwrap();
+    let welcome = Welcome::Accepted { protocol: onrush_wire::PROTOCOL, pid: 1, engine: "fake".to_string() };
+    write_message(&mut stream, &welcome).unwrap();
+    let mut next = 0;
+    loop {
+        let request = match read_message::<Request>(&mut stream) {
+            Ok(request) => request,
+            Err(CodecError::Closed) => return,
+            Err(e) => panic!("{e}"),
+        };
+        let reply = match request {
+            Request::Step { op: Op::Drop { columns, .. }, at } if columns == ["missing"] => {
+                let span = at.unwrap();
+                Reply::Failed(Diagnostic::error(Class::Plan, "unknown-column", "there is no column `missing`").at(span, ""))
+            }
+            Request::Step { op, at } => {
+                STEPS.lock().unwrap().push((op, at));
+                next += 1;
+                Reply::Frame { id: FrameId(next), schema: schema() }
+            }
+            Request::RowCount { .. } => Reply::Count(3),
+            Request::Value { .. } => Reply::Value { value: Value::Float(1.5), dtype: DataType::Float64 },
+            Request::Names => Reply::Names {
+                own: vec![NamedFrame { name: "old".to_string(), frame: FrameId(900), schema: schema(), rows: None }],
+                published: Vec::new(),
+            },
+            Request::Collect { columns, .. } => {
+                let batch = table();
+                let batch = if columns.is_empty() {
+                    batch
+                } else {
+                    let picked: Vec<usize> = columns.iter().map(|c| batch.schema().index_of(c).unwrap()).collect();
+                    batch.project(&picked).unwrap()
+                };
+                send_batch(&mut stream, &batch);
+                continue;
+            }
+            other => panic!("not expected: {other:?}"),
+        };
+        write_message(&mut stream, &reply).unwrap();
+    }
+}
+
+/// As the real session does: an Arrow IPC file in a sealed memfd, whose descriptor goes with the message's first bytes.
+fn send_batch(stream: &mut UnixStream, batch: &RecordBatch) {
+    let memory = rustix::fs::memfd_create("fake", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
+    let mut file = std::fs::File::from(memory);
+    let mut writer = arrow::ipc::writer::FileWriter::try_new(&mut file, &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    let bytes = file.stream_position().unwrap();
+    let reply = Reply::Batches { schema: schema(), rows: batch.num_rows() as u64, bytes, inline: None };
+    let message = encode(&reply).unwrap();
+    let descriptors = [file.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    let sent = sendmsg(&*stream, &[IoSlice::new(&message)], &mut control, SendFlags::empty()).unwrap();
+    stream.write_all(&message[sent..]).unwrap();
+}
