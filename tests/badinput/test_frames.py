@@ -58,7 +58,7 @@ def test_empty_frame(kernel):
     kernel.ok("none.describe()")
     kernel.ok("none.sort(\"a\").head(3)")
     assert kernel.value('none.group_by("b").agg(x!(n = len())).shape()') == "(0, 2)"
-    kernel.ok('none.plot().histogram("a")')
+    kernel.ok('none.plot().hist("a")')
     assert kernel.value('none.column::<i64>("a").len()') == "0"
 
 
