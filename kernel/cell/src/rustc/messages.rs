@@ -95,6 +95,11 @@ pub fn diagnostic(message: &Message, place: &dyn Fn(&RustcSpan) -> Place) -> Dia
         notes: Vec::new(),
         help: Vec::new(),
     };
+    // The prelude's macros have no other place for advice than their message.
+    if let Some((said, advice)) = out.message.clone().split_once("\nhelp: ") {
+        out.message = said.to_string();
+        out.help.extend(advice.split("\nhelp: ").map(str::to_string));
+    }
     for span in &message.spans {
         if let Some(span_) = resolve(span, place) {
             let label = Label { span: span_, text: clean(span.label.as_deref().unwrap_or("")), primary: span.is_primary };
