@@ -127,7 +127,7 @@ impl Session {
             Ok(()) => Ok(()),
             // One of another build answers and says why it will not talk.
             Err(refused) if refused.code != "no-session" => Err(refused),
-            Err(_) => start(&self.socket).and_then(|()| self.connect_within(START_LIMIT)),
+            Err(_) => start(&self.socket).and_then(|()| self.connect_within(Duration::from_secs(2))),
         };
         connected?;
         self.subscribe();
@@ -377,6 +377,7 @@ fn start(socket: &Path) -> Result<(), Diagnostic> {
     let output = std::fs::OpenOptions::new().create(true).append(true).open(log_path(socket));
     let output = output.map_err(|e| failed(&log_path(socket).display().to_string(), e))?;
     let errors = output.try_clone().map_err(|e| failed("its log", e))?;
+    let begun = output.metadata().map_or(0, |metadata| metadata.len());
     let mut child = Command::new(&executable)
         .arg("serve")
         .env(paths::SESSION, socket)
@@ -387,9 +388,38 @@ fn start(socket: &Path) -> Result<(), Diagnostic> {
         .process_group(0)
         .spawn()
         .map_err(|e| failed(&executable.display().to_string(), e))?;
-    // Somebody must take its exit status, or it stays as a zombie.
-    let _ = std::thread::Builder::new().name("session exit".into()).spawn(move || child.wait());
-    Ok(())
+    // `serve` puts the session into the background, and ends when it answers.
+    let end = Instant::now() + START_LIMIT;
+    loop {
+        match child.try_wait().map_err(|e| failed("its process", e))? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => {
+                let said = said_since(&log_path(socket), begun);
+                let why = if said.is_empty() { format!("it ended with {status}") } else { said };
+                return Err(failed("onrush-session", io::Error::other(why)));
+            }
+            None if Instant::now() > end => {
+                let _ = child.kill().and_then(|()| child.wait());
+                let why = format!("no answer within {} s", START_LIMIT.as_secs());
+                return Err(failed("onrush-session", io::Error::other(why)));
+            }
+            None => std::thread::sleep(Duration::from_millis(3)),
+        }
+    }
+}
+
+/// What the log got after its first `begun` bytes, in one line.
+fn said_since(log: &Path, begun: u64) -> String {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut text = Vec::new();
+    let read = std::fs::File::open(log).and_then(|mut file| {
+        file.seek(SeekFrom::Start(begun))?;
+        file.take(2000).read_to_end(&mut text)
+    });
+    match read {
+        Ok(_) => String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" "),
+        Err(_) => String::new(),
+    }
 }
 
 #[cfg(test)]

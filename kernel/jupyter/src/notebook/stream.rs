@@ -1,5 +1,5 @@
-//! What a cell prints, in fewer and larger pieces: a loop that prints a million lines must not send a million messages,
-//! and a cell that prints without end must not fill the notebook file.
+//! What a cell prints, in fewer and larger pieces: a loop that prints a million lines must not send a million messages. How
+//! much of it is shown at all is the executor's decision (`kernel/cell`).
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,15 @@ use onrush_wire::host::Stream;
 
 /// At most 20 messages a second.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Jupyter's server drops output beyond about a megabyte a second, without saying what is missing.
-const LIMIT: usize = 1 << 20;
-/// Of what is over the limit, the end is kept.
-const TAIL: usize = 32 << 10;
-
 /// Merges consecutive pieces of one stream; keeps the order between streams.
 pub struct Coalescer {
     waiting: Vec<(Stream, String)>,
     sent: Option<Instant>,
-    shown: usize,
-    /// Beyond the limit: bytes left out, and the last of them.
-    left_out: usize,
-    tail: Vec<(Stream, String)>,
 }
 
 impl Coalescer {
     pub fn new() -> Self {
-        Coalescer { waiting: Vec::new(), sent: None, shown: 0, left_out: 0, tail: Vec::new() }
+        Coalescer { waiting: Vec::new(), sent: None }
     }
 
     /// Adds a piece; gives what can be shown at once: the first piece always can.
@@ -32,41 +23,8 @@ impl Coalescer {
         if text.is_empty() {
             return Vec::new();
         }
-        let room = LIMIT.saturating_sub(self.shown);
-        if text.len() <= room {
-            self.shown += text.len();
-            append(&mut self.waiting, stream, &text);
-        } else {
-            let cut = floor_boundary(&text, room);
-            if cut > 0 {
-                append(&mut self.waiting, stream, &text[..cut]);
-            }
-            self.shown = LIMIT;
-            self.keep_tail(stream, &text[cut..]);
-        }
+        append(&mut self.waiting, stream, &text);
         self.take_due(now)
-    }
-
-    fn keep_tail(&mut self, stream: Stream, text: &str) {
-        self.left_out += text.len();
-        append(&mut self.tail, stream, text);
-        let mut over = self.tail.iter().map(|(_, text)| text.len()).sum::<usize>().saturating_sub(TAIL);
-        // Trimmed in large steps, so that many small pieces do not move it each time.
-        if over < TAIL {
-            return;
-        }
-        while over > 0 {
-            let first = &mut self.tail[0].1;
-            if first.len() <= over {
-                over -= first.len();
-                self.tail.remove(0);
-            } else {
-                let cut = floor_boundary(first, over).max(1);
-                let cut = (cut..=first.len()).find(|at| first.is_char_boundary(*at)).unwrap_or(first.len());
-                first.drain(..cut);
-                over = 0;
-            }
-        }
     }
 
     /// How long what waits may still wait.
@@ -92,24 +50,9 @@ impl Coalescer {
         vec![(Stream::Stdout, of(Stream::Stdout)), (Stream::Stderr, of(Stream::Stderr))]
     }
 
-    /// Everything, at once: before a display, a question, or the end of the cell. At the end, what was over the limit.
+    /// Everything, at once: before a display, a question, or the end of the cell.
     pub fn take_all(&mut self) -> Vec<(Stream, String)> {
-        let mut pieces = std::mem::take(&mut self.waiting);
-        if self.left_out > 0 {
-            let kept = self.tail.iter().map(|(_, text)| text.len()).sum::<usize>();
-            let dropped = self.left_out - kept;
-            if dropped > 0 {
-                let note = format!(
-                    "\n[… {} of output left out here: a cell shows {} of text; write more to a file …]\n",
-                    bytes(dropped),
-                    bytes(LIMIT)
-                );
-                append(&mut pieces, Stream::Stderr, &note);
-            }
-            pieces.append(&mut self.tail);
-            self.left_out = 0;
-        }
-        pieces
+        std::mem::take(&mut self.waiting)
     }
 }
 
@@ -120,25 +63,9 @@ fn append(pieces: &mut Vec<(Stream, String)>, stream: Stream, text: &str) {
     }
 }
 
-fn floor_boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-fn bytes(count: usize) -> String {
-    match count {
-        0..1024 => format!("{count} bytes"),
-        1024..1_048_576 => format!("{:.1} KiB", count as f64 / 1024.0),
-        _ => format!("{:.1} MiB", count as f64 / 1_048_576.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn total(pieces: &[(Stream, String)]) -> usize {
-        pieces.iter().map(|(_, text)| text.len()).sum()
-    }
 
     #[test]
     fn the_first_piece_goes_at_once_and_the_next_ones_together() {
@@ -155,19 +82,15 @@ mod tests {
     }
 
     #[test]
-    fn ten_megabytes_are_cut_and_their_end_is_kept() {
+    fn streams_that_alternate_at_every_word_are_told_apart() {
+        let now = Instant::now();
         let mut streams = Coalescer::new();
-        let mut out = Vec::new();
-        let mut now = Instant::now();
-        let line = format!("{}é\n", "x".repeat(97));
-        for _ in 0..100_000 {
-            now += Duration::from_millis(1);
-            out.extend(streams.push(Stream::Stdout, line.clone(), now));
+        streams.push(Stream::Stdout, "first".into(), now);
+        for _ in 0..100 {
+            streams.push(Stream::Stdout, "o".into(), now);
+            streams.push(Stream::Stderr, "e".into(), now);
         }
-        out.extend(streams.push(Stream::Stdout, "the end\n".into(), now));
-        out.extend(streams.take_all());
-        assert!(total(&out) > LIMIT && total(&out) < LIMIT + 3 * TAIL, "{}", total(&out));
-        assert!(out.last().unwrap().1.ends_with("the end\n"));
-        assert!(out.iter().any(|(_, text)| text.contains("MiB of output left out")));
+        let expected = [(Stream::Stdout, "o".repeat(100)), (Stream::Stderr, "e".repeat(100))];
+        assert_eq!(streams.take_due(now + INTERVAL), expected);
     }
 }
