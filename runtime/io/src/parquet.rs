@@ -26,8 +26,8 @@ struct Opened {
     path: std::path::PathBuf,
     bytes: u64,
     metadata: ArrowReaderMetadata,
-    /// Of the columns' data before compression: close to what they take in memory.
-    plain_bytes: u64,
+    /// About what the columns take in memory.
+    memory_bytes: u64,
     rows: u64,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn read(files: &[FileState], hold: u64, task: &TaskHandle) -> Result<
     let schema = same_schema(&opened)?;
     let rows = opened.iter().map(|o| o.rows).sum();
     task.set_total_rows(Some(rows));
-    if opened.iter().map(|o| o.plain_bytes).sum::<u64>() <= hold {
+    if opened.iter().map(|o| o.memory_bytes).sum::<u64>() <= hold {
         let batches = decode(&opened, &schema, task)?;
         return Ok(Decoded::Table(Table::new(schema, batches)));
     }
@@ -102,13 +102,21 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
     if end.max().unwrap_or(0) > file.bytes {
         return Err(cut_off(path, "its footer points behind its end"));
     }
-    Ok(Opened {
-        path: path.clone(),
-        bytes: file.bytes,
-        plain_bytes: groups.iter().map(|g| g.total_byte_size().max(0) as u64).sum(),
-        rows: groups.iter().map(|g| g.num_rows().max(0) as u64).sum(),
-        metadata,
-    })
+    let rows = groups.iter().map(|g| g.num_rows().max(0) as u64).sum::<u64>();
+    let packed = groups.iter().map(|g| g.total_byte_size().max(0) as u64).sum::<u64>();
+    let fixed = metadata.schema().fields().iter().map(|f| width(f.data_type())).sum::<u64>();
+    Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes: packed.max(rows * fixed), rows, metadata })
+}
+
+/// Bytes of a row's value in memory, without what long texts and lists take beside it. What the file says is the size of
+/// the encoded pages: a column that repeats a few values has next to none.
+fn width(dtype: &DataType) -> u64 {
+    match dtype {
+        DataType::Null | DataType::Boolean => 1,
+        DataType::Utf8View | DataType::BinaryView => 16,
+        DataType::Struct(fields) => fields.iter().map(|f| width(f.data_type())).sum(),
+        other => other.primitive_width().unwrap_or(8) as u64,
+    }
 }
 
 fn no_parquet(path: &Path, bytes: u64) -> Diagnostic {
