@@ -18,7 +18,7 @@ use onrush_view::Bundle;
 use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
 use onrush_wire::session::CellEnd;
-use onrush_wire::{Class, Diagnostic, NotebookId, Severity, paths};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, Severity, paths};
 use parking_lot::Mutex;
 
 use crate::session::Session;
@@ -151,6 +151,7 @@ impl Notebook {
             progress: Progress::new(),
             started: Instant::now(),
             refusal: None,
+            begun: None,
         };
         let result = run.whole(text);
         self.running.store(false, Ordering::Release);
@@ -210,6 +211,8 @@ struct Run<'a> {
     started: Instant,
     /// Why a question of the cell could not be asked: it replaces the interruption that follows from it.
     refusal: Option<String>,
+    /// The generation in which the cell's code runs.
+    begun: Option<Generation>,
 }
 
 impl Run<'_> {
@@ -267,19 +270,19 @@ impl Run<'_> {
         let ticket = self.notebook.worker.execute(self.cell, text, sender);
         let outcome = self.pump(&events, &ticket);
         self.flush();
-        match outcome {
+        let (newest, end, result) = match outcome {
             Outcome::Ok { generation, frames, released, published } => {
-                let end = CellEnd::Committed { names: frames, released, published };
-                self.notebook.session.end_cell(generation, end);
-                Ok(())
+                (generation, CellEnd::Committed { names: frames, released, published }, Ok(()))
             }
-            Outcome::Failed { generation, diagnostics, ran } => {
-                if ran {
-                    self.notebook.session.end_cell(generation, CellEnd::RolledBack);
-                }
-                Err(diagnostics)
-            }
+            // After a rollback the executor names the generation that has taken over.
+            Outcome::Failed { generation, diagnostics, .. } => (generation, CellEnd::RolledBack, Err(diagnostics)),
+        };
+        // A cell without code to run has no beginning and no end.
+        if let Some(begun) = self.begun.take() {
+            self.notebook.session.end_cell(begun, end);
         }
+        self.notebook.session.set_generation(newest);
+        result
     }
 
     /// Handles events until the executor has returned and every event sent before that is handled.
@@ -353,6 +356,7 @@ impl Run<'_> {
             }
             Event::Begin { generation, reply } => {
                 self.progress.working_done(self.front);
+                self.begun = Some(generation);
                 self.notebook.session.begin_cell(self.cell, generation);
                 if self.interrupted() {
                     // It came before the executor had taken the cell up, and did nothing then.

@@ -178,10 +178,10 @@ impl Session {
         }
     }
 
+    /// `generation` is the one in which the cell began.
     pub fn end_cell(&self, generation: Generation, end: CellEnd) {
         let mut state = self.state.lock();
         state.open_cell = None;
-        state.generation = generation;
         let request = Request::EndCell { generation, end };
         if !tell(&mut state, &request) && self.socket.exists() {
             drop(state);
@@ -190,6 +190,11 @@ impl Session {
                 tell(&mut self.state.lock(), &request);
             }
         }
+    }
+
+    /// The newest generation of the cell process: new connections say it.
+    pub fn set_generation(&self, generation: Generation) {
+        self.state.lock().generation = generation;
     }
 
     /// Stops what this notebook has under way.
