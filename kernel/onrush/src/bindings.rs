@@ -1,7 +1,9 @@
-//! Which variables of the running process hold frames: `sql` finds them by name before their cell ends.
+//! Which variables the notebook has, and which of the running cell's hold frames: `sql` finds those by name before their cell
+//! ends, and an unknown column of a variable's name gets a hint.
 //!
 //! Nothing is kept alive here: a binding goes when the last handle does.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::{FrameId, Generation};
@@ -12,9 +14,10 @@ use crate::host;
 struct Bindings {
     generation: Generation,
     frames: Vec<(String, WeakFrame)>,
+    variables: BTreeSet<String>,
 }
 
-static BINDINGS: Mutex<Bindings> = Mutex::new(Bindings { generation: Generation(0), frames: Vec::new() });
+static BINDINGS: Mutex<Bindings> = Mutex::new(Bindings { generation: Generation(0), frames: Vec::new(), variables: BTreeSet::new() });
 
 fn lock() -> MutexGuard<'static, Bindings> {
     let mut bindings = BINDINGS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -28,9 +31,19 @@ fn lock() -> MutexGuard<'static, Bindings> {
 
 /// A `let` bound a frame. It shadows an earlier one of that name.
 pub(crate) fn bind(name: &str, frame: &Frame) {
+    bind_name(name);
     let mut bindings = lock();
     bindings.frames.retain(|(known, frame)| known != name && frame.id().is_some());
     bindings.frames.push((name.to_string(), frame.downgrade()));
+}
+
+/// A `let` bound something.
+pub(crate) fn bind_name(name: &str) {
+    lock().variables.insert(name.to_string());
+}
+
+pub(crate) fn is_variable(name: &str) -> bool {
+    lock().variables.contains(name)
 }
 
 /// A cell ended: from here on its variables are among the session's names.

@@ -87,10 +87,14 @@ impl BindFrame for &Shown<'_, Frame> {
 }
 
 pub trait BindOther {
-    fn __onrush_bind(&self, _: &str) {}
+    fn __onrush_bind(&self, name: &str);
 }
 
-impl<T: ?Sized> BindOther for Shown<'_, T> {}
+impl<T: ?Sized> BindOther for Shown<'_, T> {
+    fn __onrush_bind(&self, name: &str) {
+        crate::bindings::bind_name(name);
+    }
+}
 
 #[inline(never)]
 fn send(content: Content, is_result: bool) {

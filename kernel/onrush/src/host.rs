@@ -22,6 +22,9 @@ pub const CONTROL_FD: i32 = 3;
 pub const OUTPUT_FD: i32 = 4;
 pub const LIFETIME_FD: i32 = 5;
 
+/// No type implements it: a bound on it makes rustc spell a type's name.
+pub trait Nameable {}
+
 /// What every compiled cell exports. It returns the proof that it reached its end.
 pub type Entry = fn(&mut Store) -> Result<Done, CellError>;
 

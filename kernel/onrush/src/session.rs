@@ -7,7 +7,7 @@ mod connection;
 mod memory;
 mod start;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard};
 
 use arrow::array::RecordBatch;
@@ -30,12 +30,12 @@ fn lock() -> MutexGuard<'static, Option<(u32, Generation, Connection)>> {
 
 /// Sends one request and gives its reply. `Err` is what the session answered, or why it could not be reached.
 pub(crate) fn ask(request: &Request) -> Result<Reply, Diagnostic> {
-    ask_with_descriptor(request).map(|(reply, _)| reply)
+    ask_with_memory(request, None).map(|(reply, _)| reply)
 }
 
-/// The same, with the descriptor of shared memory that came with the reply.
+/// The same, with descriptors of shared memory: what goes with the request, and what came with the reply.
 #[inline(never)]
-fn ask_with_descriptor(request: &Request) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
+fn ask_with_memory(request: &Request, memory: Option<BorrowedFd<'_>>) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
     let mut guard = lock();
     let (pid, generation) = (std::process::id(), host::context().map_or(Generation(0), |c| c.generation));
     if !matches!(&*guard, Some((p, g, _)) if *p == pid && *g == generation) {
@@ -47,7 +47,7 @@ fn ask_with_descriptor(request: &Request) -> Result<(Reply, Option<OwnedFd>), Di
             empty => empty.insert((pid, generation, connect(generation)?)),
         };
         let used = connection.was_used();
-        match connection.exchange(request) {
+        match connection.exchange(request, memory) {
             Ok((Reply::Failed(diagnostic), _)) => return Err(diagnostic),
             Ok(answer) => return Ok(answer),
             Err(error) => {
@@ -104,6 +104,14 @@ pub(crate) fn expect(request: &Request, at: Span) -> Reply {
 }
 
 pub(crate) fn raise_at(mut diagnostic: Diagnostic, at: Span) -> ! {
+    // A forgotten pair of braces: the session knows columns only.
+    if diagnostic.code == "unknown-column"
+        && let Some(name) = diagnostic.message.split('`').nth(1)
+        && crate::bindings::is_variable(name)
+    {
+        let advice = format!("`{name}` is a variable: write `{{{name}}}`");
+        diagnostic.help.insert(0, advice);
+    }
     if diagnostic.labels.is_empty() {
         diagnostic = diagnostic.at(at, "");
     }
@@ -130,10 +138,28 @@ pub(crate) fn step(op: Op, at: Span) -> (FrameId, Schema) {
     }
 }
 
+/// A frame of these rows. Many travel through shared memory.
+#[inline(never)]
+pub(crate) fn send(batch: &RecordBatch, at: Span) -> (FrameId, Schema) {
+    let schema = crate::values::wire_schema(&batch.schema());
+    let answer = memory::stream(batch).and_then(|stream| {
+        let (bytes, memory) = match &stream {
+            memory::Stream::Inline(bytes) => (Some(bytes.clone()), None),
+            memory::Stream::Shared(memory) => (None, Some(memory.as_fd())),
+        };
+        ask_with_memory(&Request::Step { op: Op::FromArrow { schema, bytes }, at: Some(at.clone()) }, memory)
+    });
+    match answer {
+        Ok((Reply::Frame { id, schema }, _)) => (id, schema),
+        Ok((other, _)) => unexpected(&other, at),
+        Err(diagnostic) => raise_at(diagnostic, at),
+    }
+}
+
 /// The frame's rows, in one batch; numbers share memory with the session.
 #[inline(never)]
 pub(crate) fn collect(frame: FrameId, columns: Vec<String>, at: Span) -> RecordBatch {
-    let answer = ask_with_descriptor(&Request::Collect { frame, columns });
+    let answer = ask_with_memory(&Request::Collect { frame, columns }, None);
     let batch = answer.and_then(|(reply, descriptor)| match reply {
         Reply::Batches { inline, bytes, .. } => memory::batch(inline, descriptor, bytes),
         other => unexpected(&other, at.clone()),

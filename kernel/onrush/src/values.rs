@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{self as ad, DataType as Arrow, TimeUnit as ArrowUnit};
-use onrush_wire::{Class, DataType, Diagnostic, Expr, ExprKind, Field, Schema, TimeUnit, UnaryOp, Value};
+use onrush_wire::{DataType, Expr, ExprKind, Field, Schema, TimeUnit, UnaryOp, Value};
 
 fn unit(unit: ArrowUnit) -> TimeUnit {
     match unit {
@@ -57,21 +57,6 @@ fn wire_field(field: &ad::Field) -> Field {
 
 pub fn wire_schema(schema: &ad::Schema) -> Schema {
     Schema { fields: schema.fields().iter().map(|f| wire_field(f)).collect() }
-}
-
-/// An Arrow IPC stream of one batch.
-pub fn ipc_stream(batch: &RecordBatch) -> Result<Vec<u8>, Diagnostic> {
-    let write = || {
-        let mut bytes = Vec::new();
-        let mut writer = arrow::ipc::writer::StreamWriter::try_new(&mut bytes, &batch.schema())?;
-        writer.write(batch)?;
-        writer.finish()?;
-        drop(writer);
-        Ok::<_, arrow::error::ArrowError>(bytes)
-    };
-    write().map_err(|e| {
-        Diagnostic::error(Class::Data, "arrow", "these rows cannot be sent to the session").note(e.to_string())
-    })
 }
 
 /// The value of one row.

@@ -9,7 +9,6 @@ use onrush_wire::plan::{CsvOptions, Format, Op, Source};
 use super::{Frame, IntoPairs, folder, path_text};
 use crate::expr::IntoColumns;
 use crate::raise::here;
-use crate::values;
 
 fn source(path: String, format: Format) -> Op {
     Op::Read(Source { path, folder: folder(), format })
@@ -129,11 +128,7 @@ pub fn from_batch(batch: &RecordBatch) -> Frame {
 
 #[inline(never)]
 pub(crate) fn send(batch: &RecordBatch, at: onrush_wire::Span) -> Frame {
-    let schema = values::wire_schema(&batch.schema());
-    match values::ipc_stream(batch) {
-        Ok(bytes) => Frame::step(Op::FromArrow { schema, bytes: Some(bytes) }, at),
-        Err(diagnostic) => crate::session::raise_at(diagnostic, at),
-    }
+    Frame::new(crate::session::send(batch, at))
 }
 
 impl From<RecordBatch> for Frame {

@@ -1,16 +1,19 @@
 //! One connection to the session: messages, and the descriptors that come with them.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use onrush_wire::codec::{CodecError, encode, read_message, write_message};
 use onrush_wire::session::{Hello, Reply, Request, Role, Welcome};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
+    sendmsg,
+};
 
 pub struct Connection {
     stream: Stream,
@@ -67,9 +70,19 @@ impl Connection {
         self.used
     }
 
-    pub fn exchange(&mut self, request: &Request) -> Result<(Reply, Option<OwnedFd>), CodecError> {
+    /// One request and its reply; shared memory goes with the first byte of the one, and comes with that of the other.
+    pub fn exchange(
+        &mut self,
+        request: &Request,
+        memory: Option<BorrowedFd<'_>>,
+    ) -> Result<(Reply, Option<OwnedFd>), CodecError> {
         self.stream.descriptors.clear();
-        self.stream.write_all(&encode(request)?)?;
+        let bytes = encode(request)?;
+        let sent = match memory {
+            None => 0,
+            Some(memory) => self.stream.write_with(&bytes, memory)?,
+        };
+        self.stream.write_all(&bytes[sent..])?;
         let reply = read_message(&mut self.stream)?;
         self.used = true;
         Ok((reply, self.stream.descriptors.pop_front()))
@@ -80,6 +93,23 @@ impl Connection {
 struct Stream {
     socket: UnixStream,
     descriptors: VecDeque<OwnedFd>,
+}
+
+impl Stream {
+    fn write_with(&mut self, bytes: &[u8], memory: BorrowedFd<'_>) -> io::Result<usize> {
+        let descriptors = [memory];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+            return Err(io::Error::other("no room for a descriptor"));
+        }
+        loop {
+            match sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
 }
 
 impl Read for Stream {

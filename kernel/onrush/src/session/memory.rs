@@ -1,6 +1,7 @@
-//! Results in shared memory: mapped, and read as Arrow arrays in place.
+//! Rows in shared memory: results are mapped, and read as Arrow arrays in place; frames of Rust values are written there.
 
 use std::fs::File;
+use std::io::BufWriter;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -9,8 +10,10 @@ use arrow::buffer::Buffer;
 use arrow::compute::concat_batches;
 use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{FileDecoder, read_footer_length};
+use arrow::ipc::writer::StreamWriter;
 use arrow::ipc::{Block, root_as_footer};
 use onrush_wire::{Class, Diagnostic};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 fn damaged(what: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::error(Class::Internal, "shared-memory", "the session's result could not be read")
@@ -26,6 +29,40 @@ pub fn batch(inline: Option<Vec<u8>>, descriptor: Option<OwnedFd>, bytes: u64) -
         (None, None) => return Err(damaged("no shared memory came with it")),
     };
     decode(&buffer).map_err(damaged)
+}
+
+/// Rows on their way to the session.
+pub enum Stream {
+    Inline(Vec<u8>),
+    Shared(OwnedFd),
+}
+
+/// Above this size rows travel in shared memory.
+const INLINE: usize = 256 << 10;
+
+/// An Arrow IPC stream of the batch's rows.
+pub fn stream(batch: &RecordBatch) -> Result<Stream, Diagnostic> {
+    let refused = |what: &dyn std::fmt::Display| {
+        Diagnostic::error(Class::Resources, "shared-memory", "these rows cannot be sent to the session").note(what.to_string())
+    };
+    if batch.get_array_memory_size() <= INLINE {
+        let mut bytes = Vec::new();
+        write(batch, &mut bytes).map_err(|e| refused(&e))?;
+        return Ok(Stream::Inline(bytes));
+    }
+    let memory = memfd_create("onrush-values", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(|e| refused(&e))?;
+    let mut out = BufWriter::with_capacity(1 << 20, File::from(memory));
+    write(batch, &mut out).map_err(|e| refused(&e))?;
+    let memory = OwnedFd::from(out.into_inner().map_err(|e| refused(&e))?);
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    fcntl_add_seals(&memory, seals).map_err(|e| refused(&e))?;
+    Ok(Stream::Shared(memory))
+}
+
+fn write(batch: &RecordBatch, out: impl std::io::Write) -> Result<(), arrow::error::ArrowError> {
+    let mut writer = StreamWriter::try_new(out, &batch.schema())?;
+    writer.write(batch)?;
+    writer.finish()
 }
 
 fn map(file: File, bytes: u64) -> Result<Buffer, Diagnostic> {
