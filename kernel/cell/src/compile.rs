@@ -15,6 +15,7 @@ use crate::notebook::Notebook;
 use crate::process::Stoppable;
 use crate::rustc::{self, Compiled, Job, Message, Place};
 use crate::split::Cell;
+use crate::types::from_message;
 
 /// Compiled cells that the cache holds, in bytes; the least recently used go.
 const CACHE_BYTES: u64 = 1 << 30;
@@ -58,7 +59,7 @@ impl Compiler {
         let mut any_error = false;
         let make = |omitted: &BTreeMap<String, Ends>, any_error: bool| {
             let omit = omitted.keys().cloned().collect();
-            generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error })
+            generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error, probes: &[] })
         };
         let first = make(&omitted, any_error);
         let key = self.key(&first, crate_name, notebook);
@@ -114,6 +115,26 @@ impl Compiler {
         }
         Err(vec![Diagnostic::error(Class::Internal, "compile", "the cell's variables could not be sorted out in a few tries")
             .help("split the cell into smaller ones")])
+    }
+
+    /// The types of variables as rustc spells them, for those whose `type_name` does not say it.
+    pub fn type_codes(&self, cell: &Cell, crate_name: &str, file: &str, notebook: &Notebook, ready: &Ready, names: &[String]) -> BTreeMap<String, String> {
+        let omit = ready.omitted.keys().cloned().collect();
+        let any_error = ready.any_error;
+        let generated = generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error, probes: names });
+        let job = self.job(notebook, &generated, crate_name, &ready.library);
+        let Ok(messages) = rustc::check(&job) else { return BTreeMap::new() };
+        let places = Places { file, map: &generated.map, notebook };
+        let mut types = BTreeMap::new();
+        for message in messages.iter().filter(|m| m.code() == "E0277") {
+            let Some(Place::Added(line)) = message.primary().map(|span| places.of(span)) else { continue };
+            let Some(name) = names.get(line as usize - 1) else { continue };
+            let spelled = message.message.strip_prefix("the trait bound `").and_then(|m| Some(m.rsplit_once(": ")?.0));
+            if let Some(code) = spelled.and_then(|text| from_message(text, crate_name)) {
+                types.insert(name.clone(), code);
+            }
+        }
+        types
     }
 
     pub fn job<'a>(&'a self, notebook: &'a Notebook, generated: &'a Generated, crate_name: &'a str, library: &'a Path) -> Job<'a> {

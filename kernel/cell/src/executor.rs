@@ -4,20 +4,24 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Instant;
 
-use onrush_wire::display::Display;
+use onrush_wire::display::{Content, Display, PreviewColumn, TableKind, TablePreview};
 use onrush_wire::host::{Finished, Stream, Variable};
 use onrush_wire::plot::Plot;
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId};
+use onrush_wire::{Class, DataType, Diagnostic, FrameId, Generation, NotebookId, Span, Value};
 
 use crate::compile::{Compiler, Ends, Ready};
 use crate::generate::SourceMap;
+use crate::commands::{self, CommandKind};
+use crate::complete;
 use crate::kit;
 use crate::notebook::{CellCrate, KnownMacro, KnownVariable, Notebook};
-use crate::process::{CellProcess, Ended, Launch, Stoppable};
+use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
 use crate::scan;
+use crate::shell;
 use crate::split::{Cell, ItemKind, PartKind, split};
-use crate::types::{Spelling, short, spell};
+use crate::types::{KnownTypes, Spelling, short, spell};
 
 /// What an executor needs to know. Everything that is `None` is found by the executor.
 #[derive(Clone, Debug)]
@@ -121,6 +125,8 @@ pub struct Executor {
     used: BTreeMap<u64, u32>,
     /// Crates by what they were made from, whatever their number: the same cell again runs the same code.
     shapes: BTreeMap<String, usize>,
+    timing: bool,
+    types: KnownTypes,
 }
 
 impl Executor {
@@ -147,6 +153,7 @@ impl Executor {
         };
         let stop = Arc::new(Stoppable::default());
         let process = CellProcess::start(launch, Arc::clone(&stop), Generation(1))?;
+        let types = KnownTypes::load(cells.join(format!("types-{}.json", kit.key)));
         let compiler = Compiler { kit, folder: cells, optimisation: 1, stop: Arc::clone(&stop) };
         Ok(Executor {
             config,
@@ -157,6 +164,8 @@ impl Executor {
             sources: BTreeMap::new(),
             used: BTreeMap::new(),
             shapes: BTreeMap::new(),
+            timing: false,
+            types,
         })
     }
 
@@ -176,6 +185,11 @@ impl Executor {
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         let file = cell_file(number);
         self.sources.insert(file.clone(), (number, text.clone()));
+        let started = Instant::now();
+        let text = match self.commands(&text, &file, events) {
+            Ok(code) => code,
+            Err(diagnostic) => return self.failed(vec![diagnostic], false),
+        };
         let cell = split(&text);
         if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, &file)) {
             return self.failed(vec![diagnostic], false);
@@ -193,7 +207,15 @@ impl Executor {
             Ok(ready) => ready,
             Err(diagnostics) => return self.failed(diagnostics, false),
         };
-        match self.process.run(number, &ready.library, &ready.generated.entry, events) {
+        let compiled = started.elapsed();
+        let ended = self.process.run(number, &ready.library, &ready.generated.entry, events);
+        if self.timing {
+            let ran = started.elapsed() - compiled;
+            let how = if ready.from_cache { "found compiled" } else { "compiled" };
+            let text = format!("{how} in {:.0} ms, ran in {:.1} ms\n", compiled.as_secs_f64() * 1e3, ran.as_secs_f64() * 1e3);
+            process::output(events, Stream::Stdout, text);
+        }
+        match ended {
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.notebook.variables.clear();
@@ -208,6 +230,76 @@ impl Executor {
                 Outcome::Ok { generation, frames, released, published }
             }
         }
+    }
+
+    /// Carries out the commands of a cell, and gives its code.
+    fn commands(&mut self, text: &str, file: &str, events: &Sender<Event>) -> Result<String, Diagnostic> {
+        let known = |line: &str| {
+            let word: String = line[1..].trim_start_matches('!').chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name = self.notebook.variables.contains_key(&word) || self.notebook.items.contains_key(&word);
+            name || matches!(word.as_str(), "" | "true" | "false" | "matches") || text.contains(&format!("let {word}"))
+        };
+        let (commands, code) = commands::separate(text, file, &known)?;
+        for command in commands {
+            let say = |text: String| process::output(events, Stream::Stdout, text);
+            match command.kind {
+                CommandKind::Vars => drop(events.send(Event::Display(self.variable_table()))),
+                CommandKind::Help => say(commands::HELP.to_string()),
+                CommandKind::Clear => {
+                    self.process.forget(Vec::new())?;
+                    let crates = std::mem::take(&mut self.notebook).crates;
+                    // Their code stays loaded, and diagnostics may still point at it.
+                    self.notebook.crates = crates;
+                }
+                CommandKind::Type(name) => match self.notebook.variables.get(&name) {
+                    Some(variable) => say(format!("{name}: {}\n", short(&variable.type_code))),
+                    None => {
+                        let near = complete::complete(&self.notebook, &name, name.chars().count(), &|_| Vec::new());
+                        let mut diagnostic = Diagnostic::error(Class::Compile, "unknown-variable", format!("there is no variable `{name}`"));
+                        diagnostic = match near.matches.first() {
+                            Some((near, _)) => diagnostic.help(format!("did you mean `{near}`?")),
+                            None => diagnostic.help("`:vars` lists them"),
+                        };
+                        return Err(diagnostic);
+                    }
+                },
+                CommandKind::Timing => {
+                    self.timing = !self.timing;
+                    say(format!("timing is {}\n", if self.timing { "on" } else { "off" }));
+                }
+                CommandKind::Opt(level) => {
+                    self.compiler.optimisation = level.unwrap_or(self.compiler.optimisation);
+                    say(format!("optimisation level {}\n", self.compiler.optimisation));
+                }
+                CommandKind::Dep(name) => say(commands::dependency(&name, file, command.line)?),
+                CommandKind::Shell(line) => shell::run(&line, &self.config.folder, &self.stop, events)
+                    .map_err(|d| d.at(Span { file: file.to_string(), line: command.line, column: 1, length: 1 + line.chars().count() as u32 }, ""))?,
+            }
+        }
+        Ok(code)
+    }
+
+    fn variable_table(&self) -> Display {
+        let column = |name: &str| PreviewColumn { name: name.to_string(), dtype: DataType::String, nulls: None };
+        let row = |v: VariableInfo| {
+            let name = if v.mutable { format!("mut {}", v.name) } else { v.name };
+            vec![Value::Text(name), Value::Text(v.type_name), v.preview.map_or(Value::Null, Value::Text)]
+        };
+        let rows: Vec<Vec<Value>> = self.variables().into_iter().map(row).collect();
+        let content = if rows.is_empty() {
+            Content::Text("no variables yet".to_string())
+        } else {
+            Content::Table(TablePreview {
+                kind: TableKind::Values,
+                columns: vec![column("variable"), column("type"), column("value")],
+                total_rows: rows.len() as u64,
+                head: rows,
+                tail: Vec::new(),
+                bytes: None,
+                location: "cell process".to_string(),
+            })
+        };
+        Display { content, display_id: None, update: false, is_result: false }
     }
 
     /// A cell without code: an empty one, or comments.
@@ -242,6 +334,7 @@ impl Executor {
         events: &Sender<Event>,
     ) {
         let number = self.sources.get(file).map_or(0, |s| s.0);
+        let types = self.type_codes(cell, crate_name, file, &ready, &variables);
         let index = self.notebook.crates.len();
         self.notebook.crates.push(CellCrate {
             name: crate_name.to_string(),
@@ -271,6 +364,9 @@ impl Executor {
                         self.notebook.uses.push(leaf.clone());
                     }
                 }
+                ItemKind::Impl { target: Some(target), methods, .. } => {
+                    self.notebook.methods.entry(target.clone()).or_default().extend(methods.iter().cloned());
+                }
                 ItemKind::Impl { .. } | ItemKind::Other => {}
             }
         }
@@ -297,10 +393,8 @@ impl Executor {
         }
         let mut forget = Vec::new();
         for variable in variables {
-            let Some(put) = ready.generated.puts.iter().find(|put| put.name.trim_start_matches("r#") == variable.name) else {
-                continue;
-            };
-            match self.type_code(&variable, crate_name, &ready) {
+            let Some(put) = ready.generated.puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
+            match types.get(&variable.name).cloned().unwrap_or(Err("of a private type")) {
                 Ok(type_code) => {
                     self.notebook.gone.remove(&put.name);
                     self.notebook.variables.insert(
@@ -308,14 +402,14 @@ impl Executor {
                         KnownVariable { type_code, mutable: put.mutable, preview: variable.preview, bytes: variable.bytes },
                     );
                 }
-                Err((what, help)) => {
+                Err(what) => {
                     self.notebook.variables.remove(&put.name);
                     self.notebook.gone.insert(put.name.clone(), format!("is {what}, and ended with cell {number}"));
                     self.warn(
                         events,
                         "unnameable-type",
                         format!("`{}` is {what}: its type has no name, so it lasts only for this cell", put.name),
-                        help,
+                        help_for(what),
                     );
                     forget.push(variable.name);
                 }
@@ -332,13 +426,40 @@ impl Executor {
         let _ = events.send(Event::Warning(warning));
     }
 
-    fn type_code(&self, variable: &Variable, crate_name: &str, ready: &Ready) -> Result<String, (&'static str, &'static str)> {
-        let _ = (crate_name, ready);
-        match spell(&variable.type_name) {
-            Spelling::Code(code) => Ok(code),
-            Spelling::Unsure(code) => Ok(code),
-            Spelling::Unnameable(what) => Err((what, help_for(what))),
+    /// How code spells the types of the variables that the cell put back, or why nothing can.
+    fn type_codes(
+        &mut self,
+        cell: &Cell,
+        crate_name: &str,
+        file: &str,
+        ready: &Ready,
+        variables: &[Variable],
+    ) -> BTreeMap<String, Result<String, &'static str>> {
+        let puts = &ready.generated.puts;
+        let mut types = BTreeMap::new();
+        let mut unsure = Vec::new();
+        for variable in variables {
+            let Some(put) = puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
+            match spell(&variable.type_name) {
+                Spelling::Code(code) => drop(types.insert(variable.name.clone(), Ok(code))),
+                Spelling::Unnameable(what) => drop(types.insert(variable.name.clone(), Err(what))),
+                Spelling::Unsure(_) => match self.types.get(&variable.type_name) {
+                    Some(code) => drop(types.insert(variable.name.clone(), Ok(code.clone()))),
+                    None => unsure.push((put.name.clone(), variable)),
+                },
+            }
         }
+        if !unsure.is_empty() {
+            let names: Vec<String> = unsure.iter().map(|(name, _)| name.clone()).collect();
+            let found = self.compiler.type_codes(cell, crate_name, file, &self.notebook, ready, &names);
+            for (name, variable) in unsure {
+                if let Some(code) = found.get(&name) {
+                    types.insert(variable.name.clone(), Ok(code.clone()));
+                    self.types.learn(&variable.type_name, code);
+                }
+            }
+        }
+        types
     }
 
     /// Shares the right to stop the running cell. Interrupting when nothing runs does nothing.
@@ -346,17 +467,22 @@ impl Executor {
         self.stop.clone()
     }
 
-    pub fn is_complete(&self, _text: &str) -> Completeness {
-        Completeness::Complete
+    pub fn is_complete(&self, text: &str) -> Completeness {
+        complete::is_complete(text)
     }
 
     /// `columns` gives a frame variable's column names, from the session.
-    pub fn complete(&self, _text: &str, _cursor: usize, _columns: &dyn Fn(&str) -> Vec<String>) -> Completions {
-        Completions::default()
+    pub fn complete(&self, text: &str, cursor: usize, columns: &dyn Fn(&str) -> Vec<String>) -> Completions {
+        complete::complete(&self.notebook, text, cursor, columns)
     }
 
-    pub fn inspect(&self, _text: &str, _cursor: usize) -> Inspection {
-        Inspection::default()
+    pub fn inspect(&self, text: &str, cursor: usize) -> Inspection {
+        let source = |name: &str| {
+            let home = self.notebook.items.get(name).copied().or_else(|| self.notebook.macros.get(name).map(|m| m.home))?;
+            let (_, code) = self.sources.get(&self.notebook.crates[home].file)?;
+            complete::item_text(code, name)
+        };
+        complete::inspect(&self.notebook, &source, text, cursor)
     }
 
     pub fn variables(&self) -> Vec<VariableInfo> {
@@ -384,10 +510,16 @@ impl Executor {
     }
 }
 
+/// The name that the store has for a raw identifier.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches("r#")
+}
+
 fn help_for(what: &str) -> &'static str {
     match what {
         "a closure" => "write a `fn`, or box it with its type: `let f: Box<dyn Fn(i32) -> i32> = Box::new(…)`",
-        "an iterator that has not been collected" => "`.collect::<Vec<_>>()` it, or keep what it iterates over",
+        "an iterator over a closure" => "`.collect::<Vec<_>>()` it, or keep what it iterates over",
+        "of a private type" => "keep what it was made from, or turn it into a type with a name (`collect`, `to_owned`)",
         _ => "define the type at the top level of a cell",
     }
 }

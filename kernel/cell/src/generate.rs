@@ -55,6 +55,8 @@ pub struct Request<'a> {
     pub omit: &'a BTreeSet<String>,
     /// Whether `?` takes errors that are not `std::error::Error`.
     pub any_error: bool,
+    /// Variables whose types rustc is asked to spell: one line each, before the first that is put back.
+    pub probes: &'a [String],
 }
 
 #[derive(Clone, Debug)]
@@ -152,6 +154,9 @@ pub fn generate(request: &Request<'_>) -> Generated {
     );
     let mut body = layers.body;
     body.push('\n');
+    for name in request.probes {
+        let _ = writeln!(body, "{{ fn probe<T: ::onrush::host::Nameable + ?Sized>(_: &T) {{}} probe(&{name}); }}");
+    }
     for put in &puts {
         let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
     }
@@ -393,6 +398,7 @@ mod tests {
             notebook: &notebook,
             omit: &BTreeSet::new(),
             any_error: false,
+            probes: &[],
         };
         let generated = generate(&request);
         let (root, body) = (&generated.files[0].1, &generated.files[1].1);

@@ -3,7 +3,9 @@
 //! [`Executor`] is what the Jupyter kernel drives: one for each notebook. Below it: the parser (`split`), the code generator,
 //! rustc with its cache and diagnostics, and the cell process with its snapshots (`kernel/host` is the other end of it).
 
+mod commands;
 mod compile;
+mod complete;
 pub mod executor;
 mod generate;
 pub mod kit;
@@ -11,6 +13,7 @@ mod notebook;
 mod process;
 mod rustc;
 mod scan;
+mod shell;
 mod split;
 mod types;
 

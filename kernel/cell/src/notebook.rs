@@ -45,6 +45,8 @@ pub struct Notebook {
     pub traits: BTreeSet<String>,
     pub macros: BTreeMap<String, KnownMacro>,
     pub uses: Vec<UseLeaf>,
+    /// Names of methods by the type that cells gave them to.
+    pub methods: BTreeMap<String, BTreeSet<String>>,
     /// Variables that are no more, and why, as the end of a sentence: "was moved by cell 3".
     pub gone: BTreeMap<String, String>,
 }

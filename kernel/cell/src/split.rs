@@ -69,7 +69,7 @@ pub enum ItemKind {
     Macro(String),
     Use(Vec<UseLeaf>),
     /// With the first identifier of the type that it is for, and whether a trait is implemented.
-    Impl { target: Option<String>, of_trait: bool },
+    Impl { target: Option<String>, of_trait: bool, methods: Vec<String> },
     Other,
 }
 
@@ -275,7 +275,11 @@ fn item_part(item: &Item) -> ItemPart {
                 syn::Type::Path(path) => path.path.segments.last().map(|s| s.ident.to_string()),
                 _ => None,
             };
-            ItemKind::Impl { target, of_trait: i.trait_.is_some() }
+            let method = |inner: &ImplItem| match inner {
+                ImplItem::Fn(f) => Some(f.sig.ident.to_string()),
+                _ => None,
+            };
+            ItemKind::Impl { target, of_trait: i.trait_.is_some(), methods: i.items.iter().filter_map(method).collect() }
         }
         Item::ForeignMod(i) => {
             for inner in &i.items {

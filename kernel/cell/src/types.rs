@@ -3,7 +3,12 @@
 //! `type_name` gives the path where a type is defined, which is often private (`alloc::vec::Vec`). Where the table below does
 //! not know a path, rustc is asked (`rustc::public_type_name`).
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use proc_macro2::{TokenStream, TokenTree};
+
+use crate::complete::table::{ENTRIES, Entry};
 
 /// How a type's name can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +75,19 @@ const PUBLIC: &[(&str, &str)] = &[
     ("std::iter::sources::once::", "std::iter::"),
     ("std::ffi::os_str::", "std::ffi::"),
     ("std::ffi::c_str::", "std::ffi::"),
-    ("std::string::", "std::string::"),
+    ("std::iter::adapters::map::", "std::iter::"),
+    ("std::iter::adapters::filter::", "std::iter::"),
+    ("std::iter::adapters::rev::", "std::iter::"),
+    ("std::iter::adapters::enumerate::", "std::iter::"),
+    ("std::iter::adapters::zip::", "std::iter::"),
+    ("std::iter::adapters::take::", "std::iter::"),
+    ("std::iter::adapters::skip::", "std::iter::"),
+    ("std::iter::adapters::step_by::", "std::iter::"),
+    ("std::iter::adapters::peekable::", "std::iter::"),
+    ("std::iter::adapters::chain::", "std::iter::"),
+    ("std::iter::adapters::cycle::", "std::iter::"),
+    ("std::iter::adapters::cloned::", "std::iter::"),
+    ("std::iter::adapters::copied::", "std::iter::"),
 ];
 
 /// Types that are re-exported under another parent than their module's.
@@ -103,7 +120,8 @@ const PRIMITIVES: &[&str] = &[
 /// What code can spell for a name that `type_name` gave.
 pub fn spell(type_name: &str) -> Spelling {
     if type_name.contains("{{closure}}") || type_name.contains("{closure") {
-        return Spelling::Unnameable("a closure");
+        let inside = type_name.contains("::adapters::");
+        return Spelling::Unnameable(if inside { "an iterator over a closure" } else { "a closure" });
     }
     if type_name.contains("::__body::") {
         return Spelling::Unnameable("of a type defined inside a function");
@@ -112,73 +130,132 @@ pub fn spell(type_name: &str) -> Spelling {
         return Spelling::Unsure(type_name.to_string());
     };
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut out = String::new();
-    let mut sure = true;
-    let mut adapter = false;
-    let mut i = 0;
-    rewrite(&tokens, &mut i, &mut out, &mut sure, &mut adapter);
-    if adapter && !sure {
-        return Spelling::Unnameable("an iterator that has not been collected");
-    }
-    if sure { Spelling::Code(out) } else { Spelling::Unsure(out) }
+    let mut writer = Writer { out: String::new(), unknown: Vec::new(), path: &public_path };
+    writer.write(&tokens);
+    if writer.unknown.is_empty() { Spelling::Code(writer.out) } else { Spelling::Unsure(writer.out) }
 }
 
-fn rewrite(tokens: &[TokenTree], i: &mut usize, out: &mut String, sure: &mut bool, adapter: &mut bool) {
-    while *i < tokens.len() {
-        match &tokens[*i] {
-            TokenTree::Ident(_) => {
-                let path = take_path(tokens, i);
-                let lifetime = out.ends_with('\'');
-                if !out.is_empty() && out.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
-                    out.push(' ');
-                }
-                if lifetime {
-                    out.push_str(&path);
-                    out.push(' ');
-                    continue;
-                }
-                match public_path(&path) {
-                    Some(public) => out.push_str(&public),
-                    None => {
-                        *adapter |= path.contains("::iter::adapters::");
-                        *sure = false;
-                        out.push_str(&path);
+/// Code for a type as rustc's messages spell it with full paths, in a crate of this name. `None` if other crates cannot name it.
+pub fn from_message(text: &str, crate_name: &str) -> Option<String> {
+    if text.contains('{') || text.contains("__body") {
+        return None;
+    }
+    let path = |path: &str| {
+        let root = path.split("::").next().unwrap_or(path);
+        if PRIMITIVES.contains(&path) || matches!(path, "Output" | "Item") {
+            Some(path.to_string())
+        } else if matches!(root, "std" | "onrush") || root.starts_with("onrush_cell_") {
+            Some(format!("::{path}"))
+        } else if matches!(root, "core" | "alloc") {
+            public_path(path)
+        } else if path.contains("::") && root.starts_with(|c: char| c.is_lowercase()) && root != "crate" {
+            // Another crate that cells cannot see, or a module of this cell.
+            Some(format!("::{crate_name}::{path}"))
+        } else {
+            Some(format!("::{crate_name}::{}", path.trim_start_matches("crate::")))
+        }
+    };
+    let tokens: Vec<TokenTree> = text.parse::<TokenStream>().ok()?.into_iter().collect();
+    let mut writer = Writer { out: String::new(), unknown: Vec::new(), path: &path };
+    writer.write(&tokens);
+    writer.unknown.is_empty().then_some(writer.out)
+}
+
+/// What rustc said about types before, kept beside the compiled cells: a notebook that runs again asks nothing.
+#[derive(Debug, Default)]
+pub struct KnownTypes {
+    path: PathBuf,
+    codes: BTreeMap<String, String>,
+}
+
+impl KnownTypes {
+    pub fn load(path: PathBuf) -> Self {
+        let codes = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        KnownTypes { path, codes }
+    }
+
+    pub fn get(&self, type_name: &str) -> Option<&String> {
+        self.codes.get(type_name)
+    }
+
+    pub fn learn(&mut self, type_name: &str, code: &str) {
+        self.codes.insert(type_name.to_string(), code.to_string());
+        // Types of cells mean something else in another notebook.
+        let lasting: BTreeMap<_, _> = self.codes.iter().filter(|(name, _)| !name.contains("onrush_cell_")).collect();
+        let partial = self.path.with_extension(format!("{}.part", std::process::id()));
+        if let Ok(bytes) = serde_json::to_vec(&lasting) {
+            // What cannot be written is asked again next time.
+            let _ = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, &self.path));
+        }
+    }
+}
+
+/// Writes a type with its paths replaced.
+struct Writer<'a> {
+    out: String,
+    /// Paths that `path` does not know.
+    unknown: Vec<String>,
+    path: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, tokens: &[TokenTree]) {
+        let mut i = 0;
+        while i < tokens.len() {
+            match &tokens[i] {
+                TokenTree::Ident(_) => {
+                    let path = take_path(tokens, &mut i);
+                    if self.out.ends_with('\'') {
+                        self.out.push_str(&path);
+                        // `&'static str`, but `Cow<'_, str>`.
+                        if matches!(tokens.get(i), Some(TokenTree::Ident(_) | TokenTree::Group(_))) {
+                            self.out.push(' ');
+                        }
+                        continue;
+                    }
+                    if self.out.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                        self.out.push(' ');
+                    }
+                    match (self.path)(&path) {
+                        Some(code) => self.out.push_str(&code),
+                        None => {
+                            self.out.push_str(&path);
+                            self.unknown.push(path);
+                        }
                     }
                 }
-            }
-            TokenTree::Punct(p) => {
-                // `dyn A + B`, `-> T` and `, ` read better with spaces.
-                match p.as_char() {
-                    ',' => out.push_str(", "),
-                    ';' => out.push_str("; "),
-                    '+' | '=' => {
-                        out.push(' ');
-                        out.push(p.as_char());
-                        out.push(' ');
+                TokenTree::Punct(p) => {
+                    match p.as_char() {
+                        ',' => self.out.push_str(", "),
+                        ';' => self.out.push_str("; "),
+                        '+' | '=' => {
+                            self.out.push(' ');
+                            self.out.push(p.as_char());
+                            self.out.push(' ');
+                        }
+                        '-' => self.out.push_str(" -"),
+                        '>' if self.out.ends_with(" -") => self.out.push_str("> "),
+                        c => self.out.push(c),
                     }
-                    '-' => out.push_str(" -"),
-                    '>' if out.ends_with(" -") => out.push_str("> "),
-                    c => out.push(c),
+                    i += 1;
                 }
-                *i += 1;
-            }
-            TokenTree::Group(group) => {
-                let (open, close) = match group.delimiter() {
-                    proc_macro2::Delimiter::Parenthesis => ("(", ")"),
-                    proc_macro2::Delimiter::Bracket => ("[", "]"),
-                    proc_macro2::Delimiter::Brace => ("{", "}"),
-                    proc_macro2::Delimiter::None => ("", ""),
-                };
-                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-                out.push_str(open);
-                let mut j = 0;
-                rewrite(&inner, &mut j, out, sure, adapter);
-                out.push_str(close);
-                *i += 1;
-            }
-            TokenTree::Literal(literal) => {
-                out.push_str(&literal.to_string());
-                *i += 1;
+                TokenTree::Group(group) => {
+                    let (open, close) = match group.delimiter() {
+                        proc_macro2::Delimiter::Parenthesis => ("(", ")"),
+                        proc_macro2::Delimiter::Bracket => ("[", "]"),
+                        proc_macro2::Delimiter::Brace => ("{", "}"),
+                        proc_macro2::Delimiter::None => ("", ""),
+                    };
+                    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                    self.out.push_str(open);
+                    self.write(&inner);
+                    self.out.push_str(close);
+                    i += 1;
+                }
+                TokenTree::Literal(literal) => {
+                    self.out.push_str(&literal.to_string());
+                    i += 1;
+                }
             }
         }
     }
@@ -212,6 +289,12 @@ fn public_path(path: &str) -> Option<String> {
     let (root, rest) = path.split_once("::")?;
     if root.starts_with("onrush_cell_") {
         return Some(format!("::{path}"));
+    }
+    if root == "onrush" {
+        // What the prelude exports has a short public path.
+        let name = rest.rsplit("::").next()?;
+        let exported = |e: &Entry| e.owner.is_empty() && e.kind == "type" && e.name == name;
+        return ENTRIES.iter().any(exported).then(|| format!("::onrush::prelude::{name}"));
     }
     if !matches!(root, "std" | "core" | "alloc") {
         return None;
@@ -270,7 +353,7 @@ mod tests {
         assert_eq!(code("alloc::vec::Vec<core::option::Option<&str>>"), "::std::vec::Vec<::std::option::Option<&str>>");
         assert_eq!(code("(i32, [f64; 3], onrush_cell_2::Point)"), "(i32, [f64; 3], ::onrush_cell_2::Point)");
         assert_eq!(code("core::ops::range::Range<usize>"), "::std::ops::Range<usize>");
-        assert_eq!(code("alloc::borrow::Cow<'_, str>"), "::std::borrow::Cow<'_ , str>");
+        assert_eq!(code("alloc::borrow::Cow<'_, str>"), "::std::borrow::Cow<'_, str>");
         assert_eq!(
             code("alloc::boxed::Box<dyn core::ops::function::Fn(i32) -> i32>"),
             "::std::boxed::Box<dyn ::std::ops::Fn(i32) -> i32>"

@@ -156,7 +156,7 @@ fn failures_leave_variables_as_they_were() {
     }
     let run = n.run("let i = 10;\n\n    let y = v[i];");
     let span = &run.error().labels[0].span;
-    assert_eq!((span.file.as_str(), span.line, span.column), ("cell_20.rs", 3, 13));
+    assert_eq!((span.file.as_str(), span.line, span.column), ("cell_20.rs", 3, 14));
 }
 
 #[test]
@@ -222,4 +222,44 @@ fn compile_errors_have_the_users_lines() {
         let run = n.run(bad);
         assert!(run.error().labels.iter().any(|l| l.span.line == 1), "{bad}: {:#?}", run.errors);
     }
+}
+
+#[test]
+fn types_that_only_rustc_can_spell() {
+    let mut n = Notebook::new();
+    n.run("#[derive(Debug, Clone, PartialEq)]\nstruct Own(i32);\nlet d = chrono::NaiveDate::from_ymd_opt(2013, 1, 1); let f = arrow::datatypes::Field::new(\"a\", arrow::datatypes::DataType::Int32, true);").ok();
+    n.shows("d.unwrap().to_string()", "\"2013-01-01\"");
+    n.shows("f.name().clone()", "\"a\"");
+    n.run("let pairs = vec![Own(1)].into_iter().zip(vec![(2, Own(3))]).peekable();").ok();
+    n.shows("pairs.clone().count()", "1");
+    n.run("use std::sync::atomic::AtomicUsize; let counter = AtomicUsize::new(3);").ok();
+    n.shows("counter.into_inner()", "3");
+}
+
+#[test]
+fn commands_and_input() {
+    let mut n = Notebook::new();
+    n.run("let mut total = 2.5;").ok();
+    assert_eq!(n.run(":type total").ok().shown, "total: f64\n");
+    assert!(n.run(":vars").ok().results[0].contains("total"), "no table");
+    assert_eq!(n.run("!echo hello; echo oops >&2").ok().shown.replace("[oops\n]", ""), "hello\n");
+    assert_eq!(n.run("!exit 3").error().code, "shell");
+    assert_eq!(n.run(":vasr").error().help, ["did you mean `:vars`?"]);
+    assert_eq!(n.run(":dep rand").error().code, "dep");
+    n.run(":clear").ok();
+    assert!(n.run("total").error().message.contains("total"));
+}
+
+#[test]
+fn a_notebook_that_ran_before_compiles_nothing() {
+    let cells = ["struct Cached { a: i64 }\nlet c = Cached { a: 41 };", "c.a + 1"];
+    let mut times = Vec::new();
+    for _ in 0..2 {
+        let mut n = Notebook::new();
+        n.run(":timing").ok();
+        for cell in cells {
+            times.push(n.run(cell).ok().shown);
+        }
+    }
+    assert!(times[2].contains("found compiled") && times[3].contains("found compiled"), "{times:?}");
 }

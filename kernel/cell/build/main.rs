@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+mod table;
+
 const CRATES: [&str; 4] = ["wire", "macros", "onrush", "host"];
 
 fn main() {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let root = env::var("ONRUSH_KIT_SOURCE").map_or_else(|_| here.join("../.."), PathBuf::from).canonicalize().expect("the workspace");
-    println!("cargo:rerun-if-env-changed=ONRUSH_KIT_SOURCE");
+    let root = here.join("../..").canonicalize().expect("the workspace");
     let mut files = Vec::new();
     for name in CRATES {
         let folder = root.join("kernel").join(name);
@@ -17,20 +18,21 @@ fn main() {
         walk(&folder, &mut files);
     }
     files.sort();
-    let mut table = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
+    let mut kit = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
     for file in &files {
         let name = file.strip_prefix(&root).expect("inside the workspace");
-        let _ = writeln!(table, "    ({:?}, include_bytes!({:?})),", name.display().to_string(), file.display().to_string());
+        let _ = writeln!(kit, "    ({:?}, include_bytes!({:?})),", name.display().to_string(), file.display().to_string());
     }
     let lock = root.join("Cargo.lock");
     println!("cargo:rerun-if-changed={}", lock.display());
-    let _ = writeln!(table, "    (\"Cargo.lock\", include_bytes!({:?})),", lock.display().to_string());
-    table.push_str("];\n");
+    let _ = writeln!(kit, "    (\"Cargo.lock\", include_bytes!({:?})),", lock.display().to_string());
+    kit.push_str("];\n");
     let manifest = root.join("Cargo.toml");
     println!("cargo:rerun-if-changed={}", manifest.display());
-    let _ = writeln!(table, "pub static MANIFEST: &str = {:?};", kit_manifest(&fs::read_to_string(manifest).expect("Cargo.toml")));
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("kit_files.rs");
-    fs::write(out, table).expect("OUT_DIR is writable");
+    let _ = writeln!(kit, "pub static MANIFEST: &str = {:?};", kit_manifest(&fs::read_to_string(manifest).expect("Cargo.toml")));
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
+    fs::write(out.join("kit_files.rs"), kit).expect("OUT_DIR is writable");
+    fs::write(out.join("prelude_table.rs"), table::table(&files)).expect("OUT_DIR is writable");
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
