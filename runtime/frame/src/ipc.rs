@@ -101,7 +101,7 @@ pub fn read(bytes: Buffer) -> Result<Table, ArrowError> {
     if bytes.starts_with(MAGIC) {
         read_file(bytes)
     } else {
-        let reader = StreamReader::try_new(Cursor::new(bytes), None)?;
+        let reader = StreamReader::try_new(Cursor::new(bytes.as_slice()), None)?;
         let schema = reader.schema();
         Ok(Table::new(schema, reader.collect::<Result<_, _>>()?))
     }

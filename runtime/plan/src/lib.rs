@@ -1,1 +1,20 @@
-//! Skeleton.
+//! Plans: what a notebook asks for, checked at once, planned and run by DataFusion.
+//!
+//! The wire's steps become DataFusion plans here and nowhere else; frames follow Polars' meaning, SQL follows DuckDB's
+//! (`docs/semantics.md`). Knows no sockets, no names of notebooks and no files' formats.
+
+pub mod cache;
+pub mod check;
+pub mod engine;
+pub mod error;
+pub mod explain;
+pub mod expr;
+pub mod key;
+pub mod ops;
+pub mod sql;
+pub mod table;
+pub mod types;
+
+pub use engine::{Engine, EngineConfig};
+pub use explain::Placement;
+pub use expr::catalogue::functions;

@@ -1,0 +1,102 @@
+//! Results by plan: what was computed for a frame is there for the next request, least recently used out.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use onrush_frame::Table;
+
+#[derive(Debug)]
+pub struct ResultCache {
+    state: Mutex<State>,
+    limit: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    clock: u64,
+    bytes: u64,
+    entries: HashMap<u128, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    table: Arc<Table>,
+    bytes: u64,
+    used: u64,
+}
+
+impl ResultCache {
+    /// Keeps at most `limit` bytes.
+    pub fn new(limit: u64) -> Self {
+        ResultCache { state: Mutex::default(), limit }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub fn get(&self, key: u128) -> Option<Arc<Table>> {
+        let mut state = self.lock();
+        state.clock += 1;
+        let clock = state.clock;
+        let entry = state.entries.get_mut(&key)?;
+        entry.used = clock;
+        Some(Arc::clone(&entry.table))
+    }
+
+    /// A result larger than half of the limit is not kept.
+    pub fn put(&self, key: u128, table: Arc<Table>) {
+        let bytes = table.bytes() + 256;
+        if bytes > self.limit / 2 {
+            return;
+        }
+        let mut state = self.lock();
+        state.clock += 1;
+        let used = state.clock;
+        if let Some(old) = state.entries.insert(key, Entry { table, bytes, used }) {
+            state.bytes -= old.bytes;
+        }
+        state.bytes += bytes;
+        while state.bytes > self.limit {
+            let oldest = state.entries.iter().min_by_key(|(_, e)| e.used).map(|(key, _)| *key);
+            let Some(gone) = oldest.and_then(|key| state.entries.remove(&key)) else { break };
+            state.bytes -= gone.bytes;
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.lock().bytes
+    }
+
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        state.entries.clear();
+        state.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+
+    use super::*;
+
+    fn table(rows: i64) -> Arc<Table> {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+        let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+        Arc::new(Table::new(batch.schema(), vec![batch]))
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let cache = ResultCache::new(10_000);
+        cache.put(1, table(500));
+        cache.put(2, table(400));
+        assert!(cache.get(1).is_some());
+        cache.put(3, table(400));
+        assert!(cache.get(1).is_some() && cache.get(2).is_none() && cache.get(3).is_some());
+        assert!(cache.bytes() <= 10_000);
+        cache.put(4, table(1000));
+        assert!(cache.get(4).is_none(), "too large to keep");
+    }
+}

@@ -1,0 +1,583 @@
+//! The engine: frames by id, each a checked plan; results on request.
+//!
+//! Methods block and can be called from any thread. Nothing here knows of notebooks, names or sockets (`runtime/session`).
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::time::Duration;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
+use onrush_frame::{PreviewOptions, Table, TaskHandle};
+use onrush_io::Content;
+use onrush_wire::display::{TableKind, TablePreview};
+use onrush_wire::plan::{Op, Sink};
+use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value};
+
+use crate::cache::ResultCache;
+use crate::check;
+use crate::error::{diagnose, internal};
+use crate::expr::Lower;
+use crate::expr::catalogue::{has_aggregate, is_aggregated};
+use crate::ops::{self, Inputs};
+use crate::table::{self, Frame};
+use crate::{explain, key, sql};
+
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// `cpu`; shown by `doctor` and in answers to `Hello`.
+    pub name: String,
+    /// Bytes that running plans and kept results may hold.
+    pub memory_limit: u64,
+    /// Threads that run plans.
+    pub threads: usize,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(2, |n| n.get()).max(2);
+        EngineConfig { name: "cpu".to_string(), memory_limit: 4 << 30, threads }
+    }
+}
+
+pub struct Engine {
+    config: EngineConfig,
+    context: SessionContext,
+    frames: RwLock<HashMap<FrameId, Arc<Frame>>>,
+    results: ResultCache,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Engine {
+    /// # Errors
+    /// If the machine gives no threads.
+    pub fn new(config: EngineConfig) -> Result<Self, Diagnostic> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(config.threads)
+            .thread_name("onrush-engine")
+            // Plans are trees, and DataFusion walks them by recursion.
+            .thread_stack_size(16 << 20)
+            .enable_all()
+            .build()
+            .map_err(|e| Diagnostic::error(Class::Environment, "threads", format!("no threads can be started: {e}")))?;
+        let running = usize::try_from(config.memory_limit / 2).unwrap_or(usize::MAX);
+        let environment =
+            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(running))).build_arc().map_err(diagnose)?;
+        // One partition: rows keep their order through every operator, and sums come out the same each time.
+        let session = SessionConfig::new()
+            .with_target_partitions(1)
+            .with_information_schema(false)
+            // The join's sides are chosen by `ops/join.rs` for their order.
+            .set_bool("datafusion.optimizer.join_reordering", false)
+            .set_str("datafusion.sql_parser.dialect", "duckdb")
+            .set_str("datafusion.sql_parser.default_null_ordering", "nulls_last")
+            .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
+        let context = SessionContext::new_with_config_rt(session, environment);
+        sql::register(&context)?;
+        let results = ResultCache::new(config.memory_limit / 4);
+        Ok(Engine { config, context, frames: RwLock::default(), results, runtime: Some(runtime) })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Adds a step under `id`: checked now, run later. `data` holds the rows of [`Op::FromArrow`] where its `bytes` do not.
+    /// `at` is the place of the call, for mistakes that no token stands for. Reading a file reports to `task`.
+    ///
+    /// # Errors
+    /// Everything that can be known without running the plan: unknown columns, types, arguments, names; files that
+    /// cannot be read.
+    pub fn step(
+        &self,
+        id: FrameId,
+        op: &Op,
+        at: Option<&Span>,
+        data: Option<Vec<RecordBatch>>,
+        task: &TaskHandle,
+    ) -> Result<Schema, Diagnostic> {
+        let frame = guarded(|| self.plan(op, at, data, task))
+            .map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })?;
+        let schema = onrush_frame::schema_to_wire(&frame.schema);
+        self.write_frames().insert(id, Arc::new(frame));
+        Ok(schema)
+    }
+
+    fn plan(&self, op: &Op, at: Option<&Span>, data: Option<Vec<RecordBatch>>, task: &TaskHandle) -> Result<Frame, Diagnostic> {
+        match op {
+            Op::Read(source) => {
+                let loaded = onrush_io::open(source, task)?;
+                let title = format!("read {}", loaded.title());
+                match loaded.content {
+                    Content::Memory(table) => resident(loaded.key, title, table),
+                    Content::Scan(provider) => {
+                        let plan = LogicalPlanBuilder::scan("file", provider_as_source(provider), None)
+                            .and_then(LogicalPlanBuilder::build)
+                            .map_err(diagnose)?;
+                        let mut frame = frame(loaded.key, title, ops::unqualified(plan)?);
+                        frame.rows = Some(loaded.rows);
+                        Ok(frame)
+                    }
+                }
+            }
+            Op::FromArrow { schema, bytes } => {
+                let table = match (data, bytes) {
+                    (Some(batches), _) => match batches.first() {
+                        Some(first) => Table::new(first.schema(), batches),
+                        None => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
+                    },
+                    (None, Some(bytes)) => onrush_frame::ipc::read(arrow::buffer::Buffer::from(bytes.as_slice()))
+                        .map_err(|e| internal(&format!("rows that a cell sent could not be read: {e}")))?,
+                    (None, None) => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
+                };
+                let names = table.schema().fields().iter().map(|f| (f.name().as_str(), None)).collect::<Vec<_>>();
+                ops::distinct_names(names, at)?;
+                let key = key::table(&table);
+                resident(key, "values".to_string(), Arc::new(table))
+            }
+            _ => {
+                let mut copy = op.clone();
+                let keys = key::inputs(&mut copy)
+                    .into_iter()
+                    .map(|id| self.frame(*id).map(|f| f.key))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let plan = match op {
+                    Op::Sql { query, tables } => {
+                        let tables = tables
+                            .iter()
+                            .map(|(name, id)| Ok((name.clone(), self.frame(*id)?)))
+                            .collect::<Result<Vec<_>, Diagnostic>>()?;
+                        self.block(sql::plan(self.context.state(), query.clone(), tables))??
+                    }
+                    op => ops::plan(op, self, at)?,
+                };
+                self.check(&plan)?;
+                Ok(frame(key::step(op, &keys), title(op), plan))
+            }
+        }
+    }
+
+    /// DataFusion's own analysis, for what ours does not see.
+    fn check(&self, plan: &LogicalPlan) -> Result<(), Diagnostic> {
+        let state = self.context.state();
+        state
+            .analyzer()
+            .execute_and_check(plan.clone(), state.config_options(), |_, _| {})
+            .map(|_| ())
+            .map_err(diagnose)
+    }
+
+    /// Forgets frames. Those that others are made from live on until these are gone, too.
+    pub fn release(&self, ids: &[FrameId]) {
+        let gone: Vec<_> = {
+            let mut frames = self.write_frames();
+            ids.iter().filter_map(|id| frames.remove(id)).collect()
+        };
+        drop(gone);
+    }
+
+    pub fn contains(&self, id: FrameId) -> bool {
+        self.frames.read().unwrap_or_else(|e| e.into_inner()).contains_key(&id)
+    }
+
+    /// # Errors
+    /// If there is no such frame.
+    pub fn schema(&self, id: FrameId) -> Result<Schema, Diagnostic> {
+        Ok(onrush_frame::schema_to_wire(&self.frame(id)?.schema))
+    }
+
+    /// First and last rows; computes the frame.
+    pub fn preview(&self, id: FrameId, head: u32, tail: u32, nulls: bool, task: &TaskHandle) -> Result<TablePreview, Diagnostic> {
+        let frame = self.frame(id)?;
+        let mut options = PreviewOptions {
+            kind: TableKind::Frame,
+            head: head as usize,
+            tail: tail as usize,
+            nulls,
+            location: "memory".to_string(),
+        };
+        if let (Some(total), None) = (frame.rows, self.held(&frame)) {
+            // A file that is too large to hold: only its ends are read, and nulls stay uncounted.
+            let part = |skip: u64, fetch: u32| {
+                let plan = LogicalPlanBuilder::new(frame.plan.clone())
+                    .limit(skip as usize, Some(fetch as usize))
+                    .and_then(LogicalPlanBuilder::build)
+                    .map_err(diagnose)?;
+                self.run_plan(plan, Arc::clone(&frame.schema), task)
+            };
+            let all = total <= u64::from(head) + u64::from(tail);
+            let first = part(0, if all { head.saturating_add(tail) } else { head })?;
+            options.nulls = false;
+            options.location = "file".to_string();
+            options.head = first.rows();
+            options.tail = 0;
+            let mut preview = onrush_frame::preview(&first, &options);
+            if !all && tail > 0 {
+                let last = part(total - u64::from(tail), tail)?;
+                options.head = last.rows();
+                preview.tail = onrush_frame::preview(&last, &options).head;
+            }
+            preview.total_rows = total;
+            preview.bytes = None;
+            return Ok(preview);
+        }
+        let table = self.run(&frame, task)?;
+        Ok(onrush_frame::preview(&table, &options))
+    }
+
+    pub fn row_count(&self, id: FrameId, task: &TaskHandle) -> Result<u64, Diagnostic> {
+        let frame = self.frame(id)?;
+        match frame.rows {
+            Some(rows) => Ok(rows),
+            None => Ok(self.run(&frame, task)?.rows() as u64),
+        }
+    }
+
+    /// If it is known without running anything.
+    pub fn known_rows(&self, id: FrameId) -> Option<u64> {
+        let frame = self.frame(id).ok()?;
+        frame.rows.or_else(|| self.held(&frame).map(|t| t.rows() as u64))
+    }
+
+    /// The named columns (all if none is named), in the given order.
+    pub fn collect(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<(SchemaRef, Vec<RecordBatch>), Diagnostic> {
+        let table = self.table(id, columns, task)?;
+        Ok((Arc::clone(table.schema()), table.batches().to_vec()))
+    }
+
+    /// As [`Engine::collect`], as one table.
+    pub fn table(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        let frame = self.frame(id)?;
+        if columns.is_empty() {
+            return self.run(&frame, task);
+        }
+        let mut positions = Vec::new();
+        for name in columns {
+            match frame.schema.index_of(name) {
+                Ok(position) => positions.push(position),
+                Err(_) => return Err(check::unknown_column(name, &frame.schema)),
+            }
+        }
+        if frame.rows.is_some() && self.held(&frame).is_none() {
+            let plan = ops::keep(ops::plain(&frame)?, columns)?;
+            let schema = Arc::new(plan.schema().as_arrow().clone());
+            return self.run_plan(plan, schema, task).map(Arc::new);
+        }
+        let table = self.run(&frame, task)?;
+        table.project(&positions).map(Arc::new).map_err(|e| internal(&e.to_string()))
+    }
+
+    /// The only value of an expression that gives one row.
+    pub fn value(&self, id: FrameId, expr: &Expr, task: &TaskHandle) -> Result<(Value, DataType), Diagnostic> {
+        let frame = self.frame(id)?;
+        let mut plain = expr.clone();
+        key::without_places(&mut plain);
+        let text = format!("{plain:?}");
+        let key = key::hash(|h| {
+            use std::hash::Hash;
+            ("value", frame.key, &text).hash(h);
+        });
+        let derived = guarded(|| {
+            let lower = Lower::new(ops::plain(&frame)?, None)?;
+            let plan = match is_aggregated(expr) && has_aggregate(expr) {
+                true => ops::project::aggregate_all(lower, std::slice::from_ref(expr))?,
+                false => ops::project::select(lower.plan, std::slice::from_ref(expr), None)?,
+            };
+            Ok(self::frame(key, "value".to_string(), plan))
+        })?;
+        let table = self.run(&Arc::new(derived), task)?;
+        if table.rows() != 1 || table.schema().fields().len() != 1 {
+            let message = format!("`value` needs one value, but this expression gives {} rows", table.rows());
+            return Err(check::place(check::plan_error("argument", message), expr.span.as_ref(), None, "not one value")
+                .help("use an aggregate such as `.mean()` or `.first()`, or `column::<T>(...)` for all values"));
+        }
+        let column = table.column(0).map_err(|e| internal(&e.to_string()))?;
+        Ok((onrush_frame::value_at(&column, 0), onrush_frame::dtype_to_wire(column.data_type())))
+    }
+
+    /// Computes a frame and holds its rows as `new` until that is released.
+    pub fn persist(&self, id: FrameId, new: FrameId, task: &TaskHandle) -> Result<Schema, Diagnostic> {
+        let source = self.frame(id)?;
+        let table = self.run(&source, task)?;
+        let frame = resident(source.key, source.title.clone(), table)?;
+        let schema = onrush_frame::schema_to_wire(&frame.schema);
+        self.write_frames().insert(new, Arc::new(frame));
+        Ok(schema)
+    }
+
+    /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
+    pub fn explain(&self, id: FrameId, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
+        let frame = self.frame(id)?;
+        let held = |f: &Frame| if analyze { f.resident.clone() } else { self.held(f) };
+        let plan = table::expand(&frame.plan, &held).map_err(diagnose)?;
+        let state = self.context.state();
+        if analyze {
+            let task = task.clone();
+            let context = state.task_ctx();
+            return self.block(async move {
+                let started = std::time::Instant::now();
+                let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+                let planned = started.elapsed();
+                drain(&physical, context, &task, u64::MAX).await?;
+                Ok(explain::render(&physical, Some((planned, started.elapsed() - planned))))
+            })?;
+        }
+        self.block(async move {
+            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+            Ok(explain::render(&physical, None))
+        })?
+    }
+
+    /// Writes a frame to a file; returns its absolute path, rows and bytes.
+    pub fn write(&self, id: FrameId, sink: &Sink, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
+        let frame = self.frame(id)?;
+        let table = self.run(&frame, task)?;
+        let mut writer = onrush_io::FileWriter::create(sink, table.schema())?;
+        task.stage(format!("write {}", sink.path));
+        task.set_rows(0);
+        task.set_total_rows(Some(table.rows() as u64));
+        for batch in table.batches() {
+            writer.write(batch, task)?;
+        }
+        let written = writer.finish()?;
+        Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
+    }
+
+    /// Bytes of resident frames and of kept results; a buffer that two of them share counts twice.
+    pub fn resident_bytes(&self) -> u64 {
+        let frames: Vec<Arc<Frame>> =
+            self.frames.read().unwrap_or_else(|e| e.into_inner()).values().map(Arc::clone).collect();
+        let mut seen = std::collections::HashSet::new();
+        let tables = frames.iter().filter_map(|f| f.resident.as_ref()).filter(|t| seen.insert(Arc::as_ptr(t)));
+        tables.map(|t| t.bytes()).sum::<u64>() + self.results.bytes()
+    }
+
+    /// Drops results that no frame pins.
+    pub fn forget_results(&self) {
+        self.results.clear();
+    }
+
+    pub fn frame_count(&self) -> usize {
+        self.frames.read().unwrap_or_else(|e| e.into_inner()).len()
+    }
+
+    /// Groups and aggregates a frame without making it a frame of its own: for plots and previews. Without `keys` one row
+    /// over the whole frame. The result is sorted by the keys, nulls first, and kept like any other.
+    pub fn run_aggregate(&self, id: FrameId, keys: &[Expr], aggs: &[Expr], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        match keys.is_empty() {
+            true => self.run_op(&Op::Select { input: id, exprs: aggs.to_vec() }, task),
+            false => self.run_op(&Op::GroupBy { input: id, keys: keys.to_vec(), aggs: aggs.to_vec() }, task),
+        }
+    }
+
+    /// Selects expressions of a frame, row by row, likewise.
+    pub fn run_select(&self, id: FrameId, exprs: &[Expr], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        self.run_op(&Op::Select { input: id, exprs: exprs.to_vec() }, task)
+    }
+
+    /// Any step whose result is wanted and that needs no id.
+    pub fn run_op(&self, op: &Op, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        let frame = guarded(|| self.plan(op, None, None, task))?;
+        self.run(&Arc::new(frame), task)
+    }
+
+    fn write_frames(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<FrameId, Arc<Frame>>> {
+        self.frames.write().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
+        frame.resident.clone().or_else(|| self.results.get(frame.key))
+    }
+
+    /// The rows of a frame: held, kept, or computed now.
+    fn run(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        if let Some(table) = self.held(frame) {
+            return Ok(table);
+        }
+        // Another request may be computing it: wait for that, unless this one is cancelled.
+        let _running = loop {
+            match frame.running.try_lock() {
+                Ok(guard) => break guard,
+                Err(std::sync::TryLockError::Poisoned(e)) => break e.into_inner(),
+                Err(std::sync::TryLockError::WouldBlock) => {
+                    task.check()?;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        };
+        if let Some(table) = self.held(frame) {
+            return Ok(table);
+        }
+        task.stage(frame.title.clone());
+        let table = Arc::new(self.run_plan(frame.plan.clone(), Arc::clone(&frame.schema), task)?);
+        self.results.put(frame.key, Arc::clone(&table));
+        Ok(table)
+    }
+
+    fn run_plan(&self, plan: LogicalPlan, schema: SchemaRef, task: &TaskHandle) -> Result<Table, Diagnostic> {
+        let plan = table::expand(&plan, &|f| self.held(f)).map_err(diagnose)?;
+        let state: SessionState = self.context.state();
+        let context = state.task_ctx();
+        let task = task.clone();
+        let limit = self.config.memory_limit;
+        let batches = self.block(async move {
+            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+            drain(&physical, context, &task, limit).await
+        })??;
+        conform(schema, batches)
+    }
+
+    /// Runs on the engine's threads and waits. A panic there is a bug of ours and no end of the engine.
+    fn block<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Diagnostic> {
+        let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
+        let handle = runtime.spawn(work);
+        futures::executor::block_on(handle).map_err(|e| match e.try_into_panic() {
+            Ok(panic) => internal(&panic_text(&*panic)),
+            Err(e) => internal(&e.to_string()),
+        })
+    }
+}
+
+impl Inputs for Engine {
+    fn frame(&self, id: FrameId) -> Result<Arc<Frame>, Diagnostic> {
+        let frames = self.frames.read().unwrap_or_else(|e| e.into_inner());
+        frames.get(&id).map(Arc::clone).ok_or_else(|| {
+            Diagnostic::error(Class::Internal, "unknown-frame", format!("the session has no frame {}", id.0))
+                .help("run the cell that makes the frame again")
+        })
+    }
+
+    fn rows(&self, plan: LogicalPlan) -> Result<Table, Diagnostic> {
+        let schema = Arc::new(plan.schema().as_arrow().clone());
+        self.run_plan(plan, schema, &TaskHandle::new())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A runtime that is dropped where another one runs would panic.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A frame that is computed when it is asked for.
+fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
+    let schema = Arc::new(plan.schema().as_arrow().clone());
+    Frame { key, title, plan, schema, resident: None, rows: None, running: Mutex::new(()), null_counts: OnceLock::new() }
+}
+
+/// A frame whose rows are there.
+fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagnostic> {
+    let plan = table::memory("values", &table).map_err(diagnose)?;
+    let schema = Arc::clone(table.schema());
+    let rows = None;
+    Ok(Frame { key, title, plan, schema, resident: Some(table), rows, running: Mutex::new(()), null_counts: OnceLock::new() })
+}
+
+/// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.
+async fn drain(
+    physical: &Arc<dyn ExecutionPlan>,
+    context: Arc<datafusion::execution::TaskContext>,
+    task: &TaskHandle,
+    limit: u64,
+) -> Result<Vec<RecordBatch>, Diagnostic> {
+    let mut stream = execute_stream(Arc::clone(physical), context).map_err(diagnose)?;
+    let mut batches = Vec::new();
+    let mut bytes = 0u64;
+    loop {
+        let batch = tokio::select! {
+            biased;
+            () = task.wait_cancelled() => return Err(onrush_frame::Cancelled.into()),
+            batch = stream.next() => batch,
+        };
+        let Some(batch) = batch else { return Ok(batches) };
+        let batch = batch.map_err(diagnose)?;
+        task.add_rows(batch.num_rows() as u64);
+        // Batches of views share their texts; each would count them anew.
+        bytes += batch.columns().iter().map(|c| (c.len() * 16) as u64).sum::<u64>();
+        task.set_memory(bytes);
+        if bytes > limit {
+            return Err(Diagnostic::error(
+                Class::Resources,
+                "out-of-memory",
+                format!("the result is larger than the session's memory limit of {} MB", limit >> 20),
+            )
+            .help("take fewer rows or columns, aggregate first, or raise ONRUSH_MEMORY"));
+        }
+        batches.push(batch);
+        // The stream may always be ready: let the cancellation be seen.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Batches under the frame's schema; a type that the physical plan chose differently is cast.
+fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagnostic> {
+    let fit = |batch: RecordBatch| {
+        let columns = batch
+            .columns()
+            .iter()
+            .zip(schema.fields())
+            .map(|(column, field)| match column.data_type() == field.data_type() {
+                true => Ok(Arc::clone(column)),
+                false => arrow::compute::cast(column, field.data_type()),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
+    };
+    let batches = batches.into_iter().map(fit).collect::<Result<Vec<_>, _>>();
+    let batches = batches.map_err(|e| internal(&format!("a result does not have the frame's types: {e}")))?;
+    Ok(Table::new(schema, batches))
+}
+
+/// A panic in planning is a bug of ours and no end of the engine.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(internal(&panic_text(&*panic))))
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+    text.unwrap_or_else(|| "a panic without a message".to_string())
+}
+
+/// The step in a word.
+fn title(op: &Op) -> String {
+    match op {
+        Op::Read(_) => "read",
+        Op::FromArrow { .. } => "values",
+        Op::Sql { .. } => "sql",
+        Op::Select { .. } => "select",
+        Op::WithColumns { .. } => "with_columns",
+        Op::Filter { .. } => "filter",
+        Op::GroupBy { .. } => "group_by",
+        Op::Join { .. } => "join",
+        Op::Sort { .. } => "sort",
+        Op::Slice { .. } => "slice",
+        Op::Sample { .. } => "sample",
+        Op::Unique { .. } => "unique",
+        Op::DropNulls { .. } => "drop_nulls",
+        Op::FillNull { .. } => "fill_null",
+        Op::Rename { .. } => "rename",
+        Op::Drop { .. } => "drop",
+        Op::Cast { .. } => "cast",
+        Op::Concat { .. } => "concat",
+        Op::Describe { .. } => "describe",
+        Op::ValueCounts { .. } => "value_counts",
+        Op::Pivot { .. } => "pivot",
+        Op::Unpivot { .. } => "unpivot",
+        Op::WithRowIndex { .. } => "with_row_index",
+        Op::Explode { .. } => "explode",
+    }
+    .to_string()
+}

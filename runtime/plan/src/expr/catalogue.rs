@@ -1,0 +1,416 @@
+//! The functions that frames know, as data: one entry for each name, with its arguments' types, and the checks that all of
+//! them share. What a function computes is beside its kin (`math.rs`, `string.rs`, ...).
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::Expr;
+use onrush_wire::{Arg, Diagnostic, ExprKind, Span, UnaryOp, Value};
+
+use super::{Lower, Typed, aggregate, conditional, math, string, temporal, window};
+use crate::check::{self, type_name};
+use crate::types;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One value for each row, from that row.
+    Row,
+    /// One value for many rows.
+    Aggregate,
+    /// One value for each row, from several rows.
+    Window,
+}
+
+pub type Build = fn(&mut Lower, &Call) -> Result<Typed, Diagnostic>;
+
+/// One function. `params`: names with types, separated by spaces: `self:num n:#int? rest:any*`. A `?` is optional, a `*`
+/// takes all that follow, a `#` wants a literal.
+pub struct Function {
+    pub name: &'static str,
+    pub aliases: &'static [&'static str],
+    pub kind: Kind,
+    pub params: &'static str,
+    pub build: Build,
+}
+
+pub const fn function(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    kind: Kind,
+    params: &'static str,
+    build: Build,
+) -> Function {
+    Function { name, aliases, kind, params, build }
+}
+
+struct Param {
+    name: &'static str,
+    dtype: &'static str,
+    literal: bool,
+    optional: bool,
+    many: bool,
+}
+
+impl Function {
+    fn params(&self) -> Vec<Param> {
+        self.params
+            .split_whitespace()
+            .map(|text| {
+                let (name, rest) = text.split_once(':').unwrap_or((text, "any"));
+                let dtype = rest.trim_matches(['#', '?', '*']);
+                Param {
+                    name,
+                    dtype,
+                    literal: rest.starts_with('#'),
+                    optional: rest.ends_with('?') || rest.ends_with('*'),
+                    many: rest.ends_with('*'),
+                }
+            })
+            .collect()
+    }
+
+    /// How it is called: `dep_delay.quantile(quantile, interpolation?)`.
+    pub fn usage(&self) -> String {
+        let params = self.params();
+        let shown = |p: &Param| match (p.many, p.optional) {
+            (true, _) => format!("{}...", p.name),
+            (_, true) => format!("{}?", p.name),
+            _ => p.name.to_string(),
+        };
+        match params.first() {
+            Some(first) if first.name == "self" => {
+                format!(".{}({})", self.name, params[1..].iter().map(shown).collect::<Vec<_>>().join(", "))
+            }
+            _ => format!("{}({})", self.name, params.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+static CATALOGUE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+    let mut all = HashMap::new();
+    for part in parts() {
+        for function in part {
+            all.insert(function.name, function);
+            for alias in function.aliases {
+                all.insert(alias, function);
+            }
+        }
+    }
+    all
+});
+
+fn parts() -> [&'static [Function]; 6] {
+    [
+        aggregate::FUNCTIONS,
+        conditional::FUNCTIONS,
+        math::FUNCTIONS,
+        string::FUNCTIONS,
+        temporal::FUNCTIONS,
+        window::FUNCTIONS,
+    ]
+}
+
+/// All functions with how they are called, for completion and help. Names only, aliases left out.
+pub fn functions() -> impl Iterator<Item = (&'static str, String)> {
+    parts().into_iter().flatten().map(|f| (f.name, f.usage()))
+}
+
+pub fn find(name: &str) -> Option<&'static Function> {
+    CATALOGUE.get(name).copied()
+}
+
+/// A call whose arguments are lowered and checked: one slot for each parameter.
+pub struct Call<'c> {
+    pub function: &'static Function,
+    args: Vec<Option<Typed>>,
+    /// Those of a `*` parameter.
+    pub rest: Vec<Typed>,
+    pub span: Option<&'c Span>,
+}
+
+impl Call<'_> {
+    /// A required argument. (The slot is filled: `call` has checked it.)
+    pub fn arg(&self, index: usize) -> Typed {
+        self.args.get(index).cloned().flatten().unwrap_or_else(|| Typed {
+            expr: super::null(&DataType::Null),
+            dtype: DataType::Null,
+            name: "literal".to_string(),
+            span: None,
+            literal: Some(Value::Null),
+        })
+    }
+
+    pub fn this(&self) -> Typed {
+        self.arg(0)
+    }
+
+    pub fn opt(&self, index: usize) -> Option<Typed> {
+        self.args.get(index).cloned().flatten()
+    }
+
+    pub fn int(&self, index: usize) -> Option<i64> {
+        match self.args.get(index)?.as_ref()?.literal.as_ref()? {
+            Value::Int(v) => Some(*v),
+            Value::UInt(v) => i64::try_from(*v).ok(),
+            Value::Float(v) if v.fract() == 0.0 => Some(*v as i64),
+            _ => None,
+        }
+    }
+
+    pub fn number(&self, index: usize) -> Option<f64> {
+        match self.args.get(index)?.as_ref()?.literal.as_ref()? {
+            Value::Int(v) => Some(*v as f64),
+            Value::UInt(v) => Some(*v as f64),
+            Value::Float(v) => Some(*v),
+            Value::Float32(v) => Some((*v).into()),
+            _ => None,
+        }
+    }
+
+    pub fn text(&self, index: usize) -> Option<&str> {
+        match self.args.get(index)?.as_ref()?.literal.as_ref()? {
+            Value::Text(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn flag(&self, index: usize) -> bool {
+        matches!(self.args.get(index), Some(Some(Typed { literal: Some(Value::Boolean(true)), .. })))
+    }
+
+    /// An error about one argument.
+    pub fn wrong(&self, lower: &Lower, index: usize, message: impl Into<String>) -> Diagnostic {
+        let span = self.args.get(index).and_then(|a| a.as_ref()).and_then(|a| a.span.clone());
+        let diagnostic = check::plan_error("argument", message).help(format!("it is called as `{}`", self.function.usage()));
+        lower.fail(diagnostic, span.as_ref().or(self.span), "")
+    }
+
+    /// One of a few words.
+    pub fn choice<'w>(&self, lower: &Lower, index: usize, words: &[&'w str]) -> Result<&'w str, Diagnostic> {
+        let Some(text) = self.text(index) else { return Ok(words[0]) };
+        words.iter().find(|w| **w == text).copied().ok_or_else(|| {
+            let list: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
+            self.wrong(lower, index, format!("\"{text}\" is none of {}", list.join(", ")))
+        })
+    }
+}
+
+/// `true` if the expression gives one value for a whole group, so that it may stand in an aggregation as it is.
+pub fn is_aggregated(expr: &onrush_wire::Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Column(_) | ExprKind::All { .. } | ExprKind::Over { .. } => false,
+        ExprKind::Literal(_) => true,
+        ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) => is_aggregated(inner),
+        ExprKind::Binary(_, left, right) => is_aggregated(left) && is_aggregated(right),
+        ExprKind::Case { branches, otherwise } => {
+            branches.iter().all(|(c, v)| is_aggregated(c) && is_aggregated(v))
+                && otherwise.as_ref().is_none_or(|e| is_aggregated(e))
+        }
+        ExprKind::In { value, list } => is_aggregated(value) && list.iter().all(is_aggregated),
+        ExprKind::Between { value, low, high, .. } => is_aggregated(value) && is_aggregated(low) && is_aggregated(high),
+        ExprKind::Cast { value, .. } => is_aggregated(value),
+        ExprKind::Call { function, args } => match find(function).map(|f| f.kind) {
+            Some(Kind::Aggregate) => true,
+            Some(Kind::Window) => false,
+            _ => args.iter().all(|a| is_aggregated(&a.value)),
+        },
+    }
+}
+
+/// `true` if an aggregate occurs outside of `over`: then a `select` of such expressions gives one row.
+pub fn has_aggregate(expr: &onrush_wire::Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) => has_aggregate(inner),
+        ExprKind::Binary(_, left, right) => has_aggregate(left) || has_aggregate(right),
+        ExprKind::Cast { value, .. } => has_aggregate(value),
+        ExprKind::Case { branches, otherwise } => {
+            branches.iter().any(|(c, v)| has_aggregate(c) || has_aggregate(v))
+                || otherwise.as_ref().is_some_and(|e| has_aggregate(e))
+        }
+        ExprKind::In { value, list } => has_aggregate(value) || list.iter().any(has_aggregate),
+        ExprKind::Between { value, low, high, .. } => has_aggregate(value) || has_aggregate(low) || has_aggregate(high),
+        ExprKind::Call { function, args } => {
+            find(function).is_some_and(|f| f.kind == Kind::Aggregate) || args.iter().any(|a| has_aggregate(&a.value))
+        }
+        _ => false,
+    }
+}
+
+/// Finds the function, lowers and checks the arguments, and builds the expression.
+pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) -> Result<Typed, Diagnostic> {
+    let Some(function) = find(name) else {
+        let mut diagnostic = check::plan_error("unknown-function", format!("there is no function `{name}`"));
+        let short = name.rsplit('.').next().unwrap_or(name);
+        let near = check::nearest(name, CATALOGUE.keys().copied()).map(str::to_string).or_else(|| {
+            ["str", "dt"].into_iter().map(|p| format!("{p}.{short}")).find(|full| CATALOGUE.contains_key(full.as_str()))
+        });
+        let near = near.or_else(|| CATALOGUE.contains_key(short).then(|| short.to_string()));
+        if let Some(near) = near {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+        return Err(lower.fail(diagnostic, span, "not a function that frames know"));
+    };
+    let build = |lower: &mut Lower| -> Result<Call, Diagnostic> { arguments(lower, function, args, span) };
+    let call = match function.kind {
+        Kind::Aggregate => lower.inside(build)?,
+        _ => build(lower)?,
+    };
+    let mut result = (function.build)(lower, &call).map_err(|mut e| {
+        if e.labels.is_empty() {
+            e = lower.fail(e, span, "");
+        }
+        e
+    })?;
+    result.span = span.cloned().or(result.span);
+    result.literal = None;
+    Ok(result)
+}
+
+fn arguments<'c>(
+    lower: &mut Lower,
+    function: &'static Function,
+    args: &[Arg],
+    span: Option<&'c Span>,
+) -> Result<Call<'c>, Diagnostic> {
+    let params = function.params();
+    let mut call = Call { function, args: vec![None; params.len()], rest: Vec::new(), span };
+    let usage = |diagnostic: Diagnostic| diagnostic.help(format!("it is called as `{}`", function.usage()));
+    let mut next = 0;
+    for arg in args {
+        let index = match &arg.name {
+            Some(name) => match params.iter().position(|p| p.name == name && !p.many) {
+                Some(index) => index,
+                None => {
+                    let known = params.iter().filter(|p| p.name != "self").map(|p| p.name);
+                    let mut diagnostic =
+                        check::plan_error("argument", format!("`{}` has no option `{name}`", function.name));
+                    if let Some(near) = check::nearest(name, known) {
+                        diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+                    }
+                    return Err(lower.fail(usage(diagnostic), arg.value.span.as_ref().or(span), ""));
+                }
+            },
+            None => {
+                let index = next;
+                if params.get(index).is_none_or(|p| !p.many) {
+                    next += 1;
+                }
+                index
+            }
+        };
+        let Some(param) = params.get(index) else {
+            let most = params.iter().filter(|p| p.name != "self").count();
+            let given = args.len() - (params.len() - most);
+            let message = format!("`{}` takes at most {most} arguments, {given} are given", function.name);
+            return Err(lower.fail(usage(check::plan_error("argument", message)), arg.value.span.as_ref().or(span), ""));
+        };
+        let value = lower.expr(&fold(&arg.value))?;
+        check_argument(lower, function, param, &value, span)?;
+        match param.many {
+            true => call.rest.push(value),
+            false if call.args[index].is_some() => {
+                let diagnostic = check::plan_error("argument", format!("`{}` is given twice", param.name));
+                return Err(lower.fail(diagnostic, arg.value.span.as_ref().or(span), ""));
+            }
+            false => call.args[index] = Some(value),
+        }
+    }
+    if let Some((_, missing)) =
+        params.iter().enumerate().find(|(i, p)| !p.optional && call.args[*i].is_none())
+    {
+        let what = if missing.name == "self" { "a column to work on".to_string() } else { format!("`{}`", missing.name) };
+        let diagnostic = check::plan_error("argument", format!("`{}` needs {what}", function.name));
+        return Err(lower.fail(usage(diagnostic), span, ""));
+    }
+    Ok(call)
+}
+
+/// `-1` as a literal.
+fn fold(expr: &onrush_wire::Expr) -> onrush_wire::Expr {
+    if let ExprKind::Unary(UnaryOp::Negate, inner) = &expr.kind {
+        let value = match &inner.kind {
+            ExprKind::Literal(Value::Int(v)) => v.checked_neg().map(Value::Int),
+            ExprKind::Literal(Value::Float(v)) => Some(Value::Float(-v)),
+            _ => None,
+        };
+        if let Some(value) = value {
+            return onrush_wire::Expr { kind: ExprKind::Literal(value), span: expr.span.clone() };
+        }
+    }
+    expr.clone()
+}
+
+fn check_argument(
+    lower: &Lower,
+    function: &Function,
+    param: &Param,
+    value: &Typed,
+    span: Option<&Span>,
+) -> Result<(), Diagnostic> {
+    let dtype = &value.dtype;
+    let null = dtype == &DataType::Null;
+    let (fits, wanted) = match param.dtype {
+        "num" => (types::is_number(dtype) || dtype == &DataType::Boolean, "a number"),
+        "int" => (dtype.is_integer() || (param.literal && integral(value)), "a whole number"),
+        "str" => (types::is_text(dtype), "text"),
+        "bool" => (dtype == &DataType::Boolean, "a boolean"),
+        "date" => (types::is_date_or_time(dtype), "a date or a time"),
+        "time" => (types::is_temporal(dtype), "a date, a time or a duration"),
+        "dur" => (matches!(dtype, DataType::Duration(_)), "a duration"),
+        "list" => (types::is_list(dtype), "a list"),
+        _ => (true, ""),
+    };
+    let receiver = param.name == "self";
+    if param.literal && value.literal.is_none() {
+        let diagnostic = check::plan_error(
+            "argument",
+            format!("`{}` of `{}` must be a fixed value, not a column", param.name, function.name),
+        );
+        return Err(lower.fail(diagnostic, value.span.as_ref().or(span), "not a fixed value"));
+    }
+    if fits || (null && !param.literal) {
+        return Ok(());
+    }
+    let what = if receiver { String::new() } else { format!(" as `{}`", param.name) };
+    let mut diagnostic = check::plan_error(
+        "type-mismatch",
+        format!("`{}` needs {wanted}{what}, but this is `{}`", function.name, type_name(dtype)),
+    );
+    diagnostic = match (param.dtype, types::is_text(dtype)) {
+        ("num", true) => diagnostic.help("make the text a number first: `.cast(\"f64\")`"),
+        ("date" | "time", true) => diagnostic.help("read the text as a date first: `.str.to_date()` or `.str.to_datetime()`"),
+        ("str", false) if receiver => diagnostic.help("make it text first: `.cast(\"str\")`"),
+        _ => diagnostic,
+    };
+    Err(lower.fail(diagnostic, value.span.as_ref().or(span), &format!("this is `{}`", type_name(dtype))))
+}
+
+fn integral(value: &Typed) -> bool {
+    matches!(value.literal, Some(Value::Float(v)) if v.fract() == 0.0)
+}
+
+/// The arguments of a function that takes any number of columns: those of slot 0 and the rest, cast to one type.
+pub fn common(lower: &Lower, call: &Call, values: Vec<Typed>) -> Result<(Vec<Expr>, DataType), Diagnostic> {
+    let mut dtype = DataType::Null;
+    let columns: Vec<&Typed> = values.iter().filter(|v| v.literal.is_none()).collect();
+    let guide = columns.first().map(|t| (*t).clone());
+    let mut settled = Vec::new();
+    for value in values {
+        let value = match &guide {
+            Some(guide) => super::operators::beside(lower, value, guide)?,
+            None => value,
+        };
+        dtype = types::supertype(&dtype, &value.dtype).ok_or_else(|| {
+            let message = format!(
+                "`{}`: `{}` and `{}` do not go together",
+                call.function.name,
+                type_name(&dtype),
+                type_name(&value.dtype)
+            );
+            lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref().or(call.span), "")
+        })?;
+        settled.push(value);
+    }
+    Ok((settled.iter().map(|v| v.to(&dtype).expr).collect(), dtype))
+}

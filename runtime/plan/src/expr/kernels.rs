@@ -1,0 +1,169 @@
+//! Scalar functions of ours where DataFusion has none with the meaning that is needed: a name, types, and a plain function
+//! over arrays.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Float32Array, Float64Array, PrimitiveArray, StringViewArray, StringViewBuilder,
+};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+
+/// What a kernel does: arrays of equal length in, one of that length out.
+pub type Body = fn(&[ArrayRef]) -> Result<ArrayRef>;
+
+#[derive(Debug)]
+struct Kernel {
+    name: &'static str,
+    output: DataType,
+    signature: Signature,
+    body: Body,
+}
+
+/// One name, one body: the address of a function says nothing.
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.output == other.output
+    }
+}
+
+impl Eq for Kernel {}
+
+impl std::hash::Hash for Kernel {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+        self.output.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Kernel {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.output.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let rows = if scalar { 1 } else { args.number_rows };
+        let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
+        let result = (self.body)(&arrays)?;
+        Ok(match scalar {
+            true => ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&result, 0)?),
+            false => ColumnarValue::Array(result),
+        })
+    }
+}
+
+/// A kernel as a function of DataFusion. Arguments must be cast to what `body` reads.
+pub fn kernel(name: &'static str, output: DataType, body: Body) -> Arc<ScalarUDF> {
+    let signature = Signature::variadic_any(Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(Kernel { name, output, signature, body }))
+}
+
+pub fn error(message: impl Into<String>) -> DataFusionError {
+    DataFusionError::Execution(message.into())
+}
+
+/// Two columns of one integer type, row by row; `None` where either is null or `f` gives nothing.
+fn integers<T: ArrowPrimitiveType>(args: &[ArrayRef], f: impl Fn(T::Native, T::Native) -> Option<T::Native>) -> ArrayRef {
+    let (a, b) = (args[0].as_primitive::<T>(), args[1].as_primitive::<T>());
+    let values = a.iter().zip(b.iter()).map(|(a, b)| f(a?, b?));
+    Arc::new(values.collect::<PrimitiveArray<T>>())
+}
+
+macro_rules! by_integer_type {
+    ($args:expr, $signed:expr, $unsigned:expr) => {
+        match $args[0].data_type() {
+            DataType::Int8 => integers::<Int8Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as i8)),
+            DataType::Int16 => integers::<Int16Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as i16)),
+            DataType::Int32 => integers::<Int32Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as i32)),
+            DataType::Int64 => integers::<Int64Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as i64)),
+            DataType::UInt8 => integers::<UInt8Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u8)),
+            DataType::UInt16 => integers::<UInt16Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u16)),
+            DataType::UInt32 => integers::<UInt32Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u32)),
+            DataType::UInt64 => integers::<UInt64Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u64)),
+            DataType::Float32 => {
+                let (a, b) = ($args[0].as_primitive::<Float32Type>(), $args[1].as_primitive::<Float32Type>());
+                let values = a.iter().zip(b.iter()).map(|(a, b)| Some($unsigned(a? as f64, b? as f64) as f32));
+                Arc::new(values.collect::<Float32Array>()) as ArrayRef
+            }
+            DataType::Float64 => {
+                let (a, b) = ($args[0].as_primitive::<Float64Type>(), $args[1].as_primitive::<Float64Type>());
+                let values = a.iter().zip(b.iter()).map(|(a, b)| Some($unsigned(a?, b?)));
+                Arc::new(values.collect::<Float64Array>()) as ArrayRef
+            }
+            other => return Err(error(format!("no whole division for {other}"))),
+        }
+    };
+}
+
+/// `a % b` with the sign of `b`; null where a whole number is divided by zero.
+pub fn floor_mod(dtype: &DataType) -> Arc<ScalarUDF> {
+    kernel("mod", dtype.clone(), |args| {
+        let whole = |a: i128, b: i128| (b != 0).then(|| ((a % b) + b) % b);
+        let float = |a: f64, b: f64| a - (a / b).floor() * b;
+        Ok(by_integer_type!(args, whole, float))
+    })
+}
+
+/// `floor(a / b)`; null where a whole number is divided by zero.
+pub fn floor_div(dtype: &DataType) -> Arc<ScalarUDF> {
+    kernel("floor_div", dtype.clone(), |args| {
+        let whole = |a: i128, b: i128| (b != 0).then(|| a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0));
+        let float = |a: f64, b: f64| (a / b).floor();
+        Ok(by_integer_type!(args, whole, float))
+    })
+}
+
+/// A function of one text; the argument is a `Utf8View` column.
+pub fn map_text(args: &[ArrayRef], f: impl Fn(&str) -> Option<String>) -> Result<ArrayRef> {
+    let texts = args[0].as_string_view();
+    let mut out = StringViewBuilder::with_capacity(texts.len());
+    for text in texts {
+        out.append_option(text.and_then(&f));
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// The text in the first row of an argument that is a literal.
+pub fn literal_text(array: &ArrayRef) -> Option<&str> {
+    let texts: &StringViewArray = array.as_string_view();
+    (!texts.is_empty() && texts.is_valid(0)).then(|| texts.value(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int64Array;
+
+    use super::*;
+
+    /// From Polars 2.1: `[7, -7, 7, -7] % [2, 2, -2, -2]` and `//`.
+    #[test]
+    fn whole_division_rounds_down() {
+        let a: ArrayRef = Arc::new(Int64Array::from(vec![7, -7, 7, -7, 6, 1]));
+        let b: ArrayRef = Arc::new(Int64Array::from(vec![2, 2, -2, -2, -3, 0]));
+        let run = |f: Arc<ScalarUDF>| {
+            let args = ScalarFunctionArgs {
+                args: vec![ColumnarValue::Array(Arc::clone(&a)), ColumnarValue::Array(Arc::clone(&b))],
+                arg_fields: Vec::new(),
+                number_rows: 6,
+                return_field: Arc::new(arrow::datatypes::Field::new("r", DataType::Int64, true)),
+                config_options: Arc::new(Default::default()),
+            };
+            let array = f.invoke_with_args(args).unwrap().to_array(6).unwrap();
+            array.as_primitive::<Int64Type>().iter().collect::<Vec<_>>()
+        };
+        assert_eq!(run(floor_mod(&DataType::Int64)), [Some(1), Some(1), Some(-1), Some(-1), Some(0), None]);
+        assert_eq!(run(floor_div(&DataType::Int64)), [Some(3), Some(-4), Some(-4), Some(3), Some(-2), None]);
+    }
+}

@@ -1,0 +1,330 @@
+//! Functions over neighbouring rows: shifts, running and rolling values, ranks, `over`.
+//!
+//! All of them work in the order of the frame's rows, or in that of `.over(..).order_by(..)`.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::functions_aggregate as df;
+use datafusion::functions_window as dfw;
+use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, binary_expr, cast,
+};
+use onrush_wire::expr::SortKey;
+use onrush_wire::{BinaryOp, Diagnostic};
+
+use super::catalogue::{Call, Function, Kind, function};
+use super::quantile::{Interpolation, product, quantile};
+use super::{Aggregation, Lower, Scope, Typed, lit, operators};
+use crate::check;
+use crate::types::{self, float_of};
+
+const W: Kind = Kind::Window;
+
+pub const FUNCTIONS: &[Function] = &[
+    function("shift", &["lag"], W, "self:any n:#int? fill_value:any?", |l, c| {
+        let n = c.int(1).unwrap_or(1);
+        shift(l, &c.this(), n, c.opt(2))
+    }),
+    function("lead", &[], W, "self:any n:#int? fill_value:any?", |l, c| {
+        let n = c.int(1).unwrap_or(1);
+        shift(l, &c.this(), -n, c.opt(2))
+    }),
+    function("diff", &[], W, "self:any n:#int?", |l, c| {
+        let value = c.this();
+        let before = shift(l, &value, c.int(1).unwrap_or(1), None)?;
+        // Polars takes differences of small unsigned numbers in the next signed type.
+        let wide = match value.dtype {
+            DataType::UInt8 => Some(DataType::Int16),
+            DataType::UInt16 => Some(DataType::Int32),
+            DataType::UInt32 | DataType::UInt64 => Some(DataType::Int64),
+            _ => None,
+        };
+        match wide {
+            Some(wide) => operators::binary(l, BinaryOp::Subtract, value.to(&wide), before.to(&wide), c.span),
+            None => operators::binary(l, BinaryOp::Subtract, value, before, c.span),
+        }
+    }),
+    function("pct_change", &[], W, "self:num n:#int?", |l, c| {
+        let value = c.this();
+        let before = shift(l, &value, c.int(1).unwrap_or(1), None)?;
+        let ratio = binary_expr(value.f64(), Operator::Divide, before.f64());
+        Ok(value.with(binary_expr(ratio, Operator::Minus, lit(1.0)), DataType::Float64))
+    }),
+    function("rank", &[], W, "self:any method:#str? descending:#bool?", rank),
+    function("cum_sum", &["cumsum"], W, "self:num reverse:#bool?", |l, c| {
+        let value = c.this();
+        let dtype = match &value.dtype {
+            DataType::Boolean => DataType::UInt32,
+            d if d.is_floating() => DataType::Float64,
+            DataType::UInt32 | DataType::UInt64 => DataType::UInt64,
+            d if types::is_decimal(d) => DataType::Decimal128(38, types::scale_of(d)),
+            _ => DataType::Int64,
+        };
+        let wide = if dtype == DataType::UInt32 { DataType::UInt64 } else { dtype.clone() };
+        let output = if value.dtype == DataType::Float32 { DataType::Float32 } else { dtype };
+        running(l, c, df::sum::sum_udaf(), value.to(&wide), output)
+    }),
+    function("cum_min", &["cummin"], W, "self:any reverse:#bool?", |l, c| {
+        let value = c.this();
+        let dtype = value.dtype.clone();
+        running(l, c, df::min_max::min_udaf(), value, dtype)
+    }),
+    function("cum_max", &["cummax"], W, "self:any reverse:#bool?", |l, c| {
+        let value = c.this();
+        let dtype = value.dtype.clone();
+        running(l, c, df::min_max::max_udaf(), value, dtype)
+    }),
+    function("cum_prod", &["cumprod"], W, "self:num reverse:#bool?", |l, c| {
+        let value = c.this();
+        let dtype = if value.dtype.is_floating() { DataType::Float64 } else { DataType::Int64 };
+        running(l, c, product(), value.to(&dtype), dtype)
+    }),
+    function("cum_count", &["cumcount"], W, "self:any reverse:#bool?", |l, c| {
+        let value = c.this();
+        let expr = over_frame(l, df::count::count_udaf(), value.expr.clone(), expanding(c.flag(1)))?;
+        Ok(value.with(cast(expr, DataType::UInt32), DataType::UInt32))
+    }),
+    function("rolling_mean", &[], W, ROLLING, |l, c| rolling(l, c, df::average::avg_udaf(), Output::Float)),
+    function("rolling_sum", &[], W, ROLLING, |l, c| rolling(l, c, df::sum::sum_udaf(), Output::Sum)),
+    function("rolling_min", &[], W, ROLLING, |l, c| rolling(l, c, df::min_max::min_udaf(), Output::Same)),
+    function("rolling_max", &[], W, ROLLING, |l, c| rolling(l, c, df::min_max::max_udaf(), Output::Same)),
+    function("rolling_std", &[], W, ROLLING, |l, c| rolling(l, c, df::stddev::stddev_udaf(), Output::Float)),
+    function("rolling_var", &[], W, ROLLING, |l, c| rolling(l, c, df::variance::var_samp_udaf(), Output::Float)),
+    function("rolling_median", &[], W, ROLLING, |l, c| {
+        rolling(l, c, quantile(0.5, Interpolation::Linear), Output::Float)
+    }),
+    function("forward_fill", &["ffill", "fill_forward"], W, "self:any", |l, c| fill(l, c, true)),
+    function("backward_fill", &["bfill", "fill_backward"], W, "self:any", |l, c| fill(l, c, false)),
+    function("is_unique", &[], W, "self:any", |l, c| {
+        let n = doubles(l, &c.this())?;
+        Ok(c.this().with(n.eq(lit(1i64)), DataType::Boolean))
+    }),
+    function("is_duplicated", &[], W, "self:any", |l, c| {
+        let n = doubles(l, &c.this())?;
+        Ok(c.this().with(n.gt(lit(1i64)), DataType::Boolean))
+    }),
+    function("is_first_distinct", &[], W, "self:any", |l, c| nth_distinct(l, c, true)),
+    function("is_last_distinct", &[], W, "self:any", |l, c| nth_distinct(l, c, false)),
+    function("row_number", &["row_index"], W, "", |l, _| {
+        let order = l.order()?;
+        let expr = window(l, dfw::row_number::row_number_udwf(), Vec::new(), Vec::new(), order)?;
+        let name = "row_number".to_string();
+        Ok(Typed { expr: cast(expr, DataType::Int64), dtype: DataType::Int64, name, span: None, literal: None })
+    }),
+];
+
+const ROLLING: &str = "self:num window_size:#int min_samples:#int? center:#bool?";
+
+/// `value.over(partition).order_by(order)`.
+pub fn over(
+    lower: &mut Lower,
+    value: &onrush_wire::Expr,
+    partition: &[onrush_wire::Expr],
+    order: &[SortKey],
+) -> Result<Typed, Diagnostic> {
+    let mut keys = Vec::new();
+    for key in partition {
+        keys.push(lower.expr(key)?.expr);
+    }
+    let mut sorts = Vec::new();
+    for key in order {
+        sorts.push(sort_key(lower, key)?);
+    }
+    let outer = std::mem::replace(&mut lower.scope, Scope::Rows { partition: keys, order: sorts });
+    let result = lower.expr(value);
+    lower.scope = outer;
+    result
+}
+
+/// A sort key with Polars' default: nulls first, in either direction.
+pub fn sort_key(lower: &mut Lower, key: &SortKey) -> Result<Sort, Diagnostic> {
+    let value = lower.expr(&key.expr)?;
+    if types::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_) | DataType::Map(..)) {
+        let message = format!("rows cannot be sorted by `{}`", check::type_name(&value.dtype));
+        return Err(lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref(), "has no order"));
+    }
+    Ok(Sort::new(value.expr, !key.descending, !key.nulls_last.unwrap_or(false)))
+}
+
+fn window(
+    lower: &mut Lower,
+    function: Arc<datafusion::logical_expr::WindowUDF>,
+    args: Vec<Expr>,
+    more_partition: Vec<Expr>,
+    order_by: Vec<Sort>,
+) -> Result<Expr, Diagnostic> {
+    let mut partition_by = lower.partition();
+    partition_by.extend(more_partition);
+    let window_frame = WindowFrame::new(Some(false));
+    make(lower, WindowFunctionDefinition::WindowUDF(function), args, partition_by, order_by, window_frame, None)
+}
+
+/// `row_number()` over the present partition.
+pub fn row_number(lower: &mut Lower, order: Vec<Sort>) -> Result<Expr, Diagnostic> {
+    window(lower, dfw::row_number::row_number_udwf(), Vec::new(), Vec::new(), order)
+}
+
+fn make(
+    lower: &mut Lower,
+    fun: WindowFunctionDefinition,
+    args: Vec<Expr>,
+    partition_by: Vec<Expr>,
+    order_by: Vec<Sort>,
+    window_frame: WindowFrame,
+    null_treatment: Option<NullTreatment>,
+) -> Result<Expr, Diagnostic> {
+    let params =
+        WindowFunctionParams { args, partition_by, order_by, window_frame, filter: None, null_treatment, distinct: false };
+    lower.window(Expr::WindowFunction(Box::new(WindowFunction { fun, params })))
+}
+
+/// An aggregate over a frame of rows around the present one.
+fn over_frame(lower: &mut Lower, function: Arc<AggregateUDF>, arg: Expr, frame: WindowFrame) -> Result<Expr, Diagnostic> {
+    let (partition, order) = (lower.partition(), lower.order()?);
+    make(lower, WindowFunctionDefinition::AggregateUDF(function), vec![arg], partition, order, frame, None)
+}
+
+fn preceding(rows: Option<u64>) -> WindowFrameBound {
+    WindowFrameBound::Preceding(ScalarValue::UInt64(rows))
+}
+
+fn following(rows: Option<u64>) -> WindowFrameBound {
+    WindowFrameBound::Following(ScalarValue::UInt64(rows))
+}
+
+fn expanding(reverse: bool) -> WindowFrame {
+    let (from, to) = match reverse {
+        false => (preceding(None), WindowFrameBound::CurrentRow),
+        true => (WindowFrameBound::CurrentRow, following(None)),
+    };
+    WindowFrame::new_bounds(WindowFrameUnits::Rows, from, to)
+}
+
+fn shift(lower: &mut Lower, value: &Typed, n: i64, fill: Option<Typed>) -> Result<Typed, Diagnostic> {
+    let order = lower.order()?;
+    let mut args = vec![value.expr.clone(), lit(n)];
+    let mut dtype = value.dtype.clone();
+    if let Some(fill) = fill {
+        let (_, fill) = operators::unify(lower, value.clone(), fill, "`fill_value`:", None)?;
+        dtype = fill.dtype.clone();
+        args[0] = value.to(&dtype).expr;
+        args.push(fill.expr);
+    }
+    let expr = window(lower, dfw::lead_lag::lag_udwf(), args, Vec::new(), order)?;
+    Ok(value.with(expr, dtype))
+}
+
+/// Running values; null where the row itself is null, as in Polars.
+fn running(lower: &mut Lower, call: &Call, function: Arc<AggregateUDF>, value: Typed, output: DataType) -> Result<Typed, Diagnostic> {
+    let expr = over_frame(lower, function, value.expr.clone(), expanding(call.flag(1)))?;
+    let result = value.with(cast(expr, output.clone()), output.clone());
+    let present = Expr::IsNotNull(Box::new(value.expr.clone()));
+    Ok(value.with(operators::only_if(present, &result)?, output))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Output {
+    Float,
+    Sum,
+    Same,
+}
+
+/// Null until `min_samples` (default: all) values of the window are there.
+fn rolling(lower: &mut Lower, call: &Call, function: Arc<AggregateUDF>, output: Output) -> Result<Typed, Diagnostic> {
+    let value = call.this();
+    let size = call.int(1).unwrap_or(0);
+    if size < 1 {
+        return Err(call.wrong(lower, 1, format!("a window has at least one row, this is {size}")));
+    }
+    let needed = call.int(2).unwrap_or(size);
+    if needed < 0 || needed > size {
+        return Err(call.wrong(lower, 2, format!("`min_samples` lies between 0 and the window's {size} rows")));
+    }
+    let (back, forth) = match call.flag(3) {
+        true => (size / 2, (size - 1) / 2),
+        false => (size - 1, 0),
+    };
+    let end = if forth == 0 { WindowFrameBound::CurrentRow } else { following(Some(forth as u64)) };
+    let frame = WindowFrame::new_bounds(WindowFrameUnits::Rows, preceding(Some(back as u64)), end);
+    let dtype = match (output, &value.dtype) {
+        (Output::Float, _) => DataType::Float64,
+        (_, DataType::Boolean) => DataType::Int64,
+        (Output::Sum, d) if d.is_floating() => DataType::Float64,
+        (Output::Sum, d) if d.is_signed_integer() => DataType::Int64,
+        (Output::Sum, d) if d.is_unsigned_integer() => DataType::UInt64,
+        (_, d) => d.clone(),
+    };
+    let value = value.to(&dtype);
+    let result = match output {
+        Output::Float => float_of(&call.this().dtype),
+        Output::Sum | Output::Same if call.this().dtype == DataType::Float32 => DataType::Float32,
+        _ => dtype,
+    };
+    let expr = over_frame(lower, function, value.expr.clone(), frame.clone())?;
+    let samples = over_frame(lower, df::count::count_udaf(), value.expr.clone(), frame)?;
+    let rolled = value.with(cast(expr, result.clone()), result.clone());
+    Ok(value.with(operators::only_if(samples.gt_eq(lit(needed)), &rolled)?, result))
+}
+
+/// Nulls get no rank.
+fn rank(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+    let value = call.this();
+    let method = call.choice(lower, 1, &["average", "min", "max", "dense", "ordinal"])?;
+    let mut order = vec![value.expr.clone().sort(!call.flag(2), false)];
+    let mut dtype = DataType::UInt32;
+    let expr = match method {
+        "dense" => window(lower, dfw::rank::dense_rank_udwf(), Vec::new(), Vec::new(), order)?,
+        "ordinal" => {
+            order.push(lower.row()?.sort(true, true));
+            window(lower, dfw::row_number::row_number_udwf(), Vec::new(), Vec::new(), order)?
+        }
+        _ => {
+            let lowest = window(lower, dfw::rank::rank_udwf(), Vec::new(), Vec::new(), order)?;
+            let others = cast(doubles(lower, &value)?, DataType::Int64) - lit(1i64);
+            let lowest = cast(lowest, DataType::Int64);
+            match method {
+                "min" => lowest,
+                "max" => lowest + others,
+                _ => {
+                    dtype = DataType::Float64;
+                    cast(lowest, DataType::Float64) + cast(others, DataType::Float64) / lit(2.0)
+                }
+            }
+        }
+    };
+    let ranked = value.with(cast(expr, dtype.clone()), dtype.clone());
+    Ok(value.with(operators::only_if(Expr::IsNotNull(Box::new(value.expr.clone())), &ranked)?, dtype))
+}
+
+/// How many rows have the same value.
+fn doubles(lower: &mut Lower, value: &Typed) -> Result<Expr, Diagnostic> {
+    let mut partition = lower.partition();
+    partition.push(value.expr.clone());
+    let outer = std::mem::replace(&mut lower.scope, Scope::Rows { partition, order: Vec::new() });
+    let count = lower.aggregate(df::count::count_udaf(), vec![lit(1i64)], Aggregation::default());
+    lower.scope = outer;
+    count
+}
+
+fn nth_distinct(lower: &mut Lower, call: &Call, first: bool) -> Result<Typed, Diagnostic> {
+    let value = call.this();
+    let order = vec![lower.row()?.sort(first, first)];
+    let number = window(lower, dfw::row_number::row_number_udwf(), Vec::new(), vec![value.expr.clone()], order)?;
+    Ok(value.with(cast(number, DataType::Int64).eq(lit(1i64)), DataType::Boolean))
+}
+
+fn fill(lower: &mut Lower, call: &Call, forward: bool) -> Result<Typed, Diagnostic> {
+    let value = call.this();
+    let (partition, order) = (lower.partition(), lower.order()?);
+    let function = match forward {
+        true => df::first_last::last_value_udaf(),
+        false => df::first_last::first_value_udaf(),
+    };
+    let fun = WindowFunctionDefinition::AggregateUDF(function);
+    let ignore = Some(NullTreatment::IgnoreNulls);
+    let expr = make(lower, fun, vec![value.expr.clone()], partition, order, expanding(!forward), ignore)?;
+    Ok(value.with(expr, value.dtype.clone()))
+}

@@ -1,0 +1,168 @@
+//! Names for frames by what they hold: two steps with equal keys give the same rows.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use arrow::array::{Array, ArrayData};
+use onrush_frame::Table;
+use onrush_wire::plan::Op;
+use onrush_wire::{Arg, Expr, ExprKind, FrameId};
+
+/// The frames that a step is made from, in a fixed order.
+pub fn inputs(op: &mut Op) -> Vec<&mut FrameId> {
+    match op {
+        Op::Read(_) | Op::FromArrow { .. } => Vec::new(),
+        Op::Sql { tables, .. } => tables.iter_mut().map(|(_, id)| id).collect(),
+        Op::Concat { inputs, .. } => inputs.iter_mut().collect(),
+        Op::Join { left, right, .. } => vec![left, right],
+        Op::Select { input, .. }
+        | Op::WithColumns { input, .. }
+        | Op::Filter { input, .. }
+        | Op::GroupBy { input, .. }
+        | Op::Sort { input, .. }
+        | Op::Slice { input, .. }
+        | Op::Sample { input, .. }
+        | Op::Unique { input, .. }
+        | Op::DropNulls { input, .. }
+        | Op::FillNull { input, .. }
+        | Op::Rename { input, .. }
+        | Op::Drop { input, .. }
+        | Op::Cast { input, .. }
+        | Op::Describe { input }
+        | Op::ValueCounts { input, .. }
+        | Op::Pivot { input, .. }
+        | Op::Unpivot { input, .. }
+        | Op::WithRowIndex { input, .. }
+        | Op::Explode { input, .. } => vec![input],
+    }
+}
+
+fn expressions(op: &mut Op) -> Vec<&mut Expr> {
+    match op {
+        Op::Select { exprs, .. } | Op::WithColumns { exprs, .. } => exprs.iter_mut().collect(),
+        Op::Filter { predicate, .. } => vec![predicate],
+        Op::GroupBy { keys, aggs, .. } => keys.iter_mut().chain(aggs).collect(),
+        Op::Join { left_on, right_on, .. } => left_on.iter_mut().chain(right_on).collect(),
+        Op::Sort { keys, .. } => keys.iter_mut().map(|k| &mut k.expr).collect(),
+        Op::Unique { subset, .. } | Op::DropNulls { subset, .. } => subset.iter_mut().collect(),
+        Op::ValueCounts { column, .. } => vec![column],
+        _ => Vec::new(),
+    }
+}
+
+/// The same expression, wherever it is written.
+pub fn without_places(expr: &mut Expr) {
+    expr.span = None;
+    match &mut expr.kind {
+        ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. } => {}
+        ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) => without_places(inner),
+        ExprKind::Binary(_, left, right) => {
+            without_places(left);
+            without_places(right);
+        }
+        ExprKind::Case { branches, otherwise } => {
+            for (condition, value) in branches {
+                without_places(condition);
+                without_places(value);
+            }
+            if let Some(otherwise) = otherwise {
+                without_places(otherwise);
+            }
+        }
+        ExprKind::In { value, list } => {
+            without_places(value);
+            list.iter_mut().for_each(without_places);
+        }
+        ExprKind::Between { value, low, high, .. } => {
+            without_places(value);
+            without_places(low);
+            without_places(high);
+        }
+        ExprKind::Cast { value, .. } => without_places(value),
+        ExprKind::Call { args, .. } => {
+            for Arg { value, .. } in args {
+                without_places(value);
+            }
+        }
+        ExprKind::Over { value, partition, order } => {
+            without_places(value);
+            partition.iter_mut().for_each(without_places);
+            order.iter_mut().for_each(|k| without_places(&mut k.expr));
+        }
+    }
+}
+
+/// 128 bits from two differently seeded hashes.
+pub fn hash(write: impl Fn(&mut DefaultHasher)) -> u128 {
+    let half = |seed: u64| {
+        let mut hasher = DefaultHasher::new();
+        seed.hash(&mut hasher);
+        write(&mut hasher);
+        hasher.finish()
+    };
+    (u128::from(half(0x6f6e)) << 64) | u128::from(half(0x7275))
+}
+
+/// A step over inputs of these keys.
+pub fn step(op: &Op, input_keys: &[u128]) -> u128 {
+    let mut op = op.clone();
+    for (index, id) in inputs(&mut op).into_iter().enumerate() {
+        *id = FrameId(index as u64);
+    }
+    expressions(&mut op).into_iter().for_each(without_places);
+    // The debug form names every field.
+    let text = format!("{op:?}");
+    hash(|h| {
+        text.hash(h);
+        input_keys.hash(h);
+    })
+}
+
+/// Rows that came from a cell.
+pub fn table(table: &Table) -> u128 {
+    hash(|h| {
+        format!("{:?}", table.schema().fields()).hash(h);
+        for batch in table.batches() {
+            batch.num_rows().hash(h);
+            for column in batch.columns() {
+                data(&column.to_data(), h);
+            }
+        }
+    })
+}
+
+fn data(array: &ArrayData, hasher: &mut DefaultHasher) {
+    (array.len(), array.offset()).hash(hasher);
+    if let Some(nulls) = array.nulls() {
+        nulls.offset().hash(hasher);
+        hasher.write(nulls.validity());
+    }
+    for buffer in array.buffers() {
+        buffer.len().hash(hasher);
+        hasher.write(buffer.as_slice());
+    }
+    for child in array.child_data() {
+        data(child, hasher);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_wire::Span;
+
+    use super::*;
+
+    #[test]
+    fn places_and_ids_do_not_matter_but_values_do() {
+        let op = |id, line, threshold: i64| Op::Filter {
+            input: FrameId(id),
+            predicate: Expr::new(ExprKind::Binary(
+                onrush_wire::BinaryOp::Greater,
+                Box::new(Expr::column("a").at(Span { file: "cell_1.rs".into(), line, column: 1, length: 1 })),
+                Box::new(Expr::literal(threshold)),
+            )),
+        };
+        assert_eq!(step(&op(1, 1, 3), &[7]), step(&op(9, 4, 3), &[7]));
+        assert_ne!(step(&op(1, 1, 3), &[7]), step(&op(1, 1, 4), &[7]));
+        assert_ne!(step(&op(1, 1, 3), &[7]), step(&op(1, 1, 3), &[8]));
+    }
+}

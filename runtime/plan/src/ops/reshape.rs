@@ -1,0 +1,195 @@
+//! Steps that put frames together or turn columns into rows.
+
+use arrow::datatypes::DataType;
+use datafusion::common::UnnestOptions;
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, when};
+use onrush_wire::plan::ConcatHow;
+use onrush_wire::{Diagnostic, Span};
+
+use super::{build, distinct_names, keep, names, number_rows, project_exprs};
+use crate::check::{self, HIDDEN, type_name};
+use crate::error::diagnose;
+use crate::expr::{column, lit, null};
+use crate::types;
+
+fn dtype(plan: &LogicalPlan, name: &str) -> Option<DataType> {
+    plan.schema().as_arrow().field_with_name(name).ok().map(|f| f.data_type().clone())
+}
+
+pub fn concat(plans: Vec<LogicalPlan>, how: ConcatHow, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+    let Some(first) = plans.first() else {
+        return Err(check::plan_error("argument", "`concat` needs at least one frame"));
+    };
+    if how == ConcatHow::Horizontal {
+        return beside(plans, at);
+    }
+    let mut columns = names(first);
+    for (index, plan) in plans.iter().enumerate().skip(1) {
+        let these = names(plan);
+        if how == ConcatHow::Diagonal {
+            columns.extend(these.into_iter().filter(|n| !columns.contains(n)).collect::<Vec<_>>());
+            continue;
+        }
+        let missing = columns.iter().find(|n| !these.contains(n));
+        let extra = these.iter().find(|n| !columns.contains(n));
+        if let Some(name) = missing.or(extra) {
+            let (has, lacks) = if missing.is_some() { (1, index + 1) } else { (index + 1, 1) };
+            let message = format!("frame {has} has the column `{name}`, frame {lacks} has not");
+            return Err(check::plan_error("unknown-column", message)
+                .help("fill what is missing with nulls: `concat_diagonal`, or select the same columns first"));
+        }
+    }
+    let mut fields = Vec::new();
+    for name in &columns {
+        let mut common = DataType::Null;
+        for plan in &plans {
+            let Some(this) = dtype(plan, name) else { continue };
+            common = types::supertype(&common, &this).ok_or_else(|| {
+                let message = format!("`{name}` is `{}` in one frame and `{}` in another", type_name(&common), type_name(&this));
+                check::plan_error("type-mismatch", message).help("cast it in one of them first")
+            })?;
+        }
+        fields.push((name.clone(), common));
+    }
+    stack(
+        plans
+            .into_iter()
+            .map(|plan| {
+                let exprs = fields.iter().map(|(name, common)| match dtype(&plan, name) {
+                    Some(this) if &this == common => column(name),
+                    Some(_) => cast(column(name), common.clone()).alias(name),
+                    None => null(common).alias(name),
+                });
+                (exprs.collect(), plan.clone())
+            })
+            .collect(),
+        &columns,
+        false,
+    )
+}
+
+/// Plans with the same columns one after the other, in order. `by_row`: the first row of each, then the second, ...
+fn stack(parts: Vec<(Vec<Expr>, LogicalPlan)>, columns: &[String], by_row: bool) -> Result<LogicalPlan, Diagnostic> {
+    let (source, row) = (format!("{HIDDEN}source"), format!("{HIDDEN}stackrow"));
+    let mut stacked: Option<LogicalPlanBuilder> = None;
+    for (index, (mut exprs, plan)) in parts.into_iter().enumerate() {
+        let plan = number_rows(plan, &row)?;
+        exprs.push(lit(index as i64).alias(&source));
+        exprs.push(column(&row));
+        let plan = project_exprs(plan, exprs)?;
+        stacked = Some(match stacked {
+            None => LogicalPlanBuilder::new(plan),
+            Some(before) => before.union(plan).map_err(diagnose)?,
+        });
+    }
+    let Some(stacked) = stacked else { return Err(check::plan_error("argument", "there is nothing to put together")) };
+    let mut order = vec![column(&source).sort(true, true), column(&row).sort(true, true)];
+    if by_row {
+        order.reverse();
+    }
+    let plan = build(stacked.sort(order))?;
+    keep(super::unqualified(plan)?, columns)
+}
+
+/// Side by side; a shorter frame is filled with nulls, as in Polars.
+fn beside(plans: Vec<LogicalPlan>, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+    let columns: Vec<String> = plans.iter().flat_map(names).collect();
+    distinct_names(columns.iter().map(|n| (n.as_str(), None)), at)?;
+    let mut joined: Option<(LogicalPlan, Vec<String>)> = None;
+    let all = format!("{HIDDEN}row");
+    for (index, plan) in plans.into_iter().enumerate() {
+        let row = format!("{HIDDEN}row_{index}");
+        let these = names(&plan);
+        let plan = number_rows(plan, &row)?;
+        joined = Some(match joined {
+            None => {
+                let mut exprs: Vec<Expr> = these.iter().map(|n| column(n)).collect();
+                exprs.push(column(&row).alias(&all));
+                (project_exprs(plan, exprs)?, these)
+            }
+            Some((before, mut kept)) => {
+                let keys = (vec![column(&all)], vec![column(&row)]);
+                let plan = build(LogicalPlanBuilder::new(before).join_with_expr_keys(plan, JoinType::Full, keys, None))?;
+                kept.extend(these);
+                let mut exprs: Vec<Expr> = kept.iter().map(|n| column(n)).collect();
+                exprs.push(datafusion::functions::expr_fn::coalesce(vec![column(&all), column(&row)]).alias(&all));
+                (project_exprs(plan, exprs)?, kept)
+            }
+        });
+    }
+    let Some((plan, kept)) = joined else { return Err(check::plan_error("argument", "`concat` needs at least one frame")) };
+    let plan = build(LogicalPlanBuilder::new(plan).sort(vec![column(&all).sort(true, true)]))?;
+    keep(plan, &kept)
+}
+
+/// Columns `on` become rows: their names in `variable_name`, their values in `value_name`; column by column, as in Polars.
+pub fn unpivot(
+    plan: LogicalPlan,
+    index: &[String],
+    on: &[String],
+    variable_name: &str,
+    value_name: &str,
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
+    let available = names(&plan);
+    for name in index.iter().chain(on) {
+        if !available.contains(name) {
+            return Err(check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, ""));
+        }
+    }
+    let on: Vec<String> = match on.is_empty() {
+        true => available.iter().filter(|n| !index.contains(n)).cloned().collect(),
+        false => on.to_vec(),
+    };
+    let mut columns: Vec<String> = index.to_vec();
+    columns.extend([variable_name.to_string(), value_name.to_string()]);
+    distinct_names(columns.iter().map(|n| (n.as_str(), None)), at)?;
+    let mut common = DataType::Null;
+    for name in &on {
+        let Some(this) = dtype(&plan, name) else { continue };
+        common = types::supertype(&common, &this).ok_or_else(|| {
+            let message = format!("`{name}` is `{}`, the columns before it are `{}`", type_name(&this), type_name(&common));
+            check::plan_error("type-mismatch", message).help("cast them to one type first")
+        })?;
+    }
+    let parts = on.iter().map(|name| {
+        let mut exprs: Vec<Expr> = index.iter().map(|n| column(n)).collect();
+        exprs.push(cast(lit(name.clone()), types::TEXT).alias(variable_name));
+        exprs.push(cast(column(name), common.clone()).alias(value_name));
+        (exprs, plan.clone())
+    });
+    stack(parts.collect(), &columns, false)
+}
+
+/// Null and empty lists give one row with null, as in Polars.
+pub fn explode(plan: LogicalPlan, columns: &[String], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+    let available = names(&plan);
+    if columns.is_empty() {
+        return Err(check::plan_error("argument", "`explode` needs at least one column"));
+    }
+    for name in columns {
+        match dtype(&plan, name) {
+            None => return Err(check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, "")),
+            Some(this) if !types::is_list(&this) => {
+                let message = format!("`explode` needs a list, but `{name}` is `{}`", type_name(&this));
+                return Err(check::place(check::plan_error("type-mismatch", message), None, at, ""));
+            }
+            Some(_) => {}
+        }
+    }
+    let exprs = available
+        .iter()
+        .map(|name| match (columns.contains(name), dtype(&plan, name)) {
+            (true, Some(this)) => {
+                let length = datafusion::functions_nested::expr_fn::array_length(column(name));
+                let some = length.gt(lit(0u64));
+                Ok(when(some, column(name)).otherwise(null(&this)).map_err(diagnose)?.alias(name))
+            }
+            _ => Ok(column(name)),
+        })
+        .collect::<Result<Vec<_>, Diagnostic>>()?;
+    let plan = project_exprs(plan, exprs)?;
+    let columns = columns.iter().map(datafusion::common::Column::from_name).collect();
+    let options = UnnestOptions::new().with_preserve_nulls(true);
+    build(LogicalPlanBuilder::new(plan).unnest_columns_with_options(columns, options))
+}

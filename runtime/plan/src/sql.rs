@@ -1,0 +1,216 @@
+//! SQL over frames: one query, tables by the frames' names, DuckDB's meaning where DataFusion's differs.
+//!
+//! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
+//! aggregates mean is in `dialect.rs`.
+
+mod dialect;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider, SchemaProvider,
+};
+use datafusion::config::Dialect;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::prelude::{SQLOptions, SessionContext};
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, SelectItem, SetExpr, Statement};
+use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+use onrush_wire::Diagnostic;
+
+use crate::check::{self, plan_error};
+use crate::error::diagnose;
+use crate::ops;
+use crate::table::{Frame, FrameTable};
+
+/// DuckDB's functions and operators, for every query of the engine.
+pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
+    dialect::register(context).map_err(diagnose)
+}
+
+/// The plan of a query.
+pub async fn plan(state: SessionState, query: String, tables: Vec<(String, Arc<Frame>)>) -> Result<LogicalPlan, Diagnostic> {
+    let query = respell(&query, &tables)?;
+    let statement = state.sql_to_statement(&query, &Dialect::DuckDB).map_err(|e| match e {
+        datafusion::error::DataFusionError::NotImplemented(_) => {
+            plan_error("sql-syntax", "there is more than one statement").help("run one query at a time")
+        }
+        other => syntax(other, &query),
+    })?;
+    only_queries(&statement)?;
+    let names = column_names(&statement);
+    let schema = MemorySchemaProvider::new();
+    for (name, frame) in &tables {
+        schema.register_table(name.clone(), Arc::new(FrameTable(Arc::clone(frame)))).map_err(diagnose)?;
+    }
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema("public", Arc::new(schema)).map_err(diagnose)?;
+    let catalogs = MemoryCatalogProviderList::new();
+    catalogs.register_catalog("datafusion".to_string(), Arc::new(catalog));
+    let state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
+    let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(diagnose(e), &tables, &state))?;
+    let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
+    named(plan, names)
+}
+
+/// Words in the spelling of the tables, columns or first use that they match but for their case.
+fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagnostic> {
+    let dialect = DuckDbDialect {};
+    let tokens = Tokenizer::new(&dialect, query).tokenize().map_err(|e| plan_error("sql-syntax", e.to_string()))?;
+    let mut known: HashMap<String, String> = HashMap::new();
+    let exact: Vec<&str> = tables
+        .iter()
+        .flat_map(|(name, frame)| {
+            std::iter::once(name.as_str()).chain(frame.schema.fields().iter().map(|f| f.name().as_str()))
+        })
+        .collect();
+    for name in &exact {
+        known.entry(name.to_lowercase()).or_insert_with(|| name.to_string());
+    }
+    let mut out = String::with_capacity(query.len() + 16);
+    for token in tokens {
+        match token {
+            Token::Word(Word { value, quote_style: None, keyword }) => {
+                let plain = keyword == datafusion::sql::sqlparser::keywords::Keyword::NoKeyword;
+                match known.get(&value.to_lowercase()) {
+                    // The word itself is a name, or it is a keyword that only happens to look like one.
+                    _ if exact.contains(&value.as_str()) => out.push_str(&value),
+                    Some(spelling) if plain => out.push_str(&format!("\"{}\"", spelling.replace('"', "\"\""))),
+                    _ if plain => {
+                        known.insert(value.to_lowercase(), value.clone());
+                        out.push_str(&value);
+                    }
+                    _ => out.push_str(&value),
+                }
+            }
+            other => out.push_str(&other.to_string()),
+        }
+    }
+    Ok(out)
+}
+
+fn not_a_query(what: &str) -> Diagnostic {
+    plan_error("sql-not-a-query", format!("{what} is no query: only SELECT and WITH are possible"))
+        .help("frames do not change; make a new one with a query, and name it with `let`")
+}
+
+fn only_queries(statement: &DfStatement) -> Result<(), Diagnostic> {
+    match statement {
+        DfStatement::Statement(inner) => match inner.as_ref() {
+            Statement::Query(_) => Ok(()),
+            other => {
+                let text = other.to_string();
+                let word = text.split_whitespace().next().unwrap_or("this").to_uppercase();
+                Err(not_a_query(&word))
+            }
+        },
+        DfStatement::Explain(_) => Err(not_a_query("EXPLAIN").help("use `.explain()` on the frame")),
+        DfStatement::CopyTo(_) => Err(not_a_query("COPY").help("use `.write_csv(...)` or `.write_parquet(...)`")),
+        _ => Err(not_a_query("this statement")),
+    }
+}
+
+/// Names of the columns as DuckDB gives them: the text of an expression, without the table of a column. `None` where the
+/// query does not list its columns.
+fn column_names(statement: &DfStatement) -> Vec<Option<String>> {
+    let DfStatement::Statement(inner) = statement else { return Vec::new() };
+    let Statement::Query(query) = inner.as_ref() else { return Vec::new() };
+    let mut body = query.body.as_ref();
+    let select = loop {
+        match body {
+            SetExpr::Select(select) => break select,
+            SetExpr::SetOperation { left, .. } => body = left,
+            SetExpr::Query(inner) => body = inner.body.as_ref(),
+            _ => return Vec::new(),
+        }
+    };
+    select
+        .projection
+        .iter()
+        .map(|item| match item {
+            SelectItem::UnnamedExpr(SqlExpr::Identifier(_) | SqlExpr::CompoundIdentifier(_)) => Some(None),
+            SelectItem::UnnamedExpr(expr) => Some(Some(expr.to_string().replace('"', ""))),
+            SelectItem::ExprWithAlias { .. } => Some(None),
+            _ => None,
+        })
+        .collect::<Option<Vec<_>>>()
+        .unwrap_or_default()
+}
+
+/// Columns under their own names; a name that occurs again gets a number, as in DuckDB's data frames.
+fn named(plan: LogicalPlan, names: Vec<Option<String>>) -> Result<LogicalPlan, Diagnostic> {
+    let listed = names.len() == plan.schema().fields().len();
+    let mut taken: Vec<String> = Vec::new();
+    let exprs: Vec<Expr> = plan
+        .schema()
+        .iter()
+        .enumerate()
+        .map(|(index, (qualifier, field))| {
+            let given = names.get(index).filter(|_| listed).cloned().flatten();
+            let base = given.unwrap_or_else(|| field.name().clone());
+            let mut name = base.clone();
+            let mut number = 0;
+            while taken.contains(&name) {
+                number += 1;
+                name = format!("{base}_{number}");
+            }
+            taken.push(name.clone());
+            Expr::Column(datafusion::common::Column::new(qualifier.cloned(), field.name())).alias(name)
+        })
+        .collect();
+    ops::project_exprs(plan, exprs)
+}
+
+/// A syntax error with the piece of the query where it is.
+fn syntax(error: datafusion::error::DataFusionError, query: &str) -> Diagnostic {
+    let mut diagnostic = diagnose(error);
+    diagnostic.code = "sql-syntax".to_string();
+    let message = diagnostic.message.clone();
+    let place = message.rsplit_once(" at Line: ").and_then(|(before, at)| {
+        let (line, column) = at.split_once(", Column: ")?;
+        Some((before.to_string(), line.trim().parse::<usize>().ok()?, column.trim().parse::<usize>().ok()?))
+    });
+    if let Some((before, line, column)) = place {
+        diagnostic.message = before;
+        if let Some(text) = query.lines().nth(line.saturating_sub(1)) {
+            diagnostic.notes.push(format!("line {line} of the query: {}", text.trim()));
+            let near: String = text.chars().skip(column.saturating_sub(1)).take(20).collect();
+            diagnostic.message = format!("{} near `{}`", diagnostic.message, near.trim());
+        }
+    }
+    diagnostic
+}
+
+/// Unknown tables and functions with the nearest known name.
+fn unknown(mut diagnostic: Diagnostic, tables: &[(String, Arc<Frame>)], state: &SessionState) -> Diagnostic {
+    let message = diagnostic.message.clone();
+    if let Some(rest) = message.strip_prefix("table '")
+        && let Some(name) = rest.split('\'').next()
+    {
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let known: Vec<&str> = tables.iter().map(|(n, _)| n.as_str()).collect();
+        diagnostic = plan_error("unknown-table", format!("there is no table `{name}`"));
+        if let Some(near) = check::nearest(name, known.iter().copied()) {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+        let list: Vec<String> = known.iter().take(10).map(|n| format!("`{n}`")).collect();
+        return match list.is_empty() {
+            true => diagnostic.note("no variable holds a frame yet"),
+            false => diagnostic.note(format!("frames: {}", list.join(", "))),
+        };
+    }
+    if let Some(rest) = message.strip_prefix("Invalid function '")
+        && let Some(name) = rest.split('\'').next()
+    {
+        diagnostic = plan_error("unknown-function", format!("SQL has no function `{name}`"));
+        let known = state.scalar_functions().keys().chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
+        if let Some(near) = check::nearest(name, known.map(String::as_str)) {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+    }
+    diagnostic
+}

@@ -1,0 +1,102 @@
+//! Frames inside plans: a frame's plan names its inputs as tables, which are put in place only when it runs, so that a
+//! result computed meanwhile is used instead of its plan.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::Transformed;
+use datafusion::datasource::{MemTable, provider_as_source, source_as_provider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use onrush_frame::Table;
+
+/// An immutable frame: how to compute it, and its rows if they are held for good.
+pub struct Frame {
+    /// Equal for frames that have the same rows: made from the step and its inputs' keys.
+    pub key: u128,
+    /// The step in a word, for progress and `explain`: `filter`, `read flights.csv`.
+    pub title: String,
+    pub plan: LogicalPlan,
+    pub schema: SchemaRef,
+    /// Rows that need no computing: of values, of files in memory, of `persist`.
+    pub resident: Option<Arc<Table>>,
+    /// Of a file that is too large to hold.
+    pub rows: Option<u64>,
+    /// Held while the frame is computed, so that two requests for it compute it once.
+    pub running: Mutex<()>,
+    pub null_counts: OnceLock<Vec<u64>>,
+}
+
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Frame({:032x}, {})", self.key, self.title)
+    }
+}
+
+/// Stands for a frame in the plans of frames made from it.
+#[derive(Debug)]
+pub struct FrameTable(pub Arc<Frame>);
+
+#[async_trait]
+impl TableProvider for FrameTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.0.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        _: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Err(DataFusionError::Internal("a frame was run before its inputs were put in place".to_string()))
+    }
+}
+
+/// A scan of a frame under a name.
+pub fn scan(name: &str, frame: &Arc<Frame>) -> Result<LogicalPlan> {
+    let source = provider_as_source(Arc::new(FrameTable(Arc::clone(frame))));
+    LogicalPlanBuilder::scan(datafusion::common::TableReference::bare(name), source, None)?.build()
+}
+
+/// The frame that a scan stands for.
+pub fn frame_of(scan: &TableScan) -> Option<Arc<Frame>> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    let any: &dyn Any = provider.as_ref();
+    any.downcast_ref::<FrameTable>().map(|table| Arc::clone(&table.0))
+}
+
+/// A scan of rows in memory.
+pub fn memory(name: &str, table: &Table) -> Result<LogicalPlan> {
+    let provider = MemTable::try_new(Arc::clone(table.schema()), vec![table.batches().to_vec()])?;
+    let name = datafusion::common::TableReference::bare(name);
+    LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(provider)), None)?.build()
+}
+
+/// Puts inputs in place: rows where `held` has them, else their plans.
+pub fn expand(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -> Result<LogicalPlan> {
+    plan.clone()
+        .transform_up_with_subqueries(|node| {
+            let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
+            let Some(frame) = frame_of(scan) else { return Ok(Transformed::no(node)) };
+            let name = scan.table_name.to_string();
+            let new = match held(&frame) {
+                Some(table) => memory(&name, &table)?,
+                None => {
+                    let inner = expand(&frame.plan, held)?;
+                    LogicalPlanBuilder::new(inner).alias(scan.table_name.clone())?.build()?
+                }
+            };
+            Ok(Transformed::yes(new))
+        })
+        .map(|t| t.data)
+}
