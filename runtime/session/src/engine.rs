@@ -168,7 +168,7 @@ impl Process {
                 let (path, rows, bytes) = engine.write(frame, &sink, task)?;
                 Reply::Written { path, rows, bytes }
             }
-            Ask::Plot(request) => Reply::Plot(onrush_plan::plot::plot(engine, &request, task)?),
+            Ask::Plot(_) => return Err(Diagnostic::error(Class::Internal, "plot", "this engine draws no plots")),
             Ask::Release(_) | Ask::Cancel { .. } => Reply::Done,
         };
         Ok((reply, None))

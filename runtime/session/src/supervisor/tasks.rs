@@ -138,10 +138,6 @@ impl Tasks {
             .collect()
     }
 
-    pub fn any_running(&self) -> bool {
-        self.entries.values().any(|e| e.task.state == TaskState::Running)
-    }
-
     pub fn subscribe(&mut self, notebook: NotebookId) -> mpsc::Receiver<Event> {
         let (sender, receiver) = mpsc::channel();
         self.subscribers.push((notebook, sender));
