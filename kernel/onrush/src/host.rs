@@ -105,6 +105,11 @@ pub fn flush() {
     let _ = std::io::stdout().flush();
 }
 
+/// Asks the user for a line. An interrupt ends the cell.
+pub fn ask(prompt: &str) -> String {
+    input(prompt, false).unwrap_or_default()
+}
+
 /// `print!` of a cell: what it prints appears at once, not at the next end of line.
 #[doc(hidden)]
 #[macro_export]

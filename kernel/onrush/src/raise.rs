@@ -1,5 +1,6 @@
 //! How a call that cannot be done ends the cell: it raises a [`Diagnostic`]; and how a cell catches one.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 use onrush_wire::{Diagnostic, Span};
@@ -7,8 +8,20 @@ use onrush_wire::{Diagnostic, Span};
 /// What [`attempt`] gives: message, place and help of a call that could not be done.
 pub type Error = Diagnostic;
 
-/// Ends the cell with `diagnostic`. It unwinds without the panic hook, so nothing is printed; [`attempt`] catches it.
+thread_local! {
+    /// How many calls of `attempt` this thread is in.
+    static ATTEMPTS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Ends the cell with `diagnostic`. It unwinds without the panic hook; [`attempt`] catches it.
 pub fn raise(diagnostic: Diagnostic) -> ! {
+    // A cell process shows what ended the cell; a program of its own has nobody else who would.
+    if ATTEMPTS.get() == 0 && crate::host::context().is_none() {
+        match diagnostic.labels.first() {
+            Some(label) => eprintln!("error: {diagnostic}\n --> {}:{}", label.span.file, label.span.line),
+            None => eprintln!("error: {diagnostic}"),
+        }
+    }
     resume_unwind(Box::new(diagnostic))
 }
 
@@ -19,7 +32,10 @@ pub fn raise(diagnostic: Diagnostic) -> ! {
 /// ```
 pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     // The closure's captures may be seen half done after a raise, as after any `?` in its middle.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Diagnostic>() {
+    ATTEMPTS.set(ATTEMPTS.get() + 1);
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    ATTEMPTS.set(ATTEMPTS.get() - 1);
+    outcome.map_err(|payload| match payload.downcast::<Diagnostic>() {
         Ok(diagnostic) => *diagnostic,
         Err(panic) => resume_unwind(panic),
     })
