@@ -16,6 +16,7 @@ use crate::generate::SourceMap;
 use crate::commands::{self, CommandKind};
 use crate::complete;
 use crate::kit;
+use crate::names::{self, Names};
 use crate::notebook::{CellCrate, KnownMacro, KnownVariable, Notebook};
 use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
 use crate::scan;
@@ -477,12 +478,12 @@ impl Executor {
     }
 
     pub fn inspect(&self, text: &str, cursor: usize) -> Inspection {
-        let source = |name: &str| {
-            let home = self.notebook.items.get(name).copied().or_else(|| self.notebook.macros.get(name).map(|m| m.home))?;
-            let (_, code) = self.sources.get(&self.notebook.crates[home].file)?;
-            complete::item_text(code, name)
-        };
-        complete::inspect(&self.notebook, &source, text, cursor)
+        names::inspect(&self.notebook, &self.sources, text, cursor)
+    }
+
+    /// A copy of what completion and inspection need, for while the next cell runs.
+    pub fn names(&self) -> Names {
+        Names::new(&self.notebook, &self.sources)
     }
 
     pub fn variables(&self) -> Vec<VariableInfo> {

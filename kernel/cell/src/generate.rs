@@ -275,9 +275,9 @@ fn root_prologue(
         text.push_str(&cell.code[range.clone()].replace('\n', " "));
     }
     // The prelude first: rustc looks up what earlier cells link among the crates that are loaded.
-    text.push_str("#![allow(warnings)] extern crate onrush as _; ");
+    text.push_str("#![allow(warnings)] extern crate onrush; ");
     for &index in links {
-        let _ = write!(text, "extern crate {} as _; ", notebook.crates[index].name);
+        let _ = write!(text, "extern crate {}; ", notebook.crates[index].name);
     }
     text.push_str("use ::onrush::prelude::*; ");
     for name in ["arrow", "chrono", "serde"] {
@@ -287,6 +287,9 @@ fn root_prologue(
     }
     if mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print") {
         text.push_str("use ::onrush::__print as print; ");
+    }
+    if mentions.contains("input") && !own.contains("input") && !notebook.items.contains_key("input") {
+        text.push_str("use ::onrush::host::ask as input; ");
     }
     for &index in macros {
         let home = &notebook.crates[index];

@@ -9,6 +9,7 @@ mod complete;
 pub mod executor;
 mod generate;
 pub mod kit;
+mod names;
 mod notebook;
 mod process;
 mod rustc;
@@ -18,3 +19,4 @@ mod split;
 mod types;
 
 pub use executor::{Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Outcome, VariableInfo};
+pub use names::Names;

@@ -246,6 +246,8 @@ fn commands_and_input() {
     assert_eq!(n.run("!exit 3").error().code, "shell");
     assert_eq!(n.run(":vasr").error().help, ["did you mean `:vars`?"]);
     assert_eq!(n.run(":dep rand").error().code, "dep");
+    n.shows("input(\"name? \")", "\"typed\"");
+    n.shows("let mut line = String::new(); std::io::stdin().read_line(&mut line)?; line", "\"typed\\n\"");
     n.run(":clear").ok();
     assert!(n.run("total").error().message.contains("total"));
 }

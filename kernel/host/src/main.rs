@@ -4,9 +4,9 @@
 //! It starts no threads and knows neither rustc nor Jupyter nor the session.
 
 mod crash;
-mod output;
 mod run;
 mod snapshot;
+mod stdio;
 
 use std::io;
 
@@ -23,8 +23,8 @@ fn main() {
     loop {
         match serve(&mut store) {
             Ok(Turn::Again) => {}
-            Ok(Turn::End) | Err(CodecError::Closed) => output::exit(0),
-            Err(_) => output::exit(3),
+            Ok(Turn::End) | Err(CodecError::Closed) => stdio::exit(0),
+            Err(_) => stdio::exit(3),
         }
     }
 }
@@ -45,7 +45,7 @@ fn prepare() -> io::Result<()> {
     unsafe { std::env::remove_var("LD_LIBRARY_PATH") };
     crash::install();
     run::install_panic_hook();
-    output::start();
+    stdio::start();
     Ok(())
 }
 

@@ -101,7 +101,7 @@ fn sleep(sleeper: c_int) {
         libc::close(null);
     }
     let Some(descriptors) = receive(sleeper) else {
-        super::output::exit(0);
+        super::stdio::exit(0);
     };
     close(sleeper);
     for (from, to) in descriptors.into_iter().zip(DESCRIPTORS) {
@@ -110,7 +110,7 @@ fn sleep(sleeper: c_int) {
         close(from);
     }
     if end_with(LIFETIME_FD).is_err() {
-        super::output::exit(0);
+        super::stdio::exit(0);
     }
 }
 

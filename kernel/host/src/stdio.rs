@@ -1,9 +1,12 @@
-//! Standard output and error of the cell process: this executable's own `write` and `writev` come first in the loader's
-//! search, so libstd's calls arrive here, and pieces of both streams go to one pipe in the order in which they were written.
+//! Standard input, output and error of the cell process: this executable's own `read`, `write` and `writev` come first in the
+//! loader's search, so libstd's calls arrive here. Pieces of both output streams go to one pipe in the order in which they were
+//! written; reading asks the notebook's user for a line.
 //!
 //! What calls the kernel directly, or runs in a process that the cell started, goes to descriptors 1 and 2: plain pipes that
 //! the kernel process reads too.
 
+use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, iovec, size_t, ssize_t};
@@ -96,6 +99,33 @@ pub unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) ->
     done
 }
 
+/// What the user typed and nobody has read yet.
+static TYPED: Mutex<VecDeque<u8>> = Mutex::new(VecDeque::new());
+
+/// # Safety
+/// As of POSIX `read`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn read(fd: c_int, bytes: *mut c_void, length: size_t) -> ssize_t {
+    if fd != 0 || !FRAMED.load(Ordering::Acquire) {
+        // SAFETY: the caller's promise.
+        return unsafe { libc::syscall(libc::SYS_read, fd, bytes, length) as ssize_t };
+    }
+    let Ok(mut typed) = TYPED.lock() else { return 0 };
+    if typed.is_empty() {
+        let Some(line) = onrush::host::input("", false) else { return 0 };
+        typed.extend(line.bytes());
+        typed.push_back(b'\n');
+    }
+    let count = length.min(typed.len());
+    for (i, byte) in typed.drain(..count).enumerate() {
+        // SAFETY: `i < count <= length`, and the caller gives `length` writable bytes.
+        unsafe { bytes.cast::<u8>().add(i).write(byte) };
+    }
+    count as ssize_t
+}
+
+#[used]
+static KEEP_R: unsafe extern "C" fn(c_int, *mut c_void, size_t) -> ssize_t = read;
 #[used]
 static KEEP: unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t = write;
 #[used]
