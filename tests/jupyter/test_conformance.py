@@ -45,7 +45,7 @@ class TestOnrush(jupyter_kernel_test.KernelTests):
     ]
     code_history_pattern = "6 * 7"
     supported_history_operations = ("tail", "range", "search")
-    code_inspect_sample = "println"
+    code_inspect_sample = "read_csv"
     code_clear_output = "onrush::host::clear_output(false);"
 
 

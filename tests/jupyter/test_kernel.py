@@ -417,6 +417,7 @@ def test_an_interrupt_between_cells_does_nothing(running):
 
 
 def test_requests_are_answered_while_a_cell_runs(running):
+    running.ok("fn helper_function(n: i32) -> i32 { n }")
     message = running.client.execute(SLEEP)
     wait_for_output(running, "started")
     try:
@@ -432,6 +433,9 @@ def test_requests_are_answered_while_a_cell_runs(running):
             reply = request(running, kind, content, timeout=5)
             assert reply["status"] in ("ok", "incomplete"), (kind, reply)
             assert time.monotonic() - begun < 1.5, kind
+        reply = request(running, "complete_request", {"code": "helper_", "cursor_pos": 7})
+        assert reply["matches"] == ["helper_function"]
+        assert request(running, "inspect_request", {"code": "kept", "cursor_pos": 4})["found"]
     finally:
         running.interrupt()
         assert answer(running, message, timeout=PATIENCE)["status"] == "error"

@@ -19,9 +19,10 @@ use crate::kit;
 use crate::names::{self, Names};
 use crate::notebook::{CellCrate, KnownMacro, KnownVariable, Notebook};
 use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
+use crate::reemit;
 use crate::scan;
 use crate::shell;
-use crate::split::{Cell, ItemKind, PartKind, split};
+use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::types::{KnownTypes, Spelling, short, spell};
 
 /// What an executor needs to know. Everything that is `None` is found by the executor.
@@ -198,13 +199,52 @@ impl Executor {
         if cell.parts.is_empty() && cell.error.is_none() {
             return self.nothing();
         }
+        let saved_level = self.compiler.optimisation;
+        self.compiler.optimisation = cell.optimisation.unwrap_or(saved_level);
+        let outcome = self.compile_and_run(number, &file, cell, started, events);
+        self.compiler.optimisation = saved_level;
+        outcome
+    }
+
+    fn compile_and_run(&mut self, number: u64, file: &str, cell: Cell, started: Instant, events: &Sender<Event>) -> Outcome {
+        let whole = &cell;
+        let moved = match reemit::move_impls(&self.compiler, whole, file, &self.notebook) {
+            Ok(moved) => moved,
+            Err(diagnostics) => return self.failed(diagnostics, false),
+        };
+        let impls: Vec<Part> = if moved.is_some() { cell.parts.clone() } else { Vec::new() };
+        let Some(moved) = moved else { return self.compile_rest(number, file, &cell, started, events) };
+        let before = std::mem::replace(&mut self.notebook, moved.notebook);
+        let outcome =
+            if moved.cell.parts.is_empty() { self.nothing() } else { self.compile_rest(number, file, &moved.cell, started, events) };
+        match &outcome {
+            Outcome::Ok { .. } => impls.iter().for_each(|part| self.note_methods(part)),
+            Outcome::Failed { .. } => {
+                // Variables may have been lost with the process; everything else is as it was.
+                let variables = std::mem::take(&mut self.notebook.variables);
+                self.notebook = before;
+                self.notebook.variables.retain(|name, _| variables.contains_key(name));
+            }
+        }
+        outcome
+    }
+
+    fn note_methods(&mut self, part: &Part) {
+        if let PartKind::Item(item) = &part.kind {
+            if let ItemKind::Impl { target: Some(target), methods, .. } = &item.kind {
+                self.notebook.methods.entry(target.clone()).or_default().extend(methods.iter().cloned());
+            }
+        }
+    }
+
+    fn compile_rest(&mut self, number: u64, file: &str, cell: &Cell, started: Instant, events: &Sender<Event>) -> Outcome {
         let count = self.used.entry(number).or_default();
         *count += 1;
         let crate_name = match *count {
             1 => format!("onrush_cell_{number}"),
             count => format!("onrush_cell_{number}_{count}"),
         };
-        let ready = match self.compiler.compile(&cell, &crate_name, &file, &self.notebook) {
+        let ready = match self.compiler.compile(cell, &crate_name, file, &self.notebook) {
             Ok(ready) => ready,
             Err(diagnostics) => return self.failed(diagnostics, false),
         };
@@ -221,13 +261,13 @@ impl Executor {
                 if variables_lost {
                     self.notebook.variables.clear();
                 }
-                self.map_labels(&mut diagnostic, &file, &ready.generated.map);
+                self.map_labels(&mut diagnostic, file, &ready.generated.map);
                 self.failed(vec![diagnostic], true)
             }
             Ended::Ok(finished) => {
                 let generation = self.process.generation();
                 let Finished { variables, frames, released, published, .. } = finished;
-                self.commit(&cell, &crate_name, &file, ready, variables, events);
+                self.commit(cell, &crate_name, file, ready, variables, events);
                 Outcome::Ok { generation, frames, released, published }
             }
         }
@@ -311,14 +351,15 @@ impl Executor {
     /// Leads a diagnostic that was made while the cell ran back to the columns of the user's text.
     fn map_labels(&self, diagnostic: &mut Diagnostic, file: &str, map: &SourceMap) {
         diagnostic.labels.retain_mut(|label| {
-            let map = if label.span.file == file {
-                map
+            let (users, map) = if label.span.file == file {
+                (file.to_string(), map)
             } else {
-                match self.notebook.crate_by_file(&label.span.file) {
-                    Some(cell) => &cell.map,
+                match self.notebook.map_of(&label.span.file) {
+                    Some((users, map)) => (users.to_string(), map),
                     None => return false,
                 }
             };
+            label.span.file = users;
             label.span.column = map.column(label.span.line, label.span.column);
             map.is_users(label.span.line)
         });
@@ -342,6 +383,7 @@ impl Executor {
             file: file.to_string(),
             library: ready.library.clone(),
             links: ready.generated.links.iter().copied().collect(),
+            files: ready.generated.files.clone(),
             macros: ready.generated.macros.clone(),
             map: ready.generated.map.clone(),
         });
@@ -365,10 +407,8 @@ impl Executor {
                         self.notebook.uses.push(leaf.clone());
                     }
                 }
-                ItemKind::Impl { target: Some(target), methods, .. } => {
-                    self.notebook.methods.entry(target.clone()).or_default().extend(methods.iter().cloned());
-                }
-                ItemKind::Impl { .. } | ItemKind::Other => {}
+                ItemKind::Impl { .. } => self.note_methods(part),
+                ItemKind::Other => {}
             }
         }
         // A new item hides an older import of its name.

@@ -12,6 +12,7 @@ pub mod kit;
 mod names;
 mod notebook;
 mod process;
+mod reemit;
 mod rustc;
 mod scan;
 mod shell;

@@ -17,6 +17,7 @@ use onrush_cell::{Config, Event, Outcome};
 use onrush_view::Bundle;
 use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
+use onrush_wire::progress::TaskState;
 use onrush_wire::session::CellEnd;
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, Severity, paths};
 use parking_lot::Mutex;
@@ -221,7 +222,12 @@ impl Run<'_> {
         let result = ready.and_then(|()| self.execute(text));
         self.flush();
         let interrupted = self.interrupted();
-        self.progress.finish(&self.notebook.session, result.is_ok(), self.front);
+        let ended_as = match result {
+            Ok(()) => TaskState::Done,
+            Err(_) if interrupted => TaskState::Cancelled,
+            Err(_) => TaskState::Failed,
+        };
+        self.progress.finish(&self.notebook.session, ended_as, self.front);
         for notice in self.notebook.session.take_notices() {
             self.front.output(Output::Stream { stream: Stream::Stderr, text: format!("note: {notice}\n") });
         }

@@ -64,7 +64,7 @@ impl Progress {
     }
 
     /// The line that stays, or nothing.
-    pub fn finish(&mut self, session: &Session, ok: bool, front: &mut dyn Front) {
+    pub fn finish(&mut self, session: &Session, ended_as: TaskState, front: &mut dyn Front) {
         self.working = None;
         if self.shown.is_none() {
             return;
@@ -72,7 +72,7 @@ impl Progress {
         let mut tasks = if self.tasks_shown { session.tasks() } else { Vec::new() };
         // The cell is over, so its tasks are, even where the event is still under way.
         for task in tasks.iter_mut().filter(|task| is_open(task)) {
-            task.state = if ok { TaskState::Done } else { TaskState::Cancelled };
+            task.state = ended_as;
         }
         let bundle = if tasks.is_empty() { Bundle::new() } else { onrush_view::progress(&tasks) };
         if bundle.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use onrush_cell::{Config, Event, Executor, Interrupt, Outcome};
+use onrush_cell::{Config, Event, Executor, Interrupt, Names, Outcome};
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, Diagnostic, Generation};
 use parking_lot::{Condvar, Mutex};
@@ -37,8 +37,9 @@ struct Shared {
     config: Config,
     slot: Mutex<Slot>,
     changed: Condvar,
-    /// Free between cells: held by the worker while a cell runs.
+    /// Only the worker's thread takes it.
     executor: Mutex<Option<Executor>>,
+    names: Mutex<Arc<Names>>,
     interrupter: Mutex<Option<Arc<dyn Interrupt>>>,
     rustc: Mutex<Option<String>>,
 }
@@ -68,6 +69,7 @@ impl Worker {
             slot: Mutex::new(Slot::Starting(None)),
             changed: Condvar::new(),
             executor: Mutex::new(None),
+            names: Mutex::new(Arc::default()),
             interrupter: Mutex::new(None),
             rustc: Mutex::new(None),
         });
@@ -132,19 +134,13 @@ impl Worker {
         self.shared.rustc.lock().clone()
     }
 
-    /// Calls `ask` with the executor if no cell runs; waits up to `limit` for it while it starts.
-    pub fn idle<T>(&self, limit: Duration, ask: impl FnOnce(&Executor) -> T) -> Option<T> {
+    /// The names that the last finished cell left. Waits up to `limit` for an executor that is just starting.
+    pub fn names(&self, limit: Duration) -> Arc<Names> {
         let end = Instant::now() + limit;
-        {
-            let mut slot = self.shared.slot.lock();
-            while matches!(*slot, Slot::Starting(_)) {
-                if self.shared.changed.wait_until(&mut slot, end).timed_out() {
-                    return None;
-                }
-            }
-        }
-        let executor = self.shared.executor.try_lock_for(Duration::from_millis(20))?;
-        executor.as_ref().map(ask)
+        let mut slot = self.shared.slot.lock();
+        while matches!(*slot, Slot::Starting(_)) && !self.shared.changed.wait_until(&mut slot, end).timed_out() {}
+        drop(slot);
+        Arc::clone(&self.shared.names.lock())
     }
 
     /// Ends the executor and waits for that, but not longer than `limit`.
@@ -205,6 +201,7 @@ fn start(shared: &Arc<Shared>) {
         Ok(Ok(executor)) => {
             *shared.interrupter.lock() = Some(executor.interrupter());
             *shared.rustc.lock() = Some(executor.rustc_version().to_string()).filter(|version| !version.is_empty());
+            *shared.names.lock() = Arc::new(executor.names());
             *shared.executor.lock() = Some(executor);
             Slot::Ready
         }
@@ -219,7 +216,10 @@ fn execute(shared: &Arc<Shared>, cell: u64, text: &str, events: &Sender<Event>) 
     let mut guard = shared.executor.lock();
     let Some(executor) = guard.as_mut() else { return lost() };
     match catch_unwind(AssertUnwindSafe(|| executor.execute(cell, text, events))) {
-        Ok(outcome) => outcome,
+        Ok(outcome) => {
+            *shared.names.lock() = Arc::new(executor.names());
+            outcome
+        }
         Err(_) => {
             // What it knows may be half changed: start anew rather than go on with that.
             if let Some(executor) = guard.take() {
