@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -317,7 +317,11 @@ impl Engine {
     /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
     pub fn explain(&self, id: FrameId, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
         let frame = self.frame(id)?;
-        let held = |f: &Frame| if analyze { f.resident.clone() } else { self.held(f) };
+        let mut ready = HashMap::new();
+        if analyze {
+            self.prepare(&frame.plan, false, &mut ready, task)?;
+        }
+        let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
         let plan = table::expand(&frame.plan, &held).map_err(diagnose)?;
         let state = self.context.state();
         if analyze {
@@ -424,7 +428,10 @@ impl Engine {
     }
 
     fn run_plan(&self, plan: LogicalPlan, schema: SchemaRef, task: &TaskHandle) -> Result<Table, Diagnostic> {
-        let plan = table::expand(&plan, &|f| self.held(f)).map_err(diagnose)?;
+        let mut ready = HashMap::new();
+        self.prepare(&plan, false, &mut ready, task)?;
+        let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
+        let plan = table::expand(&plan, &held).map_err(diagnose)?;
         let state: SessionState = self.context.state();
         let context = state.task_ctx();
         let task = task.clone();
@@ -434,6 +441,30 @@ impl Engine {
             drain(&physical, context, &task, limit).await
         })??;
         conform(schema, batches)
+    }
+
+    /// Computes the inputs whose order a plan relies on; see [`Frame::sorts`].
+    fn prepare(
+        &self,
+        plan: &LogicalPlan,
+        strict: bool,
+        ready: &mut HashMap<u128, Arc<Table>>,
+        task: &TaskHandle,
+    ) -> Result<(), Diagnostic> {
+        let strict = strict || !table::keeps_order(plan);
+        for frame in table::inputs(plan) {
+            if ready.contains_key(&frame.key) {
+                continue;
+            }
+            if let Some(table) = self.held(&frame) {
+                ready.insert(frame.key, table);
+            } else if strict && frame.sorts {
+                ready.insert(frame.key, self.run(&frame, task)?);
+            } else {
+                self.prepare(&frame.plan, strict, ready, task)?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs on the engine's threads and waits. A panic there is a bug of ours and no end of the engine.
@@ -474,7 +505,8 @@ impl Drop for Engine {
 /// A frame that is computed when it is asked for.
 fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
     let schema = Arc::new(plan.schema().as_arrow().clone());
-    Frame { key, title, plan, schema, resident: None, rows: None, running: Mutex::new(()), null_counts: OnceLock::new() }
+    let sorts = table::sorts(&plan);
+    Frame { key, title, plan, schema, resident: None, rows: None, sorts, running: Mutex::new(()) }
 }
 
 /// A frame whose rows are there.
@@ -482,7 +514,7 @@ fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagno
     let plan = table::memory("values", &table).map_err(diagnose)?;
     let schema = Arc::clone(table.schema());
     let rows = None;
-    Ok(Frame { key, title, plan, schema, resident: Some(table), rows, running: Mutex::new(()), null_counts: OnceLock::new() })
+    Ok(Frame { key, title, plan, schema, resident: Some(table), rows, sorts: false, running: Mutex::new(()) })
 }
 
 /// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.

@@ -72,10 +72,12 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
         known.entry(name.to_lowercase()).or_insert_with(|| name.to_string());
     }
     let mut out = String::with_capacity(query.len() + 16);
+    let mut after_point = false;
     for token in tokens {
+        let follows = std::mem::replace(&mut after_point, token == Token::Period);
         match token {
             Token::Word(Word { value, quote_style: None, keyword }) => {
-                let plain = keyword == datafusion::sql::sqlparser::keywords::Keyword::NoKeyword;
+                let plain = follows || keyword == datafusion::sql::sqlparser::keywords::Keyword::NoKeyword;
                 match known.get(&value.to_lowercase()) {
                     // The word itself is a name, or it is a keyword that only happens to look like one.
                     _ if exact.contains(&value.as_str()) => out.push_str(&value),

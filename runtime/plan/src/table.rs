@@ -2,12 +2,12 @@
 //! result computed meanwhile is used instead of its plan.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
@@ -26,9 +26,11 @@ pub struct Frame {
     pub resident: Option<Arc<Table>>,
     /// Of a file that is too large to hold.
     pub rows: Option<u64>,
+    /// The plan sorts. DataFusion drops a sort under an operator that does not ask for its order, even where the order
+    /// decides what comes out (row numbers, the first of a group), so such a frame is computed before it is used there.
+    pub sorts: bool,
     /// Held while the frame is computed, so that two requests for it compute it once.
     pub running: Mutex<()>,
-    pub null_counts: OnceLock<Vec<u64>>,
 }
 
 impl std::fmt::Debug for Frame {
@@ -73,6 +75,39 @@ pub fn frame_of(scan: &TableScan) -> Option<Arc<Frame>> {
     let provider = source_as_provider(&scan.source).ok()?;
     let any: &dyn Any = provider.as_ref();
     any.downcast_ref::<FrameTable>().map(|table| Arc::clone(&table.0))
+}
+
+/// The frames that a plan names.
+pub fn inputs(plan: &LogicalPlan) -> Vec<Arc<Frame>> {
+    let mut all = Vec::new();
+    let _ = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            all.extend(frame_of(scan));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    all
+}
+
+/// `true` if some node of the plan sorts.
+pub fn sorts(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        found |= matches!(node, LogicalPlan::Sort(_));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// `true` if the rows come out in the order in which they went in, through any sort below.
+pub fn keeps_order(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::Limit(_) | LogicalPlan::SubqueryAlias(_) => {
+            plan.inputs().into_iter().all(keeps_order)
+        }
+        _ => false,
+    }
 }
 
 /// A scan of rows in memory.

@@ -215,7 +215,7 @@ fn strict(call: &Call, slot: usize) -> bool {
     call.opt(slot).is_none() || call.flag(slot)
 }
 
-/// An upper-case letter after everything that is no letter or digit.
+/// An upper-case letter after everything that is no letter.
 fn title(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut start = true;
@@ -224,7 +224,7 @@ fn title(text: &str) -> String {
             true => out.extend(c.to_uppercase()),
             false => out.extend(c.to_lowercase()),
         }
-        start = !c.is_alphanumeric();
+        start = !c.is_alphabetic();
     }
     out
 }

@@ -50,8 +50,8 @@ pub const FUNCTIONS: &[Function] = &[
     function("pct_change", &[], W, "self:num n:#int?", |l, c| {
         let value = c.this();
         let before = shift(l, &value, c.int(1).unwrap_or(1), None)?;
-        let ratio = binary_expr(value.f64(), Operator::Divide, before.f64());
-        Ok(value.with(binary_expr(ratio, Operator::Minus, lit(1.0)), DataType::Float64))
+        let change = binary_expr(value.f64(), Operator::Minus, before.f64());
+        Ok(value.with(binary_expr(change, Operator::Divide, before.f64()), DataType::Float64))
     }),
     function("rank", &[], W, "self:any method:#str? descending:#bool?", rank),
     function("cum_sum", &["cumsum"], W, "self:num reverse:#bool?", |l, c| {

@@ -1,7 +1,8 @@
 //! Joins, with Polars' columns and order.
 //!
 //! The rows of the left frame keep their order (those of the right one in a right join). DataFusion's hash join keeps the
-//! order of the side that it probes with, so that side is the second input here, and the engine's setting forbids swapping.
+//! order of the side that it probes with, so that side is the second input here, and the engine's setting forbids swapping;
+//! outer joins are sorted by row numbers on top.
 
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -53,8 +54,8 @@ pub fn join(
         left_keys.push(l_typed.to(&dtype));
         right_keys.push(r_typed.to(&dtype));
     }
-    let left = sided(lower_left, &left_names, &left_keys, "l")?;
-    let right = sided(lower_right, &right_names, &right_keys, "r")?;
+    let left = sided(&mut lower_left, &left_names, &left_keys, "l")?;
+    let right = sided(&mut lower_right, &right_names, &right_keys, "r")?;
     let key = |side: &str| (0..left_keys.len()).map(|i| column(&hidden_key(side, i))).collect::<Vec<_>>();
     // The build side comes first.
     let (build_side, probe_side, build_keys, probe_keys, kind) = match how {
@@ -71,6 +72,14 @@ pub fn join(
         (build_keys, probe_keys),
         None,
     ))?;
+    // Rows without a partner come out last otherwise. Where the join keeps the order by itself, the sort costs nothing.
+    let by = |side: &str| column(&hidden_row(side)).sort(true, false);
+    let joined = match how {
+        JoinKind::Left => build(LogicalPlanBuilder::new(joined).sort(vec![by("l"), by("r")]))?,
+        JoinKind::Right => build(LogicalPlanBuilder::new(joined).sort(vec![by("r"), by("l")]))?,
+        JoinKind::Full => build(LogicalPlanBuilder::new(joined).sort(vec![by("l"), by("r")]))?,
+        _ => joined,
+    };
     let plain = |on: &[onrush_wire::Expr]| -> Vec<String> {
         on.iter()
             .filter_map(|e| match &e.kind {
@@ -101,10 +110,16 @@ fn hidden_key(side: &str, index: usize) -> String {
     format!("{HIDDEN}{side}key_{index}")
 }
 
+fn hidden_row(side: &str) -> String {
+    format!("{HIDDEN}{side}row")
+}
+
 /// One side under names that cannot clash with the other's, with its keys beside.
-fn sided(lower: Lower, names: &[String], keys: &[Typed], side: &str) -> Result<LogicalPlan, Diagnostic> {
+fn sided(lower: &mut Lower, names: &[String], keys: &[Typed], side: &str) -> Result<LogicalPlan, Diagnostic> {
+    let row = lower.row()?;
     let mut exprs: Vec<Expr> = names.iter().map(|n| column(n).alias(hidden(side, n))).collect();
     exprs.extend(keys.iter().enumerate().map(|(i, k)| k.expr.clone().alias(hidden_key(side, i))));
+    exprs.push(row.alias(hidden_row(side)));
     project_exprs(lower.ordered_plan()?, exprs)
 }
 

@@ -1,0 +1,13 @@
+//! The engine through its public interface: steps in, rows out. One binary, since linking DataFusion is slow.
+//!
+//! Values come from Polars 2.1, DuckDB 2.0 or a calculation by hand; each test says from which.
+
+mod plan {
+    pub mod diagnostics;
+    pub mod engine;
+    pub mod expressions;
+    pub mod semantics;
+    pub mod sql;
+    pub mod steps;
+    pub mod support;
+}

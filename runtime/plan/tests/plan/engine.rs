@@ -1,0 +1,88 @@
+//! The engine itself: results kept, frames released, cancellation, values, plans as text.
+
+use onrush_frame::TaskHandle;
+use onrush_wire::plan::Op;
+use onrush_wire::{BinaryOp::*, Class, DataType, Value};
+
+use super::support::*;
+
+#[test]
+fn a_frame_is_computed_once() {
+    let bench = Bench::default();
+    let f = sample(&bench);
+    let id = bench.step(Op::Filter { input: f, predicate: op(col("i"), Greater, lit(0)) });
+    let task = TaskHandle::new();
+    assert_eq!(bench.engine.row_count(id, &task).unwrap(), 2);
+    assert_eq!(task.progress().stage, "filter");
+    let again = TaskHandle::new();
+    let preview = bench.engine.preview(id, 5, 5, true, &again).unwrap();
+    assert_eq!((preview.total_rows, preview.head.len()), (2, 2));
+    assert_eq!(preview.columns[5].nulls, Some(1));
+    // The same step under another id is the same rows.
+    let twin = bench.step(Op::Filter { input: f, predicate: op(col("i"), Greater, lit(0)) });
+    assert_eq!(bench.engine.known_rows(twin), Some(2));
+    assert_eq!(again.progress().stage, "");
+}
+
+#[test]
+fn released_frames_are_gone_but_their_children_live() {
+    let bench = Bench::default();
+    let f = sample(&bench);
+    let child = bench.step(Op::Select { input: f, exprs: vec![col("i")] });
+    bench.engine.release(&[f]);
+    assert_eq!(bench.engine.schema(f).unwrap_err().code, "unknown-frame");
+    assert_eq!(bench.column(child, 0), ["7", "-7", "7", "-7", "null"]);
+    bench.engine.release(&[child]);
+    bench.engine.forget_results();
+    assert_eq!(bench.engine.resident_bytes(), 0);
+}
+
+#[test]
+fn persist_pins_and_value_answers() {
+    let bench = Bench::default();
+    let f = sample(&bench);
+    let id = bench.step(Op::Sort { input: f, keys: vec![asc("j")] });
+    let pinned = bench.id();
+    bench.engine.persist(id, pinned, &TaskHandle::new()).unwrap();
+    bench.engine.forget_results();
+    assert_eq!(bench.engine.known_rows(pinned), Some(5));
+    let value = |e| bench.engine.value(pinned, &e, &TaskHandle::new());
+    assert_eq!(value(call("mean", [col("j")])).unwrap(), (Value::Float(0.2), DataType::Float64));
+    assert_eq!(value(op(call("len", []), Multiply, lit(2))).unwrap(), (Value::UInt(10), DataType::UInt32));
+    let d = value(col("j").at(span(4))).unwrap_err();
+    assert_eq!((d.code.as_str(), d.labels[0].span.column), ("argument", 4), "{d}");
+    let (schema, batches) = bench.engine.collect(pinned, &["s".into(), "i".into()], &TaskHandle::new()).unwrap();
+    assert_eq!((schema.field(0).name().as_str(), batches[0].num_rows()), ("s", 5));
+}
+
+#[test]
+fn a_cancelled_task_stops() {
+    let bench = Bench::default();
+    let values: Vec<Option<i64>> = (0..3000).map(Some).collect();
+    let f = bench.frame(vec![("a", ints(&values))]);
+    let cross = Op::Join { left: f, right: f, how: onrush_wire::plan::JoinKind::Cross, left_on: vec![], right_on: vec![], suffix: "_r".into() };
+    let big = bench.step(cross);
+    let task = TaskHandle::new();
+    let stop = task.clone();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        stop.cancel();
+    });
+    let started = std::time::Instant::now();
+    let d = bench.engine.row_count(big, &task).unwrap_err();
+    stopper.join().unwrap();
+    assert_eq!(d.class, Class::Interrupted);
+    assert!(started.elapsed().as_secs() < 5, "stopped after {:?}", started.elapsed());
+    assert_eq!(bench.select(f, call("len", [])), "u32: 3000");
+}
+
+#[test]
+fn plans_say_where_they_run() {
+    let bench = Bench::default();
+    let f = sample(&bench);
+    let id = bench.step(Op::GroupBy { input: f, keys: vec![col("j")], aggs: vec![call("sum", [col("i")])] });
+    let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
+    assert!(text.contains("aggregate [cpu*]") && text.contains("cpu*: this build has only the CPU engine"), "{text}");
+    let text = bench.engine.explain(id, true, &TaskHandle::new()).unwrap();
+    assert!(text.contains("rows=3") && text.contains("ran in"), "{text}");
+}

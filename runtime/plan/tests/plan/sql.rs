@@ -1,0 +1,70 @@
+//! SQL over frames. Values from DuckDB 2.0.
+
+use onrush_wire::{Class, FrameId};
+
+use super::support::*;
+
+fn table(bench: &Bench) -> FrameId {
+    bench.frame(vec![
+        ("Origin", texts(&[Some("JFK"), Some("LGA"), Some("JFK"), None])),
+        ("delay", ints(&[Some(7), Some(-7), None, Some(3)])),
+    ])
+}
+
+#[test]
+fn queries_run_and_names_have_no_case() {
+    let bench = Bench::default();
+    let t = table(&bench);
+    let sql = |q: &str| bench.sql(q, &[("flights", t)]);
+    assert_eq!(sql("select origin, count(*) n from Flights group by origin order by n desc, ORIGIN"), "Origin n|JFK 2|LGA 1|null 1");
+    assert_eq!(sql("select sum(delay) from flights f where f.DELAY > 0"), "sum(delay)|10");
+    assert_eq!(sql("select delay from flights order by delay"), "delay|-7|3|7|null");
+    assert_eq!(sql("select delay from flights order by delay desc"), "delay|7|3|-7|null");
+    assert_eq!(sql("with a as (select delay * 2 as Twice from flights) select max(twice) as m from A"), "m|14");
+    assert_eq!(sql("select a.delay, b.delay from flights a join flights b on a.delay = b.delay order by 1 limit 1"), "delay delay_1|-7 -7");
+}
+
+#[test]
+fn numbers_are_duckdbs() {
+    let bench = Bench::default();
+    let t = table(&bench);
+    let sql = |q: &str| bench.sql(&format!("select {q} as x from t"), &[("t", t)]);
+    assert_eq!(sql("delay / 2"), "x|3.5|-3.5|null|1.5");
+    assert_eq!(sql("delay // 2"), "x|3|-3|null|1");
+    assert_eq!(sql("delay % 2"), "x|1|-1|null|1");
+    assert_eq!(sql("sum(delay) filter (where delay > 100)"), "x|null");
+    assert_eq!(sql("median(delay)"), "x|3.0");
+    assert_eq!(sql("2 ^ 3"), "x|8.0|8.0|8.0|8.0");
+    assert_eq!(sql("delay > '5'"), "x|true|false|null|false");
+}
+
+#[test]
+fn mistakes_name_what_is_known() {
+    let bench = Bench::default();
+    let t = table(&bench);
+    let fail = |q: &str| bench.try_sql(q, &[("flights", t)]).unwrap_err();
+    let d = fail("select * from fligths");
+    assert_eq!((d.code.as_str(), d.help[0].as_str()), ("unknown-table", "did you mean `flights`?"), "{d}");
+    let d = fail("select dealy from flights");
+    assert_eq!((d.code.as_str(), d.help[0].as_str()), ("unknown-column", "did you mean `delay`?"), "{d}");
+    let d = fail("select cuont(delay) from flights");
+    assert_eq!((d.code.as_str(), d.help[0].as_str()), ("unknown-function", "did you mean `count`?"), "{d}");
+    assert_eq!(fail("select from where").code, "sql-syntax");
+    assert_eq!(fail("select 1; select 2").code, "sql-syntax");
+    for q in ["drop table flights", "insert into flights values (1)", "create table a as select 1", "update flights set delay = 1", "copy flights to 'a'"] {
+        let d = fail(q);
+        assert_eq!((d.code.as_str(), d.class), ("sql-not-a-query", Class::Plan), "{q}: {d}");
+    }
+    assert_eq!(fail("select * from flights where origin > 5").code, "type-mismatch");
+}
+
+#[test]
+fn overflow_is_an_error() {
+    let bench = Bench::default();
+    let t = bench.frame(vec![("big", ints(&[Some(i64::MAX), Some(1)]))]);
+    let id = bench.try_sql("select big + 1 from t", &[("t", t)]).unwrap();
+    let d = bench.try_rows(id).unwrap_err();
+    assert_eq!((d.class, d.code.as_str()), (Class::Data, "overflow"), "{d}");
+    let id = bench.try_sql("select big % 0 from t", &[("t", t)]).unwrap();
+    assert_eq!(bench.try_rows(id).unwrap_err().code, "division-by-zero");
+}
