@@ -98,6 +98,82 @@ impl Diagnostic {
     }
 }
 
+/// The literals of text in a source that read `text`, by the offset of their opening quote. Escapes are taken as they are.
+fn literals(source: &str, text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut open = None;
+    let mut previous = ' ';
+    for (at, c) in source.char_indices() {
+        match (c, open) {
+            ('"', None) => open = Some(at),
+            ('"', Some(start)) if previous != '\\' => {
+                if &source[start + 1..at] == text {
+                    found.push(start);
+                }
+                open = None;
+            }
+            _ => {}
+        }
+        previous = c;
+    }
+    found
+}
+
+impl Diagnostic {
+    /// Moves the underline from a method's name to the text in its arguments that is wrong. A frame's method knows where it
+    /// was called, and not where the text `"dep_dela"` stands that it was given; the message names it between backticks.
+    /// `source` gives the text of a file, if it is known.
+    pub fn narrow<'s>(&mut self, source: impl Fn(&str) -> Option<&'s str>) {
+        let Some(name) = self.message.split('`').nth(1).filter(|name| !name.is_empty()).map(str::to_string) else { return };
+        for label in self.labels.iter_mut().filter(|label| label.primary) {
+            let Some(source) = source(&label.span.file) else { continue };
+            let line_start = match label.span.line {
+                0 => continue,
+                1 => 0,
+                line => match source.match_indices('\n').nth(line as usize - 2) {
+                    Some((at, _)) => at + 1,
+                    None => continue,
+                },
+            };
+            let skipped: usize = (label.span.column + label.span.length).saturating_sub(1) as usize;
+            let call: usize = line_start + source[line_start..].chars().take(skipped).map(char::len_utf8).sum::<usize>();
+            if !source[call..].starts_with(['(', ':']) {
+                continue;
+            }
+            // In the arguments if it is there, else the only one in the cell (`group_by("x").agg(..)`).
+            let all = literals(source, &name);
+            let inside = all.iter().copied().find(|at| *at > call && balance(&source[call..*at]) > 0);
+            let Some(at) = inside.or(if let [only] = all[..] { Some(only) } else { None }) else { continue };
+            let line = source[..at].matches('\n').count() as u32 + 1;
+            let column = source[..at].chars().rev().take_while(|c| *c != '\n').count() as u32 + 1;
+            let length = name.chars().count() as u32 + 2;
+            label.span = Span { file: label.span.file.clone(), line, column, length };
+        }
+    }
+}
+
+/// How many parentheses are open at the end of a text that begins with one; 0 once the first was closed.
+fn balance(text: &str) -> u32 {
+    let mut open = 0u32;
+    let mut quoted = false;
+    let mut previous = ' ';
+    for c in text.chars() {
+        match c {
+            '"' if previous != '\\' => quoted = !quoted,
+            '(' if !quoted => open += 1,
+            ')' if !quoted => {
+                open = open.saturating_sub(1);
+                if open == 0 {
+                    return 0;
+                }
+            }
+            _ => {}
+        }
+        previous = c;
+    }
+    open
+}
+
 impl std::fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)?;
@@ -109,3 +185,33 @@ impl std::fmt::Display for Diagnostic {
 }
 
 impl std::error::Error for Diagnostic {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn narrowed(source: &str, line: u32, column: u32, length: u32, name: &str) -> (u32, u32, u32) {
+        let span = Span { file: "cell_1.rs".into(), line, column, length };
+        let mut diagnostic =
+            Diagnostic::error(Class::Plan, "unknown-column", format!("there is no column `{name}`")).at(span, "");
+        diagnostic.narrow(|file| (file == "cell_1.rs").then_some(source));
+        let span = &diagnostic.labels[0].span;
+        (span.line, span.column, span.length)
+    }
+
+    #[test]
+    fn the_underline_moves_to_the_text_that_is_wrong() {
+        assert_eq!(narrowed("f.select([\"a\", \"b\"])", 1, 3, 6, "b"), (1, 16, 3));
+        assert_eq!(narrowed("let é = 1;\nf.select(\n  \"b\")", 2, 3, 6, "b"), (3, 3, 3));
+        // In an argument of another call of the chain, if there is only one.
+        assert_eq!(narrowed("f.group_by(\"x\").agg(x!(n = len()))", 1, 17, 3, "x"), (1, 12, 3));
+        assert_eq!(narrowed("f.column::<f64>(\"b\")", 1, 3, 6, "b"), (1, 17, 3));
+    }
+
+    #[test]
+    fn what_is_not_found_stays() {
+        assert_eq!(narrowed("f.select(name)", 1, 3, 6, "b"), (1, 3, 6));
+        assert_eq!(narrowed("f.filter(x!(b > 1 && c == \"b\"))", 1, 13, 1, "b"), (1, 13, 1));
+        assert_eq!(narrowed("g(\"b\"); f.select(n); h(\"b\")", 1, 12, 6, "b"), (1, 12, 6));
+    }
+}
