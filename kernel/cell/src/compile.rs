@@ -137,6 +137,11 @@ impl Compiler {
         types
     }
 
+    /// Where the shared object of this source goes.
+    pub fn library(&self, generated: &Generated, crate_name: &str, notebook: &Notebook) -> PathBuf {
+        self.folder.join(format!("lib{crate_name}-{}.so", self.key(generated, crate_name, notebook)))
+    }
+
     pub fn job<'a>(&'a self, notebook: &'a Notebook, generated: &'a Generated, crate_name: &'a str, library: &'a Path) -> Job<'a> {
         Job { kit: &self.kit, notebook, generated, crate_name, library, optimisation: self.optimisation, stop: &self.stop }
     }
@@ -217,10 +222,10 @@ pub struct Places<'a> {
 
 impl Places<'_> {
     pub fn of(&self, span: &rustc::RustcSpan) -> Place {
-        let map = if span.file_name == self.file {
-            self.map
-        } else if let Some(cell) = self.notebook.crate_by_file(&span.file_name) {
-            &cell.map
+        let (file, map) = if span.file_name == self.file {
+            (self.file, self.map)
+        } else if let Some(found) = self.notebook.map_of(&span.file_name) {
+            found
         } else {
             return Place::Elsewhere;
         };
@@ -233,7 +238,7 @@ impl Places<'_> {
             return Place::Elsewhere;
         }
         Place::Users(Span {
-            file: span.file_name.clone(),
+            file: file.to_string(),
             line: span.line_start,
             column,
             length: end.saturating_sub(column).max(1),

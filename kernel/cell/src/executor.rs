@@ -262,6 +262,7 @@ impl Executor {
                     self.notebook.variables.clear();
                 }
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
+                diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));
                 self.failed(vec![diagnostic], true)
             }
             Ended::Ok(finished) => {
@@ -359,9 +360,10 @@ impl Executor {
                     None => return false,
                 }
             };
+            let (column, is_users) = (map.column(label.span.line, label.span.column), map.is_users(label.span.line));
             label.span.file = users;
-            label.span.column = map.column(label.span.line, label.span.column);
-            map.is_users(label.span.line)
+            label.span.column = column;
+            is_users
         });
     }
 

@@ -66,9 +66,8 @@ pub struct Generated {
     pub entry: String,
     /// Variables taken from the store, in order.
     pub takes: Vec<String>,
-    /// Variables put back, one on each line from `first_put_line` on.
+    /// Variables put back, one on each line after the user's.
     pub puts: Vec<Binding>,
-    pub first_put_line: u32,
     /// Crates to link, older first.
     pub links: Vec<usize>,
     pub map: SourceMap,
@@ -91,7 +90,6 @@ struct Insertion {
 
 pub fn generate(request: &Request<'_>) -> Generated {
     let Request { cell, notebook, .. } = *request;
-    let code = cell.code.as_str();
     let own = own_names(&cell.parts);
     let uses = visible_uses(notebook, &own);
     let (mentions, macros) = mentioned(cell, notebook, &uses);
@@ -142,7 +140,6 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let body_start = body_prologue(request, &takes, imports_print);
     let layers = lay_out(cell, &insertions, root_start, body_start);
 
-    let lines = code.matches('\n').count() as u32 + 1;
     let entry = format!("{}_run", request.crate_name);
     let mut root = layers.items;
     let convert = if request.any_error { ".map_err(|e| e.into_cell_error())" } else { "" };
@@ -167,7 +164,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
         let home = &notebook.crates[index];
         files.push((format!("{}/{}", macro_folder(index), home.file), home.macros.clone()));
     }
-    Generated { files, entry, takes, puts, first_put_line: lines + 1, links, map: layers.map, macros: layers.macros }
+    Generated { files, entry, takes, puts, links, map: layers.map, macros: layers.macros }
 }
 
 /// Names that this cell's own items and imports define.
@@ -319,6 +316,20 @@ fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool) -
         let _ = write!(text, "let {mutable}{name} = __onrush_store.take::<{}>({plain:?})?; ", variable.type_code);
     }
     text
+}
+
+/// A file with some items of a cell only, in their places, and the map of its columns.
+pub fn lay_out_only(cell: &Cell, parts: &[&Part], prologue: String) -> (String, SourceMap) {
+    let only = Cell { parts: parts.iter().map(|&p| p.clone()).collect(), ..cell.clone() };
+    let mut insertions: Vec<Insertion> = Vec::new();
+    for part in parts {
+        if let PartKind::Item(item) = &part.kind {
+            insertions.extend(item.publish.iter().map(|&at| Insertion { at, text: "pub ".to_string(), into_items: true }));
+        }
+    }
+    insertions.sort_by_key(|i| i.at);
+    let layers = lay_out(&only, &insertions, prologue, String::new());
+    (layers.items + "\n", layers.map)
 }
 
 struct Layers {

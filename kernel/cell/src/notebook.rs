@@ -16,6 +16,8 @@ pub struct CellCrate {
     pub library: PathBuf,
     /// Indexes of the crates that it links.
     pub links: BTreeSet<usize>,
+    /// What rustc was given, to make the crate again with more in it.
+    pub files: Vec<(String, String)>,
     /// The cell's text with everything but its `macro_rules!` blanked out.
     pub macros: String,
     pub map: SourceMap,
@@ -45,6 +47,8 @@ pub struct Notebook {
     pub traits: BTreeSet<String>,
     pub macros: BTreeMap<String, KnownMacro>,
     pub uses: Vec<UseLeaf>,
+    /// Files of impls that went to an earlier crate: the cell's file, and how their columns lead there.
+    pub impl_files: BTreeMap<String, (String, SourceMap)>,
     /// Names of methods by the type that cells gave them to.
     pub methods: BTreeMap<String, BTreeSet<String>>,
     /// Variables that are no more, and why, as the end of a sentence: "was moved by cell 3".
@@ -56,20 +60,28 @@ impl Notebook {
         self.crates.iter().rev().find(|c| c.file == file)
     }
 
+    /// The user's file and the map for a file that rustc was given.
+    pub fn map_of<'a>(&'a self, file: &'a str) -> Option<(&'a str, &'a SourceMap)> {
+        let impls = self.impl_files.get(file).map(|(users, map)| (users.as_str(), map));
+        impls.or_else(|| self.crate_by_file(file).map(|c| (file, &c.map)))
+    }
+
     pub fn crate_by_name(&self, name: &str) -> Option<usize> {
         self.crates.iter().position(|c| c.name == name)
     }
 
     /// A crate with all that it links, each after what it links itself.
     pub fn closure(&self, roots: &BTreeSet<usize>) -> Vec<usize> {
-        let mut all = BTreeSet::new();
-        let mut open: Vec<usize> = roots.iter().copied().collect();
-        while let Some(index) = open.pop() {
-            if all.insert(index) {
-                open.extend(self.crates[index].links.iter().copied());
-            }
+        let mut order = Vec::new();
+        roots.iter().for_each(|&index| self.visit(index, &mut order));
+        order
+    }
+
+    /// Links have no cycles: rustc would not have compiled them.
+    fn visit(&self, index: usize, order: &mut Vec<usize>) {
+        if !order.contains(&index) {
+            self.crates[index].links.iter().for_each(|&link| self.visit(link, order));
+            order.push(index);
         }
-        // A crate links only older ones.
-        all.into_iter().collect()
     }
 }

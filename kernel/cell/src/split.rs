@@ -21,6 +21,8 @@ pub struct Cell {
     /// `#![…]` at the top.
     pub inner_attributes: Vec<Range<usize>>,
     pub parts: Vec<Part>,
+    /// `#![opt(3)]`: the level for this cell alone.
+    pub optimisation: Option<u8>,
     /// syn's complaint. Then `parts` is empty, and rustc says what is wrong.
     pub error: Option<String>,
 }
@@ -68,8 +70,8 @@ pub enum ItemKind {
     Trait(String),
     Macro(String),
     Use(Vec<UseLeaf>),
-    /// With the first identifier of the type that it is for, and whether a trait is implemented.
-    Impl { target: Option<String>, of_trait: bool, methods: Vec<String> },
+    /// With the names of the type that it is for and of the trait.
+    Impl { target: Option<String>, of_trait: Option<String>, methods: Vec<String> },
     Other,
 }
 
@@ -96,6 +98,13 @@ impl UseLeaf {
     }
 }
 
+impl Cell {
+    pub fn with_optimisation(mut self, level: Option<u8>) -> Self {
+        self.optimisation = level;
+        self
+    }
+}
+
 /// Macros of statements that define items, whose names later cells want.
 const ITEM_MACROS: [&str; 3] = ["thread_local", "lazy_static", "bitflags"];
 
@@ -107,7 +116,17 @@ pub fn split(code: &str) -> Cell {
     match parse.parse_str(code) {
         Err(error) => cell.error = Some(error.to_string()),
         Ok((attributes, statements)) => {
-            cell.inner_attributes = attributes.iter().map(|a| a.span().byte_range()).collect();
+            for attribute in &attributes {
+                let range = attribute.span().byte_range();
+                match attribute.parse_args::<syn::LitInt>().ok().filter(|_| attribute.path().is_ident("opt")) {
+                    Some(level) => {
+                        cell.optimisation = level.base10_parse().ok().filter(|l| *l <= 3);
+                        let blank = " ".repeat(range.len());
+                        cell.code.replace_range(range, &blank);
+                    }
+                    None => cell.inner_attributes.push(range),
+                }
+            }
             let last = statements.len().wrapping_sub(1);
             cell.parts = statements.iter().enumerate().map(|(i, s)| part(s, i == last)).collect();
         }
@@ -275,11 +294,12 @@ fn item_part(item: &Item) -> ItemPart {
                 syn::Type::Path(path) => path.path.segments.last().map(|s| s.ident.to_string()),
                 _ => None,
             };
+            let of_trait = i.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|s| s.ident.to_string());
             let method = |inner: &ImplItem| match inner {
                 ImplItem::Fn(f) => Some(f.sig.ident.to_string()),
                 _ => None,
             };
-            ItemKind::Impl { target, of_trait: i.trait_.is_some(), methods: i.items.iter().filter_map(method).collect() }
+            ItemKind::Impl { target, of_trait, methods: i.items.iter().filter_map(method).collect() }
         }
         Item::ForeignMod(i) => {
             for inner in &i.items {

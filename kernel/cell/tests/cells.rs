@@ -237,6 +237,27 @@ fn types_that_only_rustc_can_spell() {
 }
 
 #[test]
+fn impls_for_types_of_earlier_cells() {
+    let mut n = Notebook::new();
+    n.run("#[derive(Debug)]\nstruct Dog { name: String }\nstatic BARKS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(5);\nfn barks() -> usize { BARKS.fetch_add(1, std::sync::atomic::Ordering::SeqCst) }").ok();
+    n.run("let d = Dog { name: \"Rex\".into() }; barks();").ok();
+    n.run("fn shout(d: &Dog) -> String { d.name.to_uppercase() }").ok();
+    n.run("impl Dog {\n    fn bark(&self) -> String { format!(\"{} {}\", self.name, barks()) }\n    fn fail(&self) { let v: Vec<i32> = vec![]; let _ = v[self.name.len()]; }\n}\nd.bark()").ok();
+    n.shows("(d.bark(), shout(&d))", "(\"Rex 7\", \"REX\")");
+    n.run("use std::fmt;\nimpl fmt::Display for Dog { fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result { write!(f, \"dog {}\", self.name) } }").ok();
+    n.shows("d.to_string()", "\"dog Rex\"");
+    n.run("trait Legs { fn legs(&self) -> u32; }\nimpl Legs for Dog { fn legs(&self) -> u32 { 4 } }").ok();
+    n.run("impl Legs for i32 { fn legs(&self) -> u32 { *self as u32 } }").ok();
+    n.shows("(d.legs(), 3.legs(), shout(&d))", "(4, 3, \"REX\")");
+    let run = n.run("d.fail()");
+    let span = &run.error().labels[0].span;
+    assert_eq!((span.file.as_str(), span.line), ("cell_4.rs", 3), "{run:#?}");
+    let run = n.run("impl Dog { fn bad(&self) -> i32 { self.nam } }");
+    assert_eq!((run.error().code.as_str(), run.error().labels[0].span.column), ("E0609", 40), "{run:#?}");
+    n.shows("d.legs()", "4");
+}
+
+#[test]
 fn commands_and_input() {
     let mut n = Notebook::new();
     n.run("let mut total = 2.5;").ok();

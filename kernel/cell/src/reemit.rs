@@ -1,0 +1,172 @@
+//! An `impl` for a type of an earlier cell: Rust wants it in the type's crate, so that crate is made again with it.
+//!
+//! Same crate name and metadata, so unchanged definitions keep their `TypeId` and old values gain the methods; a new file, so
+//! that the loader takes it; then everything that links it, in order. Statics stay the first object's: the loader finds theirs
+//! first.
+
+use std::collections::BTreeSet;
+
+use onrush_wire::{Class, Diagnostic, Span};
+
+use crate::compile::{Compiler, Places};
+use crate::generate::{Generated, SourceMap, lay_out_only};
+use crate::notebook::Notebook;
+use crate::rustc::{self, Compiled};
+use crate::scan::position;
+use crate::split::{Cell, ItemKind, Part, PartKind};
+
+/// A cell without the impls that went to earlier crates, and the notebook in which they are there.
+pub struct Moved {
+    pub cell: Cell,
+    pub notebook: Notebook,
+}
+
+/// Moves the impls of a cell that belong into earlier crates. `None` if there are none.
+pub fn move_impls(compiler: &Compiler, cell: &Cell, file: &str, notebook: &Notebook) -> Result<Option<Moved>, Vec<Diagnostic>> {
+    let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
+    let mut homes: Vec<(usize, usize)> = Vec::new();
+    for (index, part) in cell.parts.iter().enumerate() {
+        if let Some(home) = home_of(part, &own, notebook) {
+            homes.push((index, home));
+        }
+    }
+    if homes.is_empty() {
+        return Ok(None);
+    }
+    let mut changed = notebook.clone();
+    let targets: BTreeSet<usize> = homes.iter().map(|&(_, home)| home).collect();
+    for &home in &targets {
+        let parts: Vec<&Part> = homes.iter().filter(|(_, h)| *h == home).map(|&(index, _)| &cell.parts[index]).collect();
+        add_impls(compiler, cell, file, &parts, home, &own, &mut changed)?;
+    }
+    let mut rest = cell.clone();
+    let mut code: Vec<char> = Vec::new();
+    let ranges: Vec<_> = homes.iter().map(|&(index, _)| cell.parts[index].range.clone()).collect();
+    // Blank, at the same columns; characters of several bytes become spaces of one, so the parts are found anew.
+    for (at, c) in cell.code.char_indices() {
+        let inside = ranges.iter().any(|r| r.contains(&at));
+        code.push(if inside && c != '\n' { ' ' } else { c });
+    }
+    rest = Cell { ..crate::split::split(&code.into_iter().collect::<String>()).with_optimisation(rest.optimisation) };
+    Ok(Some(Moved { cell: rest, notebook: changed }))
+}
+
+fn own_name(part: &Part) -> Option<&str> {
+    match &part.kind {
+        PartKind::Item(item) => match &item.kind {
+            ItemKind::Named(name) | ItemKind::Trait(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The earlier crate that an impl belongs to.
+fn home_of(part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) -> Option<usize> {
+    let PartKind::Item(item) = &part.kind else { return None };
+    let ItemKind::Impl { target, of_trait, .. } = &item.kind else { return None };
+    let is_own = |name: &Option<String>| name.as_deref().is_some_and(|n| own.contains(n));
+    if is_own(target) || is_own(of_trait) {
+        return None;
+    }
+    let home = |name: &Option<String>| name.as_ref().and_then(|n| notebook.items.get(n)).copied();
+    match (home(target), home(of_trait)) {
+        // The one that sees the other.
+        (Some(of_type), Some(of_trait)) if notebook.crates[of_trait].links.contains(&of_type) => Some(of_trait),
+        (Some(of_type), _) => Some(of_type),
+        (None, of_trait) => of_trait,
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "one step of one algorithm")]
+fn add_impls(
+    compiler: &Compiler,
+    cell: &Cell,
+    file: &str,
+    parts: &[&Part],
+    home: usize,
+    own: &BTreeSet<&str>,
+    notebook: &mut Notebook,
+) -> Result<(), Vec<Diagnostic>> {
+    let number = notebook.impl_files.len();
+    // A file name of its own: its columns are not those of the cell's other part.
+    let impl_file = format!("impl_{number}_{file}");
+    let mut prologue = "use super::*; ".to_string();
+    let mut links = notebook.crates[home].links.clone();
+    let mentions: BTreeSet<&String> = parts.iter().flat_map(|p| p.mentions.iter()).collect();
+    for name in mentions {
+        let Some(&index) = notebook.items.get(name).filter(|&&index| index != home) else {
+            if let (true, Some(part)) = (own.contains(name.as_str()), parts.first()) {
+                return Err(vec![cannot(cell, file, part, &format!("`{name}`, which this cell defines"), home, notebook)]);
+            }
+            continue;
+        };
+        if notebook.crates[index].links.contains(&home) {
+            let part = parts[0];
+            return Err(vec![cannot(cell, file, part, &format!("`{name}`, which was defined after it"), home, notebook)]);
+        }
+        prologue.push_str(&format!("use ::{}::{name}; ", notebook.crates[index].name));
+        links.insert(index);
+        links.extend(notebook.crates[index].links.iter().copied());
+    }
+    for leaf in &notebook.uses {
+        if leaf.name != "*" && !notebook.items.contains_key(leaf.first()) {
+            prologue.push_str(&format!("use {}; ", leaf.code()));
+        }
+    }
+    for part in &cell.parts {
+        if let PartKind::Item(item) = &part.kind {
+            if let ItemKind::Use(leaves) = &item.kind {
+                leaves.iter().for_each(|leaf| prologue.push_str(&format!("use {}; ", leaf.code())));
+            }
+        }
+    }
+    let (text, map) = lay_out_only(cell, parts, prologue);
+    let folder = format!("impl_{number}");
+    let crate_ = &mut notebook.crates[home];
+    crate_.files[0].1.push_str(&format!("#[path = \"{folder}/{impl_file}\"] mod __impl_{number};\n"));
+    crate_.files.push((format!("{folder}/{impl_file}"), text));
+    crate_.links = links;
+    notebook.impl_files.insert(impl_file, (file.to_string(), map));
+
+    // The crate itself, then what links it.
+    let everything: BTreeSet<usize> = (0..notebook.crates.len()).collect();
+    for index in notebook.closure(&everything) {
+        if index == home || notebook.crates[index].links.contains(&home) {
+            rebuild(compiler, index, notebook)?;
+        }
+    }
+    Ok(())
+}
+
+/// Compiles a crate again under its name, into a file of its own.
+fn rebuild(compiler: &Compiler, index: usize, notebook: &mut Notebook) -> Result<(), Vec<Diagnostic>> {
+    let crate_ = &notebook.crates[index];
+    let generated = Generated {
+        files: crate_.files.clone(),
+        entry: String::new(),
+        takes: Vec::new(),
+        puts: Vec::new(),
+        links: notebook.closure(&crate_.links),
+        map: SourceMap::default(),
+        macros: String::new(),
+    };
+    let library = compiler.library(&generated, &crate_.name, notebook);
+    if !library.is_file() {
+        let job = compiler.job(notebook, &generated, &crate_.name, &library);
+        if let Compiled::Errors(messages) = rustc::compile(&job).map_err(|d| vec![d])? {
+            let places = Places { file: "", map: &SourceMap::default(), notebook };
+            return Err(rustc::diagnostics(&rustc::first_messages(&messages), &|span| places.of(span)));
+        }
+    }
+    notebook.crates[index].library = library;
+    Ok(())
+}
+
+fn cannot(cell: &Cell, file: &str, part: &Part, what: &str, home: usize, notebook: &Notebook) -> Diagnostic {
+    let (line, column) = position(&cell.code, part.range.start);
+    let home_file = notebook.crates[home].file.trim_end_matches(".rs").replace('_', " ");
+    Diagnostic::error(Class::Compile, "impl-elsewhere", format!("this `impl` belongs to a type of {home_file}, and it mentions {what}"))
+        .at(Span { file: file.to_string(), line, column, length: 4 }, "")
+        .help("define the type again in this cell, together with this `impl`")
+}
