@@ -481,6 +481,68 @@ def test_history_of_an_earlier_kernel(kernelspecs, tmp_path):
         second.close()
 
 
+# ---- the session
+
+@pytest.fixture(scope="module")
+def frames(running, data_dir):
+    """The module's kernel with the flights, 336 776 rows."""
+    running.ok(f'let flights = read_parquet("{data_dir / "flights.parquet"}");')
+    return running
+
+
+def slow(rows: int) -> str:
+    """A query of some seconds; another number of rows is another query, which no cache knows."""
+    return f'flights.cross_join(&flights.head({rows})).group_by("origin").agg(x!(s = distance.sum()))'
+
+
+def test_column_names_are_completed(frames):
+    code = 'flights.select(["dep_'
+    reply = request(frames, "complete_request", {"code": code, "cursor_pos": len(code)})
+    assert set(reply["matches"]) == {"dep_delay", "dep_time"}
+    assert (reply["cursor_start"], reply["cursor_end"]) == (len(code) - 4, len(code))
+
+
+def test_a_long_query_shows_its_progress_and_an_interrupt_stops_it(frames):
+    message = frames.client.execute(slow(20_001))
+    shown, begun, seen = [], time.monotonic(), 0
+    while len(shown) < 6:
+        assert time.monotonic() - begun < PATIENCE
+        received = frames.client.get_iopub_msg(timeout=PATIENCE)
+        if received["parent_header"].get("msg_id") == message and received["msg_type"].endswith("display_data"):
+            shown.append(received)
+            seen = seen or time.monotonic()
+    assert time.monotonic() - seen > 0.7, "at most about five times a second"
+    assert [s["msg_type"] for s in shown] == ["display_data"] + ["update_display_data"] * 5
+    assert len({s["content"]["transient"]["display_id"] for s in shown}) == 1
+    assert "group_by" in shown[-1]["content"]["data"]["text/plain"]
+    frames.interrupt()
+    begun = time.monotonic()
+    assert answer(frames, message, timeout=PATIENCE)["ename"] == "interrupted"
+    assert time.monotonic() - begun < 3
+    assert frames.value("flights.shape().0") == "336776"
+
+
+def test_progress_of_an_earlier_cell_is_not_shown(frames):
+    ran = frames.ok("std::thread::sleep(std::time::Duration::from_millis(1500)); 7")
+    assert [o["output_type"] for o in ran.outputs] == ["execute_result"]
+
+
+def test_cells_without_frames_need_no_session(onrush_bin, tmp_path):
+    """The program is alone in a folder: there is no `onrush-session` anywhere."""
+    import shutil
+
+    import nbformat
+
+    alone = tmp_path / "onrush"
+    shutil.copy(onrush_bin, alone)
+    nbformat.write(notebook(["let a = 1;", "a + 1", ("let f = frame! { a: [1] };", "raises-exception"), "a"]), tmp_path / "in.ipynb")
+    environment = os.environ | {"PATH": "/usr/bin:/bin:" + str(Path.home() / ".cargo/bin"), "ONRUSH_RUNTIME_DIR": str(tmp_path / "r")}
+    ran = subprocess.run([alone, "run", tmp_path / "in.ipynb"], capture_output=True, text=True, timeout=PATIENCE, env=environment)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Out[2]: 2" in ran.stdout and "Out[4]: 1" in ran.stdout
+    assert "onrush-session" in ran.stdout and "panicked" not in ran.stdout
+
+
 # ---- processes
 
 def test_the_kernel_survives_the_death_of_the_cell_process(kernelspecs, tmp_path):

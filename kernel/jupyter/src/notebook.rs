@@ -143,7 +143,7 @@ impl Notebook {
         self.interrupted.store(false, Ordering::Release);
         self.running.store(true, Ordering::Release);
         self.sources.lock().insert(number, text.to_string());
-        self.session.clear_ended_tasks();
+        self.session.forget_tasks();
         let mut run = Run {
             notebook: self,
             cell: number,

@@ -1,7 +1,7 @@
 //! The kernel process's side of the session: starting it, saying when cells begin and end, stopping its work, and watching
 //! its tasks. The kernel lives without a session: whatever is asked of one that is not there is a plain error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -86,6 +86,8 @@ fn unreachable_session(socket: &Path, why: &str) -> Diagnostic {
 #[derive(Default)]
 struct Board {
     tasks: BTreeMap<TaskId, Task>,
+    /// Tasks of earlier cells that had not ended when the present one began.
+    earlier: BTreeSet<TaskId>,
     notices: Vec<String>,
 }
 
@@ -242,10 +244,13 @@ impl Session {
         }
     }
 
-    /// Forgets tasks that have ended; called when a cell starts.
-    pub fn clear_ended_tasks(&self) {
-        let running = |task: &Task| matches!(task.state, TaskState::Queued | TaskState::Running);
-        self.board.lock().tasks.retain(|_, task| running(task));
+    /// A cell starts: tasks from before are not its own, even if they have yet to end.
+    pub fn forget_tasks(&self) {
+        let mut board = self.board.lock();
+        let is_open = |task: &&Task| matches!(task.state, TaskState::Queued | TaskState::Running);
+        let open: Vec<TaskId> = board.tasks.values().filter(is_open).map(|task| task.id).collect();
+        board.earlier.extend(open);
+        board.tasks.clear();
     }
 
     pub fn tasks(&self) -> Vec<Task> {
@@ -298,10 +303,15 @@ impl Session {
             .map_err(|d| CodecError::Io(io::Error::other(d.message)))?;
         codec::write_message(&mut connection.stream, &Request::Subscribe)?;
         connection.limit(None);
+        // Another session counts its tasks anew.
+        self.board.lock().earlier.clear();
         loop {
             match codec::read_message(&mut connection.reader)? {
                 Event::Task(task) if task.notebook == self.notebook => {
-                    self.board.lock().tasks.insert(task.id, task);
+                    let mut board = self.board.lock();
+                    if !board.earlier.contains(&task.id) {
+                        board.tasks.insert(task.id, task);
+                    }
                 }
                 Event::Task(_) => {}
                 Event::EngineRestarted { reason } => self.board.lock().notices.push(format!(
@@ -544,8 +554,8 @@ mod tests {
         assert!(session.columns("other").is_empty());
         until(|| !session.tasks().is_empty());
         assert_eq!(session.tasks(), [task(TaskState::Running, 5)]);
-        session.clear_ended_tasks();
-        assert_eq!(session.tasks().len(), 1, "a running task stays");
+        session.forget_tasks();
+        assert!(session.tasks().is_empty(), "a task of an earlier cell is not shown");
         until(|| !session.take_notices().is_empty());
     }
 
