@@ -21,7 +21,8 @@ fn main() {
     let mut kit = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
     for file in &files {
         let name = file.strip_prefix(&root).expect("inside the workspace");
-        let _ = writeln!(kit, "    ({:?}, include_bytes!({:?})),", name.display().to_string(), file.display().to_string());
+        let _ =
+            writeln!(kit, "    ({:?}, include_bytes!({:?})),", name.display().to_string(), file.display().to_string());
     }
     let lock = root.join("Cargo.lock");
     println!("cargo:rerun-if-changed={}", lock.display());
@@ -29,7 +30,11 @@ fn main() {
     kit.push_str("];\n");
     let manifest = root.join("Cargo.toml");
     println!("cargo:rerun-if-changed={}", manifest.display());
-    let _ = writeln!(kit, "pub static MANIFEST: &str = {:?};", kit_manifest(&fs::read_to_string(manifest).expect("Cargo.toml")));
+    let _ = writeln!(
+        kit,
+        "pub static MANIFEST: &str = {:?};",
+        kit_manifest(&fs::read_to_string(manifest).expect("Cargo.toml"))
+    );
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("kit_files.rs"), kit).expect("OUT_DIR is writable");
     fs::write(out.join("prelude_table.rs"), table::table(&files)).expect("OUT_DIR is writable");

@@ -59,7 +59,13 @@ fn collect(item: &Item, names: &BTreeSet<String>, entries: &mut Entries) {
             let macro_of = function.attrs.iter().any(|a| a.path().is_ident("proc_macro"));
             if names.contains(&name) && matches!(function.vis, Visibility::Public(_)) {
                 if macro_of {
-                    entries.insert((String::new(), format!("{name}!"), "macro", format!("{name}!(…)"), docs(&function.attrs)));
+                    entries.insert((
+                        String::new(),
+                        format!("{name}!"),
+                        "macro",
+                        format!("{name}!(…)"),
+                        docs(&function.attrs),
+                    ));
                 } else {
                     entries.insert((String::new(), name, "function", signature(&function.sig), docs(&function.attrs)));
                 }
@@ -94,8 +100,29 @@ fn collect(item: &Item, names: &BTreeSet<String>, entries: &mut Entries) {
 fn signature(signature: &syn::Signature) -> String {
     let mut text = signature.to_token_stream().to_string();
     for (from, to) in [
-        (" :: ", "::"), (":: ", "::"), (" ::", "::"), (" < ", "<"), (" > ", "> "), (" >", ">"), ("< ", "<"), (" ,", ","), (" (", "("), ("( ", "("), (" )", ")"), ("& ", "&"),
-        (" : ", ": "), (" ;", ";"), ("[ ", "["), (" ]", "]"), (" . ", "."), (", )", ")"), (",)", ")"), ("' ", "'"), ("- >", "->"), ("-> ", " -> "), ("  ", " "),
+        (" :: ", "::"),
+        (":: ", "::"),
+        (" ::", "::"),
+        (" < ", "<"),
+        (" > ", "> "),
+        (" >", ">"),
+        ("< ", "<"),
+        (" ,", ","),
+        (" (", "("),
+        ("( ", "("),
+        (" )", ")"),
+        ("& ", "&"),
+        (" : ", ": "),
+        (" ;", ";"),
+        ("[ ", "["),
+        (" ]", "]"),
+        (" . ", "."),
+        (", )", ")"),
+        (",)", ")"),
+        ("' ", "'"),
+        ("- >", "->"),
+        ("-> ", " -> "),
+        ("  ", " "),
     ] {
         text = text.replace(from, to);
     }
@@ -106,7 +133,9 @@ fn docs(attributes: &[Attribute]) -> String {
     let mut text = String::new();
     for attribute in attributes {
         if let syn::Meta::NameValue(value) = &attribute.meta {
-            if let (true, syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(line), .. })) = (value.path.is_ident("doc"), &value.value) {
+            if let (true, syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(line), .. })) =
+                (value.path.is_ident("doc"), &value.value)
+            {
                 let line = line.value();
                 let line = line.strip_prefix(' ').unwrap_or(&line);
                 // Links of rustdoc lead nowhere in a notebook.

@@ -126,7 +126,8 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
         ":opt" if argument.is_empty() => Ok(CommandKind::Opt(None)),
         ":opt" => match argument.parse() {
             Ok(level @ 0..=3) => Ok(CommandKind::Opt(Some(level))),
-            _ => Err(fails("argument", format!("`:opt` takes a level from 0 to 3, not `{argument}`")).help("`:opt 3` for hot loops, `:opt 1` is the default")),
+            _ => Err(fails("argument", format!("`:opt` takes a level from 0 to 3, not `{argument}`"))
+                .help("`:opt 3` for hot loops, `:opt 1` is the default")),
         },
         ":dep" if !argument.is_empty() => Ok(CommandKind::Dep(argument.to_string())),
         ":dep" => Err(fails("argument", "`:dep` needs the name of a crate".into()).help("`:dep chrono`")),
@@ -146,9 +147,17 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
 pub fn dependency(text: &str, file: &str, line: u32) -> Result<String, Diagnostic> {
     let name = text.split(['=', ' ']).next().unwrap_or(text).trim();
     match name {
-        "arrow" | "chrono" | "serde" => Ok(format!("`{name}` is the one that Onrush itself uses: `use {name}::…;` works in every cell\n")),
-        _ => Err(error(file, line, 5 + text.chars().count(), "dep", format!("`{name}` cannot be added: crates from crates.io are not supported in cells yet"))
-            .help("`arrow`, `chrono` and `serde` are there without `:dep`; other code can be put into cells as `mod`s")),
+        "arrow" | "chrono" | "serde" => {
+            Ok(format!("`{name}` is the one that Onrush itself uses: `use {name}::…;` works in every cell\n"))
+        }
+        _ => Err(error(
+            file,
+            line,
+            5 + text.chars().count(),
+            "dep",
+            format!("`{name}` cannot be added: crates from crates.io are not supported in cells yet"),
+        )
+        .help("`arrow`, `chrono` and `serde` are there without `:dep`; other code can be put into cells as `mod`s")),
     }
 }
 

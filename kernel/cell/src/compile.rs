@@ -54,7 +54,13 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    pub fn compile(&self, cell: &Cell, crate_name: &str, file: &str, notebook: &Notebook) -> Result<Ready, Vec<Diagnostic>> {
+    pub fn compile(
+        &self,
+        cell: &Cell,
+        crate_name: &str,
+        file: &str,
+        notebook: &Notebook,
+    ) -> Result<Ready, Vec<Diagnostic>> {
         let mut omitted: BTreeMap<String, Ends> = BTreeMap::new();
         let mut any_error = false;
         let make = |omitted: &BTreeMap<String, Ends>, any_error: bool| {
@@ -105,7 +111,8 @@ impl Compiler {
                             explain(diagnostic, notebook);
                         }
                         if diagnostics.is_empty() {
-                            diagnostics = rustc::diagnostics(&rustc::first_messages(&messages), &|span| places.of(span));
+                            diagnostics =
+                                rustc::diagnostics(&rustc::first_messages(&messages), &|span| places.of(span));
                         }
                         return Err(diagnostics);
                     }
@@ -113,12 +120,26 @@ impl Compiler {
                 }
             }
         }
-        Err(vec![Diagnostic::error(Class::Internal, "compile", "the cell's variables could not be sorted out in a few tries")
-            .help("split the cell into smaller ones")])
+        Err(vec![
+            Diagnostic::error(
+                Class::Internal,
+                "compile",
+                "the cell's variables could not be sorted out in a few tries",
+            )
+            .help("split the cell into smaller ones"),
+        ])
     }
 
     /// The types of variables as rustc spells them, for those whose `type_name` does not say it.
-    pub fn type_codes(&self, cell: &Cell, crate_name: &str, file: &str, notebook: &Notebook, ready: &Ready, names: &[String]) -> BTreeMap<String, String> {
+    pub fn type_codes(
+        &self,
+        cell: &Cell,
+        crate_name: &str,
+        file: &str,
+        notebook: &Notebook,
+        ready: &Ready,
+        names: &[String],
+    ) -> BTreeMap<String, String> {
         let omit = ready.omitted.keys().cloned().collect();
         let any_error = ready.any_error;
         let generated = generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error, probes: names });
@@ -142,8 +163,22 @@ impl Compiler {
         self.folder.join(format!("lib{crate_name}-{}.so", self.key(generated, crate_name, notebook)))
     }
 
-    pub fn job<'a>(&'a self, notebook: &'a Notebook, generated: &'a Generated, crate_name: &'a str, library: &'a Path) -> Job<'a> {
-        Job { kit: &self.kit, notebook, generated, crate_name, library, optimisation: self.optimisation, stop: &self.stop }
+    pub fn job<'a>(
+        &'a self,
+        notebook: &'a Notebook,
+        generated: &'a Generated,
+        crate_name: &'a str,
+        library: &'a Path,
+    ) -> Job<'a> {
+        Job {
+            kit: &self.kit,
+            notebook,
+            generated,
+            crate_name,
+            library,
+            optimisation: self.optimisation,
+            stop: &self.stop,
+        }
     }
 
     /// A hash of everything that the shared object depends on.
@@ -233,7 +268,8 @@ impl Places<'_> {
             return Place::Added(span.line_start - map.lines);
         }
         let column = map.column(span.line_start, span.column_start);
-        let end = if span.line_end == span.line_start { map.column(span.line_end, span.column_end) } else { column + 1 };
+        let end =
+            if span.line_end == span.line_start { map.column(span.line_end, span.column_end) } else { column + 1 };
         if map.is_prologue(span.line_start, span.column_start) {
             return Place::Elsewhere;
         }
@@ -249,7 +285,9 @@ impl Places<'_> {
 /// If an error is about putting a variable back, which one, and why it cannot be.
 fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) -> Option<(String, Ends)> {
     let put = |span: &rustc::RustcSpan| match places.of(span) {
-        Place::Added(line) if span.file_name == places.file => generated.puts.get(line as usize - 1).map(|b| b.name.clone()),
+        Place::Added(line) if span.file_name == places.file => {
+            generated.puts.get(line as usize - 1).map(|b| b.name.clone())
+        }
         _ => None,
     };
     match message.code() {
@@ -270,7 +308,18 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
 fn is_about_borrowing(message: &Message) -> bool {
     matches!(
         message.code(),
-        "E0382" | "E0381" | "E0597" | "E0505" | "E0506" | "E0499" | "E0502" | "E0503" | "E0515" | "E0716" | "E0521" | "E0310"
+        "E0382"
+            | "E0381"
+            | "E0597"
+            | "E0505"
+            | "E0506"
+            | "E0499"
+            | "E0502"
+            | "E0503"
+            | "E0515"
+            | "E0716"
+            | "E0521"
+            | "E0310"
     ) || message.message.starts_with("lifetime may not live long enough")
 }
 
@@ -286,6 +335,21 @@ fn explain(diagnostic: &mut Diagnostic, notebook: &Notebook) {
         let name = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
         if let Some(why) = notebook.gone.get(&name) {
             diagnostic.message = format!("`{name}` {why}");
+            diagnostic.help = vec!["run the cell that defines it again".to_string()];
         }
+    }
+    // Immutable variables of earlier cells: rustc's advice is about a line that generated code has.
+    if matches!(diagnostic.code.as_str(), "E0384" | "E0596" | "E0594") {
+        let name = diagnostic.message.split('`').nth(1).unwrap_or("");
+        if notebook.variables.get(name).is_some_and(|v| !v.mutable) {
+            diagnostic.help = vec![format!(
+                "`{name}` was defined without `mut`: write `let mut {name} = …` in its cell and run that again, or `let mut {name} = {name};` here"
+            )];
+        }
+    }
+    if diagnostic.code == "E0069" {
+        diagnostic.message = "`return` at the top level of a cell: there is no function to return from".to_string();
+        diagnostic.help = vec!["put the code into a `fn`, or use `if` around the rest of the cell".to_string()];
+        diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
     }
 }

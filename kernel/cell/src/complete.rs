@@ -51,24 +51,82 @@ fn ends_open(text: &str) -> bool {
 }
 
 const KEYWORDS: &[&str] = &[
-    "as", "async", "await", "break", "const", "continue", "else", "enum", "false", "fn", "for", "if", "impl", "in", "let",
-    "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static", "struct", "trait", "true", "type", "unsafe",
-    "use", "where", "while",
+    "as", "async", "await", "break", "const", "continue", "else", "enum", "false", "fn", "for", "if", "impl", "in",
+    "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static", "struct", "trait", "true",
+    "type", "unsafe", "use", "where", "while",
 ];
 
 const STD: &[(&str, &str)] = &[
-    ("Vec", "type"), ("String", "type"), ("Option", "type"), ("Result", "type"), ("Some", "function"), ("None", "function"),
-    ("Ok", "function"), ("Err", "function"), ("Box", "type"), ("std", "module"), ("println!", "macro"), ("print!", "macro"),
-    ("eprintln!", "macro"), ("format!", "macro"), ("vec!", "macro"), ("dbg!", "macro"), ("assert!", "macro"),
-    ("assert_eq!", "macro"), ("panic!", "macro"), ("matches!", "macro"), ("todo!", "macro"), ("write!", "macro"),
-    ("bool", "type"), ("char", "type"), ("str", "type"), ("i8", "type"), ("i16", "type"), ("i32", "type"), ("i64", "type"),
-    ("i128", "type"), ("isize", "type"), ("u8", "type"), ("u16", "type"), ("u32", "type"), ("u64", "type"), ("u128", "type"),
-    ("usize", "type"), ("f32", "type"), ("f64", "type"),
+    ("Vec", "type"),
+    ("String", "type"),
+    ("Option", "type"),
+    ("Result", "type"),
+    ("Some", "function"),
+    ("None", "function"),
+    ("Ok", "function"),
+    ("Err", "function"),
+    ("Box", "type"),
+    ("std", "module"),
+    ("println!", "macro"),
+    ("print!", "macro"),
+    ("eprintln!", "macro"),
+    ("format!", "macro"),
+    ("vec!", "macro"),
+    ("dbg!", "macro"),
+    ("assert!", "macro"),
+    ("assert_eq!", "macro"),
+    ("panic!", "macro"),
+    ("matches!", "macro"),
+    ("todo!", "macro"),
+    ("write!", "macro"),
+    ("bool", "type"),
+    ("char", "type"),
+    ("str", "type"),
+    ("i8", "type"),
+    ("i16", "type"),
+    ("i32", "type"),
+    ("i64", "type"),
+    ("i128", "type"),
+    ("isize", "type"),
+    ("u8", "type"),
+    ("u16", "type"),
+    ("u32", "type"),
+    ("u64", "type"),
+    ("u128", "type"),
+    ("usize", "type"),
+    ("f32", "type"),
+    ("f64", "type"),
 ];
 
 /// A little of std's module tree, for `use` lines.
 const PATHS: &[(&str, &[&str])] = &[
-    ("std", &["collections", "fmt", "fs", "io", "iter", "mem", "env", "path", "process", "rc", "sync", "thread", "time", "cell", "cmp", "ops", "str", "string", "vec", "error", "f64", "f32"]),
+    (
+        "std",
+        &[
+            "collections",
+            "fmt",
+            "fs",
+            "io",
+            "iter",
+            "mem",
+            "env",
+            "path",
+            "process",
+            "rc",
+            "sync",
+            "thread",
+            "time",
+            "cell",
+            "cmp",
+            "ops",
+            "str",
+            "string",
+            "vec",
+            "error",
+            "f64",
+            "f32",
+        ],
+    ),
     ("collections", &["HashMap", "HashSet", "BTreeMap", "BTreeSet", "VecDeque", "BinaryHeap", "hash_map", "btree_map"]),
     ("fmt", &["Debug", "Display", "Formatter", "Result", "Write"]),
     ("io", &["Read", "Write", "BufRead", "BufReader", "BufWriter", "Error", "Result", "stdin", "stdout", "stderr"]),
@@ -89,15 +147,177 @@ const PATHS: &[(&str, &[&str])] = &[
 
 /// Methods of std's usual types: for values whose type is known by name.
 const METHODS: &[(&str, &[&str])] = &[
-    ("Vec", &["len", "is_empty", "push", "pop", "iter", "iter_mut", "into_iter", "sort", "sort_by", "sort_by_key", "sort_unstable", "contains", "first", "last", "get", "insert", "remove", "extend", "clear", "truncate", "retain", "dedup", "drain", "join", "concat", "chunks", "windows", "reverse", "binary_search", "to_vec", "swap", "split_at", "clone"]),
-    ("String", &["len", "is_empty", "push", "push_str", "chars", "bytes", "lines", "split", "split_whitespace", "trim", "replace", "to_uppercase", "to_lowercase", "contains", "starts_with", "ends_with", "find", "parse", "as_str", "clone", "repeat"]),
-    ("str", &["len", "is_empty", "chars", "bytes", "lines", "split", "split_whitespace", "trim", "replace", "to_uppercase", "to_lowercase", "to_string", "contains", "starts_with", "ends_with", "find", "parse", "repeat"]),
-    ("HashMap", &["len", "is_empty", "get", "get_mut", "insert", "remove", "contains_key", "entry", "keys", "values", "values_mut", "iter", "iter_mut", "extend", "retain", "clear", "clone"]),
-    ("BTreeMap", &["len", "is_empty", "get", "get_mut", "insert", "remove", "contains_key", "entry", "keys", "values", "iter", "range", "first_key_value", "last_key_value", "clear", "clone"]),
-    ("HashSet", &["len", "is_empty", "insert", "remove", "contains", "iter", "union", "intersection", "difference", "extend", "clear"]),
-    ("Option", &["is_some", "is_none", "unwrap", "unwrap_or", "unwrap_or_default", "expect", "map", "and_then", "ok_or", "as_ref", "take", "filter"]),
+    (
+        "Vec",
+        &[
+            "len",
+            "is_empty",
+            "push",
+            "pop",
+            "iter",
+            "iter_mut",
+            "into_iter",
+            "sort",
+            "sort_by",
+            "sort_by_key",
+            "sort_unstable",
+            "contains",
+            "first",
+            "last",
+            "get",
+            "insert",
+            "remove",
+            "extend",
+            "clear",
+            "truncate",
+            "retain",
+            "dedup",
+            "drain",
+            "join",
+            "concat",
+            "chunks",
+            "windows",
+            "reverse",
+            "binary_search",
+            "to_vec",
+            "swap",
+            "split_at",
+            "clone",
+        ],
+    ),
+    (
+        "String",
+        &[
+            "len",
+            "is_empty",
+            "push",
+            "push_str",
+            "chars",
+            "bytes",
+            "lines",
+            "split",
+            "split_whitespace",
+            "trim",
+            "replace",
+            "to_uppercase",
+            "to_lowercase",
+            "contains",
+            "starts_with",
+            "ends_with",
+            "find",
+            "parse",
+            "as_str",
+            "clone",
+            "repeat",
+        ],
+    ),
+    (
+        "str",
+        &[
+            "len",
+            "is_empty",
+            "chars",
+            "bytes",
+            "lines",
+            "split",
+            "split_whitespace",
+            "trim",
+            "replace",
+            "to_uppercase",
+            "to_lowercase",
+            "to_string",
+            "contains",
+            "starts_with",
+            "ends_with",
+            "find",
+            "parse",
+            "repeat",
+        ],
+    ),
+    (
+        "HashMap",
+        &[
+            "len",
+            "is_empty",
+            "get",
+            "get_mut",
+            "insert",
+            "remove",
+            "contains_key",
+            "entry",
+            "keys",
+            "values",
+            "values_mut",
+            "iter",
+            "iter_mut",
+            "extend",
+            "retain",
+            "clear",
+            "clone",
+        ],
+    ),
+    (
+        "BTreeMap",
+        &[
+            "len",
+            "is_empty",
+            "get",
+            "get_mut",
+            "insert",
+            "remove",
+            "contains_key",
+            "entry",
+            "keys",
+            "values",
+            "iter",
+            "range",
+            "first_key_value",
+            "last_key_value",
+            "clear",
+            "clone",
+        ],
+    ),
+    (
+        "HashSet",
+        &[
+            "len",
+            "is_empty",
+            "insert",
+            "remove",
+            "contains",
+            "iter",
+            "union",
+            "intersection",
+            "difference",
+            "extend",
+            "clear",
+        ],
+    ),
+    (
+        "Option",
+        &[
+            "is_some",
+            "is_none",
+            "unwrap",
+            "unwrap_or",
+            "unwrap_or_default",
+            "expect",
+            "map",
+            "and_then",
+            "ok_or",
+            "as_ref",
+            "take",
+            "filter",
+        ],
+    ),
     ("Result", &["is_ok", "is_err", "unwrap", "unwrap_or", "expect", "map", "map_err", "and_then", "ok", "err"]),
-    ("f64", &["abs", "sqrt", "powi", "powf", "ln", "log10", "exp", "sin", "cos", "tan", "floor", "ceil", "round", "min", "max", "is_nan", "clamp"]),
+    (
+        "f64",
+        &[
+            "abs", "sqrt", "powi", "powf", "ln", "log10", "exp", "sin", "cos", "tan", "floor", "ceil", "round", "min",
+            "max", "is_nan", "clamp",
+        ],
+    ),
     ("i32", &["abs", "pow", "min", "max", "checked_add", "wrapping_add", "saturating_sub", "rem_euclid", "clamp"]),
     ("i64", &["abs", "pow", "min", "max", "checked_add", "wrapping_add", "saturating_sub", "rem_euclid", "clamp"]),
 ];
@@ -196,7 +416,13 @@ pub fn complete(notebook: &Notebook, text: &str, cursor: usize, columns: &dyn Fn
         let own = type_name.unwrap_or("");
         let known = METHODS.iter().find(|(t, _)| *t == own).map(|(_, methods)| *methods);
         let in_x = enclosing(spot.before).is_some_and(|(call, _)| call == "x!");
-        let of = if in_x { "Expr" } else if type_name.is_none() || own == "Frame" { "Frame" } else { own };
+        let of = if in_x {
+            "Expr"
+        } else if type_name.is_none() || own == "Frame" {
+            "Frame"
+        } else {
+            own
+        };
         for entry in table::ENTRIES.iter().filter(|e| e.owner == of) {
             add(entry.name, "method");
         }
@@ -308,7 +534,9 @@ pub fn inspect(notebook: &Notebook, sources: &dyn Fn(&str) -> Option<String>, te
     };
     let entries = || table::ENTRIES.iter().filter(|e| e.name.trim_end_matches('!') == spot.word);
     let entry = entries().find(|e| Some(e.owner) == owner.as_deref()).or_else(|| {
-        entries().find(|e| method == !e.owner.is_empty() && (e.owner == "Frame" || !method)).or_else(|| entries().find(|e| method == !e.owner.is_empty()))
+        entries()
+            .find(|e| method == !e.owner.is_empty() && (e.owner == "Frame" || !method))
+            .or_else(|| entries().find(|e| method == !e.owner.is_empty()))
     });
     match entry {
         Some(entry) => found(format!("```rust\n{}\n```\n\n{}\n", entry.signature, entry.docs)),
@@ -322,7 +550,9 @@ pub fn item_text(code: &str, name: &str) -> Option<String> {
     let cell = crate::split::split(code);
     cell.parts.iter().find_map(|part| match &part.kind {
         PartKind::Item(item) => match &item.kind {
-            ItemKind::Named(n) | ItemKind::Trait(n) | ItemKind::Macro(n) if n == name => Some(code[part.range.clone()].to_string()),
+            ItemKind::Named(n) | ItemKind::Trait(n) | ItemKind::Macro(n) if n == name => {
+                Some(code[part.range.clone()].to_string())
+            }
             _ => None,
         },
         _ => None,
@@ -336,7 +566,9 @@ mod tests {
 
     #[test]
     fn whole_and_unfinished_cells() {
-        for text in ["let x = 1;", "x + 1", "", "fn f() {}", ":vars", "println!(\"a\")", "for i in 0..3 { }", "struct S;"] {
+        for text in
+            ["let x = 1;", "x + 1", "", "fn f() {}", ":vars", "println!(\"a\")", "for i in 0..3 { }", "struct S;"]
+        {
             assert_eq!(is_complete(text), Completeness::Complete, "{text}");
         }
         for text in ["fn f() {", "let x = (1,", "let s = \"abc", "let x =", "foo.", "let x = 1"] {
@@ -356,7 +588,9 @@ mod tests {
     }
 
     fn names(text: &str) -> Vec<String> {
-        let columns = |name: &str| if name == "flights" { vec!["dep_delay".to_string(), "Sale Price".into()] } else { Vec::new() };
+        let columns = |name: &str| {
+            if name == "flights" { vec!["dep_delay".to_string(), "Sale Price".into()] } else { Vec::new() }
+        };
         complete(&notebook(), text, text.chars().count(), &columns).matches.into_iter().map(|m| m.0).collect()
     }
 

@@ -11,10 +11,10 @@ use onrush_wire::host::{Finished, Stream, Variable};
 use onrush_wire::plot::Plot;
 use onrush_wire::{Class, DataType, Diagnostic, FrameId, Generation, NotebookId, Span, Value};
 
-use crate::compile::{Compiler, Ends, Ready};
-use crate::generate::SourceMap;
 use crate::commands::{self, CommandKind};
+use crate::compile::{Compiler, Ends, Ready};
 use crate::complete;
+use crate::generate::SourceMap;
 use crate::kit;
 use crate::names::{self, Names};
 use crate::notebook::{CellCrate, KnownMacro, KnownVariable, Notebook};
@@ -40,19 +40,40 @@ pub struct Config {
 /// What happens while a cell is compiled and run, in order. Sent on the channel given to [`Executor::execute`].
 #[derive(Debug)]
 pub enum Event {
-    Output { stream: Stream, text: String },
+    Output {
+        stream: Stream,
+        text: String,
+    },
     Display(Display),
-    ClearOutput { wait: bool },
+    ClearOutput {
+        wait: bool,
+    },
     /// The cell waits for a line; `None` on `reply` interrupts it.
-    Input { prompt: String, password: bool, reply: Sender<Option<String>> },
+    Input {
+        prompt: String,
+        password: bool,
+        reply: Sender<Option<String>>,
+    },
     /// Draw and write a plot now; the cell waits.
-    SavePlot { plot: Plot, path: PathBuf, reply: Sender<Result<(), Diagnostic>> },
+    SavePlot {
+        plot: Plot,
+        path: PathBuf,
+        reply: Sender<Result<(), Diagnostic>>,
+    },
     /// The cell process wants a session and none answers; start one.
-    NeedSession { reply: Sender<Result<(), Diagnostic>> },
+    NeedSession {
+        reply: Sender<Result<(), Diagnostic>>,
+    },
     /// The cell's code starts in this generation: the session's `BeginCell` must be said before `reply` is answered.
-    Begin { generation: Generation, reply: Sender<()> },
+    Begin {
+        generation: Generation,
+        reply: Sender<()>,
+    },
     /// Long work before the cell runs: `building the prelude for rustc 1.96`, with a fraction if it is known.
-    Working { what: String, fraction: Option<f32> },
+    Working {
+        what: String,
+        fraction: Option<f32>,
+    },
     /// A warning of rustc or of ours that belongs under the cell.
     Warning(Diagnostic),
 }
@@ -141,10 +162,15 @@ impl Executor {
         })?;
         let cells = cache.join("cells");
         std::fs::create_dir_all(&cells).map_err(|e| {
-            Diagnostic::error(Class::Environment, "cache", format!("the folder {} cannot be made: {e}", cells.display()))
-                .help("make it writable, or set ONRUSH_CACHE_DIR to another folder")
+            Diagnostic::error(
+                Class::Environment,
+                "cache",
+                format!("the folder {} cannot be made: {e}", cells.display()),
+            )
+            .help("make it writable, or set ONRUSH_CACHE_DIR to another folder")
         })?;
-        let libraries = [kit.paths.prelude.parent().map(PathBuf::from), Some(kit.toolchain.library_folder()), Some(cells.clone())];
+        let libraries =
+            [kit.paths.prelude.parent().map(PathBuf::from), Some(kit.toolchain.library_folder()), Some(cells.clone())];
         let launch = Launch {
             host: kit.paths.host.clone(),
             library_path: libraries.iter().flatten().map(|p| p.display().to_string()).collect::<Vec<_>>().join(":"),
@@ -199,6 +225,17 @@ impl Executor {
         if cell.parts.is_empty() && cell.error.is_none() {
             return self.nothing();
         }
+        let names_main =
+            |p: &Part| matches!(&p.kind, PartKind::Item(item) if item.kind == ItemKind::Named("main".into()));
+        if cell.parts.iter().any(names_main) && cell.parts.iter().all(|p| matches!(p.kind, PartKind::Item(_))) {
+            let message = "`main` is defined and not called: a cell runs its own statements".to_string();
+            self.warn(
+                events,
+                "main",
+                message,
+                "call `main()` in this cell or another one, or write its statements without it",
+            );
+        }
         let saved_level = self.compiler.optimisation;
         self.compiler.optimisation = cell.optimisation.unwrap_or(saved_level);
         let outcome = self.compile_and_run(number, &file, cell, started, events);
@@ -206,7 +243,14 @@ impl Executor {
         outcome
     }
 
-    fn compile_and_run(&mut self, number: u64, file: &str, cell: Cell, started: Instant, events: &Sender<Event>) -> Outcome {
+    fn compile_and_run(
+        &mut self,
+        number: u64,
+        file: &str,
+        cell: Cell,
+        started: Instant,
+        events: &Sender<Event>,
+    ) -> Outcome {
         let whole = &cell;
         let moved = match reemit::move_impls(&self.compiler, whole, file, &self.notebook) {
             Ok(moved) => moved,
@@ -215,8 +259,11 @@ impl Executor {
         let impls: Vec<Part> = if moved.is_some() { cell.parts.clone() } else { Vec::new() };
         let Some(moved) = moved else { return self.compile_rest(number, file, &cell, started, events) };
         let before = std::mem::replace(&mut self.notebook, moved.notebook);
-        let outcome =
-            if moved.cell.parts.is_empty() { self.nothing() } else { self.compile_rest(number, file, &moved.cell, started, events) };
+        let outcome = if moved.cell.parts.is_empty() {
+            self.nothing()
+        } else {
+            self.compile_rest(number, file, &moved.cell, started, events)
+        };
         match &outcome {
             Outcome::Ok { .. } => impls.iter().for_each(|part| self.note_methods(part)),
             Outcome::Failed { .. } => {
@@ -237,7 +284,14 @@ impl Executor {
         }
     }
 
-    fn compile_rest(&mut self, number: u64, file: &str, cell: &Cell, started: Instant, events: &Sender<Event>) -> Outcome {
+    fn compile_rest(
+        &mut self,
+        number: u64,
+        file: &str,
+        cell: &Cell,
+        started: Instant,
+        events: &Sender<Event>,
+    ) -> Outcome {
         let count = self.used.entry(number).or_default();
         *count += 1;
         let crate_name = match *count {
@@ -249,11 +303,13 @@ impl Executor {
             Err(diagnostics) => return self.failed(diagnostics, false),
         };
         let compiled = started.elapsed();
+        self.process.know_places(file, &ready.generated.map);
         let ended = self.process.run(number, &ready.library, &ready.generated.entry, events);
         if self.timing {
             let ran = started.elapsed() - compiled;
             let how = if ready.from_cache { "found compiled" } else { "compiled" };
-            let text = format!("{how} in {:.0} ms, ran in {:.1} ms\n", compiled.as_secs_f64() * 1e3, ran.as_secs_f64() * 1e3);
+            let text =
+                format!("{how} in {:.0} ms, ran in {:.1} ms\n", compiled.as_secs_f64() * 1e3, ran.as_secs_f64() * 1e3);
             process::output(events, Stream::Stdout, text);
         }
         match ended {
@@ -277,7 +333,8 @@ impl Executor {
     /// Carries out the commands of a cell, and gives its code.
     fn commands(&mut self, text: &str, file: &str, events: &Sender<Event>) -> Result<String, Diagnostic> {
         let known = |line: &str| {
-            let word: String = line[1..].trim_start_matches('!').chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let word: String =
+                line[1..].trim_start_matches('!').chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let name = self.notebook.variables.contains_key(&word) || self.notebook.items.contains_key(&word);
             name || matches!(word.as_str(), "" | "true" | "false" | "matches") || text.contains(&format!("let {word}"))
         };
@@ -297,7 +354,11 @@ impl Executor {
                     Some(variable) => say(format!("{name}: {}\n", short(&variable.type_code))),
                     None => {
                         let near = complete::complete(&self.notebook, &name, name.chars().count(), &|_| Vec::new());
-                        let mut diagnostic = Diagnostic::error(Class::Compile, "unknown-variable", format!("there is no variable `{name}`"));
+                        let mut diagnostic = Diagnostic::error(
+                            Class::Compile,
+                            "unknown-variable",
+                            format!("there is no variable `{name}`"),
+                        );
                         diagnostic = match near.matches.first() {
                             Some((near, _)) => diagnostic.help(format!("did you mean `{near}`?")),
                             None => diagnostic.help("`:vars` lists them"),
@@ -314,8 +375,19 @@ impl Executor {
                     say(format!("optimisation level {}\n", self.compiler.optimisation));
                 }
                 CommandKind::Dep(name) => say(commands::dependency(&name, file, command.line)?),
-                CommandKind::Shell(line) => shell::run(&line, &self.config.folder, &self.stop, events)
-                    .map_err(|d| d.at(Span { file: file.to_string(), line: command.line, column: 1, length: 1 + line.chars().count() as u32 }, ""))?,
+                CommandKind::Shell(line) => {
+                    shell::run(&line, &self.config.folder, &self.stop, events).map_err(|d| {
+                        d.at(
+                            Span {
+                                file: file.to_string(),
+                                line: command.line,
+                                column: 1,
+                                length: 1 + line.chars().count() as u32,
+                            },
+                            "",
+                        )
+                    })?
+                }
             }
         }
         Ok(code)
@@ -346,7 +418,12 @@ impl Executor {
 
     /// A cell without code: an empty one, or comments.
     fn nothing(&mut self) -> Outcome {
-        Outcome::Ok { generation: self.process.generation(), frames: Vec::new(), released: Vec::new(), published: Vec::new() }
+        Outcome::Ok {
+            generation: self.process.generation(),
+            frames: Vec::new(),
+            released: Vec::new(),
+            published: Vec::new(),
+        }
     }
 
     /// Leads a diagnostic that was made while the cell ran back to the columns of the user's text.
@@ -393,6 +470,9 @@ impl Executor {
             let PartKind::Item(item) = &part.kind else { continue };
             match &item.kind {
                 ItemKind::Named(name) => drop(self.notebook.items.insert(name.clone(), index)),
+                ItemKind::Statics(names) => {
+                    self.notebook.items.extend(names.iter().map(|name| (name.clone(), index)));
+                }
                 ItemKind::Trait(name) => {
                     self.notebook.items.insert(name.clone(), index);
                     self.notebook.traits.insert(name.clone());
@@ -431,7 +511,12 @@ impl Executor {
             self.notebook.gone.insert(name.clone(), why);
             if *ends == Ends::Borrows {
                 let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
-                self.warn(events, "borrowed-variable", message, "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it");
+                self.warn(
+                    events,
+                    "borrowed-variable",
+                    message,
+                    "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
+                );
             }
         }
         let mut forget = Vec::new();
@@ -442,7 +527,12 @@ impl Executor {
                     self.notebook.gone.remove(&put.name);
                     self.notebook.variables.insert(
                         put.name.clone(),
-                        KnownVariable { type_code, mutable: put.mutable, preview: variable.preview, bytes: variable.bytes },
+                        KnownVariable {
+                            type_code,
+                            mutable: put.mutable,
+                            preview: variable.preview,
+                            bytes: variable.bytes,
+                        },
                     );
                 }
                 Err(what) => {

@@ -135,8 +135,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
     insertions.sort_by_key(|i| i.at);
 
     let root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
-    let imports_print =
-        mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
+    let imports_print = mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
     let body_start = body_prologue(request, &takes, imports_print);
     let layers = lay_out(cell, &insertions, root_start, body_start);
 
@@ -174,7 +173,10 @@ fn own_names(parts: &[Part]) -> BTreeSet<&str> {
         let PartKind::Item(item) = &part.kind else { continue };
         match &item.kind {
             ItemKind::Named(name) | ItemKind::Trait(name) | ItemKind::Macro(name) => drop(names.insert(name.as_str())),
-            ItemKind::Use(leaves) => names.extend(leaves.iter().map(|l| l.name.as_str()).filter(|n| !matches!(*n, "*" | "_"))),
+            ItemKind::Statics(statics) => names.extend(statics.iter().map(String::as_str)),
+            ItemKind::Use(leaves) => {
+                names.extend(leaves.iter().map(|l| l.name.as_str()).filter(|n| !matches!(*n, "*" | "_")))
+            }
             _ => {}
         }
     }
@@ -234,10 +236,8 @@ fn taken(parts: &[Part], notebook: &Notebook, mentions: &BTreeSet<String>) -> Ve
 }
 
 fn put_back(parts: &[Part], notebook: &Notebook, takes: &[String], omit: &BTreeSet<String>) -> Vec<Binding> {
-    let mut puts: Vec<Binding> = takes
-        .iter()
-        .map(|name| Binding { name: name.clone(), mutable: notebook.variables[name].mutable })
-        .collect();
+    let mut puts: Vec<Binding> =
+        takes.iter().map(|name| Binding { name: name.clone(), mutable: notebook.variables[name].mutable }).collect();
     for part in parts {
         let PartKind::Let { names, .. } = &part.kind else { continue };
         for binding in names.iter().filter(|b| !b.name.starts_with('_')) {
@@ -324,7 +324,11 @@ pub fn lay_out_only(cell: &Cell, parts: &[&Part], prologue: String) -> (String, 
     let mut insertions: Vec<Insertion> = Vec::new();
     for part in parts {
         if let PartKind::Item(item) = &part.kind {
-            insertions.extend(item.publish.iter().map(|&at| Insertion { at, text: "pub ".to_string(), into_items: true }));
+            insertions.extend(item.publish.iter().map(|&at| Insertion {
+                at,
+                text: "pub ".to_string(),
+                into_items: true,
+            }));
         }
     }
     insertions.sort_by_key(|i| i.at);
@@ -358,8 +362,11 @@ fn lay_out(cell: &Cell, insertions: &[Insertion], root_start: String, body_start
         while let Some(insertion) = insertions.next_if(|i| i.at <= at) {
             let length = insertion.text.chars().count();
             let blank = " ".repeat(length);
-            let (items_text, body_text) =
-                if insertion.into_items { (insertion.text.as_str(), blank.as_str()) } else { (blank.as_str(), insertion.text.as_str()) };
+            let (items_text, body_text) = if insertion.into_items {
+                (insertion.text.as_str(), blank.as_str())
+            } else {
+                (blank.as_str(), insertion.text.as_str())
+            };
             layers.items.push_str(items_text);
             layers.body.push_str(body_text);
             layers.macros.push_str(&blank);

@@ -213,7 +213,8 @@ fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
     let mut command = Command::new(&toolchain.cargo);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        let ours = name.starts_with("CARGO_PKG") || name.starts_with("CARGO_MANIFEST") || name.starts_with("CARGO_BUILD");
+        let ours =
+            name.starts_with("CARGO_PKG") || name.starts_with("CARGO_MANIFEST") || name.starts_with("CARGO_BUILD");
         if ours || name.starts_with("CARGO_PROFILE") || name.contains("RUSTFLAGS") || name == "RUSTC_WRAPPER" {
             command.env_remove(name);
         }
@@ -252,7 +253,8 @@ fn build(
         let mut tree = cargo(toolchain, &source, &target);
         tree.args(["tree", "-q", "-e", "normal,build", "--prefix", "none", "-p", "onrush-host"]);
         stdout_of(&mut tree).ok().map(|text| {
-            let mut names: Vec<&str> = text.lines().filter_map(|l| l.split(" (").next()).filter(|l| !l.is_empty()).collect();
+            let mut names: Vec<&str> =
+                text.lines().filter_map(|l| l.split(" (").next()).filter(|l| !l.is_empty()).collect();
             names.sort();
             names.dedup();
             names.len()

@@ -21,8 +21,9 @@ use onrush_wire::host::{Finished, FromHost, Stream, ToHost, Variable};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
 
 use crate::executor::{Event, Interrupt};
+use crate::generate::SourceMap;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
-use output::Outputs;
+use output::{Outputs, Places};
 
 /// Stack of a cell. The main thread's stack grows as it is used.
 const STACK_BYTES: u64 = 64 << 20;
@@ -110,7 +111,10 @@ fn kill_group(group: i32) {
 pub enum Ended {
     Ok(Finished),
     /// The snapshot has taken over, or a new process was started (then `diagnostic` says that variables are lost).
-    Failed { diagnostic: Diagnostic, variables_lost: bool },
+    Failed {
+        diagnostic: Diagnostic,
+        variables_lost: bool,
+    },
 }
 
 /// The ends that the kernel holds.
@@ -128,6 +132,7 @@ pub struct CellProcess {
     pidfd: OwnedFd,
     ends: Ends,
     generation: Generation,
+    places: Places,
 }
 
 fn internal(what: &str, error: impl std::fmt::Display) -> Diagnostic {
@@ -159,7 +164,9 @@ impl CellProcess {
         let (ends, hosts) = channels().map_err(|e| internal("no pipes for the cell process", e))?;
         let raw: Vec<RawFd> = hosts.iter().map(|fd| fd.as_raw_fd()).collect();
         let mut command = Command::new(&launch.host);
-        command.current_dir(&launch.folder).env("LD_LIBRARY_PATH", &launch.library_path).stdin(Stdio::null());
+        command.current_dir(&launch.folder).env("LD_LIBRARY_PATH", &launch.library_path);
+        // A trace of our own frames says nothing about the cell.
+        command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
         // SAFETY: only system calls that are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
@@ -181,7 +188,7 @@ impl CellProcess {
         drop(hosts);
         let pid = child.id() as i32;
         let pidfd = pidfd(pid).map_err(|e| internal("the cell process cannot be watched", e))?;
-        let mut process = CellProcess { launch, stop, pid, pidfd, ends, generation };
+        let mut process = CellProcess { launch, stop, pid, pidfd, ends, generation, places: Places::default() };
         process.configure().map_err(|e| internal("the cell process does not answer", e))?;
         Ok(process)
     }
@@ -232,13 +239,18 @@ impl CellProcess {
         }
     }
 
+    /// Places that a cell prints (`dbg!`, a panic on a thread) are shown in the user's columns.
+    pub fn know_places(&mut self, file: &str, map: &SourceMap) {
+        self.places.0.insert(file.to_string(), map.clone());
+    }
+
     /// Runs a compiled cell, passing on what it shows.
     pub fn run(&mut self, cell: u64, library: &Path, entry: &str, events: &Sender<Event>) -> Ended {
         let (reply, begun) = mpsc::channel();
         if events.send(Event::Begin { generation: self.generation, reply }).is_ok() {
             let _ = begun.recv();
         }
-        self.ends.outputs.begin(cell, &self.launch.overflow);
+        self.ends.outputs.begin(cell, &self.launch.overflow, self.places.clone());
         let message = ToHost::Run { cell, library: library.display().to_string(), entry: entry.to_string() };
         if self.stop.interrupted() {
             // Interrupted before the cell began: nothing has to be undone.
@@ -378,12 +390,7 @@ impl CellProcess {
         }
     }
 
-    fn roll_back(
-        &mut self,
-        mut diagnostic: Diagnostic,
-        wake: Option<(OwnedFd, i32)>,
-        events: &Sender<Event>,
-    ) -> Ended {
+    fn roll_back(&mut self, mut diagnostic: Diagnostic, wake: Option<(OwnedFd, i32)>, events: &Sender<Event>) -> Ended {
         self.stop.unwatch();
         self.reap();
         self.ends.outputs.finish(events);
@@ -404,7 +411,7 @@ impl CellProcess {
             .note(format!("the variables are lost: {reason}"))
             .help("run the cells above again; frames in the session are still there and are not computed again");
         match CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), self.generation) {
-            Ok(process) => *self = process,
+            Ok(process) => *self = CellProcess { places: self.places.clone(), ..process },
             Err(error) => diagnostic = diagnostic.note(error.message),
         }
         Ended::Failed { diagnostic, variables_lost: true }
@@ -442,7 +449,9 @@ fn describe_death(status: Option<libc::siginfo_t>, stderr: &str) -> Diagnostic {
     let number = unsafe { info.si_status() };
     if info.si_code == libc::CLD_EXITED {
         return Diagnostic::error(Class::Run, "exit", format!("the cell ended its process with exit code {number}"))
-            .help("a cell does not need `std::process::exit`: `return` from a function, or `?` with an error, ends it");
+            .help(
+                "a cell does not need `std::process::exit`: `return` from a function, or `?` with an error, ends it",
+            );
     }
     let run = |code: &str, message: String| Diagnostic::error(Class::Run, code, message);
     match number {
@@ -451,8 +460,10 @@ fn describe_death(status: Option<libc::siginfo_t>, stderr: &str) -> Diagnostic {
             format!("the cell used up its stack of {} MB: a recursion without an end?", STACK_BYTES >> 20),
         )
         .help("check the condition that ends the recursion; large arrays belong into a `Vec` or a `Box`"),
-        libc::SIGSEGV | libc::SIGBUS => run("segfault", "the cell touched memory that is not its own (segmentation fault)".into())
-            .help("look for `unsafe` code, raw pointers or a C library in this cell"),
+        libc::SIGSEGV | libc::SIGBUS => {
+            run("segfault", "the cell touched memory that is not its own (segmentation fault)".into())
+                .help("look for `unsafe` code, raw pointers or a C library in this cell")
+        }
         libc::SIGABRT => match stderr.split("memory allocation of ").nth(1).and_then(|t| t.split(' ').next()) {
             Some(bytes) => Diagnostic::error(
                 Class::Resources,
@@ -469,7 +480,9 @@ fn describe_death(status: Option<libc::siginfo_t>, stderr: &str) -> Diagnostic {
             "the cell's process was killed: most likely the machine ran out of memory",
         )
         .help("keep large data in a frame, or work on parts of it"),
-        libc::SIGILL | libc::SIGTRAP => run("abort", format!("the cell's process was ended by an illegal instruction (signal {number})")),
+        libc::SIGILL | libc::SIGTRAP => {
+            run("abort", format!("the cell's process was ended by an illegal instruction (signal {number})"))
+        }
         libc::SIGFPE => run("abort", "the cell's process was ended by an arithmetic fault (SIGFPE)".into()),
         _ => run("signal", format!("the cell's process was ended by signal {number}")),
     }

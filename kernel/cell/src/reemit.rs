@@ -22,7 +22,12 @@ pub struct Moved {
 }
 
 /// Moves the impls of a cell that belong into earlier crates. `None` if there are none.
-pub fn move_impls(compiler: &Compiler, cell: &Cell, file: &str, notebook: &Notebook) -> Result<Option<Moved>, Vec<Diagnostic>> {
+pub fn move_impls(
+    compiler: &Compiler,
+    cell: &Cell,
+    file: &str,
+    notebook: &Notebook,
+) -> Result<Option<Moved>, Vec<Diagnostic>> {
     let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
     let mut homes: Vec<(usize, usize)> = Vec::new();
     for (index, part) in cell.parts.iter().enumerate() {
@@ -36,7 +41,8 @@ pub fn move_impls(compiler: &Compiler, cell: &Cell, file: &str, notebook: &Noteb
     let mut changed = notebook.clone();
     let targets: BTreeSet<usize> = homes.iter().map(|&(_, home)| home).collect();
     for &home in &targets {
-        let parts: Vec<&Part> = homes.iter().filter(|(_, h)| *h == home).map(|&(index, _)| &cell.parts[index]).collect();
+        let parts: Vec<&Part> =
+            homes.iter().filter(|(_, h)| *h == home).map(|&(index, _)| &cell.parts[index]).collect();
         add_impls(compiler, cell, file, &parts, home, &own, &mut changed)?;
     }
     let mut rest = cell.clone();
@@ -97,13 +103,27 @@ fn add_impls(
     for name in mentions {
         let Some(&index) = notebook.items.get(name).filter(|&&index| index != home) else {
             if let (true, Some(part)) = (own.contains(name.as_str()), parts.first()) {
-                return Err(vec![cannot(cell, file, part, &format!("`{name}`, which this cell defines"), home, notebook)]);
+                return Err(vec![cannot(
+                    cell,
+                    file,
+                    part,
+                    &format!("`{name}`, which this cell defines"),
+                    home,
+                    notebook,
+                )]);
             }
             continue;
         };
         if notebook.crates[index].links.contains(&home) {
             let part = parts[0];
-            return Err(vec![cannot(cell, file, part, &format!("`{name}`, which was defined after it"), home, notebook)]);
+            return Err(vec![cannot(
+                cell,
+                file,
+                part,
+                &format!("`{name}`, which was defined after it"),
+                home,
+                notebook,
+            )]);
         }
         prologue.push_str(&format!("use ::{}::{name}; ", notebook.crates[index].name));
         links.insert(index);
@@ -166,7 +186,11 @@ fn rebuild(compiler: &Compiler, index: usize, notebook: &mut Notebook) -> Result
 fn cannot(cell: &Cell, file: &str, part: &Part, what: &str, home: usize, notebook: &Notebook) -> Diagnostic {
     let (line, column) = position(&cell.code, part.range.start);
     let home_file = notebook.crates[home].file.trim_end_matches(".rs").replace('_', " ");
-    Diagnostic::error(Class::Compile, "impl-elsewhere", format!("this `impl` belongs to a type of {home_file}, and it mentions {what}"))
-        .at(Span { file: file.to_string(), line, column, length: 4 }, "")
-        .help("define the type again in this cell, together with this `impl`")
+    Diagnostic::error(
+        Class::Compile,
+        "impl-elsewhere",
+        format!("this `impl` belongs to a type of {home_file}, and it mentions {what}"),
+    )
+    .at(Span { file: file.to_string(), line, column, length: 4 }, "")
+    .help("define the type again in this cell, together with this `impl`")
 }

@@ -20,7 +20,9 @@ use crate::process::{Stoppable, interrupted};
 
 /// What a compile gives.
 pub enum Compiled {
-    Done { warnings: Vec<Message> },
+    Done {
+        warnings: Vec<Message>,
+    },
     /// rustc's messages.
     Errors(Vec<Message>),
 }
@@ -54,7 +56,7 @@ pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
         .arg("-o")
         .arg(&out)
         .arg(format!("-Copt-level={}", job.optimisation))
-        .args(["-Ccodegen-units=4", "-Coverflow-checks=on", "-Cdebuginfo=0", "-Cstrip=debuginfo"])
+        .args(["-Ccodegen-units=1", "-Coverflow-checks=on", "-Cdebuginfo=0", "-Cstrip=debuginfo"])
         .arg(format!("-Clink-arg=-Wl,-soname,{file}"));
     let output = run(command, job.stop)?;
     let messages = messages::parse(&output.stderr);
@@ -66,7 +68,8 @@ pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     if messages.iter().any(|m| m.level == "error") {
         return Ok(Compiled::Errors(messages));
     }
-    let tail: String = output.stderr.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n");
+    let tail: String =
+        output.stderr.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n");
     Err(Diagnostic::error(Class::Internal, "rustc", "rustc ended without a message about the cell").note(tail))
 }
 
@@ -119,8 +122,7 @@ struct Output {
 
 /// Runs a command in a process group of its own, so that an interrupt stops it with its linker.
 fn run(mut command: Command, stop: &Arc<Stoppable>) -> Result<Output, Diagnostic> {
-    let mut child =
-        command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn().map_err(failed)?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn().map_err(failed)?;
     let stopped = !stop.watch(child.id() as i32);
     if stopped {
         let _ = child.kill();

@@ -134,11 +134,17 @@ pub fn bracket_error(text: &str, file: &str) -> Option<Diagnostic> {
     let error = |message: String| Diagnostic::error(Class::Compile, "syntax", message);
     if let Some((close, at, met)) = scan.wrong {
         return Some(match met {
-            None => error(format!("this `{close}` closes nothing")).at(span(at), "").help("remove it, or add what it should close"),
+            None => error(format!("this `{close}` closes nothing"))
+                .at(span(at), "")
+                .help("remove it, or add what it should close"),
             Some((open, from)) => {
-                let mut diagnostic =
-                    error(format!("`{open}` is closed by `{close}`")).at(span(at), format!("this `{close}` does not fit"));
-                diagnostic.labels.push(onrush_wire::Label { span: span(from), text: format!("`{open}` is opened here"), primary: false });
+                let mut diagnostic = error(format!("`{open}` is closed by `{close}`"))
+                    .at(span(at), format!("this `{close}` does not fit"));
+                diagnostic.labels.push(onrush_wire::Label {
+                    span: span(from),
+                    text: format!("`{open}` is opened here"),
+                    primary: false,
+                });
                 diagnostic
             }
         });
@@ -161,7 +167,17 @@ mod tests {
 
     #[test]
     fn strings_comments_and_lifetimes_hide_brackets() {
-        for text in ["\"(\"", "'('", "'\\''", "// (", "/* ( /* [ */ */", "r#\"(\"#", "fn f<'a>(x: &'a str) {}", "b'(' ; b\"{\"", "'ä'"] {
+        for text in [
+            "\"(\"",
+            "'('",
+            "'\\''",
+            "// (",
+            "/* ( /* [ */ */",
+            "r#\"(\"#",
+            "fn f<'a>(x: &'a str) {}",
+            "b'(' ; b\"{\"",
+            "'ä'",
+        ] {
             assert_eq!(scan(text), Scan::default(), "{text}");
         }
     }

@@ -67,11 +67,17 @@ pub struct ItemPart {
 pub enum ItemKind {
     /// Has a name that later cells import: type, function, constant, module.
     Named(String),
+    /// What a macro such as `thread_local!` defines.
+    Statics(Vec<String>),
     Trait(String),
     Macro(String),
     Use(Vec<UseLeaf>),
     /// With the names of the type that it is for and of the trait.
-    Impl { target: Option<String>, of_trait: Option<String>, methods: Vec<String> },
+    Impl {
+        target: Option<String>,
+        of_trait: Option<String>,
+        methods: Vec<String>,
+    },
     Other,
 }
 
@@ -144,7 +150,8 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
         }
         Stmt::Macro(call) if call.mac.path.get_ident().is_some_and(|name| ITEM_MACROS.iter().any(|m| name == m)) => {
             identifiers(call.to_token_stream(), &mut mentions);
-            PartKind::Item(ItemPart { kind: ItemKind::Other, publish: Vec::new(), restrictions: Vec::new() })
+            let (kind, publish) = statics(call.mac.tokens.clone());
+            PartKind::Item(ItemPart { kind, publish, restrictions: Vec::new() })
         }
         Stmt::Local(local) => {
             let mut names = Bindings::default();
@@ -173,6 +180,22 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
     Part { range, kind, mentions }
 }
 
+/// The names that `static NAME` or `static ref NAME` in a macro's tokens define, and where they are made public.
+fn statics(tokens: TokenStream) -> (ItemKind, Vec<usize>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let word = |i: usize, w: &str| matches!(tokens.get(i), Some(TokenTree::Ident(ident)) if ident == w);
+    let (mut names, mut publish) = (Vec::new(), Vec::new());
+    for i in (0..tokens.len()).filter(|&i| word(i, "static")) {
+        if let Some(TokenTree::Ident(name)) = tokens.get(if word(i + 1, "ref") { i + 2 } else { i + 1 }) {
+            names.push(name.to_string());
+            if i == 0 || !word(i - 1, "pub") {
+                publish.push(tokens[i].span().byte_range().start);
+            }
+        }
+    }
+    (ItemKind::Statics(names), publish)
+}
+
 /// Loops have no value to show.
 fn is_shown(statement: &Stmt) -> bool {
     use syn::Expr::*;
@@ -180,7 +203,7 @@ fn is_shown(statement: &Stmt) -> bool {
         Stmt::Expr(While(_) | ForLoop(_) | Return(_) | Break(_) | Continue(_) | Assign(_), _) => false,
         Stmt::Expr(If(e), _) => e.else_branch.is_some(),
         Stmt::Expr(Binary(e), _) => !is_assignment(&e.op),
-        Stmt::Expr(Loop(_), _) => false,
+        Stmt::Expr(Loop(e), _) => e.to_token_stream().to_string().contains("break "),
         _ => true,
     }
 }
@@ -189,8 +212,16 @@ fn is_assignment(op: &syn::BinOp) -> bool {
     use syn::BinOp::*;
     matches!(
         op,
-        AddAssign(_) | SubAssign(_) | MulAssign(_) | DivAssign(_) | RemAssign(_) | BitXorAssign(_) | BitAndAssign(_)
-            | BitOrAssign(_) | ShlAssign(_) | ShrAssign(_)
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitXorAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
     )
 }
 
@@ -361,7 +392,9 @@ fn after_attributes(tokens: TokenStream) -> Option<usize> {
 }
 
 fn use_leaves(tree: &syn::UseTree, prefix: &str, leaves: &mut Vec<UseLeaf>) {
-    let join = |name: &str| if prefix.is_empty() || prefix == "::" { format!("{prefix}{name}") } else { format!("{prefix}::{name}") };
+    let join = |name: &str| {
+        if prefix.is_empty() || prefix == "::" { format!("{prefix}{name}") } else { format!("{prefix}::{name}") }
+    };
     match tree {
         syn::UseTree::Path(path) => use_leaves(&path.tree, &join(&path.ident.to_string()), leaves),
         syn::UseTree::Group(group) => group.items.iter().for_each(|tree| use_leaves(tree, prefix, leaves)),
@@ -393,7 +426,9 @@ mod tests {
             .map(|part| {
                 let text = &code[part.range.clone()];
                 let kind = match &part.kind {
-                    PartKind::Item(item) => format!("{:?}", item.kind).split(['(', ' ']).next().unwrap_or("").to_string(),
+                    PartKind::Item(item) => {
+                        format!("{:?}", item.kind).split(['(', ' ']).next().unwrap_or("").to_string()
+                    }
                     PartKind::Let { names, .. } => {
                         format!("let {}", names.iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(","))
                     }

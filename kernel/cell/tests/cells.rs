@@ -129,7 +129,10 @@ fn shadowing_and_types() {
     n.run("*a.lock().unwrap() += 1; r.borrow_mut().push(2);").ok();
     n.shows("(*a.lock().unwrap(), r.borrow().len())", "(2, 2)");
     n.run("fn generic<T: std::fmt::Debug>(t: T) -> String { format!(\"{t:?}\") }\nenum Shape { Circle(f64), Square { side: f64 } }\nuse Shape::*;\nconst N: usize = 3; static NAME: &str = \"n\";").ok();
-    n.shows("match (Square { side: 2.0 }) { Circle(r) => generic(r), Square { side } => generic((side, N, NAME)) }", "\"(2.0, 3, \\\"n\\\")\"");
+    n.shows(
+        "match (Square { side: 2.0 }) { Circle(r) => generic(r), Square { side } => generic((side, N, NAME)) }",
+        "\"(2.0, 3, \\\"n\\\")\"",
+    );
 }
 
 #[test]
@@ -139,7 +142,11 @@ fn failures_leave_variables_as_they_were() {
     for (cell, code, words) in [
         ("v.push(4);\nlet i = 10; v[i]", "panic", "index out of bounds"),
         ("v.push(4); std::process::exit(3);", "exit", "exit code 3"),
-        ("v.push(4);\nfn deep(n: u64) -> u64 { if n == u64::MAX { 0 } else { 1 + deep(n + 1) } }\ndeep(0)", "stack-overflow", "stack"),
+        (
+            "v.push(4);\nfn deep(n: u64) -> u64 { if n == u64::MAX { 0 } else { 1 + deep(n + 1) } }\ndeep(0)",
+            "stack-overflow",
+            "stack",
+        ),
         ("v.push(4); unsafe { *(8 as *mut i32) = 1; }", "segfault", "segmentation"),
         ("v.push(4); std::process::abort();", "abort", "aborted"),
         ("v.push(4); \"x\".parse::<i32>()?;", "error", "invalid digit"),

@@ -24,8 +24,7 @@ pub fn install() {
 
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO.
-    let (address, stack) =
-        unsafe { ((*info).si_addr() as usize, stack_pointer(&*context.cast::<libc::ucontext_t>())) };
+    let (address, stack) = unsafe { ((*info).si_addr() as usize, stack_pointer(&*context.cast::<libc::ucontext_t>())) };
     let end = if signal == libc::SIGSEGV && address.abs_diff(stack) < NEAR { STACK_USED_UP } else { signal };
     // SAFETY: resetting a signal and raising it are async-signal-safe; the process ends here.
     unsafe {

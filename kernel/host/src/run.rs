@@ -27,8 +27,8 @@ fn call(store: &mut Store, library: &str, entry: &str) -> Result<(), Diagnostic>
     // Values, vtables and thread-locals of the cell outlive it: no library is ever unloaded.
     let library = std::mem::ManuallyDrop::new(library);
     // SAFETY: generated code declares the symbol with the type `Entry`.
-    let entry: Symbol<Entry> = unsafe { library.get(entry.as_bytes()) }
-        .map_err(|e| failed("the compiled cell has no entry function", e))?;
+    let entry: Symbol<Entry> =
+        unsafe { library.get(entry.as_bytes()) }.map_err(|e| failed("the compiled cell has no entry function", e))?;
     let entry: Entry = *entry;
     host::last_panic();
     match panic::catch_unwind(AssertUnwindSafe(|| entry(store))) {
@@ -62,12 +62,8 @@ pub fn install_panic_hook() {
         if std::thread::current().id() != main {
             return usual(info);
         }
-        let span = info.location().map(|l| Span {
-            file: l.file().to_string(),
-            line: l.line(),
-            column: l.column(),
-            length: 1,
-        });
+        let span =
+            info.location().map(|l| Span { file: l.file().to_string(), line: l.line(), column: l.column(), length: 1 });
         host::set_panic(Panic { message: message_of(info.payload()), span });
     }));
 }

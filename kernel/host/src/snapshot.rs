@@ -62,7 +62,8 @@ pub fn end_with(lifetime: c_int) -> io::Result<()> {
 pub fn take() -> Fork {
     let mut pair = [0; 2];
     // SAFETY: `pair` has room for two descriptors.
-    let made = unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0, pair.as_mut_ptr()) };
+    let made =
+        unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0, pair.as_mut_ptr()) };
     if let Err(error) = check(made) {
         return Fork::Failed(format!("no socket for the snapshot: {error}"));
     }

@@ -1,6 +1,7 @@
 //! What a cell prints: pieces from the output pipe become text events in their order, bytes that are no UTF-8 become `\xNN`,
 //! evcxr's content blocks become displays, and what is over the limit goes to a file.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -12,6 +13,7 @@ use onrush_wire::host::{FromHost, OutputHeader, Stream};
 
 use super::descriptors::{MessageReader, nonblocking};
 use crate::executor::Event;
+use crate::generate::SourceMap;
 
 /// Text of one cell that is shown; the rest is written to a file.
 const SHOWN: usize = 2 << 20;
@@ -28,6 +30,47 @@ pub struct Outputs {
     contents: Contents,
     limit: Limit,
     stderr_tail: String,
+    places: Places,
+}
+
+/// How the columns of generated files lead to the user's.
+#[derive(Clone, Debug, Default)]
+pub struct Places(pub BTreeMap<String, SourceMap>);
+
+impl Places {
+    /// Replaces the column in every `cell_3.rs:1:190`.
+    fn users(&self, text: String) -> String {
+        if !text.contains(".rs:") {
+            return text;
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(".rs:") {
+            let name_start = rest[..at].rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |i| i + 1);
+            let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let line_start = at + 4;
+            let line_end = line_start + digits(&rest[line_start..]);
+            let map = self.0.get(&rest[name_start..at + 3]);
+            let column_start = line_end + 1;
+            let column = rest[line_end..]
+                .strip_prefix(':')
+                .map(|s| &s[..digits(s)])
+                .and_then(|s| Some((s, s.parse::<u32>().ok()?)));
+            match (map, rest[line_start..line_end].parse::<u32>(), column) {
+                (Some(map), Ok(line), Some((written, column))) => {
+                    out.push_str(&rest[..column_start]);
+                    out.push_str(&map.column(line, column).to_string());
+                    rest = &rest[column_start + written.len()..];
+                }
+                _ => {
+                    out.push_str(&rest[..line_start]);
+                    rest = &rest[line_start..];
+                }
+            }
+        }
+        out.push_str(rest);
+        out
+    }
 }
 
 impl Outputs {
@@ -43,11 +86,17 @@ impl Outputs {
             contents: Contents::default(),
             limit: Limit::default(),
             stderr_tail: String::new(),
+            places: Places::default(),
         })
     }
 
-    pub fn begin(&mut self, cell: u64, overflow: &Path) {
-        self.limit = Limit { shown: 0, path: overflow.join(format!("output-{}-cell_{cell}.txt", std::process::id())), file: None };
+    pub fn begin(&mut self, cell: u64, overflow: &Path, places: Places) {
+        self.places = places;
+        self.limit = Limit {
+            shown: 0,
+            path: overflow.join(format!("output-{}-cell_{cell}.txt", std::process::id())),
+            file: None,
+        };
         self.stderr_tail.clear();
     }
 
@@ -133,6 +182,7 @@ impl Outputs {
             let over = self.stderr_tail.len().saturating_sub(2000);
             let cut = (over..self.stderr_tail.len()).find(|&i| self.stderr_tail.is_char_boundary(i)).unwrap_or(0);
             self.stderr_tail.drain(..cut);
+            let text = self.places.users(text);
             self.limit.send(stream, text, events);
         } else {
             self.contents.feed(&text, &mut self.limit, events);
@@ -290,7 +340,11 @@ impl Limit {
         }
         if self.shown < SHOWN {
             let room = SHOWN - self.shown;
-            let cut = if text.len() <= room { text.len() } else { (0..=room).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0) };
+            let cut = if text.len() <= room {
+                text.len()
+            } else {
+                (0..=room).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
+            };
             self.shown += text.len();
             let (now, rest) = text.split_at(cut);
             let _ = events.send(Event::Output { stream, text: now.to_string() });

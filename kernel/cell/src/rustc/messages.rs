@@ -64,7 +64,10 @@ pub fn parse(stderr: &str) -> Vec<Message> {
 
 /// Errors that stand for themselves, without rustc's summary lines.
 pub fn first_messages(messages: &[Message]) -> Vec<&Message> {
-    let summary = |m: &Message| m.spans.is_empty() && (m.message.starts_with("aborting due to") || m.message.starts_with("For more information"));
+    let summary = |m: &Message| {
+        m.spans.is_empty()
+            && (m.message.starts_with("aborting due to") || m.message.starts_with("For more information"))
+    };
     messages.iter().filter(|m| m.level.starts_with("error") && !summary(m)).collect()
 }
 
@@ -102,7 +105,8 @@ pub fn diagnostic(message: &Message, place: &dyn Fn(&RustcSpan) -> Place) -> Dia
     }
     for span in &message.spans {
         if let Some(span_) = resolve(span, place) {
-            let label = Label { span: span_, text: clean(span.label.as_deref().unwrap_or("")), primary: span.is_primary };
+            let label =
+                Label { span: span_, text: clean(span.label.as_deref().unwrap_or("")), primary: span.is_primary };
             if !out.labels.contains(&label) {
                 out.labels.push(label);
             }
@@ -168,13 +172,16 @@ pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("onrush_cell_") {
-        let digits = rest[at + 12..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(rest.len(), |n| at + 12 + n);
+        let digits = rest[at + 12..]
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .map_or(rest.len(), |n| at + 12 + n);
         out.push_str(rest[..at].strip_suffix("::").unwrap_or(&rest[..at]));
         rest = &rest[digits..];
         rest = rest.strip_prefix("::").unwrap_or(rest);
     }
     out.push_str(rest);
-    out.replace("__body::", "").replace("::onrush::host::", "").replace("onrush::host::", "").trim().to_string()
+    let out = out.replace("__body::", "").replace("::onrush::host::", "").replace("onrush::host::", "");
+    out.replace("Result<Done, CellError>", "Result<(), _>").replace("__onrush_run", "the cell").trim().to_string()
 }
 
 #[cfg(test)]

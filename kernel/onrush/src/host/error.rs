@@ -120,7 +120,9 @@ pub fn describe_panic(panic: &Panic) -> Diagnostic {
     {
         Some("test the divisor first, or use `checked_div`")
     } else if text.starts_with("attempt to ") && text.ends_with("overflow") {
-        Some("the result does not fit its type: use a wider one (`i64`, `f64`), or `checked_…`, `wrapping_…`, `saturating_…`")
+        Some(
+            "the result does not fit its type: use a wider one (`i64`, `f64`), or `checked_…`, `wrapping_…`, `saturating_…`",
+        )
     } else if text.starts_with("called `Option::unwrap()` on a `None` value") {
         Some("the `Option` was `None`: use `match`, `if let`, `unwrap_or`, or `.ok_or(\"…\")?`")
     } else if text.starts_with("called `Result::unwrap()` on an `Err` value") {

@@ -34,28 +34,38 @@ impl Store {
 
     /// The value of a variable, which leaves the store.
     pub fn take<T: 'static>(&mut self, name: &str) -> Result<T, CellError> {
+        let value = self.take_any(name, TypeId::of::<T>(), type_name::<T>())?;
+        // SAFETY: `take_any` has compared the type; the box was made of a `Box<T>`.
+        Ok(*unsafe { Box::from_raw(Box::into_raw(value).cast::<T>()) })
+    }
+
+    // What is not generic is compiled with the prelude, not with every cell.
+    #[inline(never)]
+    fn take_any(&mut self, name: &str, wanted: TypeId, type_name: &str) -> Result<Box<dyn Any>, CellError> {
         let failed = |message: String| CellError {
             diagnostic: Diagnostic::error(Class::Internal, "variable", message)
                 .help("run the cell that defines it again"),
         };
         let slot = self.slots.remove(name).ok_or_else(|| failed(format!("the variable `{name}` is not there")))?;
-        match slot.value.downcast::<T>() {
-            Ok(value) => Ok(*value),
-            Err(_) => Err(failed(format!(
-                "the variable `{name}` is of type `{}`, and the cell was compiled for `{}`",
-                slot.type_name,
-                type_name::<T>()
-            ))),
+        if (*slot.value).type_id() == wanted {
+            return Ok(slot.value);
         }
+        let found = slot.type_name;
+        Err(failed(format!("the variable `{name}` is of type `{found}`, and the cell was compiled for `{type_name}`")))
     }
 
     pub fn put<T: 'static>(&mut self, name: &str, value: T) {
-        let preview = preview(&value);
-        let bytes = heap_bytes(&value) + std::mem::size_of::<T>() as u64;
-        let slot = Slot { value: Box::new(value), type_name: type_name::<T>(), preview, bytes };
-        self.slots.insert(name.to_string(), slot);
+        self.put_any(name, Box::new(value), type_name::<T>());
     }
 
+    #[inline(never)]
+    fn put_any(&mut self, name: &str, value: Box<dyn Any>, type_name: &'static str) {
+        let preview = preview(&*value);
+        let bytes = heap_bytes(&*value) + std::mem::size_of_val(&*value) as u64;
+        self.slots.insert(name.to_string(), Slot { value, type_name, preview, bytes });
+    }
+
+    #[inline(never)]
     pub fn done(&mut self) -> Done {
         Done(())
     }
@@ -86,8 +96,7 @@ impl Store {
 }
 
 /// Simple values and the lengths of the usual collections; other types have no cheap preview.
-fn preview<T: 'static>(value: &T) -> Preview {
-    let any: &dyn Any = value;
+fn preview(any: &dyn Any) -> Preview {
     macro_rules! shown {
         ($($t:ty),*) => {$(if let Some(v) = any.downcast_ref::<$t>() { return Some(cut(format!("{v:?}"))); })*};
     }
@@ -111,15 +120,14 @@ fn cut(text: String) -> String {
 }
 
 /// What the usual containers hold on the heap; 0 for others.
-fn heap_bytes<T: 'static>(value: &T) -> u64 {
-    let any: &dyn Any = value;
+fn heap_bytes(any: &dyn Any) -> u64 {
     macro_rules! held {
         ($($t:ty),*) => {$(if let Some(v) = any.downcast_ref::<Vec<$t>>() {
             return (v.capacity() * std::mem::size_of::<$t>()) as u64;
         })*};
     }
-    if TypeId::of::<T>() == TypeId::of::<String>() {
-        return any.downcast_ref::<String>().map_or(0, |s| s.capacity() as u64);
+    if let Some(text) = any.downcast_ref::<String>() {
+        return text.capacity() as u64;
     }
     held!(bool, char, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, &'static str);
     0
