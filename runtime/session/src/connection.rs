@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn descriptors_stay_with_their_message() {
         let (a, b) = UnixStream::pair().unwrap();
-        let (mut sender, _a) = split(a).unwrap();
+        let (mut sender, other_half) = split(a).unwrap();
         let (_b, mut receiver) = split(b).unwrap();
         let memory = crate::memory::sealed("test", b"hello").unwrap();
         let long = "x".repeat(100_000);
@@ -135,6 +135,9 @@ mod tests {
         assert_eq!(&bytes, b"hello");
         assert!(matches!(receiver.receive::<String>().unwrap(), (t, None) if t == "last"));
         writer.join().unwrap();
-        assert!(is_closed(receiver.stream()) || matches!(receiver.receive::<String>(), Err(CodecError::Closed)));
+        assert!(!is_closed(receiver.stream()));
+        drop(other_half);
+        assert!(is_closed(receiver.stream()));
+        assert!(matches!(receiver.receive::<String>(), Err(CodecError::Closed)));
     }
 }

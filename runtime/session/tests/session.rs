@@ -1,0 +1,528 @@
+//! The real executable, spoken to as a kernel process and cell processes do.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use onrush_frame::{Table, ipc, value_at};
+use onrush_session::connection::{Receiver, Sender, split};
+use onrush_session::memory;
+use onrush_wire::display::TablePreview;
+use onrush_wire::plan::{CsvOptions, Format, JoinKind, Op, Sink, SinkFormat, Source};
+use onrush_wire::progress::TaskState;
+use onrush_wire::session::{CellEnd, Event, Hello, Reply, Request, Role, Status, Welcome};
+use onrush_wire::{
+    BinaryOp, Class, DataType, Diagnostic, Expr, ExprKind, Field, FrameId, Generation, NotebookId, PROTOCOL, Schema, Value,
+};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Session {
+    dir: TempDir,
+}
+
+impl Session {
+    fn start() -> Session {
+        Session::start_with(&[])
+    }
+
+    fn start_with(arguments: &[&str]) -> Session {
+        let session = Session { dir: tempfile::tempdir().unwrap() };
+        assert!(session.command(arguments).status().unwrap().success());
+        session
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onrush-session"));
+        command.arg("serve").args(arguments).env("ONRUSH_RUNTIME_DIR", self.dir.path().join("run"));
+        command.env("ONRUSH_MEMORY", "1G").env_remove("ONRUSH_SESSION").env_remove("ONRUSH_IDLE").stdin(Stdio::null());
+        command
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("run/session.sock")
+    }
+
+    fn try_connect(&self, notebook: &str, role: Role, generation: u64) -> Result<Client, Diagnostic> {
+        Client::open(&self.socket(), notebook, role, generation)
+    }
+
+    fn connect(&self, notebook: &str, role: Role, generation: u64) -> Client {
+        self.try_connect(notebook, role, generation).unwrap()
+    }
+
+    fn kernel(&self, notebook: &str) -> Client {
+        self.connect(notebook, Role::Kernel, 1)
+    }
+
+    fn cell(&self, notebook: &str) -> Client {
+        self.connect(notebook, Role::Cell, 1)
+    }
+
+    fn status(&self) -> Status {
+        match self.connect("observer", Role::Observer, 0).ask(Request::Status) {
+            Reply::Status(status) => status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn file(&self, name: &str, content: &str) -> Source {
+        std::fs::write(self.dir.path().join(name), content).unwrap();
+        Source {
+            path: name.to_string(),
+            folder: self.dir.path().to_str().unwrap().to_string(),
+            format: Format::Csv(CsvOptions::default()),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Ok(mut client) = self.try_connect("observer", Role::Observer, 0) {
+            let _ = client.try_ask(Request::Shutdown { force: true });
+        }
+    }
+}
+
+struct Client {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Client {
+    fn open(socket: &Path, notebook: &str, role: Role, generation: u64) -> Result<Client, Diagnostic> {
+        let stream = UnixStream::connect(socket)
+            .map_err(|e| Diagnostic::error(Class::Environment, "connect", e.to_string()))?;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut sender, mut receiver) = split(stream).unwrap();
+        let hello = Hello {
+            protocol: PROTOCOL,
+            notebook: NotebookId(notebook.to_string()),
+            role,
+            generation: Generation(generation),
+            pid: std::process::id(),
+            token: String::new(),
+        };
+        let lost = |e: onrush_wire::codec::CodecError| Diagnostic::error(Class::Environment, "lost", e.to_string());
+        sender.send(&hello, None).map_err(lost)?;
+        match receiver.receive::<Welcome>().map_err(lost)?.0 {
+            Welcome::Accepted { protocol, .. } => {
+                assert_eq!(protocol, PROTOCOL);
+                Ok(Client { sender, receiver })
+            }
+            Welcome::Refused(diagnostic) => Err(diagnostic),
+        }
+    }
+
+    fn exchange(&mut self, request: Request, descriptor: Option<&OwnedFd>) -> (Reply, Option<OwnedFd>) {
+        self.sender.send(&request, descriptor.map(|d| d.as_fd())).unwrap();
+        self.receiver.receive().unwrap()
+    }
+
+    fn try_ask(&mut self, request: Request) -> Result<Reply, Diagnostic> {
+        match self.exchange(request, None).0 {
+            Reply::Failed(diagnostic) => Err(diagnostic),
+            reply => Ok(reply),
+        }
+    }
+
+    fn ask(&mut self, request: Request) -> Reply {
+        self.try_ask(request).unwrap()
+    }
+
+    fn try_step(&mut self, op: Op) -> Result<FrameId, Diagnostic> {
+        match self.try_ask(Request::Step { op, at: None })? {
+            Reply::Frame { id, .. } => Ok(id),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn step(&mut self, op: Op) -> FrameId {
+        self.try_step(op).unwrap()
+    }
+
+    fn preview(&mut self, frame: FrameId) -> TablePreview {
+        match self.ask(Request::Preview { frame, head: 5, tail: 5, nulls: true }) {
+            Reply::Preview(preview) => preview,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn count(&mut self, frame: FrameId) -> u64 {
+        match self.ask(Request::RowCount { frame }) {
+            Reply::Count(rows) => rows,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn collect(&mut self, frame: FrameId) -> Table {
+        let (reply, descriptor) = self.exchange(Request::Collect { frame, columns: vec![] }, None);
+        let Reply::Batches { bytes, rows, inline: None, .. } = reply else { panic!("{reply:?}") };
+        let content = memory::read(&descriptor.expect("the rows come in shared memory")).unwrap();
+        assert_eq!(content.len() as u64, bytes);
+        let table = ipc::read(content.into()).unwrap();
+        assert_eq!(table.rows() as u64, rows);
+        table
+    }
+
+    fn begin(&mut self, cell: u64, generation: u64) {
+        assert_eq!(self.ask(Request::BeginCell { cell, generation: Generation(generation) }), Reply::Done);
+    }
+
+    fn commit(&mut self, generation: u64, names: &[(&str, FrameId)], released: &[FrameId], published: &[(&str, FrameId)]) {
+        let named = |list: &[(&str, FrameId)]| list.iter().map(|(n, f)| (n.to_string(), *f)).collect();
+        let end = CellEnd::Committed { names: named(names), released: released.to_vec(), published: named(published) };
+        assert_eq!(self.ask(Request::EndCell { generation: Generation(generation), end }), Reply::Done);
+    }
+}
+
+fn greater(input: FrameId, column: &str, than: i64) -> Op {
+    let binary = ExprKind::Binary(BinaryOp::Greater, Box::new(Expr::column(column)), Box::new(Expr::literal(than)));
+    Op::Filter { input, predicate: Expr::new(binary) }
+}
+
+fn values(values: impl IntoIterator<Item = i64>) -> (Op, OwnedFd) {
+    let column: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(values));
+    let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
+    let table = Table::new(batch.schema(), vec![batch]);
+    let descriptor = memory::sealed_by("values", |f| ipc::write_file(&table, f).map_err(std::io::Error::other)).unwrap();
+    let schema = Schema { fields: vec![Field { name: "n".to_string(), dtype: DataType::Int64, nullable: false }] };
+    (Op::FromArrow { schema, bytes: None }, descriptor)
+}
+
+fn from_values(client: &mut Client, list: impl IntoIterator<Item = i64>) -> FrameId {
+    let (op, descriptor) = values(list);
+    match client.exchange(Request::Step { op, at: None }, Some(&descriptor)).0 {
+        Reply::Frame { id, .. } => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A query that takes far longer than any test waits: pairs of pairs.
+fn endless(client: &mut Client) -> FrameId {
+    let n = from_values(client, 0..200_000);
+    let cross = |client: &mut Client, left, right, suffix: &str| {
+        client.step(Op::Join {
+            left,
+            right,
+            how: JoinKind::Cross,
+            left_on: vec![],
+            right_on: vec![],
+            suffix: suffix.to_string(),
+        })
+    };
+    let pairs = cross(client, n, n, "_2");
+    let sum = Expr::call("sum", [Expr::new(ExprKind::Binary(
+        BinaryOp::Multiply,
+        Box::new(Expr::column("n")),
+        Box::new(Expr::column("n_2")),
+    ))]);
+    client.step(Op::Select { input: pairs, exprs: vec![sum.alias("s")] })
+}
+
+fn kill(pid: u32) {
+    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+}
+
+/// Waits for something that happens by itself.
+fn until(what: &str, mut test: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !test() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const CSV: &str = "name,n\na,1\nb,2\nc,3\nd,\n";
+
+#[test]
+fn a_file_is_read_filtered_shown_and_collected() {
+    let session = Session::start();
+    let mut cell = session.cell("one");
+    let read = cell.step(Op::Read(session.file("a.csv", CSV)));
+    let filtered = cell.step(greater(read, "n", 1));
+    let preview = cell.preview(filtered);
+    assert_eq!(preview.total_rows, 2);
+    assert_eq!(preview.head, [[Value::from("b"), Value::Int(2)], [Value::from("c"), Value::Int(3)]]);
+    assert_eq!(cell.count(read), 4);
+    let table = cell.collect(read);
+    let column = table.column(1).unwrap();
+    assert_eq!((value_at(&column, 2), value_at(&column, 3)), (Value::Int(3), Value::Null));
+    let error = cell.try_step(greater(read, "N", 1)).unwrap_err();
+    assert_eq!(error.code, "unknown-column");
+    let error = cell.try_step(Op::Read(Source { path: "b.csv".to_string(), ..session.file("a.csv", CSV) })).unwrap_err();
+    assert_eq!(error.code, "no-file");
+    match cell.ask(Request::Value { frame: read, expr: Expr::call("sum", [Expr::column("n")]) }) {
+        Reply::Value { value, .. } => assert_eq!(value, Value::Int(6)),
+        other => panic!("{other:?}"),
+    }
+    let sink = Sink {
+        path: "out.parquet".to_string(),
+        folder: session.dir.path().to_str().unwrap().to_string(),
+        format: SinkFormat::Parquet { compression: "zstd".to_string() },
+    };
+    match cell.ask(Request::Write { frame: filtered, sink }) {
+        Reply::Written { rows, path, .. } => assert!(rows == 2 && Path::new(&path).is_file()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn frames_come_back_after_the_engine_was_killed() {
+    let session = Session::start();
+    let mut kernel = session.kernel("one");
+    let mut events = session.kernel("one");
+    events.sender.send(&Request::Subscribe, None).unwrap();
+    kernel.begin(1, 1);
+    let mut cell = session.cell("one");
+    let read = cell.step(Op::Read(session.file("a.csv", CSV)));
+    let filtered = cell.step(greater(read, "n", 1));
+    let made = from_values(&mut cell, [5, 6, 7]);
+    let persisted = match cell.ask(Request::Persist { frame: filtered }) {
+        Reply::Frame { id, .. } => id,
+        other => panic!("{other:?}"),
+    };
+    // The steps in between are released: their plans are still needed.
+    kernel.commit(1, &[("p", persisted), ("v", made)], &[read, filtered], &[]);
+    assert_eq!(session.status().frames, 2);
+    let before = cell.preview(persisted);
+    let old = session.status();
+    assert_eq!(old.engine_starts, 1);
+    kill(old.engine_pid.unwrap());
+    assert_eq!(cell.preview(persisted).head, before.head);
+    assert_eq!(cell.count(made), 3);
+    let new = session.status();
+    assert_eq!(new.engine_starts, 2);
+    assert_ne!(new.engine_pid, old.engine_pid);
+    loop {
+        if let Event::EngineRestarted { reason } = events.receiver.receive::<Event>().unwrap().0 {
+            assert!(reason.contains("signal 9"), "{reason}");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_request_under_way_survives_the_engine() {
+    let session = Session::start();
+    let mut cell = session.cell("one");
+    let frame = endless(&mut cell);
+    let pid = session.status().engine_pid.unwrap();
+    let waiting = std::thread::spawn(move || cell.try_ask(Request::RowCount { frame }));
+    std::thread::sleep(Duration::from_millis(300));
+    kill(pid);
+    until("another engine", || session.status().engine_starts == 2);
+    // It was begun again there; the second death is said to the caller.
+    std::thread::sleep(Duration::from_millis(300));
+    kill(session.status().engine_pid.unwrap());
+    let error = waiting.join().unwrap().unwrap_err();
+    assert_eq!(error.code, "engine-died");
+    assert!(error.message.contains("signal 9"));
+    let mut cell = session.cell("one");
+    let read = cell.step(Op::Read(session.file("a.csv", CSV)));
+    assert_eq!(cell.count(read), 4);
+}
+
+#[test]
+fn a_long_query_is_cancelled_within_a_second() {
+    let session = Session::start();
+    let mut kernel = session.kernel("one");
+    let mut events = session.kernel("one");
+    events.sender.send(&Request::Subscribe, None).unwrap();
+    let mut cell = session.cell("one");
+    let frame = endless(&mut cell);
+    let waiting = std::thread::spawn(move || (cell.try_ask(Request::RowCount { frame }), cell));
+    // It shows itself while it runs, and status is answered meanwhile.
+    let task = loop {
+        if let Event::Task(task) = events.receiver.receive::<Event>().unwrap().0
+            && task.title.starts_with("count")
+        {
+            break task;
+        }
+    };
+    assert_eq!(task.state, TaskState::Running);
+    assert_eq!(session.status().engine_starts, 1);
+    let started = Instant::now();
+    assert_eq!(kernel.ask(Request::Cancel), Reply::Done);
+    let (result, mut cell) = waiting.join().unwrap();
+    assert_eq!(result.unwrap_err().class, Class::Interrupted);
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    loop {
+        if let Event::Task(task) = events.receiver.receive::<Event>().unwrap().0
+            && task.state != TaskState::Running
+        {
+            assert_eq!(task.state, TaskState::Cancelled);
+            break;
+        }
+    }
+    let read = cell.step(Op::Read(session.file("a.csv", CSV)));
+    assert_eq!(cell.count(read), 4);
+}
+
+#[test]
+fn a_cell_process_that_dies_takes_its_query_along() {
+    let session = Session::start();
+    let _kernel = session.kernel("one");
+    let mut cell = session.cell("one");
+    let frame = endless(&mut cell);
+    cell.sender.send(&Request::RowCount { frame }, None).unwrap();
+    let running = || match session.connect("observer", Role::Observer, 0).ask(Request::Tasks) {
+        Reply::Tasks(tasks) => tasks.iter().filter(|t| t.state == TaskState::Running).count(),
+        other => panic!("{other:?}"),
+    };
+    until("the query runs", || running() == 1);
+    drop(cell);
+    until("the query is stopped", || running() == 0);
+    // The notebook and its frames are still there for the process that takes over.
+    assert_eq!(session.status().notebooks, [NotebookId("one".to_string())]);
+    let mut next = session.cell("one");
+    assert!(next.try_ask(Request::Schema { frame }).is_ok());
+}
+
+#[test]
+fn a_rolled_back_cell_is_ignored_and_its_frames_go() {
+    let session = Session::start();
+    let mut kernel = session.kernel("one");
+    kernel.begin(1, 1);
+    let mut first = session.cell("one");
+    let read = first.step(Op::Read(session.file("a.csv", CSV)));
+    kernel.commit(1, &[("t", read)], &[], &[]);
+
+    kernel.begin(2, 1);
+    let filtered = first.step(greater(read, "n", 1));
+    let end = CellEnd::RolledBack;
+    assert_eq!(kernel.ask(Request::EndCell { generation: Generation(1), end }), Reply::Done);
+    assert_eq!(first.try_step(greater(read, "n", 2)).unwrap_err().code, "rolled-back");
+    assert_eq!(session.try_connect("one", Role::Cell, 1).err().unwrap().code, "rolled-back");
+
+    let mut second = session.connect("one", Role::Cell, 2);
+    kernel.begin(3, 2);
+    assert_eq!(second.count(read), 4, "what older cells made is there");
+    let again = second.step(greater(read, "n", 1));
+    assert_ne!(again, filtered);
+    assert_eq!(second.count(again), 2);
+    match kernel.ask(Request::Names) {
+        Reply::Names { own, .. } => assert_eq!(own.iter().map(|n| n.name.as_str()).collect::<Vec<_>>(), ["t"]),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn notebooks_share_what_they_publish_and_nothing_else() {
+    let session = Session::start();
+    let mut kernel = session.kernel("one");
+    kernel.begin(1, 1);
+    let mut cell = session.cell("one");
+    let made = from_values(&mut cell, [1, 2, 3]);
+    let other = from_values(&mut cell, [9]);
+    kernel.commit(1, &[("n", made), ("o", other)], &[], &[("shared", made)]);
+
+    let mut kernel_two = session.kernel("two");
+    let mut two = session.cell("two");
+    let error = two.try_ask(Request::Get { name: "n".to_string() }).unwrap_err();
+    assert!(error.help[0].contains("`shared`"), "{error}");
+    let Reply::Frame { id, schema } = two.ask(Request::Get { name: "shared".to_string() }) else { panic!() };
+    assert_eq!(schema.names().collect::<Vec<_>>(), ["n"]);
+    let big = two.step(greater(id, "n", 1));
+    assert_eq!(two.count(big), 2);
+    match kernel_two.ask(Request::Names) {
+        Reply::Names { own, published } => assert_eq!((own.len(), published.len()), (0, 1)),
+        other => panic!("{other:?}"),
+    }
+
+    // The first notebook is closed: its names go, what it published stays.
+    drop((kernel, cell));
+    until("the first notebook is closed", || session.status().notebooks == [NotebookId("two".to_string())]);
+    assert_eq!(session.status().frames, 3);
+    assert_eq!(two.count(id), 3);
+    let mut sql = |query: &str| two.try_step(Op::Sql { query: query.to_string(), tables: vec![] });
+    let sum = sql("select sum(n) as s from shared").unwrap();
+    assert!(sql("select * from o").is_err());
+    let table = two.collect(sum);
+    assert_eq!(value_at(&table.column(0).unwrap(), 0), Value::Int(6));
+}
+
+#[test]
+fn released_frames_free_their_memory() {
+    let session = Session::start();
+    let mut kernel = session.kernel("one");
+    kernel.begin(1, 1);
+    let mut cell = session.cell("one");
+    let made = from_values(&mut cell, 0..1_000_000);
+    kernel.commit(1, &[("n", made)], &[], &[]);
+    until("it is held", || session.status().resident_bytes >= 8_000_000);
+    let half = cell.step(greater(made, "n", 500_000));
+    kernel.commit(1, &[("half", half)], &[made], &[]);
+    assert_eq!(session.status().frames, 1);
+    assert_eq!(cell.count(half), 499_999, "what is made from it lives on");
+    kernel.commit(1, &[], &[half], &[]);
+    assert_eq!(session.status().frames, 0);
+    let error = cell.try_ask(Request::RowCount { frame: made }).unwrap_err();
+    assert_eq!(error.code, "unknown-frame");
+}
+
+#[test]
+fn starters_join_the_one_that_runs() {
+    let session = Session { dir: tempfile::tempdir().unwrap() };
+    let mut starters: Vec<_> = (0..4).map(|_| session.command(&[]).spawn().unwrap()).collect();
+    for starter in &mut starters {
+        assert!(starter.wait().unwrap().success());
+    }
+    let pid = session.status().pid;
+    assert!(session.command(&[]).status().unwrap().success());
+    assert_eq!(session.status().pid, pid);
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(session.dir.path().join("run")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+
+    // One that was killed leaves its socket behind; the next one replaces it.
+    kill(pid);
+    until("it is gone", || UnixStream::connect(session.socket()).is_err());
+    assert!(session.socket().exists());
+    assert!(session.command(&[]).status().unwrap().success());
+    assert_ne!(session.status().pid, pid);
+}
+
+#[test]
+fn an_idle_session_ends() {
+    let session = Session::start_with(&["--idle", "0.5"]);
+    let status = session.status();
+    let client = session.cell("one");
+    std::thread::sleep(Duration::from_millis(1000));
+    assert_eq!(session.status().pid, status.pid, "somebody is attached");
+    drop(client);
+    until("the session ends", || !session.socket().exists());
+    until("its engine ends, too", || !Path::new(&format!("/proc/{}", status.engine_pid.unwrap())).exists());
+}
+
+#[test]
+fn strangers_are_refused() {
+    let session = Session::start();
+    let (mut sender, mut receiver) = split(UnixStream::connect(session.socket()).unwrap()).unwrap();
+    let hello = Hello {
+        protocol: PROTOCOL + 1,
+        notebook: NotebookId("x".to_string()),
+        role: Role::Cell,
+        generation: Generation(0),
+        pid: 1,
+        token: String::new(),
+    };
+    sender.send(&hello, None).unwrap();
+    match receiver.receive::<Welcome>().unwrap().0 {
+        Welcome::Refused(diagnostic) => assert_eq!(diagnostic.code, "protocol"),
+        other => panic!("{other:?}"),
+    }
+    // Noise instead of a greeting closes the connection, and only that.
+    use std::io::{Read, Write};
+    let mut noise = UnixStream::connect(session.socket()).unwrap();
+    noise.write_all(&[0xff; 64]).unwrap();
+    assert!(matches!(noise.read(&mut [0; 1]), Ok(0) | Err(_)));
+    assert_eq!(session.status().engine_starts, 1);
+    let mut cell = session.cell("one");
+    let end = CellEnd::RolledBack;
+    assert!(cell.try_ask(Request::EndCell { generation: Generation(1), end }).is_err());
+}
