@@ -46,7 +46,7 @@ class TestOnrush(jupyter_kernel_test.KernelTests):
     code_history_pattern = "6 * 7"
     supported_history_operations = ("tail", "range", "search")
     code_inspect_sample = "read_csv"
-    code_clear_output = "onrush::host::clear_output(false);"
+    code_clear_output = "clear_output();"
 
 
 class TestWelcome(jupyter_kernel_test.IopubWelcomeTests):

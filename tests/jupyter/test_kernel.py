@@ -365,7 +365,7 @@ def test_an_empty_cell_is_nothing(running):
 
 def test_stdin(running):
     client = running.client
-    message = client.execute('let name = onrush::host::input("name? ", false).unwrap(); println!("hello {name}");', allow_stdin=True)
+    message = client.execute('let name = input("name? "); println!("hello {name}");', allow_stdin=True)
     question = client.get_stdin_msg(timeout=PATIENCE)
     assert question["content"] == {"prompt": "name? ", "password": False}
     assert question["parent_header"]["msg_id"] == message
@@ -376,18 +376,39 @@ def test_stdin(running):
 
 
 def test_stdin_without_a_front_end_that_can_ask(running):
-    ran = running.fails('let name = onrush::host::input("name? ", false);', allow_stdin=False)
+    ran = running.fails('let name = input("name? ");', allow_stdin=False)
     assert "input" in ran.error_text
     assert running.value("kept") == "41"
 
 
 def test_stdin_interrupted(running):
     client = running.client
-    message = client.execute('let name = onrush::host::input("name? ", false);', allow_stdin=True)
+    message = client.execute('let name = input("name? ");', allow_stdin=True)
     client.get_stdin_msg(timeout=PATIENCE)
     running.interrupt()
     assert answer(running, message, timeout=PATIENCE)["status"] == "error"
     assert running.value("kept") == "41"
+
+
+def test_password(running):
+    message = running.client.execute('password("key? ").len()', allow_stdin=True)
+    assert running.client.get_stdin_msg(timeout=PATIENCE)["content"] == {"prompt": "key? ", "password": True}
+    running.client.input("secret")
+    sent = iopub_until_idle(running, message)
+    assert [c["data"]["text/plain"] for kind, c in sent if kind == "execute_result"] == ["6"]
+    answer(running, message)
+
+
+def test_displays_are_updated(running):
+    message = running.client.execute(
+        "for n in progress(0..20) { std::thread::sleep(std::time::Duration::from_millis(100)); let _ = n; }"
+    )
+    sent = iopub_until_idle(running, message)
+    shown = [content for kind, content in sent if kind == "display_data"]
+    updated = [content for kind, content in sent if kind == "update_display_data"]
+    assert len(shown) == 1 and len(updated) >= 3, sent
+    assert len({c["transient"]["display_id"] for c in shown + updated}) == 1
+    assert answer(running, message)["status"] == "ok"
 
 
 SLEEP = 'println!("started"); std::thread::sleep(std::time::Duration::from_secs(60));'
@@ -642,6 +663,38 @@ def free_ports(count):
     for s in sockets:
         s.close()
     return ports
+
+
+def test_a_restart(kernelspecs, tmp_path):
+    kernel = Kernel(kernelspecs, tmp_path)
+    try:
+        kernel.ok("let a = 1;")
+        kernel.manager.restart_kernel()
+        kernel.client.wait_for_ready(timeout=PATIENCE)
+        assert kernel.fails("a").error["ename"] == "E0425"
+        assert kernel.ok("2 + 2").reply["execution_count"] == 2
+    finally:
+        kernel.close()
+
+
+@pytest.mark.parametrize("settings", [{"transport": "ipc"}, {"session_key": b""}])
+def test_other_connections(kernelspecs, tmp_path, monkeypatch, settings):
+    """Sockets in the file system, and messages that are not signed."""
+    monkeypatch.chdir(tmp_path)
+    options = {"transport": "ipc", "ip": str(tmp_path / "s")} if "transport" in settings else {}
+    manager = jupyter_client.KernelManager(kernel_name="onrush", kernel_spec_manager=kernelspecs, **options)
+    if "session_key" in settings:
+        manager.session.key = settings["session_key"]
+    manager.start_kernel(cwd=str(tmp_path))
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=PATIENCE)
+        client.execute("6 * 7")
+        assert client.get_shell_msg(timeout=PATIENCE)["content"]["status"] == "ok"
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"shell_port": 1}'])
