@@ -70,8 +70,10 @@ impl Engine {
             .build()
             .map_err(|e| Diagnostic::error(Class::Environment, "threads", format!("no threads can be started: {e}")))?;
         let running = usize::try_from(config.memory_limit / 2).unwrap_or(usize::MAX);
-        let environment =
-            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(running))).build_arc().map_err(diagnose)?;
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(running)))
+            .build_arc()
+            .map_err(diagnose)?;
         // One partition: rows keep their order through every operator, and sums come out the same each time.
         let session = SessionConfig::new()
             .with_target_partitions(1)
@@ -112,7 +114,13 @@ impl Engine {
         Ok(schema)
     }
 
-    fn plan(&self, op: &Op, at: Option<&Span>, data: Option<Vec<RecordBatch>>, task: &TaskHandle) -> Result<Frame, Diagnostic> {
+    fn plan(
+        &self,
+        op: &Op,
+        at: Option<&Span>,
+        data: Option<Vec<RecordBatch>>,
+        task: &TaskHandle,
+    ) -> Result<Frame, Diagnostic> {
         match op {
             Op::Read(source) => {
                 let loaded = onrush_io::open(source, task)?;
@@ -196,7 +204,14 @@ impl Engine {
     }
 
     /// First and last rows; computes the frame.
-    pub fn preview(&self, id: FrameId, head: u32, tail: u32, nulls: bool, task: &TaskHandle) -> Result<TablePreview, Diagnostic> {
+    pub fn preview(
+        &self,
+        id: FrameId,
+        head: u32,
+        tail: u32,
+        nulls: bool,
+        task: &TaskHandle,
+    ) -> Result<TablePreview, Diagnostic> {
         let frame = self.frame(id)?;
         let mut options = PreviewOptions {
             kind: TableKind::Frame,
@@ -249,7 +264,12 @@ impl Engine {
     }
 
     /// The named columns (all if none is named), in the given order.
-    pub fn collect(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<(SchemaRef, Vec<RecordBatch>), Diagnostic> {
+    pub fn collect(
+        &self,
+        id: FrameId,
+        columns: &[String],
+        task: &TaskHandle,
+    ) -> Result<(SchemaRef, Vec<RecordBatch>), Diagnostic> {
         let table = self.table(id, columns, task)?;
         Ok((Arc::clone(table.schema()), table.batches().to_vec()))
     }
@@ -297,8 +317,13 @@ impl Engine {
         let table = self.run(&Arc::new(derived), task)?;
         if table.rows() != 1 || table.schema().fields().len() != 1 {
             let message = format!("`value` needs one value, but this expression gives {} rows", table.rows());
-            return Err(check::place(check::plan_error("argument", message), expr.span.as_ref(), None, "not one value")
-                .help("use an aggregate such as `.mean()` or `.first()`, or `column::<T>(...)` for all values"));
+            return Err(check::place(
+                check::plan_error("argument", message),
+                expr.span.as_ref(),
+                None,
+                "not one value",
+            )
+            .help("use an aggregate such as `.mean()` or `.first()`, or `column::<T>(...)` for all values"));
         }
         let column = table.column(0).map_err(|e| internal(&e.to_string()))?;
         Ok((onrush_frame::value_at(&column, 0), onrush_frame::dtype_to_wire(column.data_type())))
@@ -376,7 +401,13 @@ impl Engine {
 
     /// Groups and aggregates a frame without making it a frame of its own: for plots and previews. Without `keys` one row
     /// over the whole frame. The result is sorted by the keys, nulls first, and kept like any other.
-    pub fn run_aggregate(&self, id: FrameId, keys: &[Expr], aggs: &[Expr], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+    pub fn run_aggregate(
+        &self,
+        id: FrameId,
+        keys: &[Expr],
+        aggs: &[Expr],
+        task: &TaskHandle,
+    ) -> Result<Arc<Table>, Diagnostic> {
         match keys.is_empty() {
             true => self.run_op(&Op::Select { input: id, exprs: aggs.to_vec() }, task),
             false => self.run_op(&Op::GroupBy { input: id, keys: keys.to_vec(), aggs: aggs.to_vec() }, task),

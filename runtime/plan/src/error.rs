@@ -97,11 +97,10 @@ fn schema(error: SchemaError) -> Diagnostic {
                 (false, more) => diagnostic.note(format!("columns: {}, and {more} more", shown.join(", "))),
             }
         }
-        SchemaError::AmbiguousReference { field } => check::plan_error(
-            "ambiguous-column",
-            format!("`{}` could be a column of more than one table", field.name),
-        )
-        .help(format!("write the table in front of it: `table.{}`", field.name)),
+        SchemaError::AmbiguousReference { field } => {
+            check::plan_error("ambiguous-column", format!("`{}` could be a column of more than one table", field.name))
+                .help(format!("write the table in front of it: `table.{}`", field.name))
+        }
         SchemaError::DuplicateUnqualifiedField { name } => check::duplicate_column(&name),
         SchemaError::DuplicateQualifiedField { name, .. } => check::duplicate_column(&name),
     }
@@ -113,8 +112,10 @@ fn data(message: &str) -> Diagnostic {
 
 fn arrow_text(error: &ArrowError) -> Diagnostic {
     match error {
-        ArrowError::DivideByZero => Diagnostic::error(Class::Data, "division-by-zero", "a whole number is divided by zero")
-            .help("leave such rows out with a filter, or use `nullif(divisor, 0)` in SQL"),
+        ArrowError::DivideByZero => {
+            Diagnostic::error(Class::Data, "division-by-zero", "a whole number is divided by zero")
+                .help("leave such rows out with a filter, or use `nullif(divisor, 0)` in SQL")
+        }
         ArrowError::ArithmeticOverflow(message) => overflow(message),
         ArrowError::MemoryError(message) => resources(message),
         other => arrow_message(&clean(&other.to_string())),
@@ -134,6 +135,10 @@ fn arrow_message(message: &str) -> Diagnostic {
     {
         let to = rest.trim_end_matches(" type");
         return cast_failure(&format!("the text `{value}`"), to);
+    }
+    // A decimal that is no whole number of that type: an exact sum that is too large.
+    if message.contains("is out of range") || message.contains("value of Int64") || message.contains("too large to") {
+        return overflow(message);
     }
     if message.contains("Overflow happened on") || message.starts_with("Arithmetic overflow") {
         return overflow(message.trim_start_matches("Arithmetic overflow: "));
@@ -169,8 +174,9 @@ fn cast_failure(what: &str, to: &str) -> Diagnostic {
         "Date32" | "Date64" => "date",
         other => other,
     };
-    Diagnostic::error(Class::Data, "cast", format!("{what} cannot be cast to `{to}`"))
-        .help("values that do not fit become null with `.try_cast(...)` (`.cast(...)` is strict); in SQL with `try_cast`")
+    Diagnostic::error(Class::Data, "cast", format!("{what} cannot be cast to `{to}`")).help(
+        "values that do not fit become null with `.try_cast(...)` (`.cast(...)` is strict); in SQL with `try_cast`",
+    )
 }
 
 /// Without the prefixes that say which library spoke, without a dump of internals.

@@ -22,7 +22,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::Sort;
-use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ScalarUDF, cast, try_cast};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ScalarUDF, cast, try_cast,
+};
 use onrush_wire::{Diagnostic, ExprKind, Span, UnaryOp, Value};
 
 use crate::check::{self, HIDDEN};
@@ -67,7 +69,11 @@ impl Typed {
     }
 
     pub fn or_null(&self, dtype: &DataType) -> Typed {
-        if &self.dtype == dtype { self.clone() } else { self.with(try_cast(self.expr.clone(), dtype.clone()), dtype.clone()) }
+        if &self.dtype == dtype {
+            self.clone()
+        } else {
+            self.with(try_cast(self.expr.clone(), dtype.clone()), dtype.clone())
+        }
     }
 
     /// As text in the layout that text functions use.
@@ -321,7 +327,12 @@ impl<'a> Lower<'a> {
     }
 
     /// An aggregate function in the present scope. `ordered`: the result depends on the order of rows.
-    pub fn aggregate(&mut self, function: Arc<AggregateUDF>, args: Vec<Expr>, how: Aggregation) -> Result<Expr, Diagnostic> {
+    pub fn aggregate(
+        &mut self,
+        function: Arc<AggregateUDF>,
+        args: Vec<Expr>,
+        how: Aggregation,
+    ) -> Result<Expr, Diagnostic> {
         let order = if how.ordered { self.order()? } else { Vec::new() };
         self.aggregate_in(function, args, how, order)
     }

@@ -4,12 +4,14 @@
 //! aggregates mean is in `dialect.rs`.
 
 mod dialect;
+mod functions;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::catalog::{
-    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider, SchemaProvider,
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
+    SchemaProvider,
 };
 use datafusion::config::Dialect;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -32,7 +34,11 @@ pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
 }
 
 /// The plan of a query.
-pub async fn plan(state: SessionState, query: String, tables: Vec<(String, Arc<Frame>)>) -> Result<LogicalPlan, Diagnostic> {
+pub async fn plan(
+    state: SessionState,
+    query: String,
+    tables: Vec<(String, Arc<Frame>)>,
+) -> Result<LogicalPlan, Diagnostic> {
     let query = respell(&query, &tables)?;
     let statement = state.sql_to_statement(&query, &Dialect::DuckDB).map_err(|e| match e {
         datafusion::error::DataFusionError::NotImplemented(_) => {
@@ -42,6 +48,10 @@ pub async fn plan(state: SessionState, query: String, tables: Vec<(String, Arc<F
     })?;
     only_queries(&statement)?;
     let names = column_names(&statement);
+    let mut statement = statement;
+    if let DfStatement::Statement(inner) = &mut statement {
+        functions::rewrite(inner)?;
+    }
     let schema = MemorySchemaProvider::new();
     for (name, frame) in &tables {
         schema.register_table(name.clone(), Arc::new(FrameTable(Arc::clone(frame)))).map_err(diagnose)?;
@@ -54,6 +64,7 @@ pub async fn plan(state: SessionState, query: String, tables: Vec<(String, Arc<F
     let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(diagnose(e), &tables, &state))?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
+    let plan = dialect::round_casts(plan).and_then(dialect::exact_sums).map_err(diagnose)?;
     named(plan, names)
 }
 
@@ -209,7 +220,11 @@ fn unknown(mut diagnostic: Diagnostic, tables: &[(String, Arc<Frame>)], state: &
         && let Some(name) = rest.split('\'').next()
     {
         diagnostic = plan_error("unknown-function", format!("SQL has no function `{name}`"));
-        let known = state.scalar_functions().keys().chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
+        let known = state
+            .scalar_functions()
+            .keys()
+            .chain(state.aggregate_functions().keys())
+            .chain(state.window_functions().keys());
         if let Some(near) = check::nearest(name, known.map(String::as_str)) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }

@@ -93,19 +93,17 @@ pub fn supertype(a: &DataType, b: &DataType) -> Option<DataType> {
             Int8 | Int16 | UInt8 | UInt16 => x.clone(),
             _ => x.clone(),
         },
-        (x, y) if x.is_integer() && y.is_integer() => {
-            match (x.is_signed_integer(), y.is_signed_integer()) {
-                (true, true) => signed(bits(x).max(bits(y))),
-                (false, false) => unsigned(bits(x).max(bits(y))),
-                (s, _) => {
-                    let (signed_bits, unsigned_bits) = if s { (bits(x), bits(y)) } else { (bits(y), bits(x)) };
-                    match unsigned_bits {
-                        64 => Float64,
-                        _ => signed(signed_bits.max(unsigned_bits * 2)),
-                    }
+        (x, y) if x.is_integer() && y.is_integer() => match (x.is_signed_integer(), y.is_signed_integer()) {
+            (true, true) => signed(bits(x).max(bits(y))),
+            (false, false) => unsigned(bits(x).max(bits(y))),
+            (s, _) => {
+                let (signed_bits, unsigned_bits) = if s { (bits(x), bits(y)) } else { (bits(y), bits(x)) };
+                match unsigned_bits {
+                    64 => Float64,
+                    _ => signed(signed_bits.max(unsigned_bits * 2)),
                 }
             }
-        }
+        },
         (x, y) if x.is_floating() && y.is_floating() => match bits(x).max(bits(y)) {
             64 => Float64,
             _ => Float32,
@@ -121,7 +119,9 @@ pub fn supertype(a: &DataType, b: &DataType) -> Option<DataType> {
             Timestamp(*unit, zone.clone())
         }
         (Date32, Date64) | (Date64, Date32) => Date32,
-        (Timestamp(u, z), Timestamp(v, y)) if z == y || (z.is_some() && y.is_some()) => Timestamp(coarser(*u, *v), z.clone()),
+        (Timestamp(u, z), Timestamp(v, y)) if z == y || (z.is_some() && y.is_some()) => {
+            Timestamp(coarser(*u, *v), z.clone())
+        }
         (Duration(u), Duration(v)) => Duration(coarser(*u, *v)),
         (Time32(_) | Time64(_), Time32(_) | Time64(_)) => Time64(TimeUnit::Nanosecond),
         (List(x), List(y)) => {
@@ -143,7 +143,10 @@ fn coarser(a: TimeUnit, b: TimeUnit) -> TimeUnit {
 
 pub fn scale_of(dtype: &DataType) -> i8 {
     match dtype {
-        DataType::Decimal32(_, s) | DataType::Decimal64(_, s) | DataType::Decimal128(_, s) | DataType::Decimal256(_, s) => *s,
+        DataType::Decimal32(_, s)
+        | DataType::Decimal64(_, s)
+        | DataType::Decimal128(_, s)
+        | DataType::Decimal256(_, s) => *s,
         _ => 0,
     }
 }

@@ -48,9 +48,11 @@ pub const FUNCTIONS: &[Function] = &[
         // Rows where it does not hold come last in the order.
         let row = l.row()?;
         let row = if backwards { Expr::Negative(Box::new(cast(row, DataType::Int64))) } else { row };
-        let row = Typed { expr: row, dtype: if backwards { DataType::Int64 } else { DataType::UInt64 }, ..value.clone() };
+        let row =
+            Typed { expr: row, dtype: if backwards { DataType::Int64 } else { DataType::UInt64 }, ..value.clone() };
         let order = operators::only_if(condition.expr.clone(), &row)?.sort(true, false);
-        let expr = l.aggregate_by(df::first_last::first_value_udaf(), vec![value.expr.clone()], vec![order])?;
+        let masked = operators::only_if(condition.expr, &value)?;
+        let expr = l.aggregate_by(df::first_last::first_value_udaf(), vec![masked], vec![order])?;
         Ok(value.with(expr, value.dtype.clone()))
     }),
     // The number of the group's first row, from 1.
@@ -59,6 +61,13 @@ pub const FUNCTIONS: &[Function] = &[
         let expr = l.aggregate(df::min_max::min_udaf(), vec![row], Aggregation::default())?;
         let name = "first_row".to_string();
         Ok(Typed { expr, dtype: DataType::UInt64, name, span: c.span.cloned(), literal: None })
+    }),
+    function("any_value", &[], A, "self:any", |l, c| {
+        let value = c.this();
+        let ignore = Some(datafusion::logical_expr::expr::NullTreatment::IgnoreNulls);
+        let how = Aggregation { ordered: true, null_treatment: ignore, ..Default::default() };
+        let expr = l.aggregate(df::first_last::first_value_udaf(), vec![value.expr.clone()], how)?;
+        Ok(value.with(expr, value.dtype.clone()))
     }),
     function("any", &[], A, "self:bool", |l, c| all_or_any(l, c, false)),
     function("all", &[], A, "self:bool", |l, c| all_or_any(l, c, true)),
@@ -141,7 +150,9 @@ fn sum(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
         DataType::Null => (DataType::Int64, DataType::Int64),
         DataType::Duration(_) => (DataType::Int64, value.dtype.clone()),
         d if d.is_floating() => (DataType::Float64, float_of(d)),
-        d if is_decimal(d) => (DataType::Decimal128(38, types::scale_of(d)), DataType::Decimal128(38, types::scale_of(d))),
+        d if is_decimal(d) => {
+            (DataType::Decimal128(38, types::scale_of(d)), DataType::Decimal128(38, types::scale_of(d)))
+        }
         _ => return Err(unsupported(lower, call, &value)),
     };
     let expr = lower.aggregate(df::sum::sum_udaf(), vec![value.to(&input).expr], Aggregation::default())?;
@@ -183,20 +194,27 @@ fn temporal_mean(lower: &mut Lower, value: Typed) -> Result<Typed, Diagnostic> {
 }
 
 fn quantile_of(lower: &mut Lower, call: &Call, q: f64, how: Interpolation) -> Result<Typed, Diagnostic> {
-    let value = call.this();
+    let mut value = call.this();
+    // Between two days lies a time, as in Polars.
+    if matches!(value.dtype, DataType::Date32 | DataType::Date64) && how != Interpolation::Nearest {
+        value = value.to(&DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None));
+    }
     let (numbers, back) = match &value.dtype {
         d if is_number(d) => (value.f64(), float_of(d)),
         DataType::Boolean => (value.to(&DataType::Int64).f64(), DataType::Float64),
         DataType::Null => (value.f64(), DataType::Float64),
         d if types::is_temporal(d) => {
-            let whole = if matches!(d, DataType::Date32 | DataType::Time32(_)) { DataType::Int32 } else { DataType::Int64 };
+            let whole =
+                if matches!(d, DataType::Date32 | DataType::Time32(_)) { DataType::Int32 } else { DataType::Int64 };
             (value.to(&whole).f64(), d.clone())
         }
         _ => return Err(unsupported(lower, call, &value)),
     };
     let expr = lower.aggregate(quantile(q, how), vec![numbers], Aggregation::default())?;
     let expr = match types::is_temporal(&back) {
-        true if matches!(back, DataType::Date32 | DataType::Time32(_)) => cast(cast(expr, DataType::Int32), back.clone()),
+        true if matches!(back, DataType::Date32 | DataType::Time32(_)) => {
+            cast(cast(expr, DataType::Int32), back.clone())
+        }
         true => cast(cast(expr, DataType::Int64), back.clone()),
         false => cast(expr, back.clone()),
     };

@@ -113,7 +113,8 @@ fn parts() -> [&'static [Function]; 6] {
 
 /// All functions with how they are called, for completion and help. Names only, aliases left out.
 pub fn functions() -> impl Iterator<Item = (&'static str, String)> {
-    parts().into_iter().flatten().map(|f| (f.name, f.usage()))
+    let internal = ["first_where", "first_row"];
+    parts().into_iter().flatten().filter(move |f| !internal.contains(&f.name)).map(|f| (f.name, f.usage()))
 }
 
 pub fn find(name: &str) -> Option<&'static Function> {
@@ -182,7 +183,8 @@ impl Call<'_> {
     /// An error about one argument.
     pub fn wrong(&self, lower: &Lower, index: usize, message: impl Into<String>) -> Diagnostic {
         let span = self.args.get(index).and_then(|a| a.as_ref()).and_then(|a| a.span.clone());
-        let diagnostic = check::plan_error("argument", message).help(format!("it is called as `{}`", self.function.usage()));
+        let diagnostic =
+            check::plan_error("argument", message).help(format!("it is called as `{}`", self.function.usage()));
         lower.fail(diagnostic, span.as_ref().or(self.span), "")
     }
 
@@ -303,7 +305,11 @@ fn arguments<'c>(
             let most = params.iter().filter(|p| p.name != "self").count();
             let given = args.len() - (params.len() - most);
             let message = format!("`{}` takes at most {most} arguments, {given} are given", function.name);
-            return Err(lower.fail(usage(check::plan_error("argument", message)), arg.value.span.as_ref().or(span), ""));
+            return Err(lower.fail(
+                usage(check::plan_error("argument", message)),
+                arg.value.span.as_ref().or(span),
+                "",
+            ));
         };
         let value = lower.expr(&fold(&arg.value))?;
         check_argument(lower, function, param, &value, span)?;
@@ -316,10 +322,9 @@ fn arguments<'c>(
             false => call.args[index] = Some(value),
         }
     }
-    if let Some((_, missing)) =
-        params.iter().enumerate().find(|(i, p)| !p.optional && call.args[*i].is_none())
-    {
-        let what = if missing.name == "self" { "a column to work on".to_string() } else { format!("`{}`", missing.name) };
+    if let Some((_, missing)) = params.iter().enumerate().find(|(i, p)| !p.optional && call.args[*i].is_none()) {
+        let what =
+            if missing.name == "self" { "a column to work on".to_string() } else { format!("`{}`", missing.name) };
         let diagnostic = check::plan_error("argument", format!("`{}` needs {what}", function.name));
         return Err(lower.fail(usage(diagnostic), span, ""));
     }
@@ -379,7 +384,9 @@ fn check_argument(
     );
     diagnostic = match (param.dtype, types::is_text(dtype)) {
         ("num", true) => diagnostic.help("make the text a number first: `.cast(\"f64\")`"),
-        ("date" | "time", true) => diagnostic.help("read the text as a date first: `.str.to_date()` or `.str.to_datetime()`"),
+        ("date" | "time", true) => {
+            diagnostic.help("read the text as a date first: `.str.to_date()` or `.str.to_datetime()`")
+        }
         ("str", false) if receiver => diagnostic.help("make it text first: `.cast(\"str\")`"),
         _ => diagnostic,
     };

@@ -146,7 +146,8 @@ fn never(value: &Typed, answer: bool) -> Result<Typed, Diagnostic> {
 }
 
 fn finite(value: &Typed) -> Expr {
-    let bound = |v: f64| Typed { expr: lit(v), dtype: DataType::Float64, literal: None, ..value.clone() }.to(&value.dtype).expr;
+    let bound =
+        |v: f64| Typed { expr: lit(v), dtype: DataType::Float64, literal: None, ..value.clone() }.to(&value.dtype).expr;
     value.expr.clone().gt(bound(f64::NEG_INFINITY)).and(value.expr.clone().lt(bound(f64::INFINITY)))
 }
 
@@ -213,8 +214,7 @@ pub fn case(
             None => value,
         };
         dtype = types::supertype(&dtype, &value.dtype).ok_or_else(|| {
-            let message =
-                format!("the branches give `{}` and `{}`", type_name(&dtype), type_name(&value.dtype));
+            let message = format!("the branches give `{}` and `{}`", type_name(&dtype), type_name(&value.dtype));
             let diagnostic = check::plan_error("type-mismatch", message).help("cast one of them to the other's type");
             lower.fail(diagnostic, value.span.as_ref().or(span), &format!("this is `{}`", type_name(&value.dtype)))
         })?;
@@ -292,7 +292,12 @@ fn cut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
                 })
                 .collect();
             if texts.len() != breaks.len() + 1 {
-                let message = format!("{} breaks make {} intervals, {} labels are given", breaks.len(), breaks.len() + 1, texts.len());
+                let message = format!(
+                    "{} breaks make {} intervals, {} labels are given",
+                    breaks.len(),
+                    breaks.len() + 1,
+                    texts.len()
+                );
                 return Err(call.wrong(lower, 2, message));
             }
             texts
@@ -303,7 +308,8 @@ fn cut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
             .collect(),
     };
     let x = value.f64();
-    let text = |s: &String| Typed { expr: lit(s.clone()), dtype: DataType::Utf8, literal: None, ..value.clone() }.text();
+    let text =
+        |s: &String| Typed { expr: lit(s.clone()), dtype: DataType::Utf8, literal: None, ..value.clone() }.text();
     let mut branches = vec![(Box::new(Expr::IsNull(Box::new(x.clone()))), Box::new(null(&types::TEXT)))];
     for (limit, label) in breaks.iter().zip(&labels) {
         let below = if left { x.clone().lt(lit(*limit)) } else { x.clone().lt_eq(lit(*limit)) };

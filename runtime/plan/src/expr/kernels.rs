@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Float32Array, Float64Array, PrimitiveArray, StringViewArray, StringViewBuilder,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Float32Array, Float64Array, PrimitiveArray, StringViewArray,
+    StringViewBuilder,
 };
 use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
@@ -75,7 +77,10 @@ pub fn error(message: impl Into<String>) -> DataFusionError {
 }
 
 /// Two columns of one integer type, row by row; `None` where either is null or `f` gives nothing.
-fn integers<T: ArrowPrimitiveType>(args: &[ArrayRef], f: impl Fn(T::Native, T::Native) -> Option<T::Native>) -> ArrayRef {
+fn integers<T: ArrowPrimitiveType>(
+    args: &[ArrayRef],
+    f: impl Fn(T::Native, T::Native) -> Option<T::Native>,
+) -> ArrayRef {
     let (a, b) = (args[0].as_primitive::<T>(), args[1].as_primitive::<T>());
     let values = a.iter().zip(b.iter()).map(|(a, b)| f(a?, b?));
     Arc::new(values.collect::<PrimitiveArray<T>>())
@@ -89,9 +94,15 @@ macro_rules! by_integer_type {
             DataType::Int32 => integers::<Int32Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as i32)),
             DataType::Int64 => integers::<Int64Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as i64)),
             DataType::UInt8 => integers::<UInt8Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u8)),
-            DataType::UInt16 => integers::<UInt16Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u16)),
-            DataType::UInt32 => integers::<UInt32Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u32)),
-            DataType::UInt64 => integers::<UInt64Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u64)),
+            DataType::UInt16 => {
+                integers::<UInt16Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u16))
+            }
+            DataType::UInt32 => {
+                integers::<UInt32Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u32))
+            }
+            DataType::UInt64 => {
+                integers::<UInt64Type>($args, |a, b| $signed(a.into(), b.into()).map(|v: i128| v as u64))
+            }
             DataType::Float32 => {
                 let (a, b) = ($args[0].as_primitive::<Float32Type>(), $args[1].as_primitive::<Float32Type>());
                 let values = a.iter().zip(b.iter()).map(|(a, b)| Some($unsigned(a? as f64, b? as f64) as f32));

@@ -72,15 +72,21 @@ pub const FUNCTIONS: &[Function] = &[
             d => Err(c.wrong(l, 0, format!("`abs` needs a number, but this is `{}`", crate::check::type_name(d)))),
         }
     }),
-    function("floor", &[], R, "self:num", |_, c| Ok(round_with(c, "floor", |args| {
-        Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::floor)))
-    }))),
-    function("ceil", &[], R, "self:num", |_, c| Ok(round_with(c, "ceil", |args| {
-        Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::ceil)))
-    }))),
-    function("trunc", &["truncate"], R, "self:num", |_, c| Ok(round_with(c, "trunc", |args| {
-        Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::trunc)))
-    }))),
+    function("floor", &[], R, "self:num", |_, c| {
+        Ok(round_with(c, "floor", |args| {
+            Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::floor)))
+        }))
+    }),
+    function("ceil", &[], R, "self:num", |_, c| {
+        Ok(round_with(c, "ceil", |args| {
+            Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::ceil)))
+        }))
+    }),
+    function("trunc", &["truncate"], R, "self:num", |_, c| {
+        Ok(round_with(c, "trunc", |args| {
+            Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::trunc)))
+        }))
+    }),
     function("round", &[], R, "self:num decimals:#int?", round),
     function("sign", &["signum"], R, "self:num", |_, c| {
         let value = c.this();

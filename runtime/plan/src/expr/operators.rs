@@ -56,7 +56,9 @@ pub fn negate(lower: &Lower, value: Typed) -> Result<Typed, Diagnostic> {
         }
     }
     let dtype = match &value.dtype {
-        d if d.is_signed_integer() || d.is_floating() || is_decimal(d) || matches!(d, DataType::Duration(_)) => d.clone(),
+        d if d.is_signed_integer() || d.is_floating() || is_decimal(d) || matches!(d, DataType::Duration(_)) => {
+            d.clone()
+        }
         // Unsigned numbers have no negative ones: the next wider signed type holds them.
         DataType::UInt8 => DataType::Int16,
         DataType::UInt16 => DataType::Int32,
@@ -74,7 +76,13 @@ pub fn negate(lower: &Lower, value: Typed) -> Result<Typed, Diagnostic> {
 }
 
 /// Both sides in one type, for comparisons, `if` branches, lists, `fill_null` and the like.
-pub fn unify(lower: &Lower, left: Typed, right: Typed, what: &str, span: Option<&Span>) -> Result<(Typed, Typed), Diagnostic> {
+pub fn unify(
+    lower: &Lower,
+    left: Typed,
+    right: Typed,
+    what: &str,
+    span: Option<&Span>,
+) -> Result<(Typed, Typed), Diagnostic> {
     let (left, right) = (beside(lower, left, &right)?, right);
     let right = beside(lower, right, &left)?;
     match types::supertype(&left.dtype, &right.dtype) {
@@ -97,11 +105,8 @@ pub fn beside(lower: &Lower, value: Typed, other: &Typed) -> Result<Typed, Diagn
         return match parsed {
             Ok(scalar) if !scalar.is_null() => Ok(value.with(Expr::Literal(scalar, None), other.dtype.clone())),
             _ => Err(lower.fail(
-                check::plan_error(
-                    "type-mismatch",
-                    format!("the text \"{text}\" is no `{}`", type_name(&other.dtype)),
-                )
-                .help("write dates as \"2013-01-31\" and times as \"2013-01-31 12:30:00\""),
+                check::plan_error("type-mismatch", format!("the text \"{text}\" is no `{}`", type_name(&other.dtype)))
+                    .help("write dates as \"2013-01-31\" and times as \"2013-01-31 12:30:00\""),
                 value.span.as_ref(),
                 "cannot be read as a date or time",
             )),
@@ -127,10 +132,8 @@ fn mismatch(lower: &Lower, left: &Typed, right: &Typed, what: &str, span: Option
             diagnostic.help(format!("`{}` is a number: write {} without quotes", number.name, t.trim()))
         }
         (Some(_), _) => diagnostic.help(format!("`{}` is `{number_type}`: use a value of that type", number.name)),
-        (_, Some(Value::Int(v))) => diagnostic.help(format!(
-            "`{}` is text: compare with \"{v}\", or make it a number with `.cast(\"i64\")`",
-            text.name
-        )),
+        (_, Some(Value::Int(v))) => diagnostic
+            .help(format!("`{}` is text: compare with \"{v}\", or make it a number with `.cast(\"i64\")`", text.name)),
         _ => diagnostic.help(format!("make the text a number first: `{}.cast(\"{number_type}\")`", text.name)),
     };
     lower.fail(diagnostic, span.or(text.span.as_ref()), "")
@@ -189,11 +192,14 @@ pub fn boolean(lower: &Lower, value: Typed, what: &str, span: Option<&Span>) -> 
         DataType::Boolean => Ok(value),
         DataType::Null => Ok(value.to(&DataType::Boolean)),
         dtype => Err(lower.fail(
-            check::plan_error("type-mismatch", format!("`{what}` needs a condition, but this is `{}`", type_name(dtype)))
-                .help(match is_number(dtype) {
-                    true => "compare it: `!= 0`".to_string(),
-                    false => "compare it with a value: `==`".to_string(),
-                }),
+            check::plan_error(
+                "type-mismatch",
+                format!("`{what}` needs a condition, but this is `{}`", type_name(dtype)),
+            )
+            .help(match is_number(dtype) {
+                true => "compare it: `!= 0`".to_string(),
+                false => "compare it with a value: `==`".to_string(),
+            }),
             value.span.as_ref().or(span),
             "not a condition",
         )),
@@ -204,9 +210,7 @@ fn bits(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Sp
     let what = format!("`{}`:", op.symbol());
     let (left, right) = unify(lower, left, right, &what, span)?;
     match (&left.dtype, op) {
-        (DataType::Boolean, BinaryOp::BitAnd) => {
-            Ok(left.with(left.expr.clone().and(right.expr), DataType::Boolean))
-        }
+        (DataType::Boolean, BinaryOp::BitAnd) => Ok(left.with(left.expr.clone().and(right.expr), DataType::Boolean)),
         (DataType::Boolean, BinaryOp::BitOr) => Ok(left.with(left.expr.clone().or(right.expr), DataType::Boolean)),
         (DataType::Boolean, BinaryOp::Xor) => {
             Ok(left.with(binary_expr(left.expr.clone(), Operator::NotEq, right.expr), DataType::Boolean))
@@ -246,7 +250,13 @@ pub fn between(
     Ok(value.with(from.expr.and(to.expr), DataType::Boolean))
 }
 
-fn arithmetic(lower: &mut Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+fn arithmetic(
+    lower: &mut Lower,
+    op: BinaryOp,
+    left: Typed,
+    right: Typed,
+    span: Option<&Span>,
+) -> Result<Typed, Diagnostic> {
     use BinaryOp::*;
     if is_text(&left.dtype) && is_text(&right.dtype) && op == Add {
         let expr = binary_expr(left.text(), Operator::StringConcat, right.text());
@@ -331,7 +341,13 @@ fn decimal(op: BinaryOp, left: Typed, right: Typed, dtype: DataType) -> Result<T
     Ok(left.with(datafusion::logical_expr::cast(binary_expr(a, operator, b), out.clone()), out))
 }
 
-fn temporal(lower: &mut Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+fn temporal(
+    lower: &mut Lower,
+    op: BinaryOp,
+    left: Typed,
+    right: Typed,
+    span: Option<&Span>,
+) -> Result<Typed, Diagnostic> {
     use BinaryOp::*;
     use DataType::{Duration, Timestamp};
     let left = beside(lower, left, &right)?;
@@ -347,7 +363,12 @@ fn temporal(lower: &mut Lower, op: BinaryOp, left: Typed, right: Typed, span: Op
         lower.fail(
             check::plan_error(
                 "type-mismatch",
-                format!("`{}` is not possible between `{}` and `{}`", op.symbol(), type_name(&left.dtype), type_name(&right.dtype)),
+                format!(
+                    "`{}` is not possible between `{}` and `{}`",
+                    op.symbol(),
+                    type_name(&left.dtype),
+                    type_name(&right.dtype)
+                ),
             )
             .help("dates and times can be subtracted, and durations added to them or subtracted from them"),
             span.or(left.span.as_ref()),
@@ -409,4 +430,3 @@ pub fn only_if(condition: Expr, value: &Typed) -> Result<Expr, Diagnostic> {
 pub fn number(value: i64, dtype: &DataType) -> Expr {
     Typed { expr: lit(value), dtype: DataType::Int64, name: String::new(), span: None, literal: None }.to(dtype).expr
 }
-

@@ -29,10 +29,14 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(as_u32(c, df::character_length(c.this().text())))
     }),
     function("str.len_bytes", &["str.n_bytes"], R, "self:str", |_, c| {
-        Ok(as_u32(c, kernel("len_bytes", DataType::UInt32, |args| {
-            let texts = args[0].as_string_view();
-            Ok(Arc::new(texts.iter().map(|t| Some(t?.len() as u32)).collect::<UInt32Array>()))
-        }).call(vec![c.this().text()])))
+        Ok(as_u32(
+            c,
+            kernel("len_bytes", DataType::UInt32, |args| {
+                let texts = args[0].as_string_view();
+                Ok(Arc::new(texts.iter().map(|t| Some(t?.len() as u32)).collect::<UInt32Array>()))
+            })
+            .call(vec![c.this().text()]),
+        ))
     }),
     function("str.to_uppercase", &["str.upper", "str.uppercase"], R, "self:str", |_, c| {
         Ok(map(c, "to_uppercase", |a| map_text(a, |t| Some(t.to_uppercase()))))
@@ -46,7 +50,9 @@ pub const FUNCTIONS: &[Function] = &[
     function("str.reverse", &[], R, "self:str", |_, c| {
         Ok(map(c, "reverse", |a| map_text(a, |t| Some(t.chars().rev().collect()))))
     }),
-    function("str.strip_chars", &["str.strip", "str.trim"], R, "self:str characters:#str?", |_, c| Ok(strip(c, "strip_chars"))),
+    function("str.strip_chars", &["str.strip", "str.trim"], R, "self:str characters:#str?", |_, c| {
+        Ok(strip(c, "strip_chars"))
+    }),
     function("str.strip_chars_start", &["str.lstrip", "str.trim_start"], R, "self:str characters:#str?", |_, c| {
         Ok(strip(c, "strip_chars_start"))
     }),
@@ -130,25 +136,37 @@ pub const FUNCTIONS: &[Function] = &[
     }),
     function("str.zfill", &[], R, "self:str length:#int", |l, c| {
         let length = width(l, c)?;
-        Ok(c.this().with(kernel("zfill", TEXT, |args| {
-            let width = args[1].as_primitive::<Int64Type>();
-            let width = if width.is_empty() { 0 } else { width.value(0) as usize };
-            map_text(args, |t| {
-                let missing = width.saturating_sub(t.chars().count());
-                let (sign, digits) = match t.strip_prefix(['+', '-']) {
-                    Some(digits) => t.split_at(t.len() - digits.len()),
-                    None => ("", t),
-                };
-                Some(format!("{sign}{}{digits}", "0".repeat(missing)))
+        Ok(c.this().with(
+            kernel("zfill", TEXT, |args| {
+                let width = args[1].as_primitive::<Int64Type>();
+                let width = if width.is_empty() { 0 } else { width.value(0) as usize };
+                map_text(args, |t| {
+                    let missing = width.saturating_sub(t.chars().count());
+                    let (sign, digits) = match t.strip_prefix(['+', '-']) {
+                        Some(digits) => t.split_at(t.len() - digits.len()),
+                        None => ("", t),
+                    };
+                    Some(format!("{sign}{}{digits}", "0".repeat(missing)))
+                })
             })
-        }).call(vec![c.this().text(), lit(length)]), TEXT))
+            .call(vec![c.this().text(), lit(length)]),
+            TEXT,
+        ))
     }),
-    function("str.pad_start", &["str.rjust", "str.lpad"], R, "self:str length:#int fill_char:#str?", |l, c| pad(l, c, true)),
-    function("str.pad_end", &["str.ljust", "str.rpad"], R, "self:str length:#int fill_char:#str?", |l, c| pad(l, c, false)),
+    function("str.pad_start", &["str.rjust", "str.lpad"], R, "self:str length:#int fill_char:#str?", |l, c| {
+        pad(l, c, true)
+    }),
+    function("str.pad_end", &["str.ljust", "str.rpad"], R, "self:str length:#int fill_char:#str?", |l, c| {
+        pad(l, c, false)
+    }),
     function("str.to_date", &[], R, "self:str format:#str? strict:#bool?", |_, c| Ok(date(c))),
-    function("str.to_datetime", &["str.strptime", "str.to_timestamp"], R, "self:str format:#str? strict:#bool?", |_, c| {
-        Ok(datetime(c))
-    }),
+    function(
+        "str.to_datetime",
+        &["str.strptime", "str.to_timestamp"],
+        R,
+        "self:str format:#str? strict:#bool?",
+        |_, c| Ok(datetime(c)),
+    ),
     function("str.to_integer", &["str.to_int"], R, "self:str strict:#bool?", |_, c| {
         let (value, dtype) = (c.this().to(&TEXT), DataType::Int64);
         Ok(if strict(c, 1) { value.to(&dtype) } else { value.or_null(&dtype) })
@@ -165,7 +183,11 @@ pub const FUNCTIONS: &[Function] = &[
                 Some(before) => {
                     let glued = match separator.is_empty() {
                         true => before,
-                        false => binary_expr(before, Operator::StringConcat, first.with(lit(separator.to_string()), DataType::Utf8).text()),
+                        false => binary_expr(
+                            before,
+                            Operator::StringConcat,
+                            first.with(lit(separator.to_string()), DataType::Utf8).text(),
+                        ),
                     };
                     binary_expr(glued, Operator::StringConcat, part.text())
                 }
@@ -255,7 +277,9 @@ fn pattern_text(lower: &Lower, call: &Call, slot: usize, literal: bool) -> Resul
 fn contains(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let plain = |text: &str| regex::escape(text) == text;
     match call.text(1) {
-        Some(text) if call.flag(2) || plain(text) => Ok(truth(call, df::contains(call.this().text(), call.arg(1).text()))),
+        Some(text) if call.flag(2) || plain(text) => {
+            Ok(truth(call, df::contains(call.this().text(), call.arg(1).text())))
+        }
         Some(_) => {
             pattern(lower, call, 1)?;
             Ok(truth(call, binary_expr(call.this().text(), Operator::RegexMatch, call.arg(1).text())))
@@ -286,7 +310,9 @@ fn replace(lower: &mut Lower, call: &Call, all: bool) -> Result<Typed, Diagnosti
     let body: Body = match (all, literal) {
         (true, false) => |args| substitute(args, |regex, t, with| regex.replace_all(t, with).into_owned()),
         (false, false) => |args| substitute(args, |regex, t, with| regex.replace(t, with).into_owned()),
-        (true, true) => |args| substitute(args, |regex, t, with| regex.replace_all(t, regex::NoExpand(with)).into_owned()),
+        (true, true) => {
+            |args| substitute(args, |regex, t, with| regex.replace_all(t, regex::NoExpand(with)).into_owned())
+        }
         (false, true) => |args| substitute(args, |regex, t, with| regex.replace(t, regex::NoExpand(with)).into_owned()),
     };
     let name = match (all, literal) {
@@ -354,7 +380,11 @@ fn split(args: &[ArrayRef]) -> datafusion::error::Result<ArrayRef> {
 fn width(lower: &Lower, call: &Call) -> Result<i64, Diagnostic> {
     match call.int(1) {
         Some(length @ 0..=100_000) => Ok(length),
-        other => Err(call.wrong(lower, 1, format!("`length` lies between 0 and 100000, this is {}", other.unwrap_or_default()))),
+        other => Err(call.wrong(
+            lower,
+            1,
+            format!("`length` lies between 0 and 100000, this is {}", other.unwrap_or_default()),
+        )),
     }
 }
 
@@ -397,7 +427,8 @@ fn dates(args: &[ArrayRef], strict: bool) -> datafusion::error::Result<ArrayRef>
     let mut out = arrow::array::Date32Builder::new();
     for text in args[0].as_string_view() {
         let parsed = text.map(|t| {
-            NaiveDate::parse_from_str(t, format).or_else(|e| NaiveDateTime::parse_from_str(t, format).map(|d| d.date()).map_err(|_| e))
+            NaiveDate::parse_from_str(t, format)
+                .or_else(|e| NaiveDateTime::parse_from_str(t, format).map(|d| d.date()).map_err(|_| e))
         });
         match (text, parsed) {
             (Some(t), Some(Err(e))) if strict => return Err(unreadable(t, format, "date", &e.to_string())),
@@ -425,8 +456,9 @@ fn datetimes(args: &[ArrayRef], strict: bool) -> datafusion::error::Result<Array
     let mut out = arrow::array::TimestampMicrosecondBuilder::new();
     for text in args[0].as_string_view() {
         let parsed = text.map(|t| {
-            NaiveDateTime::parse_from_str(t, format)
-                .or_else(|e| NaiveDate::parse_from_str(t, format).map(|d| d.and_time(Default::default())).map_err(|_| e))
+            NaiveDateTime::parse_from_str(t, format).or_else(|e| {
+                NaiveDate::parse_from_str(t, format).map(|d| d.and_time(Default::default())).map_err(|_| e)
+            })
         });
         match (text, parsed) {
             (Some(t), Some(Err(e))) if strict => return Err(unreadable(t, format, "timestamp", &e.to_string())),

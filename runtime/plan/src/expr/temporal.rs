@@ -75,7 +75,8 @@ pub const FUNCTIONS: &[Function] = &[
             let leap = moments.iter().map(|t| Some(moment(t?)?.date().leap_year()));
             Ok(Arc::new(leap.collect::<arrow::array::BooleanArray>()))
         };
-        Ok(c.this().with(kernel("is_leap_year", DataType::Boolean, body).call(vec![wall(&c.this())]), DataType::Boolean))
+        Ok(c.this()
+            .with(kernel("is_leap_year", DataType::Boolean, body).call(vec![wall(&c.this())]), DataType::Boolean))
     }),
     function("dt.is_weekend", &[], R, "self:date", |_, c| {
         let body: Body = |args| {
@@ -191,7 +192,8 @@ pub const FUNCTIONS: &[Function] = &[
     }),
     function("dt.replace_time_zone", &[], R, "self:date time_zone:#str?", |l, c| match &c.this().dtype {
         DataType::Timestamp(unit, _) => {
-            let wall = c.this().with(wall(&c.this()), DataType::Timestamp(MICRO, None)).to(&DataType::Timestamp(*unit, None));
+            let wall =
+                c.this().with(wall(&c.this()), DataType::Timestamp(MICRO, None)).to(&DataType::Timestamp(*unit, None));
             match c.text(1) {
                 None => Ok(wall),
                 Some(_) => Ok(wall.to(&DataType::Timestamp(*unit, Some(zone(l, c)?)))),
@@ -220,7 +222,9 @@ fn zone(lower: &Lower, call: &Call) -> Result<Arc<str>, Diagnostic> {
     let name = call.text(1).unwrap_or("UTC");
     match name.parse::<arrow::array::timezone::Tz>() {
         Ok(_) => Ok(name.into()),
-        Err(_) => Err(call.wrong(lower, 1, format!("there is no time zone `{name}`")).help("such as \"Europe/Berlin\" or \"UTC\"")),
+        Err(_) => Err(call
+            .wrong(lower, 1, format!("there is no time zone `{name}`"))
+            .help("such as \"Europe/Berlin\" or \"UTC\"")),
     }
 }
 
@@ -236,7 +240,9 @@ fn field_source(value: &Typed) -> Expr {
 /// The wall clock as a timestamp without a zone, in microseconds.
 fn wall(value: &Typed) -> Expr {
     match &value.dtype {
-        DataType::Timestamp(_, Some(_)) => cast(df::to_local_time(vec![value.expr.clone()]), DataType::Timestamp(MICRO, None)),
+        DataType::Timestamp(_, Some(_)) => {
+            cast(df::to_local_time(vec![value.expr.clone()]), DataType::Timestamp(MICRO, None))
+        }
         _ => value.to(&DataType::Timestamp(MICRO, None)).expr,
     }
 }
@@ -316,7 +322,8 @@ fn truncated(value: &Typed, text: &str) -> Result<Typed, Diagnostic> {
                 let month = i64::from(t.year()) * 12 + i64::from(t.month0());
                 let start = month - (month - 1970 * 12).rem_euclid(n);
                 let year = i32::try_from(start.div_euclid(12)).ok()?;
-                NaiveDate::from_ymd_opt(year, start.rem_euclid(12) as u32 + 1, 1).map(|d| d.and_time(Default::default()))
+                NaiveDate::from_ymd_opt(year, start.rem_euclid(12) as u32 + 1, 1)
+                    .map(|d| d.and_time(Default::default()))
             }
         })
     };
@@ -325,7 +332,10 @@ fn truncated(value: &Typed, text: &str) -> Result<Typed, Diagnostic> {
 }
 
 /// Each moment by `f`, which also gets the literal text of the second argument.
-fn shifted(args: &[ArrayRef], f: impl Fn(NaiveDateTime, &str) -> Option<NaiveDateTime>) -> datafusion::error::Result<ArrayRef> {
+fn shifted(
+    args: &[ArrayRef],
+    f: impl Fn(NaiveDateTime, &str) -> Option<NaiveDateTime>,
+) -> datafusion::error::Result<ArrayRef> {
     let text = args.get(1).and_then(literal_text).unwrap_or_default();
     let moments = args[0].as_primitive::<TimestampMicrosecondType>();
     let mut out = arrow::array::TimestampMicrosecondBuilder::with_capacity(moments.len());

@@ -10,7 +10,8 @@ use datafusion::functions_aggregate as df;
 use datafusion::functions_window as dfw;
 use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, binary_expr, cast,
+    AggregateUDF, Expr, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
+    binary_expr, cast,
 };
 use onrush_wire::expr::SortKey;
 use onrush_wire::{BinaryOp, Diagnostic};
@@ -53,7 +54,11 @@ pub const FUNCTIONS: &[Function] = &[
         let change = binary_expr(value.f64(), Operator::Minus, before.f64());
         Ok(value.with(binary_expr(change, Operator::Divide, before.f64()), DataType::Float64))
     }),
-    function("rank", &[], W, "self:any method:#str? descending:#bool?", rank),
+    function("rank", &[], W, "self:any? method:#str? descending:#bool?", |l, c| match c.opt(0) {
+        Some(_) => rank(l, c),
+        None => ordered_rank(l, c, dfw::rank::rank_udwf()),
+    }),
+    function("dense_rank", &[], W, "", |l, c| ordered_rank(l, c, dfw::rank::dense_rank_udwf())),
     function("cum_sum", &["cumsum"], W, "self:num reverse:#bool?", |l, c| {
         let value = c.this();
         let dtype = match &value.dtype {
@@ -176,13 +181,25 @@ fn make(
     window_frame: WindowFrame,
     null_treatment: Option<NullTreatment>,
 ) -> Result<Expr, Diagnostic> {
-    let params =
-        WindowFunctionParams { args, partition_by, order_by, window_frame, filter: None, null_treatment, distinct: false };
+    let params = WindowFunctionParams {
+        args,
+        partition_by,
+        order_by,
+        window_frame,
+        filter: None,
+        null_treatment,
+        distinct: false,
+    };
     lower.window(Expr::WindowFunction(Box::new(WindowFunction { fun, params })))
 }
 
 /// An aggregate over a frame of rows around the present one.
-fn over_frame(lower: &mut Lower, function: Arc<AggregateUDF>, arg: Expr, frame: WindowFrame) -> Result<Expr, Diagnostic> {
+fn over_frame(
+    lower: &mut Lower,
+    function: Arc<AggregateUDF>,
+    arg: Expr,
+    frame: WindowFrame,
+) -> Result<Expr, Diagnostic> {
     let (partition, order) = (lower.partition(), lower.order()?);
     make(lower, WindowFunctionDefinition::AggregateUDF(function), vec![arg], partition, order, frame, None)
 }
@@ -218,7 +235,13 @@ fn shift(lower: &mut Lower, value: &Typed, n: i64, fill: Option<Typed>) -> Resul
 }
 
 /// Running values; null where the row itself is null, as in Polars.
-fn running(lower: &mut Lower, call: &Call, function: Arc<AggregateUDF>, value: Typed, output: DataType) -> Result<Typed, Diagnostic> {
+fn running(
+    lower: &mut Lower,
+    call: &Call,
+    function: Arc<AggregateUDF>,
+    value: Typed,
+    output: DataType,
+) -> Result<Typed, Diagnostic> {
     let expr = over_frame(lower, function, value.expr.clone(), expanding(call.flag(1)))?;
     let result = value.with(cast(expr, output.clone()), output.clone());
     let present = Expr::IsNotNull(Box::new(value.expr.clone()));
@@ -267,6 +290,25 @@ fn rolling(lower: &mut Lower, call: &Call, function: Arc<AggregateUDF>, output: 
     let samples = over_frame(lower, df::count::count_udaf(), value.expr.clone(), frame)?;
     let rolled = value.with(cast(expr, result.clone()), result.clone());
     Ok(value.with(operators::only_if(samples.gt_eq(lit(needed)), &rolled)?, result))
+}
+
+/// `rank().over(keys).order_by(order)`: as in SQL, by the order of the window.
+fn ordered_rank(
+    lower: &mut Lower,
+    call: &Call,
+    function: Arc<datafusion::logical_expr::WindowUDF>,
+) -> Result<Typed, Diagnostic> {
+    let order = match &lower.scope {
+        Scope::Rows { order, .. } if !order.is_empty() => order.clone(),
+        _ => {
+            let message = format!("`{}` without a column needs an order", call.function.name);
+            return Err(check::plan_error("argument", message)
+                .help("rank a column: `column.rank()`, or give an order: `.over(key).order_by(column)`"));
+        }
+    };
+    let expr = window(lower, function, Vec::new(), Vec::new(), order)?;
+    let name = call.function.name.to_string();
+    Ok(Typed { expr: cast(expr, DataType::UInt32), dtype: DataType::UInt32, name, span: None, literal: None })
 }
 
 /// Nulls get no rank.

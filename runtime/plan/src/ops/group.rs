@@ -66,7 +66,9 @@ pub fn grouped(
     let plan = match aggregates.is_empty() {
         // Without aggregates DataFusion wants a projection with `distinct`.
         true => build(
-            LogicalPlanBuilder::new(lower.plan).project(groups.collect::<Vec<_>>()).and_then(LogicalPlanBuilder::distinct),
+            LogicalPlanBuilder::new(lower.plan)
+                .project(groups.collect::<Vec<_>>())
+                .and_then(LogicalPlanBuilder::distinct),
         )?,
         false => build(LogicalPlanBuilder::new(lower.plan).aggregate(groups.collect::<Vec<_>>(), aggregates))?,
     };

@@ -45,10 +45,13 @@ pub fn join(
         let dtype = types::supertype(&l_typed.dtype, &r_typed.dtype);
         let Some(dtype) = dtype.filter(|_| types::is_number(&l_typed.dtype) == types::is_number(&r_typed.dtype)) else {
             let (a, b) = (type_name(&l_typed.dtype), type_name(&r_typed.dtype));
-            let message =
-                format!("the keys `{}` ({a}) and `{}` ({b}) have types that cannot be equal", l_typed.name, r_typed.name);
-            let diagnostic = check::plan_error("type-mismatch", message)
-                .help(format!("cast one of them first: `.cast(\"{a}\")` on the right, or `.cast(\"{b}\")` on the left"));
+            let message = format!(
+                "the keys `{}` ({a}) and `{}` ({b}) have types that cannot be equal",
+                l_typed.name, r_typed.name
+            );
+            let diagnostic = check::plan_error("type-mismatch", message).help(format!(
+                "cast one of them first: `.cast(\"{a}\")` on the right, or `.cast(\"{b}\")` on the left"
+            ));
             return Err(check::place(diagnostic, l.span.as_ref().or(r.span.as_ref()), at, ""));
         };
         left_keys.push(l_typed.to(&dtype));
@@ -93,8 +96,7 @@ pub fn join(
     let dropped_right = if matches!(how, JoinKind::Inner | JoinKind::Left) { plain(right_on) } else { Vec::new() };
     let with_right = !matches!(how, JoinKind::Semi | JoinKind::Anti);
     let left_kept: Vec<&String> = left_names.iter().filter(|n| !dropped_left.contains(n)).collect();
-    let right_kept: Vec<&String> =
-        right_names.iter().filter(|n| with_right && !dropped_right.contains(n)).collect();
+    let right_kept: Vec<&String> = right_names.iter().filter(|n| with_right && !dropped_right.contains(n)).collect();
     output(joined, &left_kept, &right_kept, suffix, at)
 }
 

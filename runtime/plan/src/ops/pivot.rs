@@ -5,11 +5,14 @@ use onrush_wire::{Diagnostic, Expr, ExprKind, Span, Value};
 
 use super::{Inputs, build, distinct_names, keep, names};
 use crate::check::{self, HIDDEN};
-use crate::expr::catalogue::{Kind, find};
 use crate::expr::column;
 
 /// More columns than this are a mistake in the choice of `on`.
 const MOST_COLUMNS: usize = 2000;
+
+/// Those that leave nulls out: the cells of other columns are null to them.
+const AGGREGATES: [&str; 13] =
+    ["first", "last", "sum", "mean", "median", "min", "max", "std", "var", "len", "count", "any", "all"];
 
 pub struct Request<'a> {
     pub on: &'a str,
@@ -18,7 +21,12 @@ pub struct Request<'a> {
     pub aggregate: &'a str,
 }
 
-pub fn pivot(inputs: &dyn Inputs, plan: LogicalPlan, request: Request, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+pub fn pivot(
+    inputs: &dyn Inputs,
+    plan: LogicalPlan,
+    request: Request,
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let unknown = |name: &str| check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, "");
     for name in std::iter::once(request.on).chain(request.index.iter().chain(request.values).map(String::as_str)) {
@@ -35,18 +43,22 @@ pub fn pivot(inputs: &dyn Inputs, plan: LogicalPlan, request: Request, at: Optio
         return Err(check::plan_error("argument", "`pivot` needs at least one index column and one values column"));
     }
     let aggregate = if request.aggregate.is_empty() { "first" } else { request.aggregate };
-    if find(aggregate).is_none_or(|f| f.kind != Kind::Aggregate) {
-        let known = crate::expr::aggregate::FUNCTIONS.iter().map(|f| f.name);
-        let mut diagnostic = check::plan_error("unknown-function", format!("`{aggregate}` is no aggregate"));
-        if let Some(near) = check::nearest(aggregate, known) {
+    if !AGGREGATES.contains(&aggregate) {
+        let list = AGGREGATES.join("`, `");
+        let mut diagnostic =
+            check::plan_error("unknown-function", format!("`pivot` cannot aggregate with `{aggregate}`"))
+                .note(format!("it can with `{list}`"));
+        if let Some(near) = check::nearest(aggregate, AGGREGATES) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }
         return Err(check::place(diagnostic, None, at, ""));
     }
     let distinct = distinct_values(inputs, &plan, request.on)?;
     if distinct.len() > MOST_COLUMNS {
-        let message = format!("`{}` has {} different values: as many columns would come out", request.on, distinct.len());
-        return Err(check::plan_error("argument", message).help("pivot on a column with fewer values, or cut it into intervals"));
+        let message =
+            format!("`{}` has {} different values: as many columns would come out", request.on, distinct.len());
+        return Err(check::plan_error("argument", message)
+            .help("pivot on a column with fewer values, or cut it into intervals"));
     }
     let mut aggs = Vec::new();
     for value_name in &values {
@@ -60,9 +72,8 @@ pub fn pivot(inputs: &dyn Inputs, plan: LogicalPlan, request: Request, at: Optio
                     Box::new(Expr::literal(value.clone())),
                 )),
             };
-            let case = |then: Expr| {
-                Expr::new(ExprKind::Case { branches: vec![(chosen.clone(), then)], otherwise: None })
-            };
+            let case =
+                |then: Expr| Expr::new(ExprKind::Case { branches: vec![(chosen.clone(), then)], otherwise: None });
             let this = Expr::column(value_name.clone());
             let result = match aggregate {
                 "len" => Expr::call("count", [case(Expr::literal(1i64))]),
@@ -72,9 +83,6 @@ pub fn pivot(inputs: &dyn Inputs, plan: LogicalPlan, request: Request, at: Optio
                 }
                 name => Expr::call(name, [case(this)]),
             };
-            // A group without a row gives null, not the aggregate of nothing.
-            let some = Expr::call("any", [chosen.clone()]);
-            let result = Expr::new(ExprKind::Case { branches: vec![(some, result)], otherwise: None });
             let name = if values.len() == 1 { text.clone() } else { format!("{value_name}_{text}") };
             aggs.push(result.alias(name));
         }

@@ -26,7 +26,9 @@ pub fn expand(
         return Err(check::place(diagnostic, expr.span.as_ref(), at, ""));
     }
     let kept = available.iter().filter(|name| !except.contains(name));
-    Ok(Some(kept.map(|name| onrush_wire::Expr { kind: ExprKind::Column(name.clone()), span: expr.span.clone() }).collect()))
+    Ok(Some(
+        kept.map(|name| onrush_wire::Expr { kind: ExprKind::Column(name.clone()), span: expr.span.clone() }).collect(),
+    ))
 }
 
 pub fn select(plan: LogicalPlan, exprs: &[onrush_wire::Expr], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
@@ -63,7 +65,11 @@ pub fn aggregate_all(mut lower: Lower, exprs: &[onrush_wire::Expr]) -> Result<Lo
     project_exprs(plan, typed.into_iter().map(|t| t.expr.alias(t.name)).collect())
 }
 
-pub fn with_columns(plan: LogicalPlan, exprs: &[onrush_wire::Expr], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+pub fn with_columns(
+    plan: LogicalPlan,
+    exprs: &[onrush_wire::Expr],
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
     let mut typed: Vec<Typed> = Vec::new();
@@ -158,7 +164,12 @@ pub fn drop(plan: LogicalPlan, columns: &[String], at: Option<&Span>) -> Result<
     keep(plan, &kept)
 }
 
-pub fn cast(plan: LogicalPlan, columns: &[(String, DataType)], strict: bool, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+pub fn cast(
+    plan: LogicalPlan,
+    columns: &[(String, DataType)],
+    strict: bool,
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
     let mut new = Vec::new();
@@ -171,7 +182,12 @@ pub fn cast(plan: LogicalPlan, columns: &[(String, DataType)], strict: bool, at:
 }
 
 /// The number of each row, from `offset`, as the first column (`u32`, as in Polars).
-pub fn with_row_index(plan: LogicalPlan, name: &str, offset: u64, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+pub fn with_row_index(
+    plan: LogicalPlan,
+    name: &str,
+    offset: u64,
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     if available.iter().any(|n| n == name) {
         return Err(check::place(check::duplicate_column(name), None, at, ""));

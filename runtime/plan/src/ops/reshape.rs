@@ -2,7 +2,7 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::UnnestOptions;
-use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, when};
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast};
 use onrush_wire::plan::ConcatHow;
 use onrush_wire::{Diagnostic, Span};
 
@@ -45,7 +45,8 @@ pub fn concat(plans: Vec<LogicalPlan>, how: ConcatHow, at: Option<&Span>) -> Res
         for plan in &plans {
             let Some(this) = dtype(plan, name) else { continue };
             common = types::supertype(&common, &this).ok_or_else(|| {
-                let message = format!("`{name}` is `{}` in one frame and `{}` in another", type_name(&common), type_name(&this));
+                let message =
+                    format!("`{name}` is `{}` in one frame and `{}` in another", type_name(&common), type_name(&this));
                 check::plan_error("type-mismatch", message).help("cast it in one of them first")
             })?;
         }
@@ -91,7 +92,23 @@ fn stack(parts: Vec<(Vec<Expr>, LogicalPlan)>, columns: &[String], by_row: bool)
     keep(super::unqualified(plan)?, columns)
 }
 
-/// Side by side; a shorter frame is filled with nulls, as in Polars.
+/// The first argument; an error where either is null, which is a row that only one of the frames has.
+fn same_height() -> std::sync::Arc<datafusion::logical_expr::ScalarUDF> {
+    crate::expr::kernels::kernel("same_height", DataType::UInt64, |args| {
+        if args.iter().any(|a| arrow::array::Array::null_count(a) > 0) {
+            let diagnostic = Diagnostic::error(
+                onrush_wire::Class::Data,
+                "different-heights",
+                "frames of different numbers of rows cannot stand side by side",
+            );
+            let help = "cut the longer one with `.head(n)`, or join them by a key";
+            return Err(datafusion::error::DataFusionError::External(Box::new(diagnostic.help(help))));
+        }
+        Ok(std::sync::Arc::clone(&args[0]))
+    })
+}
+
+/// Side by side; an error when it runs if the numbers of rows differ, as in Polars.
 fn beside(plans: Vec<LogicalPlan>, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let columns: Vec<String> = plans.iter().flat_map(names).collect();
     distinct_names(columns.iter().map(|n| (n.as_str(), None)), at)?;
@@ -109,15 +126,18 @@ fn beside(plans: Vec<LogicalPlan>, at: Option<&Span>) -> Result<LogicalPlan, Dia
             }
             Some((before, mut kept)) => {
                 let keys = (vec![column(&all)], vec![column(&row)]);
-                let plan = build(LogicalPlanBuilder::new(before).join_with_expr_keys(plan, JoinType::Full, keys, None))?;
+                let plan =
+                    build(LogicalPlanBuilder::new(before).join_with_expr_keys(plan, JoinType::Full, keys, None))?;
                 kept.extend(these);
                 let mut exprs: Vec<Expr> = kept.iter().map(|n| column(n)).collect();
-                exprs.push(datafusion::functions::expr_fn::coalesce(vec![column(&all), column(&row)]).alias(&all));
+                exprs.push(same_height().call(vec![column(&all), column(&row)]).alias(&all));
                 (project_exprs(plan, exprs)?, kept)
             }
         });
     }
-    let Some((plan, kept)) = joined else { return Err(check::plan_error("argument", "`concat` needs at least one frame")) };
+    let Some((plan, kept)) = joined else {
+        return Err(check::plan_error("argument", "`concat` needs at least one frame"));
+    };
     let plan = build(LogicalPlanBuilder::new(plan).sort(vec![column(&all).sort(true, true)]))?;
     keep(plan, &kept)
 }
@@ -148,7 +168,8 @@ pub fn unpivot(
     for name in &on {
         let Some(this) = dtype(&plan, name) else { continue };
         common = types::supertype(&common, &this).ok_or_else(|| {
-            let message = format!("`{name}` is `{}`, the columns before it are `{}`", type_name(&this), type_name(&common));
+            let message =
+                format!("`{name}` is `{}`, the columns before it are `{}`", type_name(&this), type_name(&common));
             check::plan_error("type-mismatch", message).help("cast them to one type first")
         })?;
     }
@@ -161,9 +182,8 @@ pub fn unpivot(
     stack(parts.collect(), &columns, false)
 }
 
-/// Null and empty lists give one row with null, as in Polars.
+/// A null list gives one row with null, an empty one gives none, as in Polars.
 pub fn explode(plan: LogicalPlan, columns: &[String], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
-    let available = names(&plan);
     if columns.is_empty() {
         return Err(check::plan_error("argument", "`explode` needs at least one column"));
     }
@@ -177,18 +197,6 @@ pub fn explode(plan: LogicalPlan, columns: &[String], at: Option<&Span>) -> Resu
             Some(_) => {}
         }
     }
-    let exprs = available
-        .iter()
-        .map(|name| match (columns.contains(name), dtype(&plan, name)) {
-            (true, Some(this)) => {
-                let length = datafusion::functions_nested::expr_fn::array_length(column(name));
-                let some = length.gt(lit(0u64));
-                Ok(when(some, column(name)).otherwise(null(&this)).map_err(diagnose)?.alias(name))
-            }
-            _ => Ok(column(name)),
-        })
-        .collect::<Result<Vec<_>, Diagnostic>>()?;
-    let plan = project_exprs(plan, exprs)?;
     let columns = columns.iter().map(datafusion::common::Column::from_name).collect();
     let options = UnnestOptions::new().with_preserve_nulls(true);
     build(LogicalPlanBuilder::new(plan).unnest_columns_with_options(columns, options))

@@ -125,7 +125,12 @@ fn mix(value: u64) -> u64 {
 }
 
 /// Keeps the order of the rows.
-pub fn unique(plan: LogicalPlan, subset: &[onrush_wire::Expr], which: Keep, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+pub fn unique(
+    plan: LogicalPlan,
+    subset: &[onrush_wire::Expr],
+    which: Keep,
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
     let mut keys: Vec<Expr> = Vec::new();
@@ -149,7 +154,11 @@ pub fn unique(plan: LogicalPlan, subset: &[onrush_wire::Expr], which: Keep, at: 
     keep(plan, &available)
 }
 
-pub fn drop_nulls(plan: LogicalPlan, subset: &[onrush_wire::Expr], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+pub fn drop_nulls(
+    plan: LogicalPlan,
+    subset: &[onrush_wire::Expr],
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
     let mut exprs = Vec::new();

@@ -5,17 +5,22 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
-use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, Operator, WindowFunctionDefinition, binary_expr, cast};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, WindowFunctionDefinition,
+    binary_expr, cast,
+};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_wire::Diagnostic;
 
-use crate::check::{plan_error, type_name};
+use crate::check::{HIDDEN, plan_error, type_name};
 use crate::expr::kernels::{Body, kernel};
 use crate::expr::quantile::{Interpolation, quantile};
 use crate::types;
@@ -86,6 +91,14 @@ impl ExprPlanner for DuckDb {
         Ok(match (func.name(), args.as_slice()) {
             // Decimals are averaged as floats.
             ("avg", [x]) => PlannerResult::Planned(call(Arc::clone(func), vec![cast(x.clone(), DataType::Float64)])),
+            // DataFusion's own is accurate to six digits.
+            ("percentile_cont", [x, Expr::Literal(q, _)]) if !distinct => match q.cast_to(&DataType::Float64) {
+                Ok(ScalarValue::Float64(Some(q))) if (0.0..=1.0).contains(&q) => PlannerResult::Planned(call(
+                    quantile(q, Interpolation::Linear),
+                    vec![cast(x.clone(), DataType::Float64)],
+                )),
+                _ => return fail(plan_error("argument", "a quantile lies between 0 and 1")),
+            },
             ("median", [x]) if !distinct => PlannerResult::Planned(call(
                 quantile(0.5, Interpolation::Linear),
                 vec![cast(x.clone(), DataType::Float64)],
@@ -110,6 +123,90 @@ impl ExprPlanner for DuckDb {
         };
         Ok(PlannerResult::Planned(Expr::WindowFunction(Box::new(WindowFunction { fun: raw.func_def, params }))))
     }
+}
+
+/// Sums of whole numbers are exact in 38 digits, and an error where the sum is no 64-bit number (DuckDB gives a 128-bit
+/// one, DataFusion wraps).
+pub fn exact_sums(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
+        let schema = aggregate.input.schema();
+        let groups = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
+        let mut changed = Vec::new();
+        let mut aggregates = Vec::new();
+        for (index, expr) in aggregate.aggr_expr.iter().enumerate() {
+            let wide = match expr {
+                Expr::AggregateFunction(f) if f.func.name() == "sum" && f.params.args.len() == 1 => {
+                    let whole = f.params.args[0].get_type(schema).is_ok_and(|t| t.is_integer());
+                    whole.then(|| {
+                        let mut f = f.clone();
+                        f.params.args = vec![cast(f.params.args[0].clone(), DataType::Decimal128(38, 0))];
+                        Expr::AggregateFunction(f)
+                    })
+                }
+                _ => None,
+            };
+            changed.push(wide.is_some().then(|| format!("{HIDDEN}sum_{index}")));
+            aggregates.push(match (wide, changed.last()) {
+                (Some(wide), Some(Some(name))) => wide.alias(name),
+                _ => expr.clone(),
+            });
+        }
+        if changed.iter().all(Option::is_none) {
+            return Ok(Transformed::no(node));
+        }
+        let fields = aggregate.schema.iter().enumerate().map(|(index, (qualifier, field))| {
+            let hidden = index.checked_sub(groups).and_then(|i| changed[i].as_ref());
+            match hidden {
+                Some(name) => {
+                    cast(Expr::Column(Column::from_name(name)), field.data_type().clone()).alias(field.name())
+                }
+                None => Expr::Column(Column::new(qualifier.cloned(), field.name())),
+            }
+        });
+        let fields: Vec<Expr> = fields.collect();
+        let plan = LogicalPlanBuilder::new_from_arc(Arc::clone(&aggregate.input))
+            .aggregate(aggregate.group_expr.clone(), aggregates)?
+            .project(fields)?
+            .build()?;
+        Ok(Transformed::yes(plan))
+    })
+    .map(|t| t.data)
+}
+
+/// A cast of a fraction to a whole number rounds, where Arrow's cuts.
+pub fn round_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let inputs = node.inputs();
+        let schema = match inputs.as_slice() {
+            [] => return Ok(Transformed::no(node)),
+            [one] => one.schema().as_ref().clone(),
+            many => {
+                let mut schema = many[0].schema().as_ref().clone();
+                many[1..].iter().for_each(|input| schema.merge(input.schema()));
+                schema
+            }
+        };
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|expr| {
+            let saved = names.save(&expr);
+            let new = expr.transform_up(|e| match e {
+                Expr::Cast(c) if c.field.data_type().is_integer() => {
+                    let fraction = c.expr.get_type(&schema).is_ok_and(|t| t.is_floating() || types::is_decimal(&t));
+                    match fraction {
+                        true => {
+                            let rounded = datafusion::functions::expr_fn::round(vec![*c.expr]);
+                            Ok(Transformed::yes(cast(rounded, c.field.data_type().clone())))
+                        }
+                        false => Ok(Transformed::no(Expr::Cast(c))),
+                    }
+                }
+                other => Ok(Transformed::no(other)),
+            })?;
+            Ok(new.update_data(|e| saved.restore(e)))
+        })
+    })
+    .map(|t| t.data)
 }
 
 /// Whole-number arithmetic that fails instead of wrapping.
@@ -150,8 +247,10 @@ fn compare(raw: RawBinaryExpr, left: &DataType, right: &DataType) -> Result<Plan
     let (text, number) = if text_left { (&raw.left, right) } else { (&raw.right, left) };
     let Expr::Literal(value, _) = text else {
         let message = format!("`{}` is text and is compared with `{}`", name(text), type_name(number));
-        return fail(plan_error("type-mismatch", message)
-            .help(format!("cast one side: `cast({} as double)`, or write the number in quotes", name(text))));
+        return fail(
+            plan_error("type-mismatch", message)
+                .help(format!("cast one side: `cast({} as double)`, or write the number in quotes", name(text))),
+        );
     };
     match value.cast_to(number) {
         Ok(value) if !value.is_null() => {

@@ -26,16 +26,58 @@ fn mistakes_are_found_at_the_token() {
     let bench = Bench::default();
     let f = frame(&bench);
     let wrong = |expr| bench.try_select(f, expr).unwrap_err();
-    check(wrong(col("dep_dely").at(span(5))), "unknown-column", "there is no column `dep_dely`", "did you mean `dep_delay`?", 5);
-    check(wrong(col("Carrier").at(span(5))), "unknown-column", "`Carrier`", "column names are case-sensitive: `Carrier` is `carrier`", 5);
-    check(wrong(op(col("carrier").at(span(4)), Greater, lit(5)).at(span(7))), "type-mismatch", "`str`", "compare with \"5\"", 7);
+    check(
+        wrong(col("dep_dely").at(span(5))),
+        "unknown-column",
+        "there is no column `dep_dely`",
+        "did you mean `dep_delay`?",
+        5,
+    );
+    check(
+        wrong(col("Carrier").at(span(5))),
+        "unknown-column",
+        "`Carrier`",
+        "column names are case-sensitive: `Carrier` is `carrier`",
+        5,
+    );
+    check(
+        wrong(op(col("carrier").at(span(4)), Greater, lit(5)).at(span(7))),
+        "type-mismatch",
+        "`str`",
+        "compare with \"5\"",
+        7,
+    );
     check(wrong(call("meen", [col("dep_delay")]).at(span(3))), "unknown-function", "`meen`", "did you mean `mean`?", 3);
-    check(wrong(call("mean", [col("carrier").at(span(2))]).at(span(3))), "type-mismatch", "`mean` needs numbers", "cast", 2);
+    check(
+        wrong(call("mean", [col("carrier").at(span(2))]).at(span(3))),
+        "type-mismatch",
+        "`mean` needs numbers",
+        "cast",
+        2,
+    );
     check(wrong(call("dt.month", [col("carrier").at(span(2))])), "type-mismatch", "a date or a time", "str.to_date", 2);
-    check(wrong(call("shift", [col("dep_delay"), lit(1), lit(0), lit(3).at(span(8))])), "argument", "at most 2 arguments", ".shift(n?, fill_value?)", 8);
+    check(
+        wrong(call("shift", [col("dep_delay"), lit(1), lit(0), lit(3).at(span(8))])),
+        "argument",
+        "at most 2 arguments",
+        ".shift(n?, fill_value?)",
+        8,
+    );
     check(wrong(call("quantile", [col("dep_delay"), lit(90).at(span(8))])), "argument", "between 0 and 1", "", 8);
-    check(wrong(call("str.contains", [col("carrier"), lit("(").at(span(8))])), "argument", "no regular expression", "literal", 8);
-    check(wrong(named(call("rolling_mean", [col("dep_delay")]), "window", lit(3).at(span(8)))), "argument", "no option `window`", "window_size", 8);
+    check(
+        wrong(call("str.contains", [col("carrier"), lit("(").at(span(8))])),
+        "argument",
+        "no regular expression",
+        "literal",
+        8,
+    );
+    check(
+        wrong(named(call("rolling_mean", [col("dep_delay")]), "window", lit(3).at(span(8)))),
+        "argument",
+        "no option `window`",
+        "window_size",
+        8,
+    );
     check(wrong(op(col("carrier"), Add, col("dep_delay")).at(span(6))), "type-mismatch", "`+`", "cast(\"str\")", 6);
     let two = Op::Select { input: f, exprs: vec![col("ok"), col("carrier").alias("ok").at(span(11))] };
     check(bench.try_step(two).unwrap_err(), "duplicate-column", "two columns named `ok`", "another name", 11);

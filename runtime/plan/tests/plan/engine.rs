@@ -60,7 +60,14 @@ fn a_cancelled_task_stops() {
     let bench = Bench::default();
     let values: Vec<Option<i64>> = (0..3000).map(Some).collect();
     let f = bench.frame(vec![("a", ints(&values))]);
-    let cross = Op::Join { left: f, right: f, how: onrush_wire::plan::JoinKind::Cross, left_on: vec![], right_on: vec![], suffix: "_r".into() };
+    let cross = Op::Join {
+        left: f,
+        right: f,
+        how: onrush_wire::plan::JoinKind::Cross,
+        left_on: vec![],
+        right_on: vec![],
+        suffix: "_r".into(),
+    };
     let big = bench.step(cross);
     let task = TaskHandle::new();
     let stop = task.clone();

@@ -34,7 +34,10 @@ fn expressions_give_polars_values() {
         (call("log10", [col("j")]), "f64: 0.301029996 0.301029996 NaN NaN 0.0"),
         (call("exp", [col("j")]), "f64: 7.389056099 7.389056099 0.135335283 0.135335283 2.718281828"),
         (call("ln", [col("z")]), "f64: -inf -inf -inf -inf -inf"),
-        (call("cut", [col("i"), many(vec![Value::Int(-1), Value::Int(3)])]), "str: (3, inf] (-inf, -1] (3, inf] (-inf, -1] null"),
+        (
+            call("cut", [col("i"), many(vec![Value::Int(-1), Value::Int(3)])]),
+            "str: (3, inf] (-inf, -1] (3, inf] (-inf, -1] null",
+        ),
         (call("is_nan", [col("f")]), "bool: false true false null false"),
         // Text.
         (call("str.len_chars", [col("s")]), "u32: 1 1 null 5 4"),

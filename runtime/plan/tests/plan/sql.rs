@@ -16,12 +16,18 @@ fn queries_run_and_names_have_no_case() {
     let bench = Bench::default();
     let t = table(&bench);
     let sql = |q: &str| bench.sql(q, &[("flights", t)]);
-    assert_eq!(sql("select origin, count(*) n from Flights group by origin order by n desc, ORIGIN"), "Origin n|JFK 2|LGA 1|null 1");
+    assert_eq!(
+        sql("select origin, count(*) n from Flights group by origin order by n desc, ORIGIN"),
+        "Origin n|JFK 2|LGA 1|null 1"
+    );
     assert_eq!(sql("select sum(delay) from flights f where f.DELAY > 0"), "sum(delay)|10");
     assert_eq!(sql("select delay from flights order by delay"), "delay|-7|3|7|null");
     assert_eq!(sql("select delay from flights order by delay desc"), "delay|7|3|-7|null");
     assert_eq!(sql("with a as (select delay * 2 as Twice from flights) select max(twice) as m from A"), "m|14");
-    assert_eq!(sql("select a.delay, b.delay from flights a join flights b on a.delay = b.delay order by 1 limit 1"), "delay delay_1|-7 -7");
+    assert_eq!(
+        sql("select a.delay, b.delay from flights a join flights b on a.delay = b.delay order by 1 limit 1"),
+        "delay delay_1|-7 -7"
+    );
 }
 
 #[test]
@@ -51,7 +57,13 @@ fn mistakes_name_what_is_known() {
     assert_eq!((d.code.as_str(), d.help[0].as_str()), ("unknown-function", "did you mean `count`?"), "{d}");
     assert_eq!(fail("select from where").code, "sql-syntax");
     assert_eq!(fail("select 1; select 2").code, "sql-syntax");
-    for q in ["drop table flights", "insert into flights values (1)", "create table a as select 1", "update flights set delay = 1", "copy flights to 'a'"] {
+    for q in [
+        "drop table flights",
+        "insert into flights values (1)",
+        "create table a as select 1",
+        "update flights set delay = 1",
+        "copy flights to 'a'",
+    ] {
         let d = fail(q);
         assert_eq!((d.code.as_str(), d.class), ("sql-not-a-query", Class::Plan), "{q}: {d}");
     }
@@ -67,4 +79,25 @@ fn overflow_is_an_error() {
     assert_eq!((d.class, d.code.as_str()), (Class::Data, "overflow"), "{d}");
     let id = bench.try_sql("select big % 0 from t", &[("t", t)]).unwrap();
     assert_eq!(bench.try_rows(id).unwrap_err().code, "division-by-zero");
+}
+
+#[test]
+fn duckdbs_functions_and_casts() {
+    let bench = Bench::default();
+    let t =
+        bench.frame(vec![("s", texts(&[Some("2013-01-31 12:30:00"), None])), ("f", floats(&[Some(1.5), Some(-1.7)]))]);
+    let sql = |q: &str| bench.sql(&format!("select {q} as x from t"), &[("t", t)]);
+    assert_eq!(sql("year(cast(s as timestamp))"), "x|2013|null");
+    assert_eq!(sql("dayofweek(cast(s as date))"), "x|4|null");
+    assert_eq!(sql("strftime(cast(s as timestamp), '%Y/%m')"), "x|2013/01|null");
+    assert_eq!(sql("cast(f as int)"), "x|2|-2");
+    assert_eq!(sql("if(f > 0, 'a', 'b')"), "x|a|b");
+    assert_eq!(sql("ifnull(s, 'none')"), "x|2013-01-31 12:30:00|none");
+    assert_eq!(sql("quantile_cont(f, 0.5)"), "x|-0.1");
+    assert_eq!(sql("list(f)"), "x|[1.5,-1.7]");
+    assert_eq!(sql("first(f)"), "x|1.5");
+    assert_eq!(sql("length('héllo')"), "x|5|5");
+    assert_eq!(sql("strlen('héllo')"), "x|6|6");
+    assert_eq!(sql("'abc' ilike 'A%'"), "x|true|true");
+    assert_eq!(sql("greatest(1, null)"), "x|1|1");
 }

@@ -23,7 +23,10 @@ fn group_by_is_sorted_with_nulls_first() {
         col("delay").alias("all"),
     ];
     let id = bench.step(Op::GroupBy { input, keys: vec![col("carrier")], aggs });
-    assert_eq!(bench.rows(id), "carrier n sum spread all|null 1 1 0 [1]|AA 1 -3 0 [-3]|DL 1 20 0 [20]|UA 2 5 0 [5,null]");
+    assert_eq!(
+        bench.rows(id),
+        "carrier n sum spread all|null 1 1 0 [1]|AA 1 -3 0 [-3]|DL 1 20 0 [20]|UA 2 5 0 [5,null]"
+    );
     let id = bench.step(Op::GroupBy { input, keys: vec![col("carrier")], aggs: vec![] });
     assert_eq!(bench.rows(id), "carrier|null|AA|DL|UA");
 }
@@ -46,7 +49,10 @@ fn filters_and_columns_keep_the_order() {
     let id = bench.step(Op::Filter { input, predicate: above });
     assert_eq!(bench.rows(id), "carrier delay|DL 20");
     let rel = op(col("delay"), Subtract, over(call("min", [col("delay")]), &["carrier"]));
-    let id = bench.step(Op::WithColumns { input, exprs: vec![rel.alias("rel"), op(col("delay"), Multiply, lit(2)).alias("delay")] });
+    let id = bench.step(Op::WithColumns {
+        input,
+        exprs: vec![rel.alias("rel"), op(col("delay"), Multiply, lit(2)).alias("delay")],
+    });
     assert_eq!(bench.rows(id), "carrier delay rel|UA 10 0|AA -6 0|null 2 0|UA null null|DL 40 0");
 }
 
@@ -67,8 +73,14 @@ fn sort_slice_and_tail() {
 }
 
 fn sides(bench: &Bench) -> (FrameId, FrameId) {
-    let left = bench.frame(vec![("k", ints(&[Some(3), Some(1), None, Some(2), Some(1)])), ("v", texts(&[Some("a"), Some("b"), Some("c"), Some("d"), Some("e")]))]);
-    let right = bench.frame(vec![("k", ints(&[Some(1), Some(2), Some(1), None, Some(9)])), ("v", texts(&[Some("p"), Some("q"), Some("r"), Some("s"), Some("t")]))]);
+    let left = bench.frame(vec![
+        ("k", ints(&[Some(3), Some(1), None, Some(2), Some(1)])),
+        ("v", texts(&[Some("a"), Some("b"), Some("c"), Some("d"), Some("e")])),
+    ]);
+    let right = bench.frame(vec![
+        ("k", ints(&[Some(1), Some(2), Some(1), None, Some(9)])),
+        ("v", texts(&[Some("p"), Some("q"), Some("r"), Some("s"), Some("t")])),
+    ]);
     (left, right)
 }
 
@@ -92,9 +104,19 @@ fn joins_have_polars_columns_and_rows() {
     assert_eq!(join(JoinKind::Semi), "k v|1 b|2 d|1 e");
     assert_eq!(join(JoinKind::Anti), "k v|3 a|null c");
     let full = join(JoinKind::Full);
-    assert!(full.starts_with("k v k_right v_right|3 a null null|1 b 1 p|1 b 1 r|null c null null|2 d 2 q|1 e 1 p|1 e 1 r|"), "{full}");
+    assert!(
+        full.starts_with("k v k_right v_right|3 a null null|1 b 1 p|1 b 1 r|null c null null|2 d 2 q|1 e 1 p|1 e 1 r|"),
+        "{full}"
+    );
     assert_eq!(full.split('|').count(), 10);
-    let cross = bench.step(Op::Join { left, right, how: JoinKind::Cross, left_on: vec![], right_on: vec![], suffix: "_r".into() });
+    let cross = bench.step(Op::Join {
+        left,
+        right,
+        how: JoinKind::Cross,
+        left_on: vec![],
+        right_on: vec![],
+        suffix: "_r".into(),
+    });
     assert_eq!(bench.rows(cross).split('|').take(3).collect::<Vec<_>>(), ["k v k_r v_r", "3 a 1 p", "3 a 2 q"]);
 }
 
@@ -102,7 +124,8 @@ fn joins_have_polars_columns_and_rows() {
 fn joins_of_different_names_drop_the_right_key() {
     let bench = Bench::default();
     let left = bench.frame(vec![("dest", texts(&[Some("JFK"), Some("LGA")]))]);
-    let right = bench.frame(vec![("faa", texts(&[Some("LGA"), Some("JFK")])), ("name", texts(&[Some("La"), Some("Ke")]))]);
+    let right =
+        bench.frame(vec![("faa", texts(&[Some("LGA"), Some("JFK")])), ("name", texts(&[Some("La"), Some("Ke")]))]);
     let id = bench.step(Op::Join {
         left,
         right,
@@ -160,9 +183,15 @@ fn reshaping() {
     let other = bench.frame(vec![("x", ints(&[Some(1)])), ("new", texts(&[Some("z")]))]);
     let concat = |inputs, how| bench.rows(bench.step(Op::Concat { inputs, how }));
     assert_eq!(concat(vec![long, long], ConcatHow::Vertical).split('|').count(), 7);
-    assert_eq!(concat(vec![long, other], ConcatHow::Diagonal), "day what x new|2 b 10 null|2 a 20 null|1 b 30 null|null null 1 z");
+    assert_eq!(
+        concat(vec![long, other], ConcatHow::Diagonal),
+        "day what x new|2 b 10 null|2 a 20 null|1 b 30 null|null null 1 z"
+    );
     let renamed = bench.step(Op::Rename { input: other, names: vec![("x".into(), "y".into())] });
-    assert_eq!(concat(vec![long, renamed], ConcatHow::Horizontal), "day what x y new|2 b 10 1 z|2 a 20 null null|1 b 30 null null");
+    let uneven = bench.step(Op::Concat { inputs: vec![long, renamed], how: ConcatHow::Horizontal });
+    assert_eq!(bench.try_rows(uneven).unwrap_err().code, "different-heights");
+    let one = bench.step(Op::Slice { input: long, offset: 0, length: Some(1) });
+    assert_eq!(concat(vec![one, renamed], ConcatHow::Horizontal), "day what x y new|2 b 10 1 z");
     let id = bench.step(Op::WithRowIndex { input: long, name: "n".into(), offset: 5 });
     assert_eq!(bench.rows(id), "n day what x|5 2 b 10|6 2 a 20|7 1 b 30");
 }
@@ -170,7 +199,10 @@ fn reshaping() {
 #[test]
 fn describe_counts_and_quantiles() {
     let bench = Bench::default();
-    let input = bench.frame(vec![("a", ints(&[Some(1), Some(2), Some(3), Some(4), None])), ("s", texts(&[Some("x"), None, Some("y"), None, None]))]);
+    let input = bench.frame(vec![
+        ("a", ints(&[Some(1), Some(2), Some(3), Some(4), None])),
+        ("s", texts(&[Some("x"), None, Some("y"), None, None])),
+    ]);
     let id = bench.step(Op::Describe { input });
     assert_eq!(
         bench.rows(id),
@@ -183,7 +215,8 @@ fn samples_are_the_same_each_time() {
     let bench = Bench::default();
     let values: Vec<Option<i64>> = (0..1000).map(Some).collect();
     let input = bench.frame(vec![("a", ints(&values))]);
-    let sample = |amount, seed| bench.column(bench.step(Op::Sample { input, amount, seed, with_replacement: false }), 0);
+    let sample =
+        |amount, seed| bench.column(bench.step(Op::Sample { input, amount, seed, with_replacement: false }), 0);
     let ten = sample(SampleSize::Rows(10), 1);
     assert_eq!(ten.len(), 10);
     assert_eq!(ten, sample(SampleSize::Rows(10), 1));
