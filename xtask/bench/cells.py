@@ -29,7 +29,7 @@ CELLS = {
     "println": 'println!("{n}");',
     "function": "fn f{n}(a: i64) -> i64 {{ a * {n} }}\nf{n}(2)",
     "struct": "#[derive(Debug, Clone)] struct S{n} {{ a: i64, b: String }}\nS{n} {{ a: {n}, b: String::new() }}",
-    "iterator": "(0..{n}u64).filter(|i| i % 3 == 0).map(|i| i * i).sum::<u64>()",
+    "iterator": "(0..{n}u64 % 1000).filter(|i| i % 3 == 0).map(|i| i * i).sum::<u64>()",
     "frame step": "let g{n} = flights.filter(x!(distance > {n}));",
     "frame shown": "flights.filter(x!(distance > {n})).head(3)",
     "group shown": "flights.filter(x!(distance > {n})).group_by(\"carrier\").agg(x!(n = len(), d = dep_delay.mean()))",
