@@ -205,10 +205,5 @@ pub fn place(start: Span, end: Span) -> Place {
         to = start.end();
     }
     let length = if to.line == from.line { to.column.saturating_sub(from.column) } else { 1 };
-    Place {
-        file: String::new(),
-        line: from.line as u32,
-        column: from.column as u32 + 1,
-        length: length.max(1) as u32,
-    }
+    Place { file: String::new(), line: from.line as u32, column: from.column as u32 + 1, length: length.max(1) as u32 }
 }

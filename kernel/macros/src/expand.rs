@@ -18,8 +18,10 @@ pub fn x(input: TokenStream, source: Option<&str>) -> Result<TokenStream> {
     if let Some(text) = source.and_then(swallowed_division) {
         return Err(Failure::new(
             site,
-            format!("`//` starts a comment in Rust: `{text}` was not read\nhelp: write `.floor_div(..)` for a division without \
-                     remainder, or put the comment on a line of its own"),
+            format!(
+                "`//` starts a comment in Rust: `{text}` was not read\nhelp: write `.floor_div(..)` for a division without \
+                     remainder, or put the comment on a line of its own"
+            ),
         ));
     }
     let list = input.clone().into_iter().any(|token| is_comma(&token));
@@ -71,12 +73,22 @@ fn item(parser: &mut Parser, input: &mut Cursor) -> Result<Node> {
             let slot = parser.rust_value(&group)?;
             format!("{SLOT}{}", slot_number(&slot.expr.kind).unwrap_or_default())
         }
-        _ => return Err(Failure::new(start, "`=` names a result and stands after a name only\nhelp: a comparison is `==`")),
+        _ => {
+            return Err(Failure::new(
+                start,
+                "`=` names a result and stands after a name only\nhelp: a comparison is `==`",
+            ));
+        }
     };
     input.take_operator();
     let node = parser.expression(input)?;
     let span = Some(crate::cursor::place(start, start));
-    Ok(Node { expr: Expr { kind: ExprKind::Alias(Box::new(node.expr), name), span }, start, end: node.end, closed: false })
+    Ok(Node {
+        expr: Expr { kind: ExprKind::Alias(Box::new(node.expr), name), span },
+        start,
+        end: node.end,
+        closed: false,
+    })
 }
 
 /// `hour // 2`: the operand and the number that Python's users mean, which Rust took for a comment.
@@ -86,7 +98,8 @@ fn swallowed_division(source: &str) -> Option<String> {
         let operand = before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ')');
         let divisor = after.trim().trim_end_matches([',', ')', ';']).trim();
         let first = divisor.split_whitespace().next()?;
-        let number = first.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_') && !first.starts_with(['.', '_']);
+        let number =
+            first.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_') && !first.starts_with(['.', '_']);
         let followed = divisor[first.len()..].trim_start();
         let whole = followed.is_empty() || followed.starts_with(['*', '+', '-', '%', '/', '=', '<', '>']);
         (operand && number && whole).then(|| format!("// {}", after.trim()))

@@ -43,8 +43,7 @@ fn number(text: &str) -> Option<Parsed> {
             return u64::from_str_radix(rest, radix).ok().map(|n| Parsed::Value(integer(n)));
         }
     }
-    const SUFFIXES: [&str; 12] =
-        ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "usize", "isize"];
+    const SUFFIXES: [&str; 12] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "usize", "isize"];
     let suffix = SUFFIXES.iter().find(|s| digits.ends_with(**s) && digits.len() > s.len());
     let plain = suffix.map_or(digits.as_str(), |s| &digits[..digits.len() - s.len()]);
     if !plain.starts_with(|c: char| c.is_ascii_digit()) {

@@ -8,7 +8,8 @@ use crate::cursor::{Cursor, Failure, Result, is_comma, place, plain_name};
 use crate::literal::{self, Parsed};
 use crate::syntax::{Node, Parser, expect_comma, expect_end};
 
-const PATTERNS: &str = "help: patterns are literals, ranges such as `1..=5`, `a | b`, `{value}`, `None`, a name, and `_`";
+const PATTERNS: &str =
+    "help: patterns are literals, ranges such as `1..=5`, `a | b`, `{value}`, `None`, a name, and `_`";
 
 /// `None`: always true.
 type Condition = Option<Expr>;
@@ -18,7 +19,10 @@ impl Parser {
     pub(crate) fn choice(&mut self, start: Span, input: &mut Cursor) -> Result<Node> {
         let subjects = self.subjects(input)?;
         let Some(arms) = input.take_group(Delimiter::Brace) else {
-            return Err(Failure::new(input.span(), "`match` needs its arms in braces\nhelp: match x { \"a\" => 1, _ => 0 }"));
+            return Err(Failure::new(
+                input.span(),
+                "`match` needs its arms in braces\nhelp: match x { \"a\" => 1, _ => 0 }",
+            ));
         };
         let mut branches = Vec::new();
         let mut otherwise = None;
@@ -123,7 +127,10 @@ impl Parser {
                 for subject in subjects {
                     if inner.is_empty() {
                         let count = subjects.len();
-                        return Err(Failure::new(group.span(), format!("this pattern needs {count} parts, as the tuple after `match`")));
+                        return Err(Failure::new(
+                            group.span(),
+                            format!("this pattern needs {count} parts, as the tuple after `match`"),
+                        ));
                     }
                     let part = self.pattern(&mut inner, std::slice::from_ref(subject))?;
                     all = both(all, part);
@@ -182,8 +189,13 @@ impl Parser {
             return Err(Failure::new(span, PATTERNS));
         };
         let name = plain_name(&ident);
-        if input.is_operator("::") || (name.len() > 1 && name.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit())) {
-            return Err(Failure::new(span, format!("a Rust value in a pattern is written in braces\nhelp: write `{{{name}}}`")));
+        if input.is_operator("::")
+            || (name.len() > 1 && name.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit()))
+        {
+            return Err(Failure::new(
+                span,
+                format!("a Rust value in a pattern is written in braces\nhelp: write `{{{name}}}`"),
+            ));
         }
         let condition = if input.eat("@") { self.pattern(input, std::slice::from_ref(subject))? } else { None };
         self.bound.push((name, subject.clone()));

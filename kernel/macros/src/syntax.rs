@@ -258,7 +258,9 @@ impl Parser {
         let start = receiver.start;
         let end = group.span_close();
         let value = Box::new(receiver.expr);
-        let node = |kind| Ok(Node { expr: Expr { kind, span: Some(place(name.span(), name.span())) }, start, end, closed: true });
+        let node = |kind| {
+            Ok(Node { expr: Expr { kind, span: Some(place(name.span(), name.span())) }, start, end, closed: true })
+        };
         match function.as_str() {
             "over" => {
                 let (mut partition, mut order) = (Vec::new(), Vec::new());
@@ -269,8 +271,7 @@ impl Parser {
                         Some(other) => return Err(unknown_option(&key, "over", other, "order_by")),
                     }
                 }
-                if input.is_operator(".")
-                    && matches!(input.peek_second(), Some(TokenTree::Ident(i)) if i == "order_by")
+                if input.is_operator(".") && matches!(input.peek_second(), Some(TokenTree::Ident(i)) if i == "order_by")
                 {
                     input.take_operator();
                     input.take_ident();
@@ -306,7 +307,9 @@ impl Parser {
                 let argument = self.single(&group, &name)?;
                 let list = match argument.expr.kind {
                     ExprKind::Literal(Value::List(values)) => values.into_iter().map(Expr::literal).collect(),
-                    ExprKind::Call { function, args } if function == LIST => args.into_iter().map(|a| a.value).collect(),
+                    ExprKind::Call { function, args } if function == LIST => {
+                        args.into_iter().map(|a| a.value).collect()
+                    }
                     kind => vec![Expr { kind, span: argument.expr.span }],
                 };
                 node(ExprKind::In { value, list })
@@ -314,9 +317,7 @@ impl Parser {
             "is_between" | "between" => {
                 let mut arguments = self.arguments(&group)?.into_iter().map(|(_, node)| Box::new(node.expr));
                 match (arguments.next(), arguments.next(), arguments.next()) {
-                    (Some(low), Some(high), None) => {
-                        node(ExprKind::Between { value, low, high, high_inclusive: true })
-                    }
+                    (Some(low), Some(high), None) => node(ExprKind::Between { value, low, high, high_inclusive: true }),
                     _ => Err(Failure::new(name.span(), "`.is_between(low, high)` takes two values, both included")),
                 }
             }
@@ -385,7 +386,10 @@ impl Parser {
             TokenTree::Ident(ident) => self.word(&ident, input),
             TokenTree::Punct(punct) => {
                 let message = match punct.as_char() {
-                    '&' | '*' => "columns need no reference\nhelp: leave the sign out; a Rust value is written `{value}`".to_string(),
+                    '&' | '*' => {
+                        "columns need no reference\nhelp: leave the sign out; a Rust value is written `{value}`"
+                            .to_string()
+                    }
                     '|' => format!("closures cannot run over columns\n{ACCEPTED}"),
                     '=' => "`=` names a result; a comparison is `==`".to_string(),
                     '@' | '$' | '#' | '~' => format!("`{}` has no meaning here\n{ACCEPTED}", punct.as_char()),
@@ -399,7 +403,10 @@ impl Parser {
     /// `{value}`: a slot.
     pub fn rust_value(&mut self, group: &Group) -> Result<Node> {
         if group.stream().is_empty() {
-            return Err(Failure::new(group.span(), "these braces are empty\nhelp: write a Rust value in them: `{limit}`"));
+            return Err(Failure::new(
+                group.span(),
+                "these braces are empty\nhelp: write a Rust value in them: `{limit}`",
+            ));
         }
         let stream = group.stream();
         let first = stream.clone().into_iter().next().map_or(group.span(), |token| token.span());
@@ -423,11 +430,7 @@ impl Parser {
             items.push(Arg { name: None, value: self.expression(&mut inner)?.expr });
             expect_comma(&mut inner)?;
         }
-        Ok(Node::new(
-            ExprKind::Call { function: LIST.to_string(), args: items },
-            group.span_open(),
-            group.span_close(),
-        ))
+        Ok(Node::new(ExprKind::Call { function: LIST.to_string(), args: items }, group.span_open(), group.span_close()))
     }
 
     /// Anything that starts with a name: a column, a call, `if`, `match`.
@@ -448,16 +451,23 @@ impl Parser {
         if starts_operand && let Some(hint) = foreign_operator(&text) {
             return Err(Failure::new(span, hint));
         }
-        if ["return", "let", "loop", "while", "for", "fn", "move", "unsafe", "async"].contains(&text.as_str()) && starts_operand {
+        if ["return", "let", "loop", "while", "for", "fn", "move", "unsafe", "async"].contains(&text.as_str())
+            && starts_operand
+        {
             return Err(Failure::new(span, format!("`{text}` has no meaning over columns\n{ACCEPTED}")));
         }
         if input.is_operator("::") {
             return self.path(ident, input);
         }
-        if input.is_operator("!") && input.operator_after_next().is_none() && matches!(input.peek_second(), Some(TokenTree::Group(_))) {
+        if input.is_operator("!")
+            && input.operator_after_next().is_none()
+            && matches!(input.peek_second(), Some(TokenTree::Group(_)))
+        {
             return Err(Failure::new(
                 span,
-                format!("macros cannot run over columns\nhelp: compute the value before, and write `{{value}}`, or write `{{{text}!(..)}}`"),
+                format!(
+                    "macros cannot run over columns\nhelp: compute the value before, and write `{{value}}`, or write `{{{text}!(..)}}`"
+                ),
             ));
         }
         let name = plain_name(ident);
@@ -477,17 +487,24 @@ impl Parser {
     fn call(&mut self, text: &str, ident: &Ident, group: &Group) -> Result<Node> {
         let span = ident.span();
         let end = group.span_close();
-        let node = |kind| Ok(Node { expr: Expr { kind, span: Some(place(span, span)) }, start: span, end, closed: true });
+        let node =
+            |kind| Ok(Node { expr: Expr { kind, span: Some(place(span, span)) }, start: span, end, closed: true });
         match text {
             "col" => {
                 let argument = self.single(group, ident)?;
                 match argument.expr.kind {
-                    ExprKind::Literal(Value::Text(name)) => {
-                        Ok(Node { expr: Expr { kind: ExprKind::Column(name), span: argument.expr.span }, start: span, end, closed: true })
-                    }
+                    ExprKind::Literal(Value::Text(name)) => Ok(Node {
+                        expr: Expr { kind: ExprKind::Column(name), span: argument.expr.span },
+                        start: span,
+                        end,
+                        closed: true,
+                    }),
                     kind if slot_number(&kind).is_some() => {
                         let args = vec![Arg { name: None, value: Expr { kind, span: None } }];
-                        let expr = Expr { kind: ExprKind::Call { function: NAMED_COLUMN.to_string(), args }, span: argument.expr.span };
+                        let expr = Expr {
+                            kind: ExprKind::Call { function: NAMED_COLUMN.to_string(), args },
+                            span: argument.expr.span,
+                        };
                         Ok(Node { expr, start: span, end, closed: true })
                     }
                     _ => Err(Failure::over(
@@ -513,14 +530,18 @@ impl Parser {
             }
             "asc" | "desc" => {
                 let argument = self.single(group, ident)?;
-                node(ExprKind::Call { function: text.to_string(), args: vec![Arg { name: None, value: argument.expr }] })
+                node(ExprKind::Call {
+                    function: text.to_string(),
+                    args: vec![Arg { name: None, value: argument.expr }],
+                })
             }
             "Some" => {
                 let argument = self.single(group, ident)?;
                 Ok(Node { start: span, end, closed: true, ..argument })
             }
             _ if is_function(text) => {
-                let args = self.arguments(group)?.into_iter().map(|(name, node)| Arg { name, value: node.expr }).collect();
+                let args =
+                    self.arguments(group)?.into_iter().map(|(name, node)| Arg { name, value: node.expr }).collect();
                 node(ExprKind::Call { function: text.to_string(), args })
             }
             _ => {
@@ -637,15 +658,21 @@ impl Parser {
             },
             _ => return Err(Failure::new(span, "a type is missing here\nhelp: write `f64` or `\"f64\"`")),
         };
-        text.parse().map(|dtype| (dtype, end)).map_err(|e: onrush_wire::schema::UnknownType| Failure::over(span, end, e.to_string()))
+        text.parse()
+            .map(|dtype| (dtype, end))
+            .map_err(|e: onrush_wire::schema::UnknownType| Failure::over(span, end, e.to_string()))
     }
 
     /// `date(2013, 1, 31)` and `datetime(2013, 1, 31, 12, 30, 0)` of numbers.
     fn date(&mut self, name: &str, span: Span, group: &Group) -> Result<Node> {
         let end = group.span_close();
         let usage = || {
-            Failure::over(span, end, "`date(year, month, day)` and `datetime(year, month, day, hour, minute, second)` take \
-                 numbers\nhelp: write `date(2013, 1, 31)`; a Rust value of chrono's is written `{day}`")
+            Failure::over(
+                span,
+                end,
+                "`date(year, month, day)` and `datetime(year, month, day, hour, minute, second)` take \
+                 numbers\nhelp: write `date(2013, 1, 31)`; a Rust value of chrono's is written `{day}`",
+            )
         };
         let mut numbers = Vec::new();
         for (_, argument) in self.arguments(group)? {
@@ -679,7 +706,10 @@ impl Parser {
         let otherwise = loop {
             let condition = self.expression(input)?;
             let Some(block) = input.take_group(Delimiter::Brace) else {
-                return Err(Failure::new(input.span(), "`if` needs its value in braces\nhelp: write `if a > 0 { 1 } else { 0 }`"));
+                return Err(Failure::new(
+                    input.span(),
+                    "`if` needs its value in braces\nhelp: write `if a > 0 { 1 } else { 0 }`",
+                ));
             };
             let value = self.only(&block, "this branch of `if`")?;
             branches.push((condition.expr, value.expr));

@@ -17,7 +17,8 @@ struct Bindings {
     variables: BTreeSet<String>,
 }
 
-static BINDINGS: Mutex<Bindings> = Mutex::new(Bindings { generation: Generation(0), frames: Vec::new(), variables: BTreeSet::new() });
+static BINDINGS: Mutex<Bindings> =
+    Mutex::new(Bindings { generation: Generation(0), frames: Vec::new(), variables: BTreeSet::new() });
 
 fn lock() -> MutexGuard<'static, Bindings> {
     let mut bindings = BINDINGS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

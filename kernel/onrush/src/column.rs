@@ -37,7 +37,11 @@ impl<T: Element> Column<T> {
             )));
         }
         let values = T::store(&array).map_err(|problem| {
-            Diagnostic::error(Class::Data, "value", format!("`{name}` holds a value that `{}` cannot: {problem}", T::name()))
+            Diagnostic::error(
+                Class::Data,
+                "value",
+                format!("`{name}` holds a value that `{}` cannot: {problem}", T::name()),
+            )
         })?;
         Ok(Column { name: name.to_string(), array, values })
     }
@@ -82,6 +86,12 @@ impl<T: Element + Clone> IntoIterator for Column<T> {
     type IntoIter = std::vec::IntoIter<T>;
     fn into_iter(self) -> Self::IntoIter {
         self.to_vec().into_iter()
+    }
+}
+
+impl<T: Element + Clone> From<Column<T>> for Vec<T> {
+    fn from(column: Column<T>) -> Self {
+        column.to_vec()
     }
 }
 
@@ -227,7 +237,9 @@ impl<T: Single> Element for Option<T> {
         format!("Option<{}>", T::name())
     }
     fn store(array: &ArrayRef) -> Result<Self::Store, String> {
-        (0..array.len()).map(|row| if array.is_null(row) { Ok(None) } else { T::single(array, row).map(Some) }).collect()
+        (0..array.len())
+            .map(|row| if array.is_null(row) { Ok(None) } else { T::single(array, row).map(Some) })
+            .collect()
     }
 }
 
@@ -256,7 +268,9 @@ fn as_type(name: &str, array: &ArrayRef, to: &Arrow) -> Result<ArrayRef, Diagnos
         let rust = rust_name(&found);
         Diagnostic::error(Class::Plan, "column-type", format!("`{name}` is of type {found}, and is read as {wanted}"))
             .help(match rust {
-                Some(rust) => format!("read it as `{rust}`, or convert it first: `.cast([(\"{name}\", \"{wanted}\")])`"),
+                Some(rust) => {
+                    format!("read it as `{rust}`, or convert it first: `.cast([(\"{name}\", \"{wanted}\")])`")
+                }
                 None => format!("convert it first: `.cast([(\"{name}\", \"{wanted}\")])`"),
             })
     };

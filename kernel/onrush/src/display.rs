@@ -98,6 +98,11 @@ impl<T: ?Sized> BindOther for Shown<'_, T> {
 
 #[inline(never)]
 fn send(content: Content, is_result: bool) {
+    // Without a kernel process there is nobody who draws tables.
+    let content = match content {
+        Content::Table(table) if host::context().is_none() => Content::Text(crate::text::table(&table)),
+        content => content,
+    };
     host::display(Display { content, display_id: None, update: false, is_result });
 }
 
@@ -283,6 +288,16 @@ impl Show for Frame {
         match session::expect(&request, at.clone()) {
             Reply::Preview(table) => Some(Content::Table(table)),
             other => session::unexpected(&other, at),
+        }
+    }
+}
+
+/// A table of the first and last rows, as plain text.
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.content() {
+            Some(Content::Table(table)) => f.write_str(&crate::text::table(&table)),
+            _ => Ok(()),
         }
     }
 }

@@ -158,9 +158,12 @@ pub fn frame(file: &str, columns: Vec<NamedColumn>) -> Frame {
         let rows = first.array.len();
         if let Some(other) = columns.iter().find(|c| c.array.len() != rows) {
             raise(
-                fail("lengths", format!("`{}` has {} values, and `{}` has {rows}", other.name, other.array.len(), first.name))
-                    .at(span(other), "")
-                    .help("the columns of a frame have the same length"),
+                fail(
+                    "lengths",
+                    format!("`{}` has {} values, and `{}` has {rows}", other.name, other.array.len(), first.name),
+                )
+                .at(span(other), "")
+                .help("the columns of a frame have the same length"),
             );
         }
     }
@@ -170,8 +173,7 @@ pub fn frame(file: &str, columns: Vec<NamedColumn>) -> Frame {
         }
     }
     let at = columns.first().map_or_else(|| Span { file: file.to_string(), line: 1, column: 1, length: 1 }, span);
-    let fields: Vec<Field> =
-        columns.iter().map(|c| Field::new(c.name, c.array.data_type().clone(), true)).collect();
+    let fields: Vec<Field> = columns.iter().map(|c| Field::new(c.name, c.array.data_type().clone(), true)).collect();
     let arrays = columns.into_iter().map(|c| c.array).collect();
     match RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays) {
         Ok(batch) => crate::frame::send(&batch, at),

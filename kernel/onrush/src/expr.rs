@@ -166,11 +166,8 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn over(&self, partition: impl IntoExprs) -> Expr {
-        let kind = ExprKind::Over {
-            value: Box::new(self.0.clone()),
-            partition: partition.into_exprs(),
-            order: Vec::new(),
-        };
+        let kind =
+            ExprKind::Over { value: Box::new(self.0.clone()), partition: partition.into_exprs(), order: Vec::new() };
         Expr(onrush_wire::Expr { kind, span: Some(crate::raise::here("over")) })
     }
 

@@ -19,6 +19,7 @@ pub use join::{IntoJoin, On, on, using};
 pub(crate) use read::send;
 pub use read::{CsvReader, csv, from_batch, read_csv, read_json, read_ndjson, read_parquet};
 pub use reshape::{concat, concat_diagonal, concat_horizontal};
+pub(crate) use rows::iso;
 pub use write::{CsvWriter, ParquetWriter};
 
 use std::any::Any;

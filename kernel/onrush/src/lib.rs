@@ -23,6 +23,7 @@ mod session;
 #[path = "slots.rs"]
 pub mod __x;
 mod talk;
+mod text;
 mod values;
 
 /// What `frame!` expands to.

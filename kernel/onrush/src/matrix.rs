@@ -52,8 +52,12 @@ impl<T: Number> Matrix<T> {
         for (at, (array, field)) in batch.columns().iter().zip(schema.fields()).enumerate() {
             let (name, found) = (field.name(), wire_type(array.data_type()));
             if !found.is_numeric() && found != DataType::Boolean {
-                return Err(Diagnostic::error(Class::Plan, "column-type", format!("`{name}` is of type {found}, and a matrix holds numbers"))
-                    .help("leave it out, or convert it: `.cast(..)`, or `x!(if a == \"x\" { 1 } else { 0 })`"));
+                return Err(Diagnostic::error(
+                    Class::Plan,
+                    "column-type",
+                    format!("`{name}` is of type {found}, and a matrix holds numbers"),
+                )
+                .help("leave it out, or convert it: `.cast(..)`, or `x!(if a == \"x\" { 1 } else { 0 })`"));
             }
             if array.null_count() > 0 {
                 return Err(Diagnostic::error(
@@ -63,13 +67,14 @@ impl<T: Number> Matrix<T> {
                 )
                 .help("`drop_nulls()` leaves those rows out, `fill_null(0)` gives them a value"));
             }
-            let array = cast(array, &T::arrow())
-                .ok()
-                .filter(|cast| cast.null_count() == 0)
-                .ok_or_else(|| {
-                    Diagnostic::error(Class::Data, "value", format!("`{name}` holds values that do not fit {}", wire_type(&T::arrow())))
-                        .help("take a wider type: `to_matrix::<f64>`")
-                })?;
+            let array = cast(array, &T::arrow()).ok().filter(|cast| cast.null_count() == 0).ok_or_else(|| {
+                Diagnostic::error(
+                    Class::Data,
+                    "value",
+                    format!("`{name}` holds values that do not fit {}", wire_type(&T::arrow())),
+                )
+                .help("take a wider type: `to_matrix::<f64>`")
+            })?;
             T::copy(array.as_ref(), &mut data, at, columns);
         }
         Ok(Matrix { rows, columns, data })

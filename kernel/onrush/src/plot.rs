@@ -92,7 +92,11 @@ impl Plot {
             },
             Source::Values(_) => "the plot is made from Rust values: start from a frame, `f.plot()`",
         };
-        raise(Diagnostic::error(Class::Plan, "plot", format!("`{option}` has nothing to work on")).at(at, "").help(problem))
+        raise(
+            Diagnostic::error(Class::Plan, "plot", format!("`{option}` has nothing to work on"))
+                .at(at, "")
+                .help(problem),
+        )
     }
 
     /// What each series is drawn in: one colour for each value of a text column, a scale for numbers; the value of a heat
@@ -127,7 +131,9 @@ impl Plot {
     pub fn with(mut self, other: Plot) -> Self {
         match (&mut self.source, other.source) {
             (Source::Values(layers), Source::Values(more)) => layers.extend(more),
-            (Source::Frame { frame, layers }, Source::Frame { frame: second, layers: more }) if frame.id() == second.id() => {
+            (Source::Frame { frame, layers }, Source::Frame { frame: second, layers: more })
+                if frame.id() == second.id() =>
+            {
                 layers.extend(more);
             }
             _ => raise(

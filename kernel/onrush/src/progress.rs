@@ -63,12 +63,7 @@ impl Line {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             format!("progress-{}-{:x}", std::process::id(), now.as_nanos())
         });
-        host::display(Display {
-            content: Content::Text(text),
-            display_id: Some(id.clone()),
-            update,
-            is_result: false,
-        });
+        host::display(Display { content: Content::Text(text), display_id: Some(id.clone()), update, is_result: false });
     }
 
     fn end(&mut self) {

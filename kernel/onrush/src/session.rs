@@ -123,8 +123,12 @@ pub(crate) fn unexpected(reply: &Reply, at: Span) -> ! {
     let kind = format!("{reply:?}");
     let kind: String = kind.chars().take_while(|c| c.is_alphanumeric()).collect();
     raise_at(
-        Diagnostic::error(Class::Internal, "reply", format!("the session answered with `{kind}`, which does not fit the question"))
-            .help("restart the kernel: the session is of another version"),
+        Diagnostic::error(
+            Class::Internal,
+            "reply",
+            format!("the session answered with `{kind}`, which does not fit the question"),
+        )
+        .help("restart the kernel: the session is of another version"),
         at,
     )
 }

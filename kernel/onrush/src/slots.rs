@@ -1,6 +1,6 @@
 //! What `x!` expands to: the tree as bytes, and the Rust values that go into its slots.
 
-use onrush_wire::{Diagnostic, Class, Expr as Tree, ExprKind, Span, Value};
+use onrush_wire::{Class, Diagnostic, Expr as Tree, ExprKind, Span, Value};
 
 use crate::expr::{Expr, Exprs, ToExpr};
 use crate::raise::raise;

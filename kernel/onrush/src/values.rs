@@ -185,7 +185,9 @@ pub fn expression_text(expr: &Expr) -> String {
         ExprKind::Over { value, partition, order } => {
             let order: Vec<String> = order
                 .iter()
-                .map(|k| if k.descending { format!("desc({})", expression_text(&k.expr)) } else { expression_text(&k.expr) })
+                .map(|k| {
+                    if k.descending { format!("desc({})", expression_text(&k.expr)) } else { expression_text(&k.expr) }
+                })
                 .collect();
             let order = if order.is_empty() { String::new() } else { format!(".order_by({})", order.join(", ")) };
             format!("{}.over({}){order}", inner_text(value), all(partition))
@@ -204,7 +206,11 @@ fn is_plain(name: &str) -> bool {
 fn inner_text(expr: &Expr) -> String {
     let text = expression_text(expr);
     match expr.kind {
-        ExprKind::Binary(..) | ExprKind::Alias(..) | ExprKind::In { .. } | ExprKind::Between { .. } | ExprKind::Case { .. } => {
+        ExprKind::Binary(..)
+        | ExprKind::Alias(..)
+        | ExprKind::In { .. }
+        | ExprKind::Between { .. }
+        | ExprKind::Case { .. } => {
             format!("({text})")
         }
         _ => text,
@@ -221,7 +227,9 @@ fn value_text(value: &Value) -> String {
         Value::Float(v) => format!("{v:?}"),
         Value::Text(v) => format!("{v:?}"),
         Value::List(values) => format!("[{}]", values.iter().map(value_text).collect::<Vec<_>>().join(", ")),
-        Value::Date(days) => crate::column::date_from_days(*days).map_or_else(|| format!("{days} days"), |d| d.to_string()),
+        Value::Date(days) => {
+            crate::column::date_from_days(*days).map_or_else(|| format!("{days} days"), |d| d.to_string())
+        }
         other => format!("{other:?}"),
     }
 }

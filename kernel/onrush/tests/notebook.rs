@@ -25,14 +25,18 @@ fn reading_takes_options() {
     assert_eq!(source.path, "data/*.csv");
     assert_eq!(source.folder, std::env::current_dir().unwrap().display().to_string());
     let Format::Csv(options) = source.format else { panic!() };
-    assert_eq!((options.separator, options.nulls, options.dtypes), (';', vec!["-".to_string()], vec![("zip".to_string(), DataType::String)]));
+    assert_eq!(
+        (options.separator, options.nulls, options.dtypes),
+        (';', vec!["-".to_string()], vec![("zip".to_string(), DataType::String)])
+    );
 }
 
 #[test]
 fn a_place_is_the_methods_name() {
     let _session = session();
     let f = frame();
-    f.filter(x!(a > 1)); let line = line!();
+    f.filter(x!(a > 1));
+    let line = line!();
     let place = last_place();
     assert!(place.file.ends_with("notebook.rs"));
     assert_eq!((place.line, place.column, place.length), (line, 7, 6));
@@ -55,7 +59,10 @@ fn rust_values_go_into_expressions_by_reference() {
     assert!(matches!(predicate.kind, ExprKind::Binary(BinaryOp::And, ..)));
     assert_eq!(names.len(), 1);
     let column = "Sale Price";
-    assert_eq!(format!("{:?}", x!({column} = col({column}).fill_null(0))), "\"Sale Price\" = col(\"Sale Price\").fill_null(0)");
+    assert_eq!(
+        format!("{:?}", x!({ column } = col({ column }).fill_null(0))),
+        "\"Sale Price\" = col(\"Sale Price\").fill_null(0)"
+    );
 }
 
 fn scaled(value: Expr, by: Expr) -> Expr {
@@ -69,7 +76,13 @@ fn lists_come_in_many_forms() {
     let names = |f: Frame| {
         drop(f);
         let Op::Select { exprs, .. } = last() else { panic!() };
-        exprs.into_iter().map(|e| match e.kind { ExprKind::Column(name) => name, other => format!("{other:?}") }).collect::<Vec<_>>()
+        exprs
+            .into_iter()
+            .map(|e| match e.kind {
+                ExprKind::Column(name) => name,
+                other => format!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
     };
     let owned = vec!["a".to_string(), "b".to_string()];
     for found in [
@@ -175,11 +188,10 @@ fn frames_from_rust_values() {
     let values = vec![1.5, 2.5, 3.5];
     frame! { a: [1, None, 3], "b c": values, d: ["x", "y", "z"] };
     let Op::FromArrow { schema, bytes } = last() else { panic!() };
-    assert_eq!(schema.fields.iter().map(|f| (f.name.as_str(), f.dtype.to_string())).collect::<Vec<_>>(), [
-        ("a", "i32".to_string()),
-        ("b c", "f64".to_string()),
-        ("d", "str".to_string())
-    ]);
+    assert_eq!(
+        schema.fields.iter().map(|f| (f.name.as_str(), f.dtype.to_string())).collect::<Vec<_>>(),
+        [("a", "i32".to_string()), ("b c", "f64".to_string()), ("d", "str".to_string())]
+    );
     let bytes = bytes.unwrap();
     let mut reader = onrush::arrow::ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
     let batch = reader.next().unwrap().unwrap();

@@ -14,10 +14,8 @@ fn tree(text: &str) -> String {
 }
 
 fn args(args: &[Arg]) -> String {
-    let shown: Vec<String> = args
-        .iter()
-        .map(|a| a.name.as_ref().map_or(String::new(), |n| format!("{n}=")) + &show(&a.value))
-        .collect();
+    let shown: Vec<String> =
+        args.iter().map(|a| a.name.as_ref().map_or(String::new(), |n| format!("{n}=")) + &show(&a.value)).collect();
     shown.join(", ")
 }
 
@@ -96,7 +94,10 @@ fn methods_calls_and_windows() {
 
 #[test]
 fn membership_choice_and_conditions() {
-    assert_eq!(tree("late == \"late\" && origin in [\"JFK\", \"LGA\"]"), "((late == \"late\") && origin in [\"JFK\", \"LGA\"])");
+    assert_eq!(
+        tree("late == \"late\" && origin in [\"JFK\", \"LGA\"]"),
+        "((late == \"late\") && origin in [\"JFK\", \"LGA\"])"
+    );
     assert_eq!(tree("x in 1..5"), "x in 1..5");
     assert_eq!(tree("x + 1 in 1..=y"), "(x + 1) in 1..=y");
     assert_eq!(tree("x in {list}"), "x in [$slot(0)]");
@@ -113,7 +114,10 @@ fn membership_choice_and_conditions() {
         "case(is_null((a + 1)) -> 0; ((a + 1) > 5) -> ((a + 1) * 2); (a + 1) in -3..=-1 -> 1; \
          (((a + 1) < 0) || ((a + 1) >= 9)) -> 2; ((a + 1) == $slot(0)) -> 3; null)"
     );
-    assert_eq!(tree("match (a, b) { (1, _) => 1, (_, \"x\") => 2, _ => 3 }"), "case((a == 1) -> 1; (b == \"x\") -> 2; 3)");
+    assert_eq!(
+        tree("match (a, b) { (1, _) => 1, (_, \"x\") => 2, _ => 3 }"),
+        "case((a == 1) -> 1; (b == \"x\") -> 2; 3)"
+    );
 }
 
 #[test]

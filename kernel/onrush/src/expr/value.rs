@@ -88,11 +88,7 @@ impl ToExpr for NaiveDate {
 
 impl ToExpr for NaiveDateTime {
     fn to_expr(&self) -> Expr {
-        literal(Value::Timestamp {
-            value: self.and_utc().timestamp_micros(),
-            unit: TimeUnit::Microsecond,
-            zone: None,
-        })
+        literal(Value::Timestamp { value: self.and_utc().timestamp_micros(), unit: TimeUnit::Microsecond, zone: None })
     }
 }
 

@@ -15,9 +15,13 @@ pub fn condition(conditions: Vec<Expr>, at: &Span) -> Expr {
         if let ExprKind::Alias(_, name) = &condition.kind {
             let place = condition.span.clone().unwrap_or_else(|| at.clone());
             raise(
-                Diagnostic::error(Class::Plan, "condition", format!("`{name} = ...` names a result: it is no condition"))
-                    .at(place, "")
-                    .help("a comparison is `==`"),
+                Diagnostic::error(
+                    Class::Plan,
+                    "condition",
+                    format!("`{name} = ...` names a result: it is no condition"),
+                )
+                .at(place, "")
+                .help("a comparison is `==`"),
             );
         }
     }

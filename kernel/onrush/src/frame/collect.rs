@@ -38,7 +38,9 @@ impl Frame {
         let batch = session::collect(self.id(), vec![name.to_string()], at.clone());
         match batch.columns().first() {
             Some(array) => Arc::clone(array),
-            None => raise(Diagnostic::error(Class::Internal, "reply", format!("`{name}` did not come back")).at(at, "")),
+            None => {
+                raise(Diagnostic::error(Class::Internal, "reply", format!("`{name}` did not come back")).at(at, ""))
+            }
         }
     }
 

@@ -38,7 +38,8 @@ impl GroupBy {
 
     #[inline(never)]
     fn each(&self, function: &str, columns: Vec<String>, at: Span) -> Frame {
-        let aggs = columns.into_iter().map(|name| Expr::call(function, [Expr::column(&*name)]).at(at.clone()).alias(name));
+        let aggs =
+            columns.into_iter().map(|name| Expr::call(function, [Expr::column(&*name)]).at(at.clone()).alias(name));
         self.run(aggs.collect(), at.clone())
     }
 }

@@ -78,7 +78,11 @@ impl Frame {
                 Diagnostic::error(
                     Class::Plan,
                     "join-keys",
-                    format!("{} columns of the left frame and {} of the right one cannot match", on.left.len(), on.right.len()),
+                    format!(
+                        "{} columns of the left frame and {} of the right one cannot match",
+                        on.left.len(),
+                        on.right.len()
+                    ),
                 )
                 .at(at, "")
                 .help("name as many on both sides: on([\"a\", \"b\"], [\"c\", \"d\"])"),

@@ -1,9 +1,11 @@
 //! Steps that are needed less often: samples, nulls, doubles, counts, and other shapes of the same data.
 
+use arrow::array::RecordBatch;
 use onrush_wire::plan::{ConcatHow, Keep, Op};
 use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 
 use super::{Frame, IntoFrames, IntoPairs, IntoSampleSize};
+use crate::elements::IntoColumn;
 use crate::expr::{IntoColumns, IntoExprs};
 use crate::raise::{here, raise};
 
@@ -113,9 +115,8 @@ impl Frame {
     #[track_caller]
     pub fn null_count(&self) -> Frame {
         let at = here("null_count");
-        let count = |name: String| {
-            onrush_wire::Expr::call("null_count", [onrush_wire::Expr::column(&*name)]).alias(name)
-        };
+        let count =
+            |name: String| onrush_wire::Expr::call("null_count", [onrush_wire::Expr::column(&*name)]).alias(name);
         Frame::step(Op::Select { input: self.id(), exprs: self.columns().into_iter().map(count).collect() }, at)
     }
 
@@ -162,6 +163,17 @@ impl Frame {
     #[track_caller]
     pub fn explode(&self, columns: impl IntoColumns) -> Frame {
         Frame::step(Op::Explode { input: self.id(), columns: columns.into_columns() }, here("explode"))
+    }
+
+    /// Adds a column of Rust values, one for each row, after the others: what a loop or another crate has computed.
+    #[track_caller]
+    pub fn with_values(&self, name: &str, values: impl IntoColumn) -> Frame {
+        let at = here("with_values");
+        let column = match RecordBatch::try_from_iter([(name, values.into_array())]) {
+            Ok(batch) => super::send(&batch, at.clone()),
+            Err(e) => raise(Diagnostic::error(Class::Plan, "frame", e.to_string()).at(at, "")),
+        };
+        Frame::step(Op::Concat { inputs: vec![self.id(), column.id()], how: ConcatHow::Horizontal }, at)
     }
 
     /// The rows of this frame, then those of `other`, which has the same columns.

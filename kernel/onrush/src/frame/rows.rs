@@ -69,8 +69,11 @@ impl Table {
         let columns: Vec<String> = self.schema.fields.iter().map(|f| format!("{}: {}", f.name, f.dtype)).collect();
         match column.and_then(|c| self.schema.fields.get(c)) {
             Some(field) => {
-                let diagnostic =
-                    Diagnostic::error(Class::Data, "row", format!("row {row}, column `{}` ({}): {message}", field.name, field.dtype));
+                let diagnostic = Diagnostic::error(
+                    Class::Data,
+                    "row",
+                    format!("row {row}, column `{}` ({}): {message}", field.name, field.dtype),
+                );
                 match crate::column::rust_name(&field.dtype) {
                     Some(name) if self.columns[column.unwrap_or(0)].null_count() > 0 => {
                         diagnostic.help(format!("it has nulls: declare it as `Option<{name}>`"))
@@ -185,7 +188,10 @@ impl Row<'_> {
     fn only(self) -> Result<Cell, Problem> {
         match self.table.columns.len() {
             1 => Ok(Cell(value_at(&self.table.columns[0], self.row))),
-            n => Err(Problem { column: None, message: format!("a row of {n} columns is no single value: take a struct or a tuple") }),
+            n => Err(Problem {
+                column: None,
+                message: format!("a row of {n} columns is no single value: take a struct or a tuple"),
+            }),
         }
     }
 }
@@ -350,7 +356,7 @@ impl<'de> VariantAccess<'de> for UnitVariant {
 }
 
 /// Dates and times as chrono reads them by serde.
-fn iso(value: &Value) -> Option<String> {
+pub fn iso(value: &Value) -> Option<String> {
     use chrono::{DateTime, NaiveTime};
     Some(match value {
         Value::Date(days) => crate::column::date_from_days(*days)?.to_string(),

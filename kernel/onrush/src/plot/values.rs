@@ -71,9 +71,13 @@ fn xy(mark: Mark, xs: &ArrayRef, ys: &ArrayRef, at: Span) -> Plot {
 fn same_length(a: &ArrayRef, b: &ArrayRef, at: &Span) {
     if a.len() != b.len() {
         raise(
-            Diagnostic::error(Class::Plan, "lengths", format!("{} values cannot be drawn against {}", a.len(), b.len()))
-                .at(at.clone(), "")
-                .help("both lists need the same length"),
+            Diagnostic::error(
+                Class::Plan,
+                "lengths",
+                format!("{} values cannot be drawn against {}", a.len(), b.len()),
+            )
+            .at(at.clone(), "")
+            .help("both lists need the same length"),
         );
     }
 }
@@ -96,7 +100,9 @@ fn numbers(array: &ArrayRef, what: &str, at: &Span) -> (Vec<f64>, AxisScale) {
                 .unwrap_or_else(|_| not_numbers(array, what, at));
             (micros, AxisScale::Time, 1e6)
         }
-        kind if kind.is_numeric() || matches!(kind, Arrow::Boolean | Arrow::Null) => (array.clone(), AxisScale::Number, 1.0),
+        kind if kind.is_numeric() || matches!(kind, Arrow::Boolean | Arrow::Null) => {
+            (array.clone(), AxisScale::Number, 1.0)
+        }
         _ => not_numbers(array, what, at),
     };
     let floats = cast(&array, &Arrow::Float64).unwrap_or_else(|_| not_numbers(&array, what, at));

@@ -43,14 +43,16 @@ const INLINE: usize = 256 << 10;
 /// An Arrow IPC stream of the batch's rows.
 pub fn stream(batch: &RecordBatch) -> Result<Stream, Diagnostic> {
     let refused = |what: &dyn std::fmt::Display| {
-        Diagnostic::error(Class::Resources, "shared-memory", "these rows cannot be sent to the session").note(what.to_string())
+        Diagnostic::error(Class::Resources, "shared-memory", "these rows cannot be sent to the session")
+            .note(what.to_string())
     };
     if batch.get_array_memory_size() <= INLINE {
         let mut bytes = Vec::new();
         write(batch, &mut bytes).map_err(|e| refused(&e))?;
         return Ok(Stream::Inline(bytes));
     }
-    let memory = memfd_create("onrush-values", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(|e| refused(&e))?;
+    let memory =
+        memfd_create("onrush-values", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(|e| refused(&e))?;
     let mut out = BufWriter::with_capacity(1 << 20, File::from(memory));
     write(batch, &mut out).map_err(|e| refused(&e))?;
     let memory = OwnedFd::from(out.into_inner().map_err(|e| refused(&e))?);

@@ -58,6 +58,10 @@ fn spawn() -> Result<std::process::Child, Diagnostic> {
                 .note(e.to_string())
         });
     }
-    Err(Diagnostic::error(Class::Environment, "no-session", "no session is running, and `onrush-session` was not found")
-        .help("put the folder with `onrush` and `onrush-session` on PATH, or start `onrush session` by hand"))
+    Err(Diagnostic::error(
+        Class::Environment,
+        "no-session",
+        "no session is running, and `onrush-session` was not found",
+    )
+    .help("put the folder with `onrush` and `onrush-session` on PATH, or start `onrush session` by hand"))
 }

@@ -81,7 +81,9 @@ fn serve(mut stream: UnixStream) {
         let reply = match request {
             Request::Step { op: Op::Drop { columns, .. }, at } if columns == ["missing"] => {
                 let span = at.unwrap();
-                Reply::Failed(Diagnostic::error(Class::Plan, "unknown-column", "there is no column `missing`").at(span, ""))
+                Reply::Failed(
+                    Diagnostic::error(Class::Plan, "unknown-column", "there is no column `missing`").at(span, ""),
+                )
             }
             Request::Step { op, at } => {
                 STEPS.lock().unwrap().push((op, at));
