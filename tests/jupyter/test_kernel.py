@@ -804,3 +804,51 @@ def test_run_says_what_is_wrong_with_a_file(onrush_bin, tmp_path, text, words):
     path.write_text(text)
     ran = subprocess.run([onrush_bin, "run", path], capture_output=True, text=True, timeout=20)
     assert ran.returncode == 1 and words in ran.stderr and str(path) in plain(ran.stderr)
+
+
+def test_run_stops_at_ctrl_c_and_writes_what_there_is(onrush_bin, tmp_path):
+    import nbformat
+
+    nbformat.write(notebook(["6 * 7", SLEEP, "1"]), tmp_path / "in.ipynb")
+    ran = subprocess.Popen(
+        [onrush_bin, "run", "in.ipynb", "-o", "out.ipynb"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert until(lambda: named(descendants(ran.pid), "onrush-cell"), PATIENCE)
+    time.sleep(2)
+    cells = named(descendants(ran.pid), "onrush-cell")
+    ran.send_signal(signal.SIGINT)
+    _, errors = ran.communicate(timeout=20)
+    assert ran.returncode == 1 and "interrupted" in errors, errors
+    assert until(lambda: not any(alive(pid) for pid in cells))
+    out = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert out.cells[0].outputs[0].data["text/plain"] == "42"
+    assert out.cells[1].outputs[-1].ename == "interrupted"
+    assert out.cells[2].execution_count is None
+
+
+def test_run_refuses_a_folder_that_is_not_there(onrush_bin, tmp_path):
+    import nbformat
+
+    nbformat.write(notebook(["1"]), tmp_path / "in.ipynb")
+    command = [onrush_bin, "run", tmp_path / "in.ipynb", "-o", tmp_path / "none/out.ipynb"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert ran.returncode == 1 and "its folder does not exist" in ran.stderr
+
+
+def test_install_and_uninstall(onrush_bin, tmp_path):
+    folder = tmp_path / "share/jupyter/kernels/onrush"
+    subprocess.run([onrush_bin, "install", "--prefix", tmp_path], check=True, capture_output=True)
+    spec = json.loads((folder / "kernel.json").read_text())
+    assert spec["display_name"] == "Rust (Onrush)" and spec["language"] == "rust" and spec["interrupt_mode"] == "message"
+    assert spec["argv"][1:] == ["kernel", "--connection-file", "{connection_file}"] and Path(spec["argv"][0]).samefile(onrush_bin)
+    assert {path.name for path in folder.iterdir()} == {"kernel.json", "logo-32x32.png", "logo-64x64.png", "logo-svg.svg"}
+    # Again over itself, then away; a second time there is nothing to remove.
+    for command in ("install", "uninstall", "uninstall"):
+        subprocess.run([onrush_bin, command, "--prefix", tmp_path], check=True, capture_output=True)
+    assert not folder.exists()
+
+
+def test_install_where_nothing_can_be_written(onrush_bin, tmp_path):
+    (tmp_path / "share").write_text("a file")
+    ran = subprocess.run([onrush_bin, "install", "--prefix", tmp_path], capture_output=True, text=True)
+    assert ran.returncode == 1 and "could not be written" in ran.stderr and str(tmp_path) in ran.stderr

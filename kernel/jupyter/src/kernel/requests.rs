@@ -33,11 +33,13 @@ fn answer(kernel: &Arc<Kernel>, request: &Request) {
     kernel.outbox.status(&request.header, "busy");
     dispatch(kernel, request);
     kernel.outbox.status(&request.header, "idle");
-    // Front ends show the last state they saw: a cell that still runs is busy.
-    let current = kernel.current.lock().clone();
+    // Front ends show the last state they saw: a cell that still runs is busy. Said under the lock, so that it cannot come
+    // after the cell's own `idle`.
+    let current = kernel.current.lock();
     if current.is_object() {
         kernel.outbox.status(&current, "busy");
     }
+    drop(current);
     if request.msg_type == "shutdown_request" {
         kernel.end();
     }

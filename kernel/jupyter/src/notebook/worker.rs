@@ -150,7 +150,8 @@ impl Worker {
         }
         let end = Instant::now() + limit;
         let mut slot = self.shared.slot.lock();
-        while !matches!(*slot, Slot::Stopped) {
+        // One that is just starting has nothing to lose: what it does ends with this process.
+        while !matches!(*slot, Slot::Stopped | Slot::Starting(_)) {
             if self.shared.changed.wait_until(&mut slot, end).timed_out() {
                 return;
             }
