@@ -4,6 +4,7 @@
 //! becomes a constant byte string (a [`onrush_wire::Expr`]) and a list of the Rust values in it, so that a cell compiles
 //! hardly slower for it.
 
+mod calls;
 mod cursor;
 mod expand;
 mod frame;

@@ -37,7 +37,9 @@ pub fn table(preview: &TablePreview) -> String {
         out.push('\n');
     }
     let rows = preview.total_rows;
-    let _ = write!(out, "{rows} row{} × {} columns", if rows == 1 { "" } else { "s" }, preview.columns.len());
+    let columns = preview.columns.len();
+    let many = |n: u64| if n == 1 { "" } else { "s" };
+    let _ = write!(out, "{rows} row{} × {columns} column{}", many(rows), many(columns as u64));
     out
 }
 

@@ -74,6 +74,7 @@ fn names_need_not_be_rusts() {
 fn methods_calls_and_windows() {
     assert_eq!(tree("u = carrier.str.contains(\"U\")"), "u: str.contains(carrier, \"U\")");
     assert_eq!(tree("time_hour.dt.month()"), "dt.month(time_hour)");
+    assert_eq!(tree("time_hour.dt().month()"), "dt.month(time_hour)");
     assert_eq!(tree("n = len()"), "n: len()");
     assert_eq!(
         tree("dep_delay - dep_delay.mean().over(\"carrier\")"),

@@ -1,6 +1,6 @@
 //! Steps that are needed less often: samples, nulls, doubles, counts, and other shapes of the same data.
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
 use onrush_wire::plan::{ConcatHow, Keep, Op};
 use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 
@@ -169,7 +169,13 @@ impl Frame {
     #[track_caller]
     pub fn with_values(&self, name: &str, values: impl IntoColumn) -> Frame {
         let at = here("with_values");
-        let column = match RecordBatch::try_from_iter([(name, values.into_array())]) {
+        let values = values.into_array();
+        let (rows, given) = (self.count_rows(at.clone()), values.len());
+        if rows != given {
+            let message = format!("{given} values are given for {rows} rows");
+            raise(Diagnostic::error(Class::Plan, "lengths", message).at(at, "").help("give one value for each row"));
+        }
+        let column = match RecordBatch::try_from_iter([(name, values)]) {
             Ok(batch) => super::send(&batch, at.clone()),
             Err(e) => raise(Diagnostic::error(Class::Plan, "frame", e.to_string()).at(at, "")),
         };
