@@ -3,7 +3,6 @@
 //! Methods block and can be called from any thread. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
@@ -489,7 +488,7 @@ impl Engine {
             }
             if let Some(table) = self.held(&frame) {
                 ready.insert(frame.key, table);
-            } else if strict && frame.sorts {
+            } else if (strict && frame.sorts) || frame.depth.is_multiple_of(table::DEEPEST) {
                 ready.insert(frame.key, self.run(&frame, task)?);
             } else {
                 self.prepare(&frame.plan, strict, ready, task)?;
@@ -537,7 +536,8 @@ impl Drop for Engine {
 fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
     let schema = Arc::new(plan.schema().as_arrow().clone());
     let sorts = table::sorts(&plan);
-    Frame { key, title, plan, schema, resident: None, rows: None, sorts, running: Mutex::new(()) }
+    let depth = 1 + table::inputs(&plan).iter().map(|f| f.depth).max().unwrap_or(0);
+    Frame { key, title, plan, schema, resident: None, rows: None, sorts, depth, running: Mutex::new(()) }
 }
 
 /// A frame whose rows are there.
@@ -545,7 +545,7 @@ fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagno
     let plan = table::memory("values", &table).map_err(diagnose)?;
     let schema = Arc::clone(table.schema());
     let rows = None;
-    Ok(Frame { key, title, plan, schema, resident: Some(table), rows, sorts: false, running: Mutex::new(()) })
+    Ok(Frame { key, title, plan, schema, resident: Some(table), rows, sorts: false, depth: 0, running: Mutex::new(()) })
 }
 
 /// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.
@@ -604,9 +604,15 @@ fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagno
     Ok(Table::new(schema, batches))
 }
 
-/// A panic in planning is a bug of ours and no end of the engine.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
-    std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(internal(&panic_text(&*panic))))
+/// Plans on a stack that deep expressions cannot exhaust. A panic there is a bug of ours and no end of the engine.
+fn guarded<T: Send>(work: impl FnOnce() -> Result<T, Diagnostic> + Send) -> Result<T, Diagnostic> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("onrush-plan".to_string()).stack_size(64 << 20);
+        match thread.spawn_scoped(scope, work) {
+            Ok(handle) => handle.join().unwrap_or_else(|panic| Err(internal(&panic_text(&*panic)))),
+            Err(e) => Err(Diagnostic::error(Class::Resources, "threads", format!("no thread can be started: {e}"))),
+        }
+    })
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

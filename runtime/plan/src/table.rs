@@ -29,6 +29,9 @@ pub struct Frame {
     /// The plan sorts. DataFusion drops a sort under an operator that does not ask for its order, even where the order
     /// decides what comes out (row numbers, the first of a group), so such a frame is computed before it is used there.
     pub sorts: bool,
+    /// Steps since the last rows that are held. Every [`DEEPEST`]th is computed before it is used, so that a loop that adds
+    /// thousands of steps makes no plan that nobody can walk.
+    pub depth: u32,
     /// Held while the frame is computed, so that two requests for it compute it once.
     pub running: Mutex<()>,
 }
@@ -38,6 +41,9 @@ impl std::fmt::Debug for Frame {
         write!(f, "Frame({:032x}, {})", self.key, self.title)
     }
 }
+
+/// Most steps in one plan.
+pub const DEEPEST: u32 = 48;
 
 /// Stands for a frame in the plans of frames made from it.
 #[derive(Debug)]

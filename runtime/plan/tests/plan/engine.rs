@@ -93,3 +93,17 @@ fn plans_say_where_they_run() {
     let text = bench.engine.explain(id, true, &TaskHandle::new()).unwrap();
     assert!(text.contains("rows=3") && text.contains("ran in"), "{text}");
 }
+
+/// By hand: 500 times plus one.
+#[test]
+fn a_loop_of_steps_and_a_deep_expression() {
+    let bench = Bench::default();
+    let mut id = bench.frame(vec![("a", ints(&[Some(0), None]))]);
+    for _ in 0..500 {
+        id = bench.step(Op::WithColumns { input: id, exprs: vec![op(col("a"), Add, lit(1)).alias("a")] });
+    }
+    assert_eq!(bench.column(id, 0), ["500", "null"]);
+    let f = bench.frame(vec![("a", ints(&[Some(1)]))]);
+    let deep = (0..300).fold(col("a"), |sum, _| op(sum, Add, col("a")));
+    assert_eq!(bench.select(f, deep), "i64: 301");
+}
