@@ -1,7 +1,7 @@
 //! A table in host memory: record batches of one schema. Immutable; slices share the buffers.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -12,18 +12,24 @@ pub struct Table {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     rows: usize,
+    /// Of [`Table::bytes`]: walking over all buffers of a large table takes a while, and it is asked for often.
+    bytes: OnceLock<u64>,
 }
 
 impl Table {
+    fn made(schema: SchemaRef, batches: Vec<RecordBatch>, rows: usize) -> Self {
+        Table { schema, batches, rows, bytes: OnceLock::new() }
+    }
+
     /// Empty batches are left out. The batches must have the columns of `schema` in their order.
     pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let batches = batches.into_iter().filter(|b| b.num_rows() > 0).collect();
-        Table { schema, batches, rows }
+        Table::made(schema, batches, rows)
     }
 
     pub fn empty(schema: SchemaRef) -> Self {
-        Table { schema, batches: Vec::new(), rows: 0 }
+        Table::made(schema, Vec::new(), 0)
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -72,7 +78,7 @@ impl Table {
     pub fn project(&self, columns: &[usize]) -> Result<Table, ArrowError> {
         let schema = Arc::new(self.schema.project(columns)?);
         let batches = self.batches.iter().map(|b| b.project(columns)).collect::<Result<_, _>>()?;
-        Ok(Table { schema, batches, rows: self.rows })
+        Ok(Table::made(schema, batches, self.rows))
     }
 
     /// Nulls of each column.
@@ -85,14 +91,16 @@ impl Table {
     /// Bytes of the distinct buffers that the table keeps alive: a buffer that several columns or batches share counts
     /// once, and a slice counts what its buffers hold.
     pub fn bytes(&self) -> u64 {
-        let mut seen = HashSet::new();
-        let mut total = 0;
-        for batch in &self.batches {
-            for column in batch.columns() {
-                count_buffers(&column.to_data(), &mut seen, &mut total);
+        *self.bytes.get_or_init(|| {
+            let mut seen = HashSet::new();
+            let mut total = 0;
+            for batch in &self.batches {
+                for column in batch.columns() {
+                    count_buffers(&column.to_data(), &mut seen, &mut total);
+                }
             }
-        }
-        total
+            total
+        })
     }
 
     /// One batch with all rows; copies if there are several.
@@ -124,7 +132,7 @@ impl Table {
                 RecordBatch::try_new_with_options(Arc::clone(&schema), b.columns().to_vec(), &options)
             })
             .collect::<Result<_, _>>()?;
-        Ok(Table { schema, batches, rows: self.rows })
+        Ok(Table::made(schema, batches, self.rows))
     }
 }
 

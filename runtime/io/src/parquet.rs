@@ -36,7 +36,7 @@ pub(crate) fn read(files: &[FileState], hold: u64, task: &TaskHandle) -> Result<
     let mut opened = Vec::with_capacity(files.len());
     for file in files {
         task.check()?;
-        opened.push(open(file)?);
+        opened.push(guarded(&file.path, || open(file))?);
     }
     let schema = same_schema(&opened)?;
     let rows = opened.iter().map(|o| o.rows).sum();
@@ -117,6 +117,12 @@ fn width(dtype: &DataType) -> u64 {
         DataType::Struct(fields) => fields.iter().map(|f| width(f.data_type())).sum(),
         other => other.primitive_width().unwrap_or(8) as u64,
     }
+}
+
+/// The decoder trusts a file's inner structure and panics where that is damaged.
+fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(cut_off(path, "its inner structure makes no sense")))
 }
 
 fn no_parquet(path: &Path, bytes: u64) -> Diagnostic {
@@ -207,7 +213,7 @@ fn decode(files: &[Opened], schema: &SchemaRef, task: &TaskHandle) -> Result<Vec
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some((file, group)) = jobs.get(i) else { return };
-            let result = row_group(file, *group, schema, task);
+            let result = guarded(&file.path, || row_group(file, *group, schema, task));
             if result.is_err() {
                 next.store(jobs.len(), Ordering::Relaxed);
             }

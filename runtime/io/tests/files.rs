@@ -461,3 +461,39 @@ fn places_that_cannot_be_written() {
     let names: Vec<_> = std::fs::read_dir(folder.dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "an unfinished file leaves nothing behind: {names:?}");
 }
+
+/// Files with random bytes changed are read or refused, and nothing panics.
+#[test]
+fn damaged_bytes_are_no_panic() {
+    let folder = Folder::new();
+    let csv = "a,b,c\n1,\"x, \"\"y\"\"\",2013-01-02\n-2.5e3,z,2013-01-02T03:04:05.678+01:00\n,é,true\n";
+    let json = "{\"a\": 1, \"b\": [1, {\"c\": null}]}\n{\"a\": \"x\"}\n";
+    let table = folder.put("a.csv", csv).csv("a.csv").unwrap();
+    folder.write("a.parquet", SinkFormat::Parquet { compression: "snappy".to_string() }, &table).unwrap();
+    let parquet = std::fs::read(folder.dir.path().join("a.parquet")).unwrap();
+    // Knuth's linear congruential generator: the same files every time.
+    let mut seed = 7u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    for round in 0..400 {
+        for (name, content, format) in [
+            ("m.csv", csv.as_bytes(), Format::Csv(CsvOptions::default())),
+            ("m.jsonl", json.as_bytes(), Format::JsonLines),
+            ("m.parquet", &parquet, Format::Parquet),
+        ] {
+            let mut bytes = content.to_vec();
+            for _ in 0..1 + round % 3 {
+                let at = random(bytes.len());
+                bytes[at] = [b'"', b',', b'\n', b'\r', b'{', 0, 0xff, b'9'][random(8)];
+            }
+            let cut = random(bytes.len() * 4);
+            bytes.truncate(cut.max(1));
+            folder.put(name, &bytes);
+            if let Err(error) = folder.open(name, format) {
+                assert!(error.class == Class::Data && !error.message.is_empty(), "{error}");
+            }
+        }
+    }
+}

@@ -63,6 +63,10 @@ impl Link {
             // What libraries print to standard output belongs to nobody.
             .stdout(Stdio::null())
             .current_dir("/")
+            // glibc otherwise learns from the first large array that is freed to keep such memory for itself: a released
+            // frame would stay with the process.
+            .env("MALLOC_MMAP_THRESHOLD_", "131072")
+            .env("MALLOC_TRIM_THRESHOLD_", "16777216")
             .spawn()?;
         let pid = child.id();
         let (sender, receiver) = split(ours)?;
