@@ -136,7 +136,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
 
     let root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
     let imports_print = mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
-    let body_start = body_prologue(request, &takes, imports_print);
+    let body_start = body_prologue(request, &takes, imports_print, &explicit_crates(&own, &mentions, notebook));
     let layers = lay_out(cell, &insertions, root_start, body_start);
 
     let entry = format!("{}_run", request.crate_name);
@@ -277,11 +277,7 @@ fn root_prologue(
         let _ = write!(text, "extern crate {}; ", notebook.crates[index].name);
     }
     text.push_str("use ::onrush::prelude::*; ");
-    for name in ["arrow", "chrono", "serde"] {
-        if !own.contains(name) && mentions.contains(name) && !notebook.items.contains_key(name) {
-            let _ = write!(text, "use ::onrush::{name}; ");
-        }
-    }
+    text.push_str(&explicit_crates(own, mentions, notebook));
     if mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print") {
         text.push_str("use ::onrush::__print as print; ");
     }
@@ -301,12 +297,19 @@ fn root_prologue(
     text
 }
 
-fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool) -> String {
+/// The prelude's glob and the crates that rustc is given have the same crates: an explicit import decides.
+fn explicit_crates(own: &BTreeSet<&str>, mentions: &BTreeSet<String>, notebook: &Notebook) -> String {
+    let wanted =
+        |name: &&&str| !own.contains(**name) && mentions.contains(**name) && !notebook.items.contains_key(**name);
+    ["arrow", "chrono", "serde"].iter().filter(wanted).map(|name| format!("use ::onrush::{name}; ")).collect()
+}
+
+fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool, crates: &str) -> String {
     let error = if request.any_error { "AnyError" } else { "CellError" };
     // A glob does not hide the standard library's macro of the same name.
     let print = if imports_print { "use ::onrush::__print as print; " } else { "" };
     let mut text = format!(
-        "use super::*; {print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
+        "use super::*; {crates}{print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
          ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ "
     );
     for name in takes {

@@ -99,7 +99,7 @@ fn base(job: &Job<'_>, folder: &Path) -> Command {
         .arg(format!("-Cmetadata={}", job.crate_name))
         .arg(format!("--remap-path-prefix={BODY}/="))
         .arg(format!("--extern=onrush={}", kit.paths.prelude.display()))
-        // The derives of serde name the crate `serde`: the prelude re-exports all of it.
+        // The derives of serde name the crate `serde`: the prelude re-exports all of it. (Its own rlib would be linked twice.)
         .arg(format!("--extern=serde={}", kit.paths.prelude.display()))
         .arg(format!("-Ldependency={}", kit.paths.deps.display()));
     for (name, _) in generated.files.iter().skip(2) {

@@ -92,6 +92,13 @@ pub struct UseLeaf {
 
 impl UseLeaf {
     pub fn code(&self) -> String {
+        // The prelude's glob has these crates too: the leading colons say which is meant.
+        let root =
+            if matches!(self.path.split("::").next(), Some("arrow" | "chrono" | "serde")) { "::onrush::" } else { "" };
+        format!("{root}{}", self.plain_code())
+    }
+
+    fn plain_code(&self) -> String {
         match self.name.as_str() {
             "*" => format!("{}::*", self.path),
             name if self.path.rsplit("::").next() == Some(name) => self.path.clone(),
