@@ -2,6 +2,7 @@
 //! into a file.
 
 use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use onrush_wire::host::Stream;
 use serde_json::Value;
@@ -18,7 +19,12 @@ pub struct Terminal {
     live_line: bool,
     /// The last text ended without a newline.
     open_line: bool,
+    /// When something was last said where lines cannot be replaced.
+    said: Instant,
 }
+
+/// A log file gets a line of progress this often.
+const QUIET: Duration = Duration::from_secs(15);
 
 impl Terminal {
     pub fn new(to_file: bool) -> Self {
@@ -29,10 +35,12 @@ impl Terminal {
             live: std::io::stderr().is_terminal(),
             live_line: false,
             open_line: false,
+            said: Instant::now(),
         }
     }
 
     pub fn cell(&mut self, count: u64, position: usize, total: usize, source: &str) {
+        self.said = Instant::now();
         if self.to_file {
             let first = source.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
             self.replace_line(&clip(&format!("cell {position} of {total}: {first}"), 79));
@@ -49,8 +57,12 @@ impl Terminal {
 
     pub fn output(&mut self, output: &Output, count: u64) {
         if let Output::Progress { data } = output {
-            if let Some(text) = data.get("text/plain").and_then(Value::as_str) {
-                self.replace_line(&clip(text.lines().next().unwrap_or(""), 79));
+            let line =
+                data.get("text/plain").and_then(Value::as_str).and_then(|text| text.lines().next()).unwrap_or("");
+            self.replace_line(&clip(line, 79));
+            if !self.live && !line.is_empty() && self.said.elapsed() > QUIET {
+                self.said = Instant::now();
+                eprintln!("{line}");
             }
             return;
         }
