@@ -42,7 +42,7 @@ impl Parser {
             }
             let value = self.expression(&mut inner)?;
             // As in Rust, the comma after an arm in brackets may be left out.
-            if !(value.closed && !inner.is_operator(",")) || inner.is_empty() {
+            if !value.closed || inner.is_operator(",") || inner.is_empty() {
                 expect_comma(&mut inner)?;
             }
             self.bound.truncate(depth);

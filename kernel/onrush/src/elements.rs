@@ -19,7 +19,7 @@ use crate::raise::raise;
 )]
 pub trait IntoColumn {
     #[doc(hidden)]
-    fn into_array(&self) -> ArrayRef;
+    fn to_array(&self) -> ArrayRef;
 }
 
 /// One value of a column that `frame!` makes.
@@ -88,50 +88,50 @@ impl ColumnValue for Option<DateTime<Utc>> {
 }
 
 impl<T: ColumnValue> IntoColumn for [T] {
-    fn into_array(&self) -> ArrayRef {
+    fn to_array(&self) -> ArrayRef {
         T::array(self)
     }
 }
 
 impl<T: ColumnValue, const N: usize> IntoColumn for [T; N] {
-    fn into_array(&self) -> ArrayRef {
+    fn to_array(&self) -> ArrayRef {
         T::array(self)
     }
 }
 
 impl<T: ColumnValue> IntoColumn for Vec<T> {
-    fn into_array(&self) -> ArrayRef {
+    fn to_array(&self) -> ArrayRef {
         T::array(self)
     }
 }
 
 impl<T: Element> IntoColumn for Column<T> {
-    fn into_array(&self) -> ArrayRef {
+    fn to_array(&self) -> ArrayRef {
         Arc::clone(self.array())
     }
 }
 
 impl IntoColumn for ArrayRef {
-    fn into_array(&self) -> ArrayRef {
+    fn to_array(&self) -> ArrayRef {
         Arc::clone(self)
     }
 }
 
 impl<T: IntoColumn + ?Sized> IntoColumn for &T {
-    fn into_array(&self) -> ArrayRef {
-        (**self).into_array()
+    fn to_array(&self) -> ArrayRef {
+        (**self).to_array()
     }
 }
 
 macro_rules! ranges {
     ($($t:ty),*) => {$(
         impl IntoColumn for std::ops::Range<$t> {
-            fn into_array(&self) -> ArrayRef {
+            fn to_array(&self) -> ArrayRef {
                 <$t>::array(&self.clone().collect::<Vec<_>>())
             }
         }
         impl IntoColumn for std::ops::RangeInclusive<$t> {
-            fn into_array(&self) -> ArrayRef {
+            fn to_array(&self) -> ArrayRef {
                 <$t>::array(&self.clone().collect::<Vec<_>>())
             }
         }
@@ -147,7 +147,7 @@ pub struct NamedColumn {
 }
 
 pub fn column<T: IntoColumn + ?Sized>(name: &'static str, place: (u32, u32, u32), values: &T) -> NamedColumn {
-    NamedColumn { name, place, array: values.into_array() }
+    NamedColumn { name, place, array: values.to_array() }
 }
 
 #[inline(never)]

@@ -169,7 +169,7 @@ impl Frame {
     #[track_caller]
     pub fn with_values(&self, name: &str, values: impl IntoColumn) -> Frame {
         let at = here("with_values");
-        let values = values.into_array();
+        let values = values.to_array();
         let (rows, given) = (self.count_rows(at.clone()), values.len());
         if rows != given {
             let message = format!("{given} values are given for {rows} rows");

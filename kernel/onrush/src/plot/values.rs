@@ -13,20 +13,20 @@ use crate::raise::{here, raise};
 /// A line through points: `plot(xs, ys)`, of arrays, slices or `Vec`s of the same length. Dates and times give a time axis.
 #[track_caller]
 pub fn plot(xs: impl IntoColumn, ys: impl IntoColumn) -> Plot {
-    xy(Mark::Line, &xs.into_array(), &ys.into_array(), here("plot"))
+    xy(Mark::Line, &xs.to_array(), &ys.to_array(), here("plot"))
 }
 
 /// A point for each pair: `scatter(xs, ys)`.
 #[track_caller]
 pub fn scatter(xs: impl IntoColumn, ys: impl IntoColumn) -> Plot {
-    xy(Mark::Scatter, &xs.into_array(), &ys.into_array(), here("scatter"))
+    xy(Mark::Scatter, &xs.to_array(), &ys.to_array(), here("scatter"))
 }
 
 /// A bar for each label: `bar(["a", "b"], [3, 5])`.
 #[track_caller]
 pub fn bar(labels: impl IntoColumn, values: impl IntoColumn) -> Plot {
     let at = here("bar");
-    let (labels, values) = (labels.into_array(), values.into_array());
+    let (labels, values) = (labels.to_array(), values.to_array());
     same_length(&labels, &values, &at);
     let texts = cast(&labels, &Arrow::LargeUtf8).unwrap_or_else(|_| not_numbers(&labels, "labels", &at));
     let categories: Vec<String> = texts.as_string::<i64>().iter().map(|t| t.unwrap_or("null").to_string()).collect();
@@ -43,7 +43,7 @@ pub fn bar(labels: impl IntoColumn, values: impl IntoColumn) -> Plot {
 #[track_caller]
 pub fn hist(values: impl IntoColumn) -> Plot {
     let at = here("hist");
-    let (values, scale) = numbers(&values.into_array(), "values", &at);
+    let (values, scale) = numbers(&values.to_array(), "values", &at);
     let values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
     let bins = counted(&values, bin_count(&values));
     let mut plot = finished(Layer::Histogram { x: axis(scale), series: vec![bins] }, at);
