@@ -1,6 +1,6 @@
 //! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct Remembered {
     file: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ready {
     pub library: PathBuf,
     pub generated: Generated,
@@ -179,6 +179,13 @@ impl Compiler {
             optimisation: self.optimisation,
             stop: &self.stop,
         }
+    }
+
+    /// A hash of what a cell would be compiled to, whatever its number.
+    pub fn shape(&self, cell: &Cell, notebook: &Notebook) -> String {
+        let (crate_name, file, omit) = ("onrush_cell_0", "cell_0.rs", BTreeSet::new());
+        let generated = generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error: false, probes: &[] });
+        self.key(&generated, crate_name, notebook)
     }
 
     /// A hash of everything that the shared object depends on.

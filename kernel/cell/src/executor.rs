@@ -146,8 +146,8 @@ pub struct Executor {
     sources: BTreeMap<String, (u64, String)>,
     /// How often an execution number was used: a crate's name must be new.
     used: BTreeMap<u64, u32>,
-    /// Crates by what they were made from, whatever their number: the same cell again runs the same code.
-    shapes: BTreeMap<String, usize>,
+    /// Compiled statements by what they were made from, whatever their number: the same cell again runs the same code.
+    shapes: BTreeMap<String, Shape>,
     timing: bool,
     types: KnownTypes,
 }
@@ -292,16 +292,30 @@ impl Executor {
         started: Instant,
         events: &Sender<Event>,
     ) -> Outcome {
-        let count = self.used.entry(number).or_default();
-        *count += 1;
-        let crate_name = match *count {
-            1 => format!("onrush_cell_{number}"),
-            count => format!("onrush_cell_{number}_{count}"),
+        // The same statements again, on variables of the same types: the code that is loaded already.
+        let shape = has_only_statements(cell).then(|| self.compiler.shape(cell, &self.notebook));
+        let known = shape.as_ref().and_then(|shape| self.shapes.get(shape)).filter(|s| s.ready.library.is_file());
+        let Shape { crate_name, file: crate_file, ready } = match known.cloned() {
+            Some(shape) => shape,
+            None => {
+                let count = self.used.entry(number).or_default();
+                *count += 1;
+                let crate_name = match *count {
+                    1 => format!("onrush_cell_{number}"),
+                    count => format!("onrush_cell_{number}_{count}"),
+                };
+                match self.compiler.compile(cell, &crate_name, file, &self.notebook) {
+                    Ok(ready) => Shape { crate_name, file: file.to_string(), ready },
+                    Err(diagnostics) => return self.failed(diagnostics, false),
+                }
+            }
         };
-        let ready = match self.compiler.compile(cell, &crate_name, file, &self.notebook) {
-            Ok(ready) => ready,
-            Err(diagnostics) => return self.failed(diagnostics, false),
-        };
+        if let Some(shape) = shape {
+            let ready = Ready { from_cache: true, ..ready.clone() };
+            self.shapes.insert(shape, Shape { crate_name: crate_name.clone(), file: crate_file.clone(), ready });
+        }
+        let users_file = file;
+        let file = crate_file.as_str();
         let compiled = started.elapsed();
         self.process.know_places(file, &ready.generated.map);
         let ended = self.process.run(number, &ready.library, &ready.generated.entry, events);
@@ -319,12 +333,16 @@ impl Executor {
                 }
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
                 diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));
+                // Code that ran before is shown as this cell's: its text is the same.
+                for label in diagnostic.labels.iter_mut().filter(|l| l.span.file == file) {
+                    label.span.file = users_file.to_string();
+                }
                 self.failed(vec![diagnostic], true)
             }
             Ended::Ok(finished) => {
                 let generation = self.process.generation();
                 let Finished { variables, frames, released, published, .. } = finished;
-                self.commit(cell, &crate_name, file, ready, variables, events);
+                self.commit(number, cell, &crate_name, file, ready, variables, events);
                 Outcome::Ok { generation, frames, released, published }
             }
         }
@@ -445,8 +463,10 @@ impl Executor {
     }
 
     /// The cell succeeded: what it made is the notebook's.
+    #[allow(clippy::too_many_arguments, reason = "one call: everything that a finished cell is")]
     fn commit(
         &mut self,
+        number: u64,
         cell: &Cell,
         crate_name: &str,
         file: &str,
@@ -454,10 +474,9 @@ impl Executor {
         variables: Vec<Variable>,
         events: &Sender<Event>,
     ) {
-        let number = self.sources.get(file).map_or(0, |s| s.0);
         let types = self.type_codes(cell, crate_name, file, &ready, &variables);
-        let index = self.notebook.crates.len();
-        self.notebook.crates.push(CellCrate {
+        let index = self.notebook.crate_by_name(crate_name).unwrap_or(self.notebook.crates.len());
+        let made = CellCrate {
             name: crate_name.to_string(),
             file: file.to_string(),
             library: ready.library.clone(),
@@ -465,7 +484,11 @@ impl Executor {
             files: ready.generated.files.clone(),
             macros: ready.generated.macros.clone(),
             map: ready.generated.map.clone(),
-        });
+        };
+        // Statements that ran before are there already.
+        if index == self.notebook.crates.len() {
+            self.notebook.crates.push(made);
+        }
         for part in &cell.parts {
             let PartKind::Item(item) = &part.kind else { continue };
             match &item.kind {
@@ -641,6 +664,19 @@ impl Executor {
     pub fn shutdown(self) {
         self.process.shutdown();
     }
+}
+
+/// A compiled cell of statements, to run again.
+#[derive(Clone)]
+struct Shape {
+    crate_name: String,
+    file: String,
+    ready: Ready,
+}
+
+/// Items have an identity of their own each time, and so has a `static` inside a block.
+fn has_only_statements(cell: &Cell) -> bool {
+    cell.parts.iter().all(|part| !matches!(part.kind, PartKind::Item(_))) && !cell.code.contains("static ")
 }
 
 /// The name that the store has for a raw identifier.

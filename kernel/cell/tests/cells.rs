@@ -283,6 +283,13 @@ fn commands_and_input() {
 #[test]
 fn a_notebook_that_ran_before_compiles_nothing() {
     let cells = ["struct Cached { a: i64 }\nlet c = Cached { a: 41 };", "c.a + 1"];
+    let mut n = Notebook::new();
+    n.run(":timing\nlet mut k = 10;").ok();
+    n.run("k -= 5;\n\nlet part = 100 / k;").ok();
+    let run = n.run("k -= 5;\n\nlet part = 100 / k;");
+    assert!(run.shown.contains("found compiled"), "{run:#?}");
+    let span = &run.error().labels[0].span;
+    assert_eq!((span.file.as_str(), span.line, span.column), ("cell_3.rs", 3, 12), "{run:#?}");
     let mut times = Vec::new();
     for _ in 0..2 {
         let mut n = Notebook::new();
