@@ -11,6 +11,8 @@ pub mod explain;
 pub mod expr;
 pub mod key;
 pub mod ops;
+pub mod plot;
+pub mod plot;
 pub mod sql;
 pub mod table;
 pub mod types;

@@ -82,7 +82,8 @@ impl Process {
                     let started = spawn("call", move || {
                         let work = std::panic::AssertUnwindSafe(|| process.answer(ask, descriptor, &task));
                         let (reply, descriptor) = std::panic::catch_unwind(work).unwrap_or_else(|_| {
-                            let bug = Diagnostic::error(Class::Internal, "panic", "the session's engine failed at this call");
+                            let bug =
+                                Diagnostic::error(Class::Internal, "panic", "the session's engine failed at this call");
                             (Reply::Failed(bug.help("please report it with the cell that led to it")), None)
                         });
                         process.running.lock().remove(&call);
@@ -103,7 +104,11 @@ impl Process {
         let mut out = self.out.lock();
         let mut sent = out.send(&FromEngine::Answer { call, reply }, descriptor.as_ref().map(|d| d.as_fd()));
         if let Err(CodecError::TooLong(bytes)) = sent {
-            let error = Diagnostic::error(Class::Resources, "too-long", format!("the answer has {bytes} bytes, too many for a message"));
+            let error = Diagnostic::error(
+                Class::Resources,
+                "too-long",
+                format!("the answer has {bytes} bytes, too many for a message"),
+            );
             let reply = Reply::Failed(error.help("ask for fewer rows or shorter texts"));
             sent = out.send(&FromEngine::Answer { call, reply }, None);
         }
@@ -144,7 +149,12 @@ impl Process {
         }
     }
 
-    fn run(&self, ask: Ask, descriptor: Option<OwnedFd>, task: &TaskHandle) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
+    fn run(
+        &self,
+        ask: Ask,
+        descriptor: Option<OwnedFd>,
+        task: &TaskHandle,
+    ) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
         let engine = &self.engine;
         let reply = match ask {
             Ask::Step { id, op, at } => {
@@ -153,7 +163,9 @@ impl Process {
                 Reply::Frame { id, schema }
             }
             Ask::Persist { frame, new } => Reply::Frame { id: new, schema: engine.persist(frame, new, task)? },
-            Ask::Preview { frame, head, tail, nulls } => Reply::Preview(engine.preview(frame, head, tail, nulls, task)?),
+            Ask::Preview { frame, head, tail, nulls } => {
+                Reply::Preview(engine.preview(frame, head, tail, nulls, task)?)
+            }
             Ask::RowCount { frame } => Reply::Count(engine.row_count(frame, task)?),
             Ask::Collect { frame, columns } => {
                 let (reply, memory) = self.collect(frame, &columns, task)?;
@@ -168,7 +180,7 @@ impl Process {
                 let (path, rows, bytes) = engine.write(frame, &sink, task)?;
                 Reply::Written { path, rows, bytes }
             }
-            Ask::Plot(_) => return Err(Diagnostic::error(Class::Internal, "plot", "this engine draws no plots")),
+            Ask::Plot(request) => Reply::Plot(onrush_plan::plot::plot(engine, &request, task)?),
             Ask::Release(_) | Ask::Cancel { .. } => Reply::Done,
         };
         Ok((reply, None))
