@@ -159,7 +159,8 @@ mod tests {
             ("n", Arc::new(Int64Array::from(vec![Some(1), None, Some(3)])) as ArrayRef),
             (
                 "text",
-                Arc::new(StringViewArray::from(vec![Some("short"), None, Some("longer than twelve bytes")])) as ArrayRef,
+                Arc::new(StringViewArray::from(vec![Some("short"), None, Some("longer than twelve bytes")]))
+                    as ArrayRef,
             ),
             ("cat", Arc::new(DictionaryArray::<Int32Type>::from_iter(["a", "b", "a"])) as ArrayRef),
         ])

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array, DurationMicrosecondArray,
-    DurationMillisecondArray, DurationNanosecondArray, DurationSecondArray, Float32Array, Float64Array, Int64Array, ListArray,
-    NullArray, RunArray, StringArray, StructArray, Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-    TimestampNanosecondArray, TimestampSecondArray, UInt64Array, new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array,
+    DurationMicrosecondArray, DurationMillisecondArray, DurationNanosecondArray, DurationSecondArray, Float32Array,
+    Float64Array, Int64Array, ListArray, NullArray, RunArray, StringArray, StructArray, Time64NanosecondArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt64Array,
+    new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{
-    DataType as Arrow, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DurationMicrosecondType,
-    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Field, Fields, Float16Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
-    Time64NanosecondType, TimeUnit as ArrowUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
+    DataType as Arrow, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType, Field, Fields,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit as ArrowUnit,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type, i256,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use onrush_wire::{Class, Diagnostic, TimeUnit, Value};
@@ -76,7 +78,9 @@ pub fn value_at(array: &dyn Array, row: usize) -> Value {
         Arrow::Time32(ArrowUnit::Second) => {
             Value::Time(i64::from(array.as_primitive::<Time32SecondType>().value(row)) * 1_000_000_000)
         }
-        Arrow::Time32(_) => Value::Time(i64::from(array.as_primitive::<Time32MillisecondType>().value(row)) * 1_000_000),
+        Arrow::Time32(_) => {
+            Value::Time(i64::from(array.as_primitive::<Time32MillisecondType>().value(row)) * 1_000_000)
+        }
         Arrow::Time64(ArrowUnit::Microsecond) => {
             Value::Time(array.as_primitive::<Time64MicrosecondType>().value(row).saturating_mul(1000))
         }
@@ -107,7 +111,11 @@ pub fn value_at(array: &dyn Array, row: usize) -> Value {
         Arrow::Struct(fields) => {
             let array = array.as_struct();
             Value::Struct(
-                fields.iter().zip(array.columns()).map(|(f, c)| (f.name().clone(), value_at(c.as_ref(), row))).collect(),
+                fields
+                    .iter()
+                    .zip(array.columns())
+                    .map(|(f, c)| (f.name().clone(), value_at(c.as_ref(), row)))
+                    .collect(),
             )
         }
         Arrow::Dictionary(..) => {
@@ -175,8 +183,12 @@ pub fn array_from_value(value: &Value) -> Result<ArrayRef, Diagnostic> {
             let zone = zone.as_ref().map(|z| Arc::<str>::from(z.as_str()));
             match unit {
                 TimeUnit::Second => Arc::new(TimestampSecondArray::from(vec![*value]).with_timezone_opt(zone)),
-                TimeUnit::Millisecond => Arc::new(TimestampMillisecondArray::from(vec![*value]).with_timezone_opt(zone)),
-                TimeUnit::Microsecond => Arc::new(TimestampMicrosecondArray::from(vec![*value]).with_timezone_opt(zone)),
+                TimeUnit::Millisecond => {
+                    Arc::new(TimestampMillisecondArray::from(vec![*value]).with_timezone_opt(zone))
+                }
+                TimeUnit::Microsecond => {
+                    Arc::new(TimestampMicrosecondArray::from(vec![*value]).with_timezone_opt(zone))
+                }
                 TimeUnit::Nanosecond => Arc::new(TimestampNanosecondArray::from(vec![*value]).with_timezone_opt(zone)),
             }
         }
@@ -208,9 +220,7 @@ pub fn array_from_value(value: &Value) -> Result<ArrayRef, Diagnostic> {
             let columns = fields.iter().map(|(_, v)| array_from_value(v)).collect::<Result<Vec<_>, _>>()?;
             let fields: Fields =
                 fields.iter().zip(&columns).map(|((n, _), c)| Field::new(n, c.data_type().clone(), true)).collect();
-            Arc::new(
-                StructArray::try_new_with_length(fields, columns, None::<NullBuffer>, 1).map_err(bad_literal)?,
-            )
+            Arc::new(StructArray::try_new_with_length(fields, columns, None::<NullBuffer>, 1).map_err(bad_literal)?)
         }
     })
 }
@@ -264,6 +274,9 @@ mod tests {
         ] {
             assert_eq!(value_at(array_from_value(&value).unwrap().as_ref(), 0), value);
         }
-        assert_eq!(array_from_value(&Value::List(vec![Value::Int(1), Value::from("a")])).unwrap_err().code, "bad-literal");
+        assert_eq!(
+            array_from_value(&Value::List(vec![Value::Int(1), Value::from("a")])).unwrap_err().code,
+            "bad-literal"
+        );
     }
 }

@@ -163,10 +163,8 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let schema = Arc::new(Schema::new(vec![
-            Field::new("a", DataType::Int64, true),
-            Field::new("b", DataType::Utf8, true),
-        ]));
+        let schema =
+            Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::Utf8, true)]));
         let batch = |a: Vec<Option<i64>>, b: Vec<Option<&str>>| {
             RecordBatch::try_new(
                 Arc::clone(&schema),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType as Arrow, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit as ArrowUnit};
+use arrow::datatypes::{
+    DataType as Arrow, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit as ArrowUnit,
+};
 use onrush_wire::{Class, DataType, Diagnostic, Field, Schema, TimeUnit};
 
 pub fn unit_to_wire(unit: &ArrowUnit) -> TimeUnit {
@@ -166,9 +168,6 @@ mod tests {
             assert_eq!(dtype_to_wire(&dtype_from_wire(&dtype).unwrap()), dtype);
         }
         assert_eq!(dtype_from_wire(&DataType::Other("map".to_string())).unwrap_err().code, "unsupported-type");
-        assert_eq!(
-            dtype_from_wire(&DataType::Decimal { precision: 3, scale: 9 }).unwrap_err().code,
-            "bad-decimal"
-        );
+        assert_eq!(dtype_from_wire(&DataType::Decimal { precision: 3, scale: 9 }).unwrap_err().code, "bad-decimal");
     }
 }

@@ -205,7 +205,9 @@ pub(crate) fn io_diagnostic(what: &str, path: &std::path::Path, error: &std::io:
         Diagnostic::error(class, "file-error", format!("`{}` could not be {what}: {error}", path.display()));
     match error.kind() {
         ErrorKind::PermissionDenied => diagnostic.help("check the permissions of the file and of the folders above it"),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => diagnostic.help("free some disk space, or use another folder"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            diagnostic.help("free some disk space, or use another folder")
+        }
         _ => diagnostic,
     }
 }

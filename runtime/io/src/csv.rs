@@ -56,9 +56,9 @@ pub(crate) fn read(files: &[FileState], options: &CsvOptions, task: &TaskHandle)
     let reader = Reader { options, form, names: &names, given: &given, keep: &keep };
 
     let kinds = parallel(&jobs, task, |(text, piece)| reader.kinds(text, piece.clone()))?;
-    let kinds = kinds.into_iter().fold(vec![Kinds::ANY; names.len()], |all, one| {
-        all.into_iter().zip(one).map(|(a, b)| a.and(b)).collect()
-    });
+    let kinds = kinds
+        .into_iter()
+        .fold(vec![Kinds::ANY; names.len()], |all, one| all.into_iter().zip(one).map(|(a, b)| a.and(b)).collect());
     let dtypes: Vec<DataType> = given
         .iter()
         .zip(&kinds)
@@ -121,8 +121,12 @@ fn parallel<J: Sync, T: Send>(
 fn form(options: &CsvOptions) -> Result<Form, Diagnostic> {
     let ascii = |what: &str, c: char| {
         u8::try_from(c).ok().filter(|b| b.is_ascii() && *b != b'\n' && *b != b'\r').ok_or_else(|| {
-            Diagnostic::error(Class::Plan, "bad-option", format!("{what} `{}` is no single ASCII character", c.escape_default()))
-                .help("use a character such as ',' or ';' or '\\t'")
+            Diagnostic::error(
+                Class::Plan,
+                "bad-option",
+                format!("{what} `{}` is no single ASCII character", c.escape_default()),
+            )
+            .help("use a character such as ',' or ';' or '\\t'")
         })
     };
     let form = Form {
@@ -287,7 +291,9 @@ fn given_types(options: &CsvOptions, names: &[String], path: &Path) -> Result<Ve
             return Err(Diagnostic::error(
                 Class::Plan,
                 "unsupported-type",
-                format!("column `{name}` cannot be read as {dtype}: a CSV file holds texts, and they do not convert to it"),
+                format!(
+                    "column `{name}` cannot be read as {dtype}: a CSV file holds texts, and they do not convert to it"
+                ),
             )
             .help("read it as text and convert it afterwards"));
         }
@@ -304,7 +310,11 @@ fn kept_columns(options: &CsvOptions, names: &[String], path: &Path) -> Result<V
     for name in &options.columns {
         let index = names.iter().position(|n| n == name).ok_or_else(|| unknown_column(name, names, path))?;
         if keep.contains(&index) {
-            return Err(Diagnostic::error(Class::Plan, "duplicate-column", format!("column `{name}` is asked for twice")));
+            return Err(Diagnostic::error(
+                Class::Plan,
+                "duplicate-column",
+                format!("column `{name}` is asked for twice"),
+            ));
         }
         keep.push(index);
     }
@@ -352,7 +362,8 @@ impl Reader<'_> {
     #[inline]
     fn is_null(&self, text: &[u8], field: &Field) -> bool {
         let bytes = field.bytes(text);
-        (bytes.is_empty() && !field.quoted) || self.options.nulls.iter().any(|n| n.as_bytes() == bytes && !bytes.is_empty())
+        (bytes.is_empty() && !field.quoted)
+            || self.options.nulls.iter().any(|n| n.as_bytes() == bytes && !bytes.is_empty())
     }
 
     fn kinds(&self, text: &Text, piece: Range<usize>) -> Result<Vec<Kinds>, Diagnostic> {
@@ -427,7 +438,9 @@ impl Reader<'_> {
                 "put fields that contain `{separator}` in quotes, or say which separator the file has: csv().sep(';')"
             ))
         } else {
-            error.help("the line may be cut off or hold a remark: correct it, or name a comment mark: csv().comment('#')")
+            error.help(
+                "the line may be cut off or hold a remark: correct it, or name a comment mark: csv().comment('#')",
+            )
         }
     }
 

@@ -78,7 +78,12 @@ fn schema(path: &Path, bytes: &[u8], task: &TaskHandle) -> Result<Schema, Diagno
                 None
             }
             Err(error) => {
-                failed = Some(bad_line(path, number, line, &format!("no JSON: {error}").replace(" at line 1 column", " at column")));
+                failed = Some(bad_line(
+                    path,
+                    number,
+                    line,
+                    &format!("no JSON: {error}").replace(" at line 1 column", " at column"),
+                ));
                 None
             }
         }

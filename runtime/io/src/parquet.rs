@@ -166,8 +166,13 @@ fn views(schema: &Schema) -> Schema {
 /// The schema that all files have; a column that can be null in one file can be null in all.
 fn same_schema(files: &[Opened]) -> Result<SchemaRef, Diagnostic> {
     let first = &files[0];
-    let mut fields: Vec<Field> =
-        first.metadata.schema().fields().iter().map(|f| Field::new(f.name(), f.data_type().clone(), f.is_nullable())).collect();
+    let mut fields: Vec<Field> = first
+        .metadata
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| Field::new(f.name(), f.data_type().clone(), f.is_nullable()))
+        .collect();
     let differs = |file: &Opened, what: String| {
         Diagnostic::error(
             Class::Data,
@@ -208,7 +213,8 @@ fn decode(files: &[Opened], schema: &SchemaRef, task: &TaskHandle) -> Result<Vec
     let jobs: Vec<(&Opened, usize)> =
         files.iter().flat_map(|f| (0..f.metadata.metadata().num_row_groups()).map(move |g| (f, g))).collect();
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<Vec<RecordBatch>, Diagnostic>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let done: Mutex<Vec<Option<Result<Vec<RecordBatch>, Diagnostic>>>> =
+        Mutex::new(jobs.iter().map(|_| None).collect());
     let worker = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -239,7 +245,12 @@ fn decode(files: &[Opened], schema: &SchemaRef, task: &TaskHandle) -> Result<Vec
     Ok(batches)
 }
 
-fn row_group(file: &Opened, group: usize, schema: &SchemaRef, task: &TaskHandle) -> Result<Vec<RecordBatch>, Diagnostic> {
+fn row_group(
+    file: &Opened,
+    group: usize,
+    schema: &SchemaRef,
+    task: &TaskHandle,
+) -> Result<Vec<RecordBatch>, Diagnostic> {
     let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.metadata.clone())
         .with_row_groups(vec![group])

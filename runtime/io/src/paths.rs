@@ -30,7 +30,8 @@ pub(crate) fn short(path: &Path) -> String {
 /// The files of a path or glob, sorted by name; at least one.
 pub(crate) fn resolve(path: &str, folder: &str) -> Result<Vec<FileState>, Diagnostic> {
     if path.trim().is_empty() {
-        return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty").help("give a path, such as \"data/flights.csv\""));
+        return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty")
+            .help("give a path, such as \"data/flights.csv\""));
     }
     let full = absolute(path, folder);
     // A file that is called so is meant, whatever characters are in its name.
@@ -53,7 +54,8 @@ pub(crate) fn resolve(path: &str, folder: &str) -> Result<Vec<FileState>, Diagno
     found.sort();
     found.dedup();
     if found.is_empty() {
-        let mut error = Diagnostic::error(Class::Data, "no-file", format!("no file matches `{path}` in `{}`", base.display()));
+        let mut error =
+            Diagnostic::error(Class::Data, "no-file", format!("no file matches `{path}` in `{}`", base.display()));
         if !base.is_dir() {
             error.message = format!("no file matches `{path}`: there is no folder `{}`", base.display());
             return Err(folder_help(error, &base));
@@ -72,7 +74,8 @@ fn single(path: &Path) -> Result<FileState, Diagnostic> {
         Err(error) => return Err(io_diagnostic("read", path, &error)),
     };
     if metadata.is_dir() {
-        let mut error = Diagnostic::error(Class::Data, "is-a-folder", format!("`{}` is a folder, not a file", path.display()));
+        let mut error =
+            Diagnostic::error(Class::Data, "is-a-folder", format!("`{}` is a folder, not a file", path.display()));
         let mut extensions: Vec<String> = entries(path)
             .iter()
             .filter_map(|n| Path::new(n).extension().map(|e| e.to_string_lossy().into_owned()))
@@ -102,7 +105,8 @@ fn missing(path: &Path) -> Diagnostic {
         Some(parent) if parent.is_dir() => nearest_help(error, parent, &short(path)),
         Some(parent) => {
             let mut error = error;
-            error.message = format!("there is no file `{}`: the folder `{}` does not exist", path.display(), parent.display());
+            error.message =
+                format!("there is no file `{}`: the folder `{}` does not exist", path.display(), parent.display());
             folder_help(error, parent)
         }
         None => error,
@@ -188,7 +192,9 @@ fn walk(base: &Path, parts: &[String], depth: usize, found: &mut Vec<PathBuf>) {
     }
     let pattern: Vec<char> = first.chars().collect();
     let names = match first.starts_with('.') {
-        true => fs::read_dir(base).map(|d| d.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()).unwrap_or_default(),
+        true => fs::read_dir(base)
+            .map(|d| d.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+            .unwrap_or_default(),
         false => entries(base),
     };
     for name in names {

@@ -46,15 +46,20 @@ pub(crate) fn load(file: &FileState, task: &TaskHandle) -> Result<Vec<u8>, Diagn
 fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
     let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
     let mut file = File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size as usize + 1).map_err(|_| {
+    let too_large = |there: u64| {
         Diagnostic::error(
             Class::Resources,
             "out-of-memory",
-            format!("`{}` has {size} bytes, more than there is memory for", path.display()),
+            format!("`{}` has {} MB, and {} MB of memory are free", path.display(), size >> 20, there >> 20),
         )
-        .help("convert it to Parquet, which is read in parts, or read fewer rows with `limit`")
-    })?;
+        .help("a text file is read whole: split it, or turn it into Parquet once, which is read in parts")
+    };
+    // The text and about as much again for its columns. An allocation alone would succeed: memory is given when it is used.
+    if let Some(free) = free_memory().filter(|free| size.saturating_mul(2) > *free) {
+        return Err(too_large(free));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size as usize + 1).map_err(|_| too_large(0))?;
     loop {
         task.check()?;
         let got = file.by_ref().take(STEP as u64).read_to_end(&mut bytes).map_err(failed)?;
@@ -63,6 +68,13 @@ fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagno
             return Ok(bytes);
         }
     }
+}
+
+/// What the machine could give now without swapping; `None` where that cannot be asked.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|k| k << 10)
 }
 
 /// The encoding that a byte order mark announces, other than UTF-8.

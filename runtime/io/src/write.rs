@@ -119,8 +119,11 @@ impl FileWriter {
     fn failed(&self, why: &str) -> Diagnostic {
         let full = why.contains("No space left") || why.contains("os error 28") || why.contains("os error 122");
         let class = if full { Class::Resources } else { Class::Data };
-        let error =
-            Diagnostic::error(class, "write-failed", format!("`{}` could not be written: {why}", self.target.display()));
+        let error = Diagnostic::error(
+            class,
+            "write-failed",
+            format!("`{}` could not be written: {why}", self.target.display()),
+        );
         if full { error.help("free some disk space, or write to another folder") } else { error }
     }
 }
@@ -140,11 +143,16 @@ fn unique() -> u64 {
 
 fn check_target(given: &str, target: &Path) -> Result<(), Diagnostic> {
     if given.trim().is_empty() {
-        return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty").help("give a path, such as \"out.parquet\""));
+        return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty")
+            .help("give a path, such as \"out.parquet\""));
     }
     if target.is_dir() || given.ends_with('/') {
-        return Err(Diagnostic::error(Class::Data, "is-a-folder", format!("`{}` is a folder, not a file", target.display()))
-            .help(format!("name a file in it, such as \"{}/out.parquet\"", given.trim_end_matches('/'))));
+        return Err(Diagnostic::error(
+            Class::Data,
+            "is-a-folder",
+            format!("`{}` is a folder, not a file", target.display()),
+        )
+        .help(format!("name a file in it, such as \"{}/out.parquet\"", given.trim_end_matches('/'))));
     }
     match target.parent() {
         Some(parent) if !parent.is_dir() => {

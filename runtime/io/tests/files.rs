@@ -97,13 +97,13 @@ fn csv_types_come_from_the_whole_file() {
     }
     content += "NA,0.5,FALSE,,2013-01-02,2013-01-02T03:04:05+01:00,12345,\"\",\n";
     let table = folder.put("a.csv", content).csv("a.csv").unwrap();
-    assert_eq!(
-        types(&table),
-        ["i64", "f64", "bool", "date", "datetime[μs]", "datetime[μs, UTC]", "str", "str", "str"]
-    );
+    assert_eq!(types(&table), ["i64", "f64", "bool", "date", "datetime[μs]", "datetime[μs, UTC]", "str", "str", "str"]);
     assert_eq!(table.rows(), 3001);
     let last = |i: usize| column(&table, i)[3000].clone();
-    assert_eq!((last(0), last(1), last(2), last(3)), (Value::Null, Value::Float(0.5), Value::Boolean(false), Value::Null));
+    assert_eq!(
+        (last(0), last(1), last(2), last(3)),
+        (Value::Null, Value::Float(0.5), Value::Boolean(false), Value::Null)
+    );
     // 2013-01-02 is day 15707; 03:04:05 is second 11045: Python's datetime.
     let at = |seconds: i64, zone: Option<&str>| Value::Timestamp {
         value: (15707 * 86_400 + seconds) * 1_000_000,
@@ -268,7 +268,26 @@ fn files_that_are_not_there() {
     assert_says(&folder.csv("data").unwrap_err(), "is-a-folder", &["is a folder", "/*.csv"]);
     assert_says(&folder.csv("").unwrap_err(), "no-file", &["empty"]);
     assert_says(&folder.put("empty.csv", "").csv("empty.csv").unwrap_err(), "empty-file", &["is empty"]);
-    assert_says(&folder.put("blank.csv", "\n \n\n").csv_with("blank.csv", |o| o.skip_rows = 2).unwrap_err(), "empty-file", &["2 lines"]);
+    assert_says(
+        &folder.put("blank.csv", "\n \n\n").csv_with("blank.csv", |o| o.skip_rows = 2).unwrap_err(),
+        "empty-file",
+        &["2 lines"],
+    );
+}
+
+#[test]
+fn a_text_file_larger_than_memory() {
+    let folder = Folder::new();
+    folder.put("huge.csv", "a\n1\n");
+    let file = std::fs::OpenOptions::new().write(true).open(folder.dir.path().join("huge.csv")).unwrap();
+    // Sparse: 8 TB that take no disk. A file system that cannot do this has nothing to test.
+    if file.set_len(8 << 40).is_ok() {
+        assert_says(
+            &folder.csv("huge.csv").unwrap_err(),
+            "out-of-memory",
+            &["huge.csv", "MB of memory are free", "Parquet"],
+        );
+    }
 }
 
 #[test]
@@ -454,7 +473,11 @@ fn places_that_cannot_be_written() {
     let format = || SinkFormat::JsonLines;
     std::fs::create_dir(folder.dir.path().join("out")).unwrap();
     assert_says(&folder.write("out", format(), &table).unwrap_err(), "is-a-folder", &["is a folder"]);
-    assert_says(&folder.write("nowhere/a.jsonl", format(), &table).unwrap_err(), "no-folder", &["nowhere", "create_dir_all"]);
+    assert_says(
+        &folder.write("nowhere/a.jsonl", format(), &table).unwrap_err(),
+        "no-folder",
+        &["nowhere", "create_dir_all"],
+    );
     let writer = FileWriter::create(&folder.sink("half.jsonl", format()), table.schema()).unwrap();
     drop(writer);
     assert!(!Path::exists(&folder.dir.path().join("half.jsonl")));

@@ -15,8 +15,8 @@ use std::os::unix::net::UnixStream;
 
 use onrush_wire::codec::{CodecError, encode, read_message};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
-    sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use onrush_session::supervisor::{self, Options};
 use onrush_session::engine;
+use onrush_session::supervisor::{self, Options};
 use onrush_wire::paths;
 
 const HELP: &str = "\

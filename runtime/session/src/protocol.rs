@@ -17,31 +17,66 @@ pub struct ToEngine {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Ask {
     /// The rows of `Op::FromArrow` come as a descriptor: an Arrow IPC file or stream.
-    Step { id: FrameId, op: Op, at: Option<Span> },
-    Persist { frame: FrameId, new: FrameId },
-    Preview { frame: FrameId, head: u32, tail: u32, nulls: bool },
-    RowCount { frame: FrameId },
+    Step {
+        id: FrameId,
+        op: Op,
+        at: Option<Span>,
+    },
+    Persist {
+        frame: FrameId,
+        new: FrameId,
+    },
+    Preview {
+        frame: FrameId,
+        head: u32,
+        tail: u32,
+        nulls: bool,
+    },
+    RowCount {
+        frame: FrameId,
+    },
     /// The answer comes with a descriptor.
-    Collect { frame: FrameId, columns: Vec<String> },
-    Value { frame: FrameId, expr: Expr },
-    Explain { frame: FrameId, analyze: bool },
-    Write { frame: FrameId, sink: Sink },
+    Collect {
+        frame: FrameId,
+        columns: Vec<String>,
+    },
+    Value {
+        frame: FrameId,
+        expr: Expr,
+    },
+    Explain {
+        frame: FrameId,
+        analyze: bool,
+    },
+    Write {
+        frame: FrameId,
+        sink: Sink,
+    },
     Plot(PlotRequest),
     /// Answered by [`Reply::Done`], and done before any later call.
     Release(Vec<FrameId>),
     /// Stops another call; it answers with an error of class `Interrupted`. Has no answer of its own.
-    Cancel { call: u64 },
+    Cancel {
+        call: u64,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FromEngine {
     /// First message.
-    Ready { engine: String },
-    Answer { call: u64, reply: Reply },
+    Ready {
+        engine: String,
+    },
+    Answer {
+        call: u64,
+        reply: Reply,
+    },
     /// A few times a second for every call under way.
     Progress(Vec<CallProgress>),
     /// What the engine holds, after it changed.
-    Holds { resident_bytes: u64 },
+    Holds {
+        resident_bytes: u64,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

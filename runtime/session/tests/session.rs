@@ -15,7 +15,8 @@ use onrush_wire::plan::{CsvOptions, Format, JoinKind, Op, Sink, SinkFormat, Sour
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{CellEnd, Event, Hello, Reply, Request, Role, Status, Welcome};
 use onrush_wire::{
-    BinaryOp, Class, DataType, Diagnostic, Expr, ExprKind, Field, FrameId, Generation, NotebookId, PROTOCOL, Schema, Value,
+    BinaryOp, Class, DataType, Diagnostic, Expr, ExprKind, Field, FrameId, Generation, NotebookId, PROTOCOL, Schema,
+    Value,
 };
 use tempfile::TempDir;
 
@@ -95,8 +96,8 @@ struct Client {
 
 impl Client {
     fn open(socket: &Path, notebook: &str, role: Role, generation: u64) -> Result<Client, Diagnostic> {
-        let stream = UnixStream::connect(socket)
-            .map_err(|e| Diagnostic::error(Class::Environment, "connect", e.to_string()))?;
+        let stream =
+            UnixStream::connect(socket).map_err(|e| Diagnostic::error(Class::Environment, "connect", e.to_string()))?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let (mut sender, mut receiver) = split(stream).unwrap();
         let hello = Hello {
@@ -173,7 +174,13 @@ impl Client {
         assert_eq!(self.ask(Request::BeginCell { cell, generation: Generation(generation) }), Reply::Done);
     }
 
-    fn commit(&mut self, generation: u64, names: &[(&str, FrameId)], released: &[FrameId], published: &[(&str, FrameId)]) {
+    fn commit(
+        &mut self,
+        generation: u64,
+        names: &[(&str, FrameId)],
+        released: &[FrameId],
+        published: &[(&str, FrameId)],
+    ) {
         let named = |list: &[(&str, FrameId)]| list.iter().map(|(n, f)| (n.to_string(), *f)).collect();
         let end = CellEnd::Committed { names: named(names), released: released.to_vec(), published: named(published) };
         assert_eq!(self.ask(Request::EndCell { generation: Generation(generation), end }), Reply::Done);
@@ -189,7 +196,8 @@ fn values(values: impl IntoIterator<Item = i64>) -> (Op, OwnedFd) {
     let column: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(values));
     let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
     let table = Table::new(batch.schema(), vec![batch]);
-    let descriptor = memory::sealed_by("values", |f| ipc::write_file(&table, f).map_err(std::io::Error::other)).unwrap();
+    let descriptor =
+        memory::sealed_by("values", |f| ipc::write_file(&table, f).map_err(std::io::Error::other)).unwrap();
     let schema = Schema { fields: vec![Field { name: "n".to_string(), dtype: DataType::Int64, nullable: false }] };
     (Op::FromArrow { schema, bytes: None }, descriptor)
 }
@@ -216,11 +224,10 @@ fn endless(client: &mut Client) -> FrameId {
         })
     };
     let pairs = cross(client, n, n, "_2");
-    let sum = Expr::call("sum", [Expr::new(ExprKind::Binary(
-        BinaryOp::Multiply,
-        Box::new(Expr::column("n")),
-        Box::new(Expr::column("n_2")),
-    ))]);
+    let sum = Expr::call(
+        "sum",
+        [Expr::new(ExprKind::Binary(BinaryOp::Multiply, Box::new(Expr::column("n")), Box::new(Expr::column("n_2"))))],
+    );
     client.step(Op::Select { input: pairs, exprs: vec![sum.alias("s")] })
 }
 
@@ -254,7 +261,8 @@ fn a_file_is_read_filtered_shown_and_collected() {
     assert_eq!((value_at(&column, 2), value_at(&column, 3)), (Value::Int(3), Value::Null));
     let error = cell.try_step(greater(read, "N", 1)).unwrap_err();
     assert_eq!(error.code, "unknown-column");
-    let error = cell.try_step(Op::Read(Source { path: "b.csv".to_string(), ..session.file("a.csv", CSV) })).unwrap_err();
+    let error =
+        cell.try_step(Op::Read(Source { path: "b.csv".to_string(), ..session.file("a.csv", CSV) })).unwrap_err();
     assert_eq!(error.code, "no-file");
     match cell.ask(Request::Value { frame: read, expr: Expr::call("sum", [Expr::column("n")]) }) {
         Reply::Value { value, .. } => assert_eq!(value, Value::Int(6)),

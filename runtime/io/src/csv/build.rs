@@ -83,10 +83,12 @@ impl Column {
                 Some(v) => b.append_value(v),
                 None => return false,
             },
-            Column::Boolean(b) => match infer::boolean(bytes).or_else(|| if given { loose_boolean(&text) } else { None }) {
-                Some(v) => b.append_value(v),
-                None => return false,
-            },
+            Column::Boolean(b) => {
+                match infer::boolean(bytes).or_else(|| if given { loose_boolean(&text) } else { None }) {
+                    Some(v) => b.append_value(v),
+                    None => return false,
+                }
+            }
             Column::Date(b) => match infer::date(bytes) {
                 Some(v) => b.append_value(v),
                 None => return false,

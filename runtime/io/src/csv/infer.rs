@@ -132,7 +132,9 @@ pub(super) fn float(value: &[u8]) -> Option<f64> {
             std::str::from_utf8(value).ok()?.parse().ok()
         }
         b'n' | b'N' | b'i' | b'I' => match digits {
-            b"nan" | b"NaN" | b"inf" | b"Inf" | b"Infinity" | b"infinity" => std::str::from_utf8(value).ok()?.parse().ok(),
+            b"nan" | b"NaN" | b"inf" | b"Inf" | b"Infinity" | b"infinity" => {
+                std::str::from_utf8(value).ok()?.parse().ok()
+            }
             _ => None,
         },
         _ => None,

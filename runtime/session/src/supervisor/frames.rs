@@ -13,10 +13,18 @@ use onrush_wire::{FrameId, Generation, NotebookId, Schema, Span};
 #[derive(Clone, Debug)]
 pub(super) enum Plan {
     /// `data` holds the rows of `Op::FromArrow`.
-    Step { op: Op, at: Option<Span>, data: Option<Arc<OwnedFd>> },
-    Persist { input: FrameId },
+    Step {
+        op: Op,
+        at: Option<Span>,
+        data: Option<Arc<OwnedFd>>,
+    },
+    Persist {
+        input: FrameId,
+    },
     /// The same frame under another id, for another notebook.
-    Alias { of: FrameId },
+    Alias {
+        of: FrameId,
+    },
 }
 
 #[derive(Debug)]
@@ -174,11 +182,8 @@ mod tests {
     use super::*;
 
     fn frame(plan: Plan, held: bool) -> Frame {
-        let holder = held.then(|| Holder {
-            notebook: NotebookId("n".to_string()),
-            generation: Generation(0),
-            fresh: false,
-        });
+        let holder =
+            held.then(|| Holder { notebook: NotebookId("n".to_string()), generation: Generation(0), fresh: false });
         Frame {
             plan,
             schema: Schema::default(),
@@ -199,7 +204,8 @@ mod tests {
     fn plans_stay_while_something_is_made_from_them() {
         let mut frames = Frames::default();
         let source = Op::FromArrow { schema: Schema::default(), bytes: None };
-        for plan in [Plan::Step { op: source, at: None, data: None }, step(1), step(2), Plan::Alias { of: FrameId(3) }] {
+        for plan in [Plan::Step { op: source, at: None, data: None }, step(1), step(2), Plan::Alias { of: FrameId(3) }]
+        {
             let id = frames.new_id();
             frames.insert(id, frame(plan, true));
         }

@@ -119,7 +119,8 @@ impl Link {
             Ok(()) => {}
             Err(CodecError::Io(_) | CodecError::Closed) => return Err(Broken::Gone(self.wait_reason())),
             Err(error) => {
-                let diagnostic = Diagnostic::error(Class::Resources, "too-long", format!("the request is too large: {error}"));
+                let diagnostic =
+                    Diagnostic::error(Class::Resources, "too-long", format!("the request is too large: {error}"));
                 return Err(Broken::Unsendable(diagnostic));
             }
         }
@@ -219,7 +220,9 @@ impl Shared {
             (Some(status), _) if status.signal() == Some(9) => {
                 "killed by signal 9: by hand, or because memory ran out".to_string()
             }
-            (Some(status), _) if status.signal().is_some() => format!("ended by signal {}", status.signal().unwrap_or(0)),
+            (Some(status), _) if status.signal().is_some() => {
+                format!("ended by signal {}", status.signal().unwrap_or(0))
+            }
             (Some(status), None) => format!("ended with {status}"),
             (_, Some(failure)) => failure,
             (None, None) => "it stopped answering".to_string(),

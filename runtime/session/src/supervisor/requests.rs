@@ -68,9 +68,13 @@ impl Supervisor {
                 }
                 Ok(answer)
             }
-            Request::Collect { frame, columns } => work("collect", frame, true, Ask::Collect { frame: target(frame), columns }),
+            Request::Collect { frame, columns } => {
+                work("collect", frame, true, Ask::Collect { frame: target(frame), columns })
+            }
             Request::Value { frame, expr } => work("value", frame, true, Ask::Value { frame: target(frame), expr }),
-            Request::Explain { frame, analyze } => work("explain", frame, true, Ask::Explain { frame: target(frame), analyze }),
+            Request::Explain { frame, analyze } => {
+                work("explain", frame, true, Ask::Explain { frame: target(frame), analyze })
+            }
             Request::Write { frame, sink } => {
                 let title = format!("write {}", file_name(&sink.path));
                 work(&title, frame, false, Ask::Write { frame: target(frame), sink })
@@ -154,7 +158,14 @@ impl Supervisor {
         }
     }
 
-    fn step(&self, client: &Client, mut op: Op, at: Option<Span>, descriptor: Option<OwnedFd>, stream: &UnixStream) -> Answer {
+    fn step(
+        &self,
+        client: &Client,
+        mut op: Op,
+        at: Option<Span>,
+        descriptor: Option<OwnedFd>,
+        stream: &UnixStream,
+    ) -> Answer {
         let data = rows_of(&mut op, descriptor)?;
         let (id, title, given) = {
             let mut state = self.state.lock();
@@ -178,12 +189,8 @@ impl Supervisor {
         let plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone() };
         let needed = inputs(&plan);
         let (reply, _) = self.with_task(client, stream, title.clone(), |task| {
-            let answer = self.ask(
-                task,
-                &needed,
-                &|| (Ask::Step { id, op: given.clone(), at: at.clone() }, data.clone()),
-                true,
-            )?;
+            let answer =
+                self.ask(task, &needed, &|| (Ask::Step { id, op: given.clone(), at: at.clone() }, data.clone()), true)?;
             Ok(answer)
         })?;
         self.made(client, id, plan, title, reply)
@@ -244,7 +251,13 @@ impl Supervisor {
     }
 
     /// A call of the engine. What has no effect outside of it is done again if the engine dies.
-    fn ask(&self, work: &Work<'_>, frames: &[FrameId], make: &dyn Fn() -> (Ask, Option<Arc<OwnedFd>>), pure: bool) -> Answer {
+    fn ask(
+        &self,
+        work: &Work<'_>,
+        frames: &[FrameId],
+        make: &dyn Fn() -> (Ask, Option<Arc<OwnedFd>>),
+        pure: bool,
+    ) -> Answer {
         let mut reason = String::new();
         for _ in 0..2 {
             let link = self.link()?;
@@ -266,13 +279,21 @@ impl Supervisor {
                 Err(Failure::Broken(Broken::Cancelled)) => {
                     return Err(onrush_frame::Cancelled.into());
                 }
-                Err(Failure::Broken(Broken::Unsendable(diagnostic)) | Failure::Said(diagnostic)) => return Err(diagnostic),
+                Err(Failure::Broken(Broken::Unsendable(diagnostic)) | Failure::Said(diagnostic)) => {
+                    return Err(diagnostic);
+                }
             }
         }
         Err(died(&reason).note("it died twice over this request"))
     }
 
-    fn call(&self, link: &Arc<Link>, work: &Work<'_>, ask: Ask, data: Option<&OwnedFd>) -> Result<(Reply, Option<OwnedFd>), Failure> {
+    fn call(
+        &self,
+        link: &Arc<Link>,
+        work: &Work<'_>,
+        ask: Ask,
+        data: Option<&OwnedFd>,
+    ) -> Result<(Reply, Option<OwnedFd>), Failure> {
         let begun = |call| self.state.lock().tasks.sent(work.id, Arc::clone(link), call);
         match link.call(ask, data, begun, &|| work.wanted()) {
             Ok((Reply::Failed(diagnostic), _)) => Err(Failure::Said(diagnostic)),
@@ -293,7 +314,9 @@ impl Supervisor {
             let plan = self.state.lock().frames.get(id).map(|f| f.plan.clone());
             let (ask, data) = match plan {
                 Some(Plan::Step { op, at, data }) => (Ask::Step { id, op, at }, data),
-                Some(Plan::Persist { input }) => (Ask::Persist { frame: self.state.lock().frames.target(input), new: id }, None),
+                Some(Plan::Persist { input }) => {
+                    (Ask::Persist { frame: self.state.lock().frames.target(input), new: id }, None)
+                }
                 Some(Plan::Alias { .. }) | None => continue,
             };
             self.call(link, work, ask, data.as_deref()).map_err(|failure| match failure {
@@ -310,7 +333,8 @@ impl Supervisor {
         }
         // What only led to the frames lives on in the engine as long as they need it.
         let state = self.state.lock();
-        let led: Vec<FrameId> = made.into_iter().filter(|id| !frames.contains(id) && !state.frames.wanted_target(*id)).collect();
+        let led: Vec<FrameId> =
+            made.into_iter().filter(|id| !frames.contains(id) && !state.frames.wanted_target(*id)).collect();
         drop(state);
         self.release(led);
         Ok(())
@@ -326,7 +350,8 @@ impl Supervisor {
         let state = self.state.lock();
         let mut missing = Vec::new();
         for frame in frames {
-            let steps = state.frames.steps_for(*frame, &|id| has.contains(&id)).ok_or(Failure::Said(unknown(*frame)))?;
+            let steps =
+                state.frames.steps_for(*frame, &|id| has.contains(&id)).ok_or(Failure::Said(unknown(*frame)))?;
             missing.extend(steps);
         }
         missing.sort();
@@ -356,8 +381,12 @@ enum Failure {
 }
 
 fn unknown(frame: FrameId) -> Diagnostic {
-    Diagnostic::error(Class::Run, "unknown-frame", format!("the session has no frame {}: it was released, or the session was restarted", frame.0))
-        .help("run the cell that makes the frame again")
+    Diagnostic::error(
+        Class::Run,
+        "unknown-frame",
+        format!("the session has no frame {}: it was released, or the session was restarted", frame.0),
+    )
+    .help("run the cell that makes the frame again")
 }
 
 fn died(reason: &str) -> Diagnostic {
@@ -439,7 +468,9 @@ mod tests {
 
     #[test]
     fn titles_are_the_last_steps() {
-        let step = |input: Option<&str>| titled(input.map(str::to_string), &Op::DropNulls { input: FrameId(1), subset: vec![] });
+        let step = |input: Option<&str>| {
+            titled(input.map(str::to_string), &Op::DropNulls { input: FrameId(1), subset: vec![] })
+        };
         assert_eq!(step(None), "drop_nulls");
         assert_eq!(step(Some("read a.csv → filter → sort")), "filter → sort → drop_nulls");
     }

@@ -86,7 +86,11 @@ impl Supervisor {
             let died = slot.link.take().map(|l| l.reason());
             slot.has.clear();
             let link = Link::start(slot.starts + 1).map_err(|e| {
-                Diagnostic::error(Class::Environment, "no-engine", format!("the session's engine could not be started: {e}"))
+                Diagnostic::error(
+                    Class::Environment,
+                    "no-engine",
+                    format!("the session's engine could not be started: {e}"),
+                )
             })?;
             slot.starts += 1;
             let link = Arc::new(link);
@@ -190,7 +194,10 @@ impl Supervisor {
             return Err(Diagnostic::error(
                 Class::Environment,
                 "protocol",
-                format!("the session speaks protocol {PROTOCOL}, this process {}: they are of different builds", hello.protocol),
+                format!(
+                    "the session speaks protocol {PROTOCOL}, this process {}: they are of different builds",
+                    hello.protocol
+                ),
             )
             .help("restart the kernels of all notebooks; the old session ends when the last one is closed"));
         }
@@ -203,7 +210,8 @@ impl Supervisor {
             let (request, descriptor) = match receiver.receive::<Request>() {
                 Ok(message) => message,
                 Err(CodecError::Decode(_)) => {
-                    let error = Diagnostic::error(Class::Internal, "request", "the session does not understand this request");
+                    let error =
+                        Diagnostic::error(Class::Internal, "request", "the session does not understand this request");
                     let error = error.help("restart the kernel: it and the session are of different builds");
                     if sender.send(&Reply::Failed(error), None).is_err() {
                         return;
@@ -223,7 +231,8 @@ impl Supervisor {
             let sent = sender.send(&reply, descriptor.as_ref().map(|d| d.as_fd()));
             let sent = match sent {
                 Err(CodecError::TooLong(bytes)) => {
-                    let error = Diagnostic::error(Class::Resources, "too-long", format!("the answer has {bytes} bytes"));
+                    let error =
+                        Diagnostic::error(Class::Resources, "too-long", format!("the answer has {bytes} bytes"));
                     sender.send(&Reply::Failed(error.help("ask for fewer rows or shorter texts")), None)
                 }
                 sent => sent,

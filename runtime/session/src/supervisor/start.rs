@@ -56,7 +56,11 @@ pub fn start_in_background(options: &Options) -> Result<(), Diagnostic> {
             // It joined another one that was just starting; what it had to say it has said.
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => {
-                return Err(Diagnostic::error(Class::Environment, "no-session", format!("the session ended at once ({status})")));
+                return Err(Diagnostic::error(
+                    Class::Environment,
+                    "no-session",
+                    format!("the session ended at once ({status})"),
+                ));
             }
             _ if Instant::now() > deadline => {
                 return Err(Diagnostic::error(Class::Environment, "no-session", "the session does not answer"));

@@ -199,14 +199,22 @@ impl State {
             let mut names: Vec<&String> = self.published.keys().collect();
             names.truncate(12);
             let list = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-            let error = Diagnostic::error(Class::Plan, "unknown-name", format!("no notebook has published a frame named `{name}`"));
+            let error = Diagnostic::error(
+                Class::Plan,
+                "unknown-name",
+                format!("no notebook has published a frame named `{name}`"),
+            );
             return Err(match names.is_empty() {
                 true => error.help("publish it in the other notebook: frame.publish(\"name\")"),
                 false => error.help(format!("published are {list}")),
             });
         };
         let Some(source) = self.frames.get(of) else {
-            return Err(Diagnostic::error(Class::Internal, "unknown-frame", format!("the frame published as `{name}` is gone")));
+            return Err(Diagnostic::error(
+                Class::Internal,
+                "unknown-frame",
+                format!("the frame published as `{name}` is gone"),
+            ));
         };
         let frame = Frame {
             plan: Plan::Alias { of },
