@@ -48,11 +48,22 @@ pub struct Frame {
 struct Handle {
     id: FrameId,
     schema: Schema,
+    /// Of the session that has it.
+    epoch: u64,
+}
+
+impl Handle {
+    /// `None` if its session is gone.
+    fn known_id(&self) -> Option<FrameId> {
+        (self.epoch == session::epoch()).then_some(self.id)
+    }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        host::release(self.id);
+        if let Some(id) = self.known_id() {
+            host::release(id);
+        }
     }
 }
 
@@ -62,18 +73,18 @@ pub(crate) struct WeakFrame(Weak<Handle>);
 impl WeakFrame {
     /// `None` if the last handle is gone.
     pub fn id(&self) -> Option<FrameId> {
-        self.0.upgrade().map(|handle| handle.id)
+        self.0.upgrade().and_then(|handle| handle.known_id())
     }
 }
 
 fn frame_of(value: &dyn Any) -> Option<FrameId> {
-    value.downcast_ref::<Frame>().map(Frame::id)
+    value.downcast_ref::<Frame>().and_then(|frame| frame.handle.known_id())
 }
 
 impl Frame {
     pub(crate) fn new((id, schema): (FrameId, Schema)) -> Self {
         host::set_frame_of(frame_of);
-        Frame { handle: Arc::new(Handle { id, schema }) }
+        Frame { handle: Arc::new(Handle { id, schema, epoch: session::epoch() }) }
     }
 
     #[inline(never)]
@@ -85,10 +96,10 @@ impl Frame {
         WeakFrame(Arc::downgrade(&self.handle))
     }
 
-    /// The session's number for it.
+    /// The session's number for it. Raises if that session is gone.
     #[doc(hidden)]
     pub fn id(&self) -> FrameId {
-        self.handle.id
+        self.handle.known_id().unwrap_or_else(|| crate::raise::raise(session::restarted()))
     }
 
     /// Names and types of the columns. Runs nothing.

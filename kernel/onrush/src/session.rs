@@ -24,6 +24,25 @@ use connection::Connection;
 /// one is needed.
 static CONNECTION: Mutex<Option<(u32, Generation, Connection)>> = Mutex::new(None);
 
+/// Which session was spoken to last, and how many there were before it: a frame of an earlier one is gone, and its number
+/// may be another frame's by now.
+static SESSION: Mutex<(u32, u64)> = Mutex::new((0, 0));
+
+/// Grows when another session answers than before.
+pub(crate) fn epoch() -> u64 {
+    SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).1
+}
+
+/// What a frame of an earlier session gets.
+pub(crate) fn restarted() -> Diagnostic {
+    Diagnostic::error(
+        Class::Environment,
+        "session-restarted",
+        "the session was restarted: this frame was in the one before",
+    )
+    .help("run the cells again that make it")
+}
+
 fn lock() -> MutexGuard<'static, Option<(u32, Generation, Connection)>> {
     CONNECTION.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -44,7 +63,18 @@ fn ask_with_memory(request: &Request, memory: Option<BorrowedFd<'_>>) -> Result<
     for attempt in 0..2 {
         let (_, _, connection) = match &mut *guard {
             Some(known) => known,
-            empty => empty.insert((pid, generation, connect(generation)?)),
+            empty => {
+                let connection = connect(generation)?;
+                let mut session = SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                if session.0 != connection.session_pid() {
+                    let first = session.0 == 0;
+                    *session = (connection.session_pid(), session.1 + 1);
+                    if !first && names_frames(request) {
+                        return Err(restarted());
+                    }
+                }
+                empty.insert((pid, generation, connection))
+            }
         };
         let used = connection.was_used();
         match connection.exchange(request, memory) {
@@ -60,6 +90,16 @@ fn ask_with_memory(request: &Request, memory: Option<BorrowedFd<'_>>) -> Result<
         }
     }
     Err(Diagnostic::error(Class::Environment, "session-lost", "the session ended twice while it was asked"))
+}
+
+/// Whether a request means nothing to a session that did not make its frames.
+fn names_frames(request: &Request) -> bool {
+    match request {
+        Request::Step { op: Op::Read(_) | Op::FromArrow { .. }, .. } => false,
+        Request::Step { op: Op::Sql { tables, .. }, .. } => !tables.is_empty(),
+        Request::Names | Request::Get { .. } | Request::Status | Request::Tasks => false,
+        _ => true,
+    }
 }
 
 fn is_gone(error: &CodecError) -> bool {

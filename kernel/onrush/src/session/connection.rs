@@ -18,6 +18,8 @@ use rustix::net::{
 pub struct Connection {
     stream: Stream,
     used: bool,
+    /// Of the session's process.
+    pid: u32,
 }
 
 pub enum OpenError {
@@ -57,12 +59,16 @@ impl Connection {
         };
         let welcome = write_message(&mut stream, &hello).and_then(|()| read_message::<Welcome>(&mut stream));
         match welcome {
-            Ok(Welcome::Accepted { .. }) => Ok(Connection { stream, used: false }),
+            Ok(Welcome::Accepted { pid, .. }) => Ok(Connection { stream, used: false, pid }),
             Ok(Welcome::Refused(diagnostic)) => Err(OpenError::Refused(diagnostic)),
             // It ended between the connection and the greeting.
             Err(e @ (CodecError::Closed | CodecError::Io(_))) => Err(OpenError::NobodyThere(unreachable(&e))),
             Err(e) => Err(OpenError::Refused(unreachable(&e))),
         }
+    }
+
+    pub fn session_pid(&self) -> u32 {
+        self.pid
     }
 
     /// Whether a request was answered on it.
