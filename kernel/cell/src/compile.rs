@@ -184,7 +184,8 @@ impl Compiler {
     /// A hash of what a cell would be compiled to, whatever its number.
     pub fn shape(&self, cell: &Cell, notebook: &Notebook) -> String {
         let (crate_name, file, omit) = ("onrush_cell_0", "cell_0.rs", BTreeSet::new());
-        let generated = generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error: false, probes: &[] });
+        let generated =
+            generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error: false, probes: &[] });
         self.key(&generated, crate_name, notebook)
     }
 

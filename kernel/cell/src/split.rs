@@ -67,7 +67,7 @@ pub struct ItemPart {
 pub enum ItemKind {
     /// Has a name that later cells import: type, function, constant, module.
     Named(String),
-    /// What a macro such as `thread_local!` defines.
+    /// What a macro such as `thread_local!` or an `extern` block defines.
     Statics(Vec<String>),
     Trait(String),
     Macro(String),
@@ -340,14 +340,21 @@ fn item_part(item: &Item) -> ItemPart {
             ItemKind::Impl { target, of_trait, methods: i.items.iter().filter_map(method).collect() }
         }
         Item::ForeignMod(i) => {
+            let mut names = Vec::new();
             for inner in &i.items {
                 match inner {
-                    syn::ForeignItem::Fn(f) => publish.item(&f.vis, inner),
-                    syn::ForeignItem::Static(s) => publish.item(&s.vis, inner),
+                    syn::ForeignItem::Fn(f) => {
+                        publish.item(&f.vis, inner);
+                        names.push(f.sig.ident.to_string());
+                    }
+                    syn::ForeignItem::Static(s) => {
+                        publish.item(&s.vis, inner);
+                        names.push(s.ident.to_string());
+                    }
                     _ => {}
                 }
             }
-            ItemKind::Other
+            ItemKind::Statics(names)
         }
         _ => ItemKind::Other,
     };

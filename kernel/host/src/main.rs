@@ -40,9 +40,12 @@ fn prepare() -> io::Result<()> {
         snapshot::close_on_exec(fd)?;
     }
     snapshot::end_with(LIFETIME_FD)?;
-    // The loader has read it; programs that a cell starts should not get our library path.
+    // The loader has read them; programs that a cell starts should not get ours.
     // SAFETY: there is one thread.
-    unsafe { std::env::remove_var("LD_LIBRARY_PATH") };
+    unsafe {
+        std::env::remove_var("LD_LIBRARY_PATH");
+        std::env::remove_var("GLIBC_TUNABLES");
+    }
     crash::install();
     run::install_panic_hook();
     stdio::start();

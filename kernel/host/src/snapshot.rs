@@ -77,6 +77,7 @@ pub fn take() -> Fork {
         }
         0 => {
             close(wake);
+            prefer_to_kill(b"200");
             sleep(sleeper);
             Fork::TookOver
         }
@@ -85,6 +86,8 @@ pub fn take() -> Fork {
             // Both sides do it: whichever is first, a signal to the runner's group does not reach the snapshot.
             // SAFETY: plain system call.
             unsafe { libc::setpgid(pid, pid) };
+            // Where memory runs out, the kernel takes the cell that uses it up: not its snapshot, and nobody else's process.
+            prefer_to_kill(b"600");
             Fork::Runner { wake, pid: pid as u32 }
         }
     }
@@ -197,6 +200,11 @@ pub fn send_with_descriptor(message: &FromHost, descriptor: c_int) -> Result<(),
 pub fn reap(pid: u32) {
     // SAFETY: plain system call; the status is not wanted.
     unsafe { libc::waitpid(pid as libc::pid_t, std::ptr::null_mut(), 0) };
+}
+
+fn prefer_to_kill(score: &[u8]) {
+    // Without this file there is no preference; nothing else depends on it.
+    let _ = std::fs::write("/proc/self/oom_score_adj", score);
 }
 
 fn close(fd: c_int) {
