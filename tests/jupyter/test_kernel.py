@@ -489,6 +489,25 @@ def test_many_lines_are_few_messages(running):
     answer(running, message)
 
 
+def test_the_order_of_the_streams_is_kept(running):
+    ran = running.ok('for n in 0..200 { println!("o{n}"); eprintln!("e{n}"); }')
+    words = "".join(o["text"] for o in ran.outputs).split()
+    assert words == [word for n in range(200) for word in (f"o{n}", f"e{n}")]
+
+
+def test_a_front_end_that_takes_nothing_does_not_stop_the_others(kernelspecs, tmp_path):
+    kernel = Kernel(kernelspecs, tmp_path)
+    with zmq.Context() as context, context.socket(zmq.SUB) as stopped:
+        stopped.linger, stopped.rcvhwm = 0, 1
+        stopped.subscribe(b"")
+        stopped.connect(f"tcp://127.0.0.1:{kernel.manager.iopub_port}")
+        time.sleep(0.3)
+        for _ in range(8):
+            ran = kernel.ok('for _ in 0..20_000 { println!("{}", "x".repeat(99)); }', timeout=60)
+            assert len(ran.stdout) == 2_000_000 and ran.seconds < 15
+    kernel.close()
+
+
 def test_history_of_an_earlier_kernel(kernelspecs, tmp_path):
     marker = f"let history_marker_{os.getpid()} = 1;"
     first = Kernel(kernelspecs, tmp_path)

@@ -19,6 +19,8 @@ use crate::message::{Channel, Request, Signer};
 
 /// A receiver that takes nothing for this long loses the message.
 const SEND_LIMIT: Duration = Duration::from_secs(2);
+/// For those who took nothing the last time, so that one stopped front end does not hold up the others for long.
+const SLOW_LIMIT: Duration = Duration::from_millis(20);
 
 enum Item {
     Iopub(ZmqMessage),
@@ -104,6 +106,7 @@ pub async fn run(
 ) {
     tokio::spawn(run_control(queues.control, control));
     let mut queue = queues.ordered;
+    let (mut iopub_limit, mut shell_limit, mut stdin_limit) = (SEND_LIMIT, SEND_LIMIT, SEND_LIMIT);
     loop {
         tokio::select! {
             biased;
@@ -113,7 +116,7 @@ pub async fn run(
                         let content = serde_json::to_value(IoPubWelcome::new(topic.clone())).unwrap_or_default();
                         let identities = [Bytes::from(topic)];
                         let frames = outbox.signer.frames(&identities, &Value::Null, "iopub_welcome", &json!({}), &content);
-                        send(&mut iopub.socket, frames, "iopub").await;
+                        send(&mut iopub.socket, frames, "iopub", &mut iopub_limit).await;
                     }
                 }
                 // A client went away; the socket has forgotten it.
@@ -121,9 +124,9 @@ pub async fn run(
             },
             item = queue.recv() => match item {
                 None => return,
-                Some(Item::Iopub(frames)) => send(&mut iopub.socket, frames, "iopub").await,
-                Some(Item::Shell(frames)) => send(&mut shell, frames, "shell").await,
-                Some(Item::Stdin(frames)) => send(&mut stdin, frames, "stdin").await,
+                Some(Item::Iopub(frames)) => send(&mut iopub.socket, frames, "iopub", &mut iopub_limit).await,
+                Some(Item::Shell(frames)) => send(&mut shell, frames, "shell", &mut shell_limit).await,
+                Some(Item::Stdin(frames)) => send(&mut stdin, frames, "stdin", &mut stdin_limit).await,
                 Some(Item::Flush(done)) => {
                     let _ = done.send(());
                 }
@@ -133,15 +136,22 @@ pub async fn run(
 }
 
 async fn run_control(mut queue: UnboundedReceiver<ZmqMessage>, mut control: RouterSendHalf) {
+    let mut limit = SEND_LIMIT;
     while let Some(frames) = queue.recv().await {
-        send(&mut control, frames, "control").await;
+        send(&mut control, frames, "control", &mut limit).await;
     }
 }
 
-async fn send(socket: &mut impl SocketSend, frames: ZmqMessage, name: &str) {
-    match tokio::time::timeout(SEND_LIMIT, socket.send(frames)).await {
-        Ok(Ok(())) => {}
+/// `limit` is the socket's: shorter after a message that was not taken, until one is.
+async fn send(socket: &mut impl SocketSend, frames: ZmqMessage, name: &str, limit: &mut Duration) {
+    match tokio::time::timeout(*limit, socket.send(frames)).await {
+        Ok(Ok(())) => *limit = SEND_LIMIT,
         Ok(Err(error)) => log::line(format_args!("a message on {name} was not sent: {error}")),
-        Err(_) => log::line(format_args!("a message on {name} was not taken within {} s", SEND_LIMIT.as_secs())),
+        Err(_) => {
+            if *limit == SEND_LIMIT {
+                log::line(format_args!("a front end takes no messages on {name}: it will miss some"));
+            }
+            *limit = SLOW_LIMIT;
+        }
     }
 }

@@ -7,15 +7,21 @@ use onrush_wire::host::Stream;
 
 /// At most 20 messages a second.
 const INTERVAL: Duration = Duration::from_millis(50);
+/// Alternations between the streams that are kept within one interval.
+const MOST: usize = 40;
+/// Of these a cell has so many more: Jupyter's server passes on a thousand messages a second.
+const RESERVE: usize = 1000;
+
 /// Merges consecutive pieces of one stream; keeps the order between streams.
 pub struct Coalescer {
     waiting: Vec<(Stream, String)>,
     sent: Option<Instant>,
+    reserve: usize,
 }
 
 impl Coalescer {
     pub fn new() -> Self {
-        Coalescer { waiting: Vec::new(), sent: None }
+        Coalescer { waiting: Vec::new(), sent: None, reserve: RESERVE }
     }
 
     /// Adds a piece; gives what can be shown at once: the first piece always can.
@@ -40,19 +46,23 @@ impl Coalescer {
             return Vec::new();
         }
         self.sent = Some(now);
+        self.take_all()
+    }
+
+    /// Everything, at once: before a display, a question, or the end of the cell.
+    pub fn take_all(&mut self) -> Vec<(Stream, String)> {
         let pieces = std::mem::take(&mut self.waiting);
         // Streams that alternate quickly keep their order; those that alternate absurdly quickly are told apart instead.
-        if pieces.len() <= 40 {
+        if pieces.len() <= MOST {
+            return pieces;
+        }
+        if let Some(left) = self.reserve.checked_sub(pieces.len()) {
+            self.reserve = left;
             return pieces;
         }
         let of =
             |wanted: Stream| pieces.iter().filter(|(s, _)| *s == wanted).map(|(_, t)| t.as_str()).collect::<String>();
         vec![(Stream::Stdout, of(Stream::Stdout)), (Stream::Stderr, of(Stream::Stderr))]
-    }
-
-    /// Everything, at once: before a display, a question, or the end of the cell.
-    pub fn take_all(&mut self) -> Vec<(Stream, String)> {
-        std::mem::take(&mut self.waiting)
     }
 }
 
@@ -86,11 +96,11 @@ mod tests {
         let now = Instant::now();
         let mut streams = Coalescer::new();
         streams.push(Stream::Stdout, "first".into(), now);
-        for _ in 0..100 {
+        for _ in 0..600 {
             streams.push(Stream::Stdout, "o".into(), now);
             streams.push(Stream::Stderr, "e".into(), now);
         }
-        let expected = [(Stream::Stdout, "o".repeat(100)), (Stream::Stderr, "e".repeat(100))];
+        let expected = [(Stream::Stdout, "o".repeat(600)), (Stream::Stderr, "e".repeat(600))];
         assert_eq!(streams.take_due(now + INTERVAL), expected);
     }
 }
