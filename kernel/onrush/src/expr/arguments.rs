@@ -84,6 +84,13 @@ fn sort_key(expr: onrush_wire::Expr) -> onrush_wire::expr::SortKey {
             }
             onrush_wire::expr::SortKey { expr: inner, descending: function == "desc", nulls_last: None }
         }
+        ExprKind::Call { function, mut args }
+            if args.len() == 1 && (function == "nulls_last" || function == "nulls_first") =>
+        {
+            let mut key = sort_key(args.remove(0).value);
+            key.nulls_last = Some(function == "nulls_last");
+            key
+        }
         kind => {
             let expr = onrush_wire::Expr { kind, span };
             onrush_wire::expr::SortKey { expr, descending: false, nulls_last: None }
