@@ -84,7 +84,7 @@ impl Compiler {
         for _ in 0..TRIES {
             let job = self.job(notebook, &generated, crate_name, &library);
             match rustc::compile(&job).map_err(|d| vec![d])? {
-                Compiled::Done { .. } => {
+                Compiled::Done => {
                     let remembered = Remembered { omitted: omitted.clone(), any_error, file: name };
                     write_record(&record, &remembered);
                     self.bound_cache();

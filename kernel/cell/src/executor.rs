@@ -412,10 +412,16 @@ impl Executor {
     }
 
     fn variable_table(&self) -> Display {
-        let column = |name: &str| PreviewColumn { name: name.to_string(), dtype: DataType::String, nulls: None };
+        let column = |name: &str, dtype: DataType| PreviewColumn { name: name.to_string(), dtype, nulls: None };
         let row = |v: VariableInfo| {
+            let bytes = self.notebook.variables.get(&v.name).map_or(0, |known| known.bytes);
             let name = if v.mutable { format!("mut {}", v.name) } else { v.name };
-            vec![Value::Text(name), Value::Text(v.type_name), v.preview.map_or(Value::Null, Value::Text)]
+            vec![
+                Value::Text(name),
+                Value::Text(v.type_name),
+                v.preview.map_or(Value::Null, Value::Text),
+                Value::UInt(bytes),
+            ]
         };
         let rows: Vec<Vec<Value>> = self.variables().into_iter().map(row).collect();
         let content = if rows.is_empty() {
@@ -423,7 +429,12 @@ impl Executor {
         } else {
             Content::Table(TablePreview {
                 kind: TableKind::Values,
-                columns: vec![column("variable"), column("type"), column("value")],
+                columns: vec![
+                    column("variable", DataType::String),
+                    column("type", DataType::String),
+                    column("value", DataType::String),
+                    column("bytes", DataType::UInt64),
+                ],
                 total_rows: rows.len() as u64,
                 head: rows,
                 tail: Vec::new(),

@@ -20,9 +20,7 @@ use crate::process::{Stoppable, interrupted};
 
 /// What a compile gives.
 pub enum Compiled {
-    Done {
-        warnings: Vec<Message>,
-    },
+    Done,
     /// rustc's messages.
     Errors(Vec<Message>),
 }
@@ -63,7 +61,7 @@ pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     if output.success {
         // The link is there only when it is whole.
         fs::rename(&out, job.library).map_err(failed)?;
-        return Ok(Compiled::Done { warnings: messages });
+        return Ok(Compiled::Done);
     }
     if messages.iter().any(|m| m.level == "error") {
         return Ok(Compiled::Errors(messages));

@@ -394,6 +394,25 @@ mod tests {
     }
 
     #[test]
+    fn printed_places_are_the_users() {
+        let cell = crate::split::split("dbg!(1);\ndbg!(2);");
+        let notebook = crate::notebook::Notebook::default();
+        let generated = crate::generate::generate(&crate::generate::Request {
+            cell: &cell,
+            crate_name: "onrush_cell_1",
+            file: "cell_1.rs",
+            notebook: &notebook,
+            omit: &Default::default(),
+            any_error: false,
+            probes: &[],
+        });
+        let start = generated.files[1].1.find("dbg!").unwrap() + 1;
+        let places = Places([("cell_1.rs".to_string(), generated.map)].into());
+        let printed = format!("[cell_1.rs:1:{start}] 1 = 1, main.rs:7:300, cell_1.rs:2:1, a.rs: x");
+        assert_eq!(places.users(printed), "[cell_1.rs:1:1] 1 = 1, main.rs:7:300, cell_1.rs:2:1, a.rs: x");
+    }
+
+    #[test]
     fn evcxr_blocks_become_displays_wherever_the_pieces_are_cut() {
         let text = "before\nEVCXR_BEGIN_CONTENT text/html\n<b>x</b>\nEVCXR_END_CONTENT\nafter\n";
         for cut in 0..text.len() {
