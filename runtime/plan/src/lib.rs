@@ -12,7 +12,6 @@ pub mod expr;
 pub mod key;
 pub mod ops;
 pub mod plot;
-pub mod plot;
 pub mod sql;
 pub mod table;
 pub mod types;

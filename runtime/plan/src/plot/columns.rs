@@ -1,146 +1,179 @@
-//! Columns as a chart sees them: positions, moments or categories.
+//! A column as positions on an axis: numbers as they are, times as seconds, everything else as indexes of categories.
+
+use std::collections::HashMap;
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use onrush_frame::Table;
-use onrush_wire::Diagnostic;
+use onrush_wire::plot::{Axis, AxisScale};
+use onrush_wire::{Diagnostic, Expr, ExprKind};
 
-use crate::check::{plan_error, type_name};
+use crate::check::{place, plan_error, type_name};
 use crate::error::internal;
-use crate::types;
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    Number(Vec<Option<f64>>),
-    /// Seconds since 1970-01-01.
-    Time(Vec<Option<f64>>),
-    Text(Vec<Option<String>>),
+pub struct Column {
+    pub label: String,
+    pub scale: AxisScale,
+    /// NaN where there is no value.
+    pub positions: Vec<f64>,
+    /// In the order in which they first appear; empty unless `scale` is [`AxisScale::Category`].
+    pub categories: Vec<String>,
+    pub nulls: usize,
+    pub is_integer: bool,
 }
 
-impl Values {
-    pub fn of(table: &Table, index: usize) -> Result<Values, Diagnostic> {
-        let array = table.column(index).map_err(|e| internal(&e.to_string()))?;
-        let convert = |to: &DataType| cast(&array, to).map_err(|e| internal(&e.to_string()));
-        Ok(match array.data_type() {
-            DataType::Null => Values::Number(vec![None; array.len()]),
-            d if types::is_number(d) => {
-                let numbers = convert(&DataType::Float64)?;
-                Values::Number(numbers.as_primitive::<Float64Type>().iter().collect())
+impl Column {
+    /// The column at `index` of what was selected for `expr`.
+    pub fn of(table: &Table, index: usize, expr: &Expr) -> Result<Self, Diagnostic> {
+        let dtype = table.schema().field(index).data_type().clone();
+        let mut column = Column {
+            label: label(expr),
+            scale: scale(&dtype).ok_or_else(|| {
+                let message = format!("a column of type `{}` has no place on an axis", type_name(&dtype));
+                place(plan_error("plot-type", message), expr.span.as_ref(), None, "")
+                    .help("plots take numbers, times, texts and booleans")
+            })?,
+            positions: Vec::with_capacity(table.rows()),
+            categories: Vec::new(),
+            nulls: 0,
+            is_integer: dtype.is_integer(),
+        };
+        let broken = |e: arrow::error::ArrowError| internal(&format!("a plot's column could not be read: {e}"));
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for batch in table.batches() {
+            let array = batch.column(index);
+            match column.scale {
+                AxisScale::Number => {
+                    let array = match array.data_type() {
+                        DataType::Duration(unit) => seconds(&cast(array, &DataType::Int64).map_err(broken)?, *unit),
+                        _ => numbers(&cast(array, &DataType::Float64).map_err(broken)?),
+                    };
+                    column.positions.extend(array);
+                }
+                AxisScale::Time => {
+                    // Dates, too, become timestamps; a zone is left aside, because positions are instants.
+                    let unit = match array.data_type() {
+                        DataType::Timestamp(unit, _) => *unit,
+                        _ => TimeUnit::Millisecond,
+                    };
+                    let instants = match array.data_type() {
+                        DataType::Timestamp(..) => cast(array, &DataType::Int64),
+                        _ => cast(array, &DataType::Timestamp(unit, None)).and_then(|a| cast(&a, &DataType::Int64)),
+                    };
+                    column.positions.extend(seconds(&instants.map_err(broken)?, unit));
+                }
+                AxisScale::Category => {
+                    let texts = cast(array, &DataType::Utf8).map_err(broken)?;
+                    for text in texts.as_string::<i32>().iter() {
+                        let position = text.map(|text| match known.get(text) {
+                            Some(position) => *position,
+                            None => {
+                                known.insert(text.to_string(), column.categories.len());
+                                column.categories.push(text.to_string());
+                                column.categories.len() - 1
+                            }
+                        });
+                        column.positions.push(position.map_or(f64::NAN, |p| p as f64));
+                    }
+                }
             }
-            DataType::Duration(_) => {
-                let micros = cast(&convert(&DataType::Duration(TimeUnit::Microsecond))?, &DataType::Int64);
-                let micros = cast(&micros.map_err(|e| internal(&e.to_string()))?, &DataType::Float64);
-                let micros = micros.map_err(|e| internal(&e.to_string()))?;
-                Values::Number(micros.as_primitive::<Float64Type>().iter().map(|v| v.map(|v| v / 1e6)).collect())
-            }
-            DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
-                let moments = convert(&DataType::Timestamp(TimeUnit::Microsecond, None))?;
-                let moments = moments.as_primitive::<TimestampMicrosecondType>();
-                Values::Time(moments.iter().map(|v| v.map(|v| v as f64 / 1e6)).collect())
-            }
-            d if types::is_text(d) || matches!(d, DataType::Boolean | DataType::Time32(_) | DataType::Time64(_)) => {
-                let texts = convert(&DataType::Utf8)?;
-                Values::Text(texts.as_string::<i32>().iter().map(|t| t.map(String::from)).collect())
-            }
-            other => {
-                let message = format!("a plot cannot show a column of type `{}`", type_name(other));
-                return Err(plan_error("type-mismatch", message));
-            }
-        })
+            column.nulls += array.logical_null_count();
+        }
+        Ok(column)
     }
 
-    pub fn len(&self) -> usize {
-        match self {
-            Values::Number(v) | Values::Time(v) => v.len(),
-            Values::Text(v) => v.len(),
+    /// # Errors
+    /// If it is no number.
+    pub fn number(self, what: &str, expr: &Expr) -> Result<Self, Diagnostic> {
+        if self.scale == AxisScale::Number {
+            return Ok(self);
+        }
+        let found = if self.scale == AxisScale::Time { "a time" } else { "text" };
+        let diagnostic = plan_error("plot-type", format!("{what} needs a number, and `{}` is {found}", self.label));
+        Err(place(diagnostic, expr.span.as_ref(), None, "not a number"))
+    }
+
+    pub fn axis(&self) -> Axis {
+        Axis { label: self.label.clone(), scale: self.scale, categories: self.categories.clone() }
+    }
+
+    /// Numbers and times become categories, in their order: an integer for each value.
+    pub fn into_categories(mut self) -> Self {
+        if self.scale == AxisScale::Category {
+            return self;
+        }
+        let mut values: Vec<f64> = self.positions.iter().copied().filter(|p| p.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        for position in &mut self.positions {
+            *position = values.binary_search_by(|v| v.total_cmp(position)).map_or(f64::NAN, |i| i as f64);
+        }
+        self.categories = values.iter().map(|v| self.text(*v)).collect();
+        self.scale = AxisScale::Category;
+        self
+    }
+
+    /// A position as it is read.
+    pub fn text(&self, position: f64) -> String {
+        match self.scale {
+            AxisScale::Category => self.categories.get(position as usize).cloned().unwrap_or_default(),
+            AxisScale::Number => short(position),
+            AxisScale::Time => match chrono::DateTime::from_timestamp(position as i64, 0) {
+                Some(time) if position.rem_euclid(86_400.0) == 0.0 => time.format("%Y-%m-%d").to_string(),
+                Some(time) => time.format("%Y-%m-%d %H:%M").to_string(),
+                None => short(position),
+            },
         }
     }
+}
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+/// At most six significant digits.
+fn short(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    rounded.to_string()
+}
 
-    /// The position in a row; `None` for null, and for text.
-    pub fn number(&self, row: usize) -> Option<f64> {
-        match self {
-            Values::Number(v) | Values::Time(v) => v[row],
-            Values::Text(_) => None,
+fn scale(dtype: &DataType) -> Option<AxisScale> {
+    match dtype {
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Some(AxisScale::Time),
+        DataType::Duration(_) => Some(AxisScale::Number),
+        t if t.is_numeric() => Some(AxisScale::Number),
+        DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
+            Some(AxisScale::Category)
         }
-    }
-
-    /// What a category or a legend says.
-    pub fn label(&self, row: usize) -> Option<String> {
-        match self {
-            Values::Text(v) => v[row].clone(),
-            Values::Number(v) => v[row].map(number_label),
-            Values::Time(v) => v[row].and_then(time_label),
-        }
+        DataType::Dictionary(_, value) => scale(value),
+        _ => None,
     }
 }
 
-pub fn number_label(value: f64) -> String {
-    match value {
-        v if v.fract() == 0.0 && v.abs() < 1e15 => format!("{v:.0}"),
-        v if v.abs() >= 1000.0 => format!("{v:.0}"),
-        v => {
-            let text = format!("{v:.3}");
-            text.trim_end_matches('0').trim_end_matches('.').to_string()
-        }
-    }
+fn numbers(array: &dyn Array) -> Vec<f64> {
+    array.as_primitive::<Float64Type>().iter().map(|v| v.unwrap_or(f64::NAN)).collect()
 }
 
-fn time_label(seconds: f64) -> Option<String> {
-    let moment = chrono::DateTime::from_timestamp(seconds.floor() as i64, 0)?.naive_utc();
-    let day = seconds.rem_euclid(86_400.0) == 0.0;
-    Some(moment.format(if day { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M" }).to_string())
-}
-
-/// The distinct labels of a column with the rank of each row; in order of size for numbers and times, of first
-/// appearance for text. Nulls have no rank.
-pub fn categories(values: &Values) -> (Vec<String>, Vec<Option<usize>>) {
-    let mut labels: Vec<String> = Vec::new();
-    let mut known = std::collections::HashMap::new();
-    let mut rows: Vec<usize> = (0..values.len()).collect();
-    if !matches!(values, Values::Text(_)) {
-        rows.sort_by(|a, b| {
-            let key = |row: &usize| values.number(*row).unwrap_or(f64::NAN);
-            key(a).total_cmp(&key(b))
-        });
-    }
-    let mut ranks = vec![None; values.len()];
-    for row in rows {
-        let Some(label) = values.label(row) else { continue };
-        let rank = *known.entry(label.clone()).or_insert_with(|| {
-            labels.push(label);
-            labels.len() - 1
-        });
-        ranks[row] = Some(rank);
-    }
-    (labels, ranks)
-}
-
-/// Groups for colours: each value of text or of few numbers; many numbers in five ranges of equal counts.
-pub fn groups(values: &Values) -> (Vec<String>, Vec<Option<usize>>) {
-    const FEW: usize = 10;
-    let (labels, ranks) = categories(values);
-    if matches!(values, Values::Text(_)) || labels.len() <= FEW {
-        return (labels, ranks);
-    }
-    let mut sorted: Vec<f64> = (0..values.len()).filter_map(|r| values.number(r)).filter(|v| v.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
-    if sorted.is_empty() {
-        return (Vec::new(), vec![None; values.len()]);
-    }
-    let mut limits: Vec<f64> = (1..5).map(|i| sorted[i * sorted.len() / 5]).collect();
-    limits.dedup();
-    let edge = |value: f64| match values {
-        Values::Time(_) => time_label(value).unwrap_or_default(),
-        _ => number_label(value),
+fn seconds(array: &dyn Array, unit: TimeUnit) -> Vec<f64> {
+    let per_second = match unit {
+        TimeUnit::Second => 1.0,
+        TimeUnit::Millisecond => 1e3,
+        TimeUnit::Microsecond => 1e6,
+        TimeUnit::Nanosecond => 1e9,
     };
-    let mut names = vec![format!("below {}", edge(limits[0]))];
-    names.extend(limits.windows(2).map(|w| format!("{} to {}", edge(w[0]), edge(w[1]))));
-    names.push(format!("from {}", edge(limits[limits.len() - 1])));
-    let rank = |row| values.number(row).filter(|v| v.is_finite()).map(|v| limits.partition_point(|l| *l <= v));
-    (names, (0..values.len()).map(rank).collect())
+    array.as_primitive::<Int64Type>().iter().map(|v| v.map_or(f64::NAN, |v| v as f64 / per_second)).collect()
+}
+
+/// What an axis is called: the column's name, or the expression in short.
+pub fn label(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Column(name) | ExprKind::Alias(_, name) => name.clone(),
+        ExprKind::Call { function, args } => {
+            let args: Vec<String> = args.iter().map(|a| label(&a.value)).collect();
+            format!("{function}({})", args.join(", "))
+        }
+        ExprKind::Binary(op, a, b) => format!("{} {} {}", label(a), op.symbol(), label(b)),
+        ExprKind::Unary(_, a) | ExprKind::Cast { value: a, .. } | ExprKind::Over { value: a, .. } => label(a),
+        ExprKind::Literal(_) => "constant".to_string(),
+        ExprKind::Case { .. } | ExprKind::In { .. } | ExprKind::Between { .. } | ExprKind::All { .. } => {
+            "value".to_string()
+        }
+    }
 }
