@@ -52,6 +52,7 @@ pub use plot::{Plot, bar, hist, plot, scatter};
 pub use progress::{Progress, progress};
 pub use talk::{clear_output, input, password};
 pub use raise::{Error, attempt, raise};
+pub use session::use_session;
 
 pub use arrow;
 pub use chrono;

@@ -8,7 +8,8 @@ mod memory;
 mod start;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use arrow::array::RecordBatch;
 use onrush_wire::codec::CodecError;
@@ -23,6 +24,14 @@ use connection::Connection;
 /// The connection, with the process and the generation that made it: after a fork, or when a snapshot took over, another
 /// one is needed.
 static CONNECTION: Mutex<Option<(u32, Generation, Connection)>> = Mutex::new(None);
+
+/// A program's own choice of a session, instead of the user's.
+static SOCKET: OnceLock<PathBuf> = OnceLock::new();
+
+/// Outside a notebook: which session is used from here on. Only the first call counts, and only before the first frame.
+pub fn use_session(socket: impl Into<PathBuf>) {
+    let _ = SOCKET.set(socket.into());
+}
 
 /// Which session was spoken to last, and how many there were before it: a frame of an earlier one is gone, and its number
 /// may be another frame's by now.
@@ -122,7 +131,7 @@ fn lost(error: &CodecError) -> Diagnostic {
 fn connect(generation: Generation) -> Result<Connection, Diagnostic> {
     match host::context() {
         Some(context) => {
-            let socket = std::path::PathBuf::from(&context.session_socket);
+            let socket = PathBuf::from(&context.session_socket);
             match Connection::open(&socket, context.notebook.clone(), generation) {
                 Err(connection::OpenError::NobodyThere(_)) => {
                     host::need_session()?;
@@ -131,7 +140,7 @@ fn connect(generation: Generation) -> Result<Connection, Diagnostic> {
                 other => other.map_err(Into::into),
             }
         }
-        None => start::connect_or_start(&paths::session_socket()),
+        None => start::connect_or_start(&SOCKET.get().cloned().unwrap_or_else(paths::session_socket)),
     }
 }
 

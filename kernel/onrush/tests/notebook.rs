@@ -104,10 +104,10 @@ fn lists_come_in_many_forms() {
     assert_eq!(second.iter().map(|k| k.descending).collect::<Vec<_>>(), [false, true]);
     f.sort((desc("a").nulls_last(), x!(desc(b).nulls_first())));
     let Op::Sort { keys, .. } = last() else { panic!() };
-    assert_eq!(keys.iter().map(|k| (k.descending, k.nulls_last)).collect::<Vec<_>>(), [
-        (true, Some(true)),
-        (true, Some(false))
-    ]);
+    assert_eq!(
+        keys.iter().map(|k| (k.descending, k.nulls_last)).collect::<Vec<_>>(),
+        [(true, Some(true)), (true, Some(false))]
+    );
 }
 
 #[test]

@@ -26,9 +26,7 @@ pub fn session() -> std::sync::MutexGuard<'static, ()> {
         let path = std::env::temp_dir().join(format!("onrush-fake-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).unwrap();
-        #[allow(clippy::disallowed_methods)]
-        // SAFETY: the other tests of this process wait for this lock before they read the environment.
-        unsafe { std::env::set_var("ONRUSH_SESSION", &path) };
+        onrush::use_session(&path);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 std::thread::spawn(move || serve(stream.unwrap()));
