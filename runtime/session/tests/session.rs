@@ -488,11 +488,16 @@ fn starters_join_the_one_that_runs() {
     assert_eq!(mode & 0o777, 0o700);
 
     // One that was killed leaves its socket behind; the next one replaces it.
+    let old = from_values(&mut session.cell("one"), [1]);
     kill(pid);
     until("it is gone", || UnixStream::connect(session.socket()).is_err());
     assert!(session.socket().exists());
     assert!(session.command(&[]).status().unwrap().success());
     assert_ne!(session.status().pid, pid);
+    // What the first one knew is unknown, not another frame.
+    let mut cell = session.cell("one");
+    assert!(from_values(&mut cell, [2]) > old);
+    assert_eq!(cell.try_ask(Request::RowCount { frame: old }).unwrap_err().code, "unknown-frame");
 }
 
 #[test]

@@ -73,6 +73,13 @@ pub(super) fn inputs(plan: &Plan) -> Vec<FrameId> {
 }
 
 impl Frames {
+    /// Ids begin where no earlier session of this machine can have come: a handle that outlived its session is then unknown
+    /// and never another frame.
+    pub fn of_a_new_session() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Frames { next: now.map_or(0, |d| d.as_micros() as u64), all: HashMap::new() }
+    }
+
     pub fn new_id(&mut self) -> FrameId {
         self.next += 1;
         FrameId(self.next)

@@ -9,6 +9,7 @@ use onrush_wire::session::{Event, Hello, Reply, Request, Role, Welcome};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL, paths};
 use parking_lot::Mutex;
 
+use super::frames::Frames;
 use super::link::Link;
 use super::state::State;
 use crate::connection::{Receiver, Sender, split};
@@ -47,7 +48,8 @@ pub(super) struct Client {
 
 impl Supervisor {
     pub fn new(idle: Duration) -> Self {
-        let state = State { idle_since: Some(Instant::now()), ..Default::default() };
+        let state =
+            State { frames: Frames::of_a_new_session(), idle_since: Some(Instant::now()), ..Default::default() };
         Supervisor {
             state: Mutex::new(state),
             slot: Mutex::default(),
