@@ -329,7 +329,9 @@ impl Executor {
         match ended {
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
-                    self.notebook.variables.clear();
+                    for name in std::mem::take(&mut self.notebook.variables).into_keys() {
+                        self.notebook.gone.insert(name, "was lost with the cell process".to_string());
+                    }
                 }
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
                 diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));

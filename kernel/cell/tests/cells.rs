@@ -300,3 +300,15 @@ fn a_notebook_that_ran_before_compiles_nothing() {
     }
     assert!(times[2].contains("found compiled") && times[3].contains("found compiled"), "{times:?}");
 }
+
+#[test]
+fn a_lost_snapshot_is_reported_and_the_notebook_goes_on() {
+    let mut n = Notebook::new();
+    n.run("#[derive(Debug)] struct Kept(i32);\nlet x = 7;").ok();
+    let run = n.run(
+        "let me = std::process::id();\nstd::process::Command::new(\"pkill\").args([\"-9\", \"-P\", &me.to_string(), \"onrush-cell\"]).status()?;\nstd::process::abort();",
+    );
+    assert!(run.error().notes.iter().any(|note| note.contains("lost")), "{run:#?}");
+    assert!(n.run("x").error().message.contains("`x` was lost"), "a variable that is gone");
+    n.shows("Kept(3)", "Kept(3)");
+}
