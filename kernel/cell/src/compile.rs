@@ -339,10 +339,11 @@ fn is_unconverted(message: &Message) -> bool {
 
 /// Adds what rustc cannot know: that a variable was there once.
 fn explain(diagnostic: &mut Diagnostic, notebook: &Notebook) {
-    if diagnostic.code == "E0425" {
+    if matches!(diagnostic.code.as_str(), "E0425" | "E0423") {
         let name = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
         if let Some(why) = notebook.gone.get(&name) {
             diagnostic.message = format!("`{name}` {why}");
+            diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
             diagnostic.help = vec!["run the cell that defines it again".to_string()];
         }
     }
