@@ -89,6 +89,12 @@ def run_all(page) -> list[dict]:
     """Runs all cells and returns them: id, tags, execution count, outputs."""
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => { window.onrushDone = true; }); null")
     page.wait_for_function("window.onrushDone === true", timeout=PATIENCE * 1000)
+    # JupyterLab's promise ends at the first error, also at one that is allowed.
+    page.wait_for_function(
+        "[...window.jupyterapp.shell.currentWidget.content.model.cells]"
+        ".every(c => c.type !== 'code' || c.toJSON().execution_count || !c.toJSON().source.length)",
+        timeout=PATIENCE * 1000,
+    )
     return cells(page)
 
 
