@@ -124,7 +124,9 @@ impl Diagnostic {
     /// was called, and not where the text `"dep_dela"` stands that it was given; the message names it between backticks.
     /// `source` gives the text of a file, if it is known.
     pub fn narrow<'s>(&mut self, source: impl Fn(&str) -> Option<&'s str>) {
-        let Some(name) = self.message.split('`').nth(1).filter(|name| !name.is_empty()).map(str::to_string) else { return };
+        let Some(name) = self.message.split('`').nth(1).filter(|name| !name.is_empty()).map(str::to_string) else {
+            return;
+        };
         for label in self.labels.iter_mut().filter(|label| label.primary) {
             let Some(source) = source(&label.span.file) else { continue };
             let line_start = match label.span.line {
@@ -136,7 +138,8 @@ impl Diagnostic {
                 },
             };
             let skipped: usize = (label.span.column + label.span.length).saturating_sub(1) as usize;
-            let call: usize = line_start + source[line_start..].chars().take(skipped).map(char::len_utf8).sum::<usize>();
+            let call: usize =
+                line_start + source[line_start..].chars().take(skipped).map(char::len_utf8).sum::<usize>();
             if !source[call..].starts_with(['(', ':']) {
                 continue;
             }

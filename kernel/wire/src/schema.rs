@@ -141,8 +141,10 @@ impl fmt::Display for DataType {
 
 /// A text that names no type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no type: expected i8 to i64, u8 to u64, f32, f64, bool, str, date, time, datetime[us], duration[us], cat, \
-         decimal[10,2] or list[i64]")]
+#[error(
+    "`{0}` is no type: expected i8 to i64, u8 to u64, f32, f64, bool, str, date, time, datetime[us], duration[us], cat, \
+         decimal[10,2] or list[i64]"
+)]
 pub struct UnknownType(pub String);
 
 /// The short names that `Display` writes, Rust's (`String`), NumPy's (`int64`) and Polars' (`Int64`, `Utf8`). Units of time may
