@@ -6,6 +6,7 @@ mod plan {
     pub mod diagnostics;
     pub mod engine;
     pub mod expressions;
+    pub mod plots;
     pub mod semantics;
     pub mod sql;
     pub mod steps;
