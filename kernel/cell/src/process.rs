@@ -285,17 +285,11 @@ impl CellProcess {
     /// Follows a running cell to its end. An error: the process is gone, and why.
     fn attend(&mut self, wake: &mut Option<(OwnedFd, i32)>, events: &Sender<Event>) -> Result<Finished, Diagnostic> {
         loop {
-            let mut fds = self.ends.outputs.descriptors();
-            fds.push(self.ends.control.as_raw_fd());
-            fds.push(self.pidfd.as_raw_fd());
-            let _ = poll(&fds, Duration::from_millis(500));
+            let message = self.ends.control.next();
             // What was written before a message is shown before it.
             self.ends.outputs.drain(events, &mut self.ends.control);
-            match self.ends.control.next() {
-                Ok(Some((FromHost::Finished(finished), _))) => {
-                    self.ends.outputs.drain(events, &mut self.ends.control);
-                    return Ok(finished);
-                }
+            match message {
+                Ok(Some((FromHost::Finished(finished), _))) => return Ok(finished),
                 Ok(Some((FromHost::Started { snapshot_pid, reason }, descriptor))) => {
                     *wake = descriptor.zip(snapshot_pid.map(|pid| pid as i32));
                     // Only now: a runner that is killed before there is a snapshot takes the variables along.
@@ -326,15 +320,22 @@ impl CellProcess {
                     let answer = self.question(events, |reply| Event::NeedSession { reply });
                     let _ = self.send(&ToHost::Answer(answer.unwrap_or_else(|| Err(interrupted()))));
                 }
-                // An output whose marker was lost with a dying thread: show it all the same.
-                Ok(Some((FromHost::Display(display), _))) => drop(events.send(Event::Display(display))),
-                Ok(Some((FromHost::ClearOutput { wait }, _))) => drop(events.send(Event::ClearOutput { wait })),
-                Ok(Some((FromHost::Ready { .. } | FromHost::Variables(_), _))) => {}
+                Ok(Some((
+                    FromHost::Display(_)
+                    | FromHost::ClearOutput { .. }
+                    | FromHost::Ready { .. }
+                    | FromHost::Variables(_),
+                    _,
+                ))) => {}
                 Ok(None) => {
                     if poll(&[self.pidfd.as_raw_fd()], Duration::ZERO).is_ok_and(|ready| ready[0]) {
                         self.ends.outputs.drain(events, &mut self.ends.control);
                         return Err(self.death(Some(events)));
                     }
+                    let mut fds = self.ends.outputs.descriptors();
+                    fds.push(self.ends.control.as_raw_fd());
+                    fds.push(self.pidfd.as_raw_fd());
+                    let _ = poll(&fds, Duration::from_millis(500));
                 }
                 // The socket closed: the process ends now or closed its descriptors.
                 Err(_) => {

@@ -92,16 +92,25 @@ pub fn send_descriptors(socket: &OwnedFd, descriptors: &[OwnedFd]) -> io::Result
     }
 }
 
-/// Messages of the control socket with the descriptors that come with them.
+/// Messages of the control socket with the descriptors that come with them. Outputs wait for their marker in the output pipe,
+/// everything else is taken in its order: neither can be taken for the other, however the two channels interleave.
 pub struct MessageReader {
     stream: UnixStream,
     bytes: Vec<u8>,
     descriptors: VecDeque<OwnedFd>,
+    outputs: VecDeque<FromHost>,
+    others: VecDeque<(FromHost, Option<OwnedFd>)>,
 }
 
 impl MessageReader {
     pub fn new(stream: UnixStream) -> Self {
-        MessageReader { stream, bytes: Vec::new(), descriptors: VecDeque::new() }
+        MessageReader {
+            stream,
+            bytes: Vec::new(),
+            descriptors: VecDeque::new(),
+            outputs: VecDeque::new(),
+            others: VecDeque::new(),
+        }
     }
 
     pub fn stream(&mut self) -> &mut UnixStream {
@@ -112,35 +121,49 @@ impl MessageReader {
         self.stream.as_raw_fd()
     }
 
-    /// The next message if all of it is there; an error if the other side is gone.
+    /// The next message that is no output, if all of it is there; an error if the other side is gone.
     pub fn next(&mut self) -> io::Result<Option<(FromHost, Option<OwnedFd>)>> {
-        loop {
-            if let Some(prefix) = self.bytes.first_chunk::<4>() {
-                let length = codec::body_length(*prefix).map_err(io::Error::other)?;
-                if self.bytes.len() >= 4 + length {
-                    let message: FromHost = codec::decode(&self.bytes[4..4 + length]).map_err(io::Error::other)?;
-                    self.bytes.drain(..4 + length);
-                    let descriptor = match message {
-                        FromHost::Started { snapshot_pid: Some(_), .. } => self.descriptors.pop_front(),
-                        _ => None,
-                    };
-                    return Ok(Some((message, descriptor)));
-                }
-            }
+        while self.others.is_empty() {
             if !self.fill()? {
                 return Ok(None);
+            }
+            self.sort()?;
+        }
+        Ok(self.others.pop_front())
+    }
+
+    /// The next output, which a marker has announced: waits for it while the other side lives.
+    pub fn wait_for_output(&mut self) -> io::Result<FromHost> {
+        loop {
+            if let Some(message) = self.outputs.pop_front() {
+                return Ok(message);
+            }
+            if self.fill()? {
+                self.sort()?;
+            } else {
+                poll(&[self.stream.as_raw_fd()], Duration::from_millis(500))?;
             }
         }
     }
 
-    /// Waits for the next message while the other side lives.
-    pub fn wait(&mut self) -> io::Result<FromHost> {
-        loop {
-            if let Some((message, _)) = self.next()? {
-                return Ok(message);
+    fn sort(&mut self) -> io::Result<()> {
+        while let Some(prefix) = self.bytes.first_chunk::<4>() {
+            let length = codec::body_length(*prefix).map_err(io::Error::other)?;
+            if self.bytes.len() < 4 + length {
+                break;
             }
-            poll(&[self.stream.as_raw_fd()], Duration::from_millis(500))?;
+            let message: FromHost = codec::decode(&self.bytes[4..4 + length]).map_err(io::Error::other)?;
+            self.bytes.drain(..4 + length);
+            match message {
+                FromHost::Display(_) | FromHost::ClearOutput { .. } => self.outputs.push_back(message),
+                FromHost::Started { snapshot_pid: Some(_), .. } => {
+                    let descriptor = self.descriptors.pop_front();
+                    self.others.push_back((message, descriptor));
+                }
+                _ => self.others.push_back((message, None)),
+            }
         }
+        Ok(())
     }
 
     /// Reads what is there; `false` if nothing is.

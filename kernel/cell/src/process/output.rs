@@ -142,7 +142,7 @@ impl Outputs {
                     self.text(stream, &text, events);
                 }
                 self.flush_decoders(events);
-                match control.wait() {
+                match control.wait_for_output() {
                     Ok(FromHost::Display(display)) => drop(events.send(Event::Display(display))),
                     Ok(FromHost::ClearOutput { wait }) => drop(events.send(Event::ClearOutput { wait })),
                     _ => {}
