@@ -4,6 +4,9 @@
 //! so that the cell process can be forked and killed freely.
 
 #[doc(hidden)]
+#[path = "slots.rs"]
+pub mod __x;
+#[doc(hidden)]
 pub mod bindings;
 mod column;
 #[doc(hidden)]
@@ -19,9 +22,6 @@ pub mod prelude;
 mod progress;
 mod raise;
 mod session;
-#[doc(hidden)]
-#[path = "slots.rs"]
-pub mod __x;
 mod talk;
 mod text;
 mod values;
@@ -36,8 +36,8 @@ pub use column::{Column, Element};
 pub use display::show;
 pub use elements::{ColumnValue, IntoColumn};
 pub use expr::{
-    Expr, ExprDt, ExprList, ExprStr, Exprs, IntoColumns, IntoDataType, IntoExprs, IntoSortKeys, SortKey, Then, ToExpr, When,
-    all, asc, coalesce, col, concat_str, desc, len, lit, max_horizontal, min_horizontal, sum_horizontal, when,
+    Expr, ExprDt, ExprList, ExprStr, Exprs, IntoColumns, IntoDataType, IntoExprs, IntoSortKeys, SortKey, Then, ToExpr,
+    When, all, asc, coalesce, col, concat_str, desc, len, lit, max_horizontal, min_horizontal, sum_horizontal, when,
 };
 pub use frame::{
     CsvReader, CsvWriter, Explanation, Frame, FromValue, GroupBy, IntoFrames, IntoJoin, IntoPairs, IntoSampleSize, On,
@@ -50,9 +50,9 @@ pub use onrush_wire::plan::Keep;
 pub use onrush_wire::{DataType, Diagnostic, Schema, TimeUnit, Value};
 pub use plot::{Plot, bar, hist, plot, scatter};
 pub use progress::{Progress, progress};
-pub use talk::{clear_output, input, password};
 pub use raise::{Error, attempt, raise};
 pub use session::use_session;
+pub use talk::{clear_output, input, password};
 
 pub use arrow;
 pub use chrono;
