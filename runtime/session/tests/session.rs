@@ -513,6 +513,14 @@ fn an_idle_session_ends() {
 }
 
 #[test]
+fn an_idle_session_ends_without_its_socket() {
+    let session = Session::start_with(&["--idle", "0.5"]);
+    let pid = session.status().pid;
+    std::fs::remove_file(session.socket()).unwrap();
+    until("the session ends", || !Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
 fn strangers_are_refused() {
     let session = Session::start();
     let (mut sender, mut receiver) = split(UnixStream::connect(session.socket()).unwrap()).unwrap();

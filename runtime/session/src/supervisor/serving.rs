@@ -130,13 +130,13 @@ pub(super) fn run(supervisor: &Arc<Supervisor>, listener: &UnixListener) {
         let _ = warm.link();
     });
     let clock = Arc::clone(supervisor);
-    let door = listener.local_addr().ok().and_then(|a| a.as_pathname().map(std::path::Path::to_path_buf));
+    let door = listener.try_clone();
     spawn("clock", move || {
         while !clock.tick() {
             std::thread::sleep(TICK);
         }
-        // Wakes the loop below.
-        let _ = door.map(UnixStream::connect);
+        // Wakes the loop below, also where somebody has removed the socket's folder.
+        let _ = door.map(|door| rustix::net::shutdown(&door, rustix::net::Shutdown::Both));
     });
     for stream in listener.incoming() {
         if supervisor.state.lock().ended {
