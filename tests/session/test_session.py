@@ -72,7 +72,7 @@ def test_the_engine_is_killed_while_it_works(start):
     kernel = start()
     kernel.ok(FLIGHTS)
     begun = time.monotonic()
-    message = kernel.client.execute("flights.cross_join(&flights.head(3000)).group_by(\"dest\").agg(x!(n = len()))")
+    message = kernel.client.execute("flights.cross_join(&flights.head(300)).group_by(\"dest\").agg(x!(n = len()))")
     time.sleep(1.5)
     os.kill(processes.engine(), signal.SIGKILL)
     kernel.wait(message, begun)
@@ -134,7 +134,7 @@ def test_interrupt_stops_the_work_in_the_engine(start):
 def test_progress_is_shown_and_cleaned_up(start):
     kernel = start()
     kernel.ok(FLIGHTS)
-    message = kernel.client.execute('flights.cross_join(&flights.head(1500)).group_by("dest").agg(x!(n = len()))')
+    message = kernel.client.execute('flights.cross_join(&flights.head(300)).group_by("dest").agg(x!(n = len()))')
     kinds, last = [], {}
     while True:
         content = kernel.client.get_iopub_msg(timeout=120)
