@@ -1,6 +1,6 @@
 //! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::kit::Kit;
 use crate::notebook::Notebook;
 use crate::process::Stoppable;
 use crate::rustc::{self, Compiled, Job, Message, Place};
-use crate::split::Cell;
+use crate::scan::position;
+use crate::split::{Cell, Part, PartKind};
 use crate::types::from_message;
 
 /// Compiled cells that the cache holds, in bytes; the least recently used go.
@@ -64,8 +65,7 @@ impl Compiler {
         let mut omitted: BTreeMap<String, Ends> = BTreeMap::new();
         let mut any_error = false;
         let make = |omitted: &BTreeMap<String, Ends>, any_error: bool| {
-            let omit = omitted.keys().cloned().collect();
-            generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error, probes: &[] })
+            generate(&Request { cell, crate_name, file, notebook, omit: omitted, any_error, probes: &[] })
         };
         let first = make(&omitted, any_error);
         let key = self.key(&first, crate_name, notebook);
@@ -95,15 +95,23 @@ impl Compiler {
                     let places = Places { file, map: &generated.map, notebook };
                     let mut again = false;
                     let mut left = Vec::new();
+                    let mut lost = Vec::new();
                     for error in errors {
                         if let Some((name, ends)) = about_the_end(error, &generated, &places) {
-                            again |= omitted.insert(name, ends).is_none();
+                            if ends == Ends::Borrows && generated.takes.contains(&name) {
+                                lost.push((name, error));
+                            } else if ends == Ends::Moved || !omitted.contains_key(&name) {
+                                again |= omitted.insert(name, ends).is_none();
+                            }
                         } else if !any_error && is_unconverted(error) {
                             any_error = true;
                             again = true;
                         } else {
                             left.push(error);
                         }
+                    }
+                    if let (false, Some((name, error))) = (again, lost.first()) {
+                        return Err(vec![still_borrowed(cell, name, error, &places)]);
                     }
                     if !again || left.iter().any(|m| !is_about_borrowing(m)) {
                         let mut diagnostics = rustc::diagnostics(&left, &|span| places.of(span));
@@ -140,9 +148,9 @@ impl Compiler {
         ready: &Ready,
         names: &[String],
     ) -> BTreeMap<String, String> {
-        let omit = ready.omitted.keys().cloned().collect();
         let any_error = ready.any_error;
-        let generated = generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error, probes: names });
+        let omit = &ready.omitted;
+        let generated = generate(&Request { cell, crate_name, file, notebook, omit, any_error, probes: names });
         let job = self.job(notebook, &generated, crate_name, &ready.library);
         let Ok(messages) = rustc::check(&job) else { return BTreeMap::new() };
         let places = Places { file, map: &generated.map, notebook };
@@ -183,7 +191,7 @@ impl Compiler {
 
     /// A hash of what a cell would be compiled to, whatever its number.
     pub fn shape(&self, cell: &Cell, notebook: &Notebook) -> String {
-        let (crate_name, file, omit) = ("onrush_cell_0", "cell_0.rs", BTreeSet::new());
+        let (crate_name, file, omit) = ("onrush_cell_0", "cell_0.rs", BTreeMap::new());
         let generated =
             generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error: false, probes: &[] });
         self.key(&generated, crate_name, notebook)
@@ -306,7 +314,9 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
         }
         _ if is_about_borrowing(message) => {
             // The put that needs the borrow is the borrower's; the other one is what it borrows from.
-            let borrower = message.spans.iter().filter(|s| !s.is_primary).find_map(put);
+            let others = message.spans.iter().filter(|s| !s.is_primary);
+            let noted = message.children.iter().flat_map(|c| &c.spans);
+            let borrower = others.chain(noted).find_map(put);
             Some((borrower.or_else(|| message.primary().and_then(put))?, Ends::Borrows))
         }
         _ => None,
@@ -328,7 +338,31 @@ fn is_about_borrowing(message: &Message) -> bool {
             | "E0716"
             | "E0521"
             | "E0310"
+            | "E0373"
     ) || message.message.starts_with("lifetime may not live long enough")
+}
+
+/// A variable of an earlier cell that could not be put back. That is an error: nobody wants to lose it by a borrow.
+fn still_borrowed(cell: &Cell, name: &str, error: &Message, places: &Places<'_>) -> Diagnostic {
+    let bound = |p: &Part| matches!(&p.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
+    let replaced = cell.parts.iter().any(bound);
+    let message = if replaced {
+        format!("`{name}` borrows from the `{name}` that it replaces: neither would be left after this cell")
+    } else {
+        format!("`{name}` is still borrowed when the cell ends, so it could not be kept")
+    };
+    let mut diagnostic = rustc::diagnostics(&[error], &|span| places.of(span)).remove(0);
+    diagnostic.labels.retain(|label| label.text.contains("borrow") && !label.text.contains("argument requires"));
+    let first = cell.parts.iter().find(|p| bound(p)).map(|p| position(&cell.code, p.range.start));
+    if let (true, Some((line, column))) = (diagnostic.labels.is_empty(), first) {
+        diagnostic = diagnostic.at(Span { file: places.file.to_string(), line, column, length: 3 }, "");
+    }
+    let help = if replaced {
+        "give the new variable another name, or let it own its value: `.to_owned()`, `.clone()`, `.collect()`"
+    } else {
+        "end the borrow before the cell does: put it into a block `{ … }`, or let the new variable own its value (`.clone()`)"
+    };
+    Diagnostic { code: "borrowed-variable".to_string(), message, notes: Vec::new(), help: vec![help.to_string()], ..diagnostic }
 }
 
 /// `?` on an error that is no `std::error::Error`.
@@ -344,7 +378,10 @@ fn explain(diagnostic: &mut Diagnostic, notebook: &Notebook) {
         if let Some(why) = notebook.gone.get(&name) {
             diagnostic.message = format!("`{name}` {why}");
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
-            diagnostic.help = vec!["run the cell that defines it again".to_string()];
+            diagnostic.help = vec![match name.strip_prefix('_') {
+                Some(kept) if why.starts_with("begins") => format!("call it `{kept}` in its cell"),
+                _ => "run the cell that defines it again".to_string(),
+            }];
         }
     }
     // Immutable variables of earlier cells: rustc's advice is about a line that generated code has.
@@ -355,6 +392,17 @@ fn explain(diagnostic: &mut Diagnostic, notebook: &Notebook) {
                 "`{name}` was defined without `mut`: write `let mut {name} = …` in its cell and run that again, or `let mut {name} = {name};` here"
             )];
         }
+    }
+    // Two types of one name: the crates' names say nothing to the user, the cells do.
+    if diagnostic.labels.iter().any(|l| l.text.ends_with("is defined in crate ``")) {
+        for label in &mut diagnostic.labels {
+            if let Some((name, _)) = label.text.split_once(" is defined in crate ``") {
+                label.text = format!("one {name}");
+            }
+        }
+        diagnostic.help = vec![
+            "a cell that defines a type again makes a new type: run the cells that use the old one again".to_string(),
+        ];
     }
     if diagnostic.code == "E0069" {
         diagnostic.message = "`return` at the top level of a cell: there is no function to return from".to_string();

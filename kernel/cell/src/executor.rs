@@ -23,7 +23,7 @@ use crate::reemit;
 use crate::scan;
 use crate::shell;
 use crate::split::{Cell, ItemKind, Part, PartKind, split};
-use crate::types::{KnownTypes, Spelling, short, spell};
+use crate::types::{KnownTypes, Spelling, is_function, short, spell};
 
 /// What an executor needs to know. Everything that is `None` is found by the executor.
 #[derive(Clone, Debug)]
@@ -555,6 +555,13 @@ impl Executor {
                 );
             }
         }
+        for part in &cell.parts {
+            let PartKind::Let { names, .. } = &part.kind else { continue };
+            for binding in names.iter().filter(|b| b.name.starts_with('_')) {
+                let why = format!("begins with `_`, so it ended with cell {number}");
+                self.notebook.gone.insert(binding.name.clone(), why);
+            }
+        }
         let mut forget = Vec::new();
         for variable in variables {
             let Some(put) = ready.generated.puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
@@ -622,9 +629,15 @@ impl Executor {
             let names: Vec<String> = unsure.iter().map(|(name, _)| name.clone()).collect();
             let found = self.compiler.type_codes(cell, crate_name, file, &self.notebook, ready, &names);
             for (name, variable) in unsure {
-                if let Some(code) = found.get(&name) {
-                    types.insert(variable.name.clone(), Ok(code.clone()));
-                    self.types.learn(&variable.type_name, code);
+                match found.get(&name) {
+                    Some(code) => {
+                        types.insert(variable.name.clone(), Ok(code.clone()));
+                        self.types.learn(&variable.type_name, code);
+                    }
+                    None if is_function(&variable.type_name) => {
+                        types.insert(variable.name.clone(), Err("a function"));
+                    }
+                    None => {}
                 }
             }
         }
@@ -700,6 +713,7 @@ fn plain(name: &str) -> &str {
 fn help_for(what: &str) -> &'static str {
     match what {
         "a closure" => "write a `fn`, or box it with its type: `let f: Box<dyn Fn(i32) -> i32> = Box::new(…)`",
+        "a function" => "say its type: `let f: fn(i32) -> i32 = …`",
         "an iterator over a closure" => "`.collect::<Vec<_>>()` it, or keep what it iterates over",
         "of a private type" => "keep what it was made from, or turn it into a type with a name (`collect`, `to_owned`)",
         _ => "define the type at the top level of a cell",

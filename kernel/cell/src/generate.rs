@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 
+use crate::compile::Ends;
 use crate::notebook::Notebook;
 use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf};
 
@@ -52,7 +53,7 @@ pub struct Request<'a> {
     pub file: &'a str,
     pub notebook: &'a Notebook,
     /// Variables that are not put back: the cell moves them, or they borrow from another variable.
-    pub omit: &'a BTreeSet<String>,
+    pub omit: &'a BTreeMap<String, Ends>,
     /// Whether `?` takes errors that are not `std::error::Error`.
     pub any_error: bool,
     /// Variables whose types rustc is asked to spell: one line each, before the first that is put back.
@@ -129,6 +130,10 @@ pub fn generate(request: &Request<'_>) -> Generated {
                 insertions.push(Insertion { at: part.range.start, text: show, into_items: false });
                 insertions.push(Insertion { at: part.range.end, text: ", true);".to_string(), into_items: false });
             }
+            PartKind::Statement => {
+                // The last one may be an assignment without its `;`.
+                insertions.push(Insertion { at: part.range.end, text: ";".to_string(), into_items: false });
+            }
             _ => {}
         }
     }
@@ -152,6 +157,10 @@ pub fn generate(request: &Request<'_>) -> Generated {
     body.push('\n');
     for name in request.probes {
         let _ = writeln!(body, "{{ fn probe<T: ::onrush::host::Nameable + ?Sized>(_: &T) {{}} probe(&{name}); }}");
+    }
+    // What borrows ends first: a guard would hold on to what it guards.
+    for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == Ends::Borrows) {
+        let _ = write!(body, "::core::mem::drop({name}); ");
     }
     for put in &puts {
         let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
@@ -235,7 +244,7 @@ fn taken(parts: &[Part], notebook: &Notebook, mentions: &BTreeSet<String>) -> Ve
     taken
 }
 
-fn put_back(parts: &[Part], notebook: &Notebook, takes: &[String], omit: &BTreeSet<String>) -> Vec<Binding> {
+fn put_back(parts: &[Part], notebook: &Notebook, takes: &[String], omit: &BTreeMap<String, Ends>) -> Vec<Binding> {
     let mut puts: Vec<Binding> =
         takes.iter().map(|name| Binding { name: name.clone(), mutable: notebook.variables[name].mutable }).collect();
     for part in parts {
@@ -245,7 +254,7 @@ fn put_back(parts: &[Part], notebook: &Notebook, takes: &[String], omit: &BTreeS
             puts.push(binding.clone());
         }
     }
-    puts.retain(|b| !omit.contains(&b.name));
+    puts.retain(|b| !omit.contains_key(&b.name));
     // What was defined last borrows from what was defined first: the error is then at the borrower's line.
     puts.reverse();
     puts
@@ -293,6 +302,20 @@ fn root_prologue(
     }
     for leaf in uses {
         let _ = write!(text, "use {}; ", leaf.code());
+    }
+    // Two globs with one name: what the user asked for hides the prelude's.
+    let own_globs = cell.parts.iter().filter_map(|p| match &p.kind {
+        PartKind::Item(item) => Some(&item.kind),
+        _ => None,
+    });
+    let own_globs = own_globs.flat_map(|kind| if let ItemKind::Use(leaves) = kind { leaves.as_slice() } else { &[] });
+    if own_globs.chain(uses.iter().copied()).any(|l| l.name == "*" && l.path == "arrow::datatypes") {
+        for name in ["DataType", "Schema", "TimeUnit"] {
+            let free = !own.contains(name) && !notebook.items.contains_key(name) && !uses.iter().any(|l| l.name == name);
+            if free {
+                let _ = write!(text, "use ::onrush::arrow::datatypes::{name}; ");
+            }
+        }
     }
     text
 }
@@ -420,7 +443,7 @@ mod tests {
             crate_name: "onrush_cell_1",
             file: "cell_1.rs",
             notebook: &notebook,
-            omit: &BTreeSet::new(),
+            omit: &BTreeMap::new(),
             any_error: false,
             probes: &[],
         };

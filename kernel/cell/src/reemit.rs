@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 
 use onrush_wire::{Class, Diagnostic, Span};
+use quote::ToTokens;
+use syn::spanned::Spanned;
 
 use crate::compile::{Compiler, Places};
-use crate::generate::{Generated, SourceMap, lay_out_only};
+use crate::generate::{Generated, SourceMap, crates_in, lay_out_only};
 use crate::notebook::Notebook;
 use crate::rustc::{self, Compiled};
 use crate::scan::position;
@@ -70,9 +72,8 @@ fn own_name(part: &Part) -> Option<&str> {
 /// The earlier crate that an impl belongs to.
 fn home_of(part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) -> Option<usize> {
     let PartKind::Item(item) = &part.kind else { return None };
-    let ItemKind::Impl { target, of_trait, .. } = &item.kind else { return None };
-    let is_own = |name: &Option<String>| name.as_deref().is_some_and(|n| own.contains(n));
-    if is_own(target) || is_own(of_trait) {
+    let ItemKind::Impl { target, of_trait, header, .. } = &item.kind else { return None };
+    if header.iter().any(|name| own.contains(name.as_str())) {
         return None;
     }
     let home = |name: &Option<String>| name.as_ref().and_then(|n| notebook.items.get(n)).copied();
@@ -80,6 +81,8 @@ fn home_of(part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) -> Option<usi
         // The one that sees the other.
         (Some(of_type), Some(of_trait)) if notebook.crates[of_trait].links.contains(&of_type) => Some(of_trait),
         (Some(of_type), _) => Some(of_type),
+        // `impl Mul<Point> for f64`.
+        (None, None) => header.iter().filter_map(|name| notebook.items.get(name)).max().copied(),
         (None, of_trait) => of_trait,
     }
 }
@@ -144,19 +147,76 @@ fn add_impls(
     let (text, map) = lay_out_only(cell, parts, prologue);
     let folder = format!("impl_{number}");
     let crate_ = &mut notebook.crates[home];
+    for (name, file) in crate_.files.iter_mut() {
+        if name.starts_with("impl_") || *name == crate_.file {
+            *file = without_replaced(file, cell, parts);
+        }
+    }
     crate_.files[0].1.push_str(&format!("#[path = \"{folder}/{impl_file}\"] mod __impl_{number};\n"));
     crate_.files.push((format!("{folder}/{impl_file}"), text));
     crate_.links = links;
     notebook.impl_files.insert(impl_file, (file.to_string(), map));
 
     // The crate itself, then what links it.
-    let everything: BTreeSet<usize> = (0..notebook.crates.len()).collect();
-    for index in notebook.closure(&everything) {
+    for index in notebook.closure(&in_use(notebook)) {
         if index == home || notebook.crates[index].links.contains(&home) {
             rebuild(compiler, index, notebook)?;
         }
     }
     Ok(())
+}
+
+/// The crates that a later cell can come to link: those of items, and of the types of variables.
+fn in_use(notebook: &Notebook) -> BTreeSet<usize> {
+    let of_types = notebook.variables.values().flat_map(|variable| crates_in(&variable.type_code, notebook));
+    notebook.items.values().copied().chain(of_types).collect()
+}
+
+/// An earlier file without what new impls define again: a cell with an impl can be corrected and run again. What is taken out
+/// becomes blanks, so that every place stays.
+fn without_replaced(text: &str, cell: &Cell, parts: &[&Part]) -> String {
+    let Ok(earlier) = syn::parse_file(text) else { return text.to_string() };
+    let mut blank: Vec<std::ops::Range<usize>> = Vec::new();
+    for part in parts {
+        let Ok(new) = syn::parse_str::<syn::ItemImpl>(&cell.code[part.range.clone()]) else { continue };
+        for old in earlier.items.iter().filter_map(|item| if let syn::Item::Impl(old) = item { Some(old) } else { None }) {
+            if last_segment(&old.self_ty) != last_segment(&new.self_ty) {
+                continue;
+            }
+            match (&old.trait_, &new.trait_) {
+                (Some((_, old_path, _)), Some((_, new_path, _))) => {
+                    let last = |path: &syn::Path| path.segments.last().map(|s| s.to_token_stream().to_string());
+                    if last(old_path) == last(new_path) {
+                        blank.push(old.span().byte_range());
+                    }
+                }
+                (None, None) => {
+                    let names: Vec<&syn::Ident> = new.items.iter().filter_map(name_in_impl).collect();
+                    let again = old.items.iter().filter(|i| name_in_impl(i).is_some_and(|name| names.contains(&name)));
+                    blank.extend(again.map(|item| item.span().byte_range()));
+                }
+                _ => {}
+            }
+        }
+    }
+    let hidden = |at: usize| blank.iter().any(|range| range.contains(&at));
+    text.char_indices().map(|(at, c)| if c != '\n' && hidden(at) { ' ' } else { c }).collect()
+}
+
+fn last_segment(of: &syn::Type) -> String {
+    match of {
+        syn::Type::Path(path) => path.path.segments.last().to_token_stream().to_string(),
+        other => other.to_token_stream().to_string(),
+    }
+}
+
+fn name_in_impl(item: &syn::ImplItem) -> Option<&syn::Ident> {
+    match item {
+        syn::ImplItem::Fn(f) => Some(&f.sig.ident),
+        syn::ImplItem::Const(c) => Some(&c.ident),
+        syn::ImplItem::Type(t) => Some(&t.ident),
+        _ => None,
+    }
 }
 
 /// Compiles a crate again under its name, into a file of its own.

@@ -76,6 +76,8 @@ pub enum ItemKind {
     Impl {
         target: Option<String>,
         of_trait: Option<String>,
+        /// All names of the type and the trait, their arguments included.
+        header: BTreeSet<String>,
         methods: Vec<String>,
     },
     Other,
@@ -287,6 +289,9 @@ fn format_arguments(text: &str, names: &mut BTreeSet<String>) {
 fn item_part(item: &Item) -> ItemPart {
     let mut publish = Publish::default();
     let kind = match item {
+        // Tests are compiled out: there is nothing that a later cell could import.
+        Item::Fn(i) if i.attrs.iter().any(is_for_tests) => ItemKind::Other,
+        Item::Mod(i) if i.attrs.iter().any(is_for_tests) => ItemKind::Other,
         Item::Struct(i) => {
             publish.item(&i.vis, item);
             publish.fields(&i.fields);
@@ -337,7 +342,12 @@ fn item_part(item: &Item) -> ItemPart {
                 ImplItem::Fn(f) => Some(f.sig.ident.to_string()),
                 _ => None,
             };
-            ItemKind::Impl { target, of_trait, methods: i.items.iter().filter_map(method).collect() }
+            let mut header = BTreeSet::new();
+            identifiers(i.self_ty.to_token_stream(), &mut header);
+            if let Some((_, path, _)) = &i.trait_ {
+                identifiers(path.to_token_stream(), &mut header);
+            }
+            ItemKind::Impl { target, of_trait, header, methods: i.items.iter().filter_map(method).collect() }
         }
         Item::ForeignMod(i) => {
             let mut names = Vec::new();
@@ -359,6 +369,12 @@ fn item_part(item: &Item) -> ItemPart {
         _ => ItemKind::Other,
     };
     ItemPart { kind, publish: publish.places, restrictions: publish.restrictions }
+}
+
+fn is_for_tests(attribute: &Attribute) -> bool {
+    let path = attribute.path();
+    path.is_ident("test")
+        || path.is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|argument| argument.is_ident("test"))
 }
 
 #[derive(Default)]

@@ -58,6 +58,8 @@ const PUBLIC: &[(&str, &str)] = &[
     ("std::sync::barrier::", "std::sync::"),
     ("std::cell::once::", "std::cell::"),
     ("std::cell::lazy::", "std::cell::"),
+    ("std::mem::manually_drop::", "std::mem::"),
+    ("std::mem::maybe_uninit::", "std::mem::"),
     ("std::marker::variance::", "std::marker::"),
     ("std::io::error::", "std::io::"),
     ("std::io::cursor::", "std::io::"),
@@ -318,9 +320,35 @@ fn take_path(tokens: &[TokenTree], i: &mut usize) -> String {
     path
 }
 
+/// Whether a name that `type_name` gave is a function's: each has a type of its own.
+pub fn is_function(type_name: &str) -> bool {
+    let path = type_name.split('<').next().unwrap_or(type_name);
+    let path = if path.ends_with("::") { type_name } else { path };
+    path.rsplit_once("::").is_some_and(|(_, name)| name.starts_with(|c: char| c.is_lowercase()))
+}
+
+/// Text without the crates that generated code has: a type is named as in the cell that defines it.
+pub fn without_crates(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("onrush_cell_") {
+        let end = rest[at + 12..]
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .map_or(rest.len(), |n| at + 12 + n);
+        out.push_str(rest[..at].strip_suffix("::").unwrap_or(&rest[..at]));
+        rest = &rest[end..];
+        rest = rest.strip_prefix("::").unwrap_or(rest);
+    }
+    out.push_str(rest);
+    out.replace("__body::", "")
+}
+
 fn public_path(path: &str) -> Option<String> {
     if PRIMITIVES.contains(&path) {
         return Some(path.to_string());
+    }
+    if is_function(path) {
+        return None;
     }
     // The output of a function trait, as in `Fn(i32) -> i32`, has a name of its own in `dyn Fn<…, Output = …>`.
     if !path.contains("::") {

@@ -14,6 +14,7 @@ use onrush_wire::host::{FromHost, OutputHeader, Stream};
 use super::descriptors::{MessageReader, nonblocking};
 use crate::executor::Event;
 use crate::generate::SourceMap;
+use crate::types::without_crates;
 
 /// Text of one cell that is shown; the rest is written to a file.
 const SHOWN: usize = 2 << 20;
@@ -143,7 +144,12 @@ impl Outputs {
                 }
                 self.flush_decoders(events);
                 match control.wait_for_output() {
-                    Ok(FromHost::Display(display)) => drop(events.send(Event::Display(display))),
+                    Ok(FromHost::Display(mut display)) => {
+                        if let Content::Text(text) = &mut display.content {
+                            *text = named(std::mem::take(text));
+                        }
+                        let _ = events.send(Event::Display(display));
+                    }
                     Ok(FromHost::ClearOutput { wait }) => drop(events.send(Event::ClearOutput { wait })),
                     _ => {}
                 }
@@ -182,10 +188,10 @@ impl Outputs {
             let over = self.stderr_tail.len().saturating_sub(2000);
             let cut = (over..self.stderr_tail.len()).find(|&i| self.stderr_tail.is_char_boundary(i)).unwrap_or(0);
             self.stderr_tail.drain(..cut);
-            let text = self.places.users(text);
+            let text = named(self.places.users(text));
             self.limit.send(stream, text, events);
         } else {
-            self.contents.feed(&text, &mut self.limit, events);
+            self.contents.feed(&named(text), &mut self.limit, events);
         }
     }
 
@@ -205,6 +211,11 @@ impl Outputs {
         self.contents.finish(&mut self.limit, events);
         self.limit.finish(events);
     }
+}
+
+/// Types by the names that the user gave them: `std::any::type_name` knows the generated crate's.
+fn named(text: String) -> String {
+    if text.contains("onrush_cell_") { without_crates(&text) } else { text }
 }
 
 /// UTF-8 in pieces; what is none becomes `\xNN`.

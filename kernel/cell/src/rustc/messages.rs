@@ -3,6 +3,8 @@
 use onrush_wire::{Class, Diagnostic, Label, Severity, Span};
 use serde::Deserialize;
 
+use crate::types::without_crates;
+
 /// Errors that are shown; the rest usually follow from them.
 const SHOWN: usize = 5;
 
@@ -169,18 +171,8 @@ fn is_noise(text: &str) -> bool {
 
 /// Text without the names that only generated code has.
 pub fn clean(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("onrush_cell_") {
-        let digits = rest[at + 12..]
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .map_or(rest.len(), |n| at + 12 + n);
-        out.push_str(rest[..at].strip_suffix("::").unwrap_or(&rest[..at]));
-        rest = &rest[digits..];
-        rest = rest.strip_prefix("::").unwrap_or(rest);
-    }
-    out.push_str(rest);
-    let out = out.replace("__body::", "").replace("::onrush::host::", "").replace("onrush::host::", "");
+    let out = without_crates(text);
+    let out = out.replace("::onrush::host::", "").replace("onrush::host::", "");
     out.replace("Result<Done, CellError>", "Result<(), _>").replace("__onrush_run", "the cell").trim().to_string()
 }
 
