@@ -9,6 +9,7 @@
 pub mod aggregate;
 pub mod catalogue;
 pub mod conditional;
+pub mod distinct;
 pub mod kernels;
 pub mod math;
 pub mod operators;
@@ -129,6 +130,8 @@ pub struct Lower<'a> {
     types: DFSchema,
     windows: Vec<(Expr, String)>,
     aggregate_keys: Vec<(Expr, String)>,
+    /// Rows that the aggregate being built takes: `value.filter(condition).mean()`.
+    pub filter: Option<Expr>,
     row: Option<String>,
     /// A window has changed the order of rows: sort by the row number before anything else is done.
     pub disordered: bool,
@@ -148,6 +151,7 @@ impl<'a> Lower<'a> {
             types,
             windows: Vec::new(),
             aggregate_keys: Vec::new(),
+            filter: None,
             row: None,
             disordered: false,
         })
@@ -354,32 +358,29 @@ impl<'a> Lower<'a> {
         how: Aggregation,
         order: Vec<Sort>,
     ) -> Result<Expr, Diagnostic> {
-        use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
-        use datafusion::logical_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
+        use datafusion::logical_expr::expr::AggregateFunction;
         match &self.scope {
-            Scope::Rows { partition, .. } => {
-                let unbounded = |preceding| match preceding {
-                    true => WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
-                    false => WindowFrameBound::Following(ScalarValue::UInt64(None)),
-                };
-                let params = WindowFunctionParams {
-                    args,
-                    partition_by: partition.clone(),
-                    order_by: order,
-                    window_frame: WindowFrame::new_bounds(WindowFrameUnits::Rows, unbounded(true), unbounded(false)),
-                    filter: None,
-                    null_treatment: how.null_treatment,
-                    distinct: how.distinct,
-                };
-                let fun = WindowFunctionDefinition::AggregateUDF(function);
-                self.window(Expr::WindowFunction(Box::new(WindowFunction { fun, params })))
+            Scope::Rows { partition, .. }
+                if order.is_empty() && !how.distinct && how.null_treatment.is_none() && !partition.is_empty() =>
+            {
+                let types = args.iter().map(|a| self.type_of(a)).collect::<Result<Vec<_>, _>>()?;
+                match distinct::spread(&function, &types, self.filter.is_some()) {
+                    Some(spread) => {
+                        let mut all = args;
+                        all.extend(self.filter.clone());
+                        all.extend(partition.iter().cloned());
+                        window::over_all(self, spread, all)
+                    }
+                    None => self.aggregate_over(function, args, how, order),
+                }
             }
+            Scope::Rows { .. } => self.aggregate_over(function, args, how, order),
             Scope::Groups => {
                 let expr = Expr::AggregateFunction(AggregateFunction::new_udf(
                     function,
                     args,
                     how.distinct,
-                    None,
+                    self.filter.clone().map(Box::new),
                     order,
                     how.null_treatment,
                 ));
@@ -394,6 +395,33 @@ impl<'a> Lower<'a> {
                 Ok(column(&name))
             }
         }
+    }
+
+    /// As a window over the rows of the partition, in an order or none.
+    fn aggregate_over(
+        &mut self,
+        function: Arc<AggregateUDF>,
+        args: Vec<Expr>,
+        how: Aggregation,
+        order: Vec<Sort>,
+    ) -> Result<Expr, Diagnostic> {
+        use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+        use datafusion::logical_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
+let unbounded = |preceding| match preceding {
+            true => WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+            false => WindowFrameBound::Following(ScalarValue::UInt64(None)),
+        };
+        let params = WindowFunctionParams {
+            args,
+            partition_by: self.partition(),
+            order_by: order,
+            window_frame: WindowFrame::new_bounds(WindowFrameUnits::Rows, unbounded(true), unbounded(false)),
+            filter: self.filter.clone().map(Box::new),
+            null_treatment: how.null_treatment,
+            distinct: how.distinct,
+        };
+        let fun = WindowFunctionDefinition::AggregateUDF(function);
+        self.window(Expr::WindowFunction(Box::new(WindowFunction { fun, params })))
     }
 
     /// `row_number()` over the present scope's partition and order, as `i64`.

@@ -7,6 +7,7 @@ pub mod pivot;
 pub mod project;
 pub mod reshape;
 pub mod rows;
+pub mod sample;
 pub mod summary;
 
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub fn plan(op: &Op, inputs: &dyn Inputs, at: Option<&Span>) -> Result<LogicalPl
         Op::Sort { input: id, keys } => rows::sort(input(id)?, keys, at),
         Op::Slice { input: id, offset, length } => rows::slice(input(id)?, *offset, *length),
         Op::Sample { input: id, amount, seed, with_replacement } => {
-            rows::sample(input(id)?, *amount, *seed, *with_replacement, at)
+            sample::sample(input(id)?, *amount, *seed, *with_replacement, at)
         }
         Op::Unique { input: id, subset, keep } => rows::unique(input(id)?, subset, *keep, at),
         Op::DropNulls { input: id, subset } => rows::drop_nulls(input(id)?, subset, at),

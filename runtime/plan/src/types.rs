@@ -2,6 +2,7 @@
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
 use onrush_wire::{Diagnostic, Value};
 
 /// The layout of text that expressions make.
@@ -156,6 +157,15 @@ pub fn float_of(dtype: &DataType) -> DataType {
     match dtype {
         DataType::Float32 | DataType::Float16 => DataType::Float32,
         _ => DataType::Float64,
+    }
+}
+
+/// Floats with one zero: 0.0 and -0.0 are equal, but not to a hash table or a sort.
+pub fn one_zero(expr: Expr, dtype: &DataType) -> Expr {
+    match dtype {
+        DataType::Float64 => expr + datafusion::logical_expr::lit(0.0f64),
+        DataType::Float32 => expr + datafusion::logical_expr::lit(0.0f32),
+        _ => expr,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Aggregates with Polars' meaning: nulls left out, the sum of nothing is 0, small integers add up in `i64`.
 
 use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as df;
 use datafusion::logical_expr::{Expr, binary_expr, cast, when};
 use onrush_wire::Diagnostic;
@@ -37,6 +38,13 @@ pub const FUNCTIONS: &[Function] = &[
         let words = ["nearest", "lower", "higher", "midpoint", "linear"];
         let how = Interpolation::parse(c.choice(l, 2, &words)?).unwrap_or(Interpolation::Nearest);
         quantile_of(l, c, q, how)
+    }),
+    // One of the three quartiles, `nearest`; `describe` uses it: the values are put in order once for all of them.
+    function("quartile", &[], A, "self:any which:#int", |l, c| {
+        quantile_by(l, c, |lower, numbers| {
+            let list = lower.aggregate(super::quantile::quartiles(), vec![numbers], Aggregation::default())?;
+            Ok(datafusion::functions_nested::expr_fn::array_element(list, lit(c.int(1).unwrap_or(2))))
+        })
     }),
     function("n_unique", &["nunique", "count_distinct"], A, "self:any", n_unique),
     function("first", &[], A, "self:any", |l, c| end(l, c, true)),
@@ -98,9 +106,32 @@ pub const FUNCTIONS: &[Function] = &[
         let args = vec![value.text(), lit(c.text(1).unwrap_or("").to_string())];
         let how = Aggregation { ordered: true, ..Default::default() };
         let expr = l.aggregate(df::string_agg::string_agg_udaf(), args, how)?;
-        Ok(value.with(cast(expr, types::TEXT), types::TEXT))
+        let joined = datafusion::functions::expr_fn::coalesce(vec![cast(expr, types::TEXT), cast(lit(""), types::TEXT)]);
+        Ok(value.with(joined, types::TEXT))
     }),
+    function("mode", &[], A, "self:any", |l, c| {
+        let value = c.this();
+        let expr = l.aggregate(super::quantile::mode(), vec![value.expr.clone()], Aggregation::default())?;
+        Ok(value.with(expr, value.dtype.clone()))
+    }),
+    function("max_by", &[], A, "self:any by:any", |l, c| by(l, c, false)),
+    function("min_by", &[], A, "self:any by:any", |l, c| by(l, c, true)),
 ];
+
+/// The value in the first row where `by` is largest or smallest; rows where that is null do not count.
+fn by(lower: &mut Lower, call: &Call, ascending: bool) -> Result<Typed, Diagnostic> {
+    let (value, by) = (call.this(), call.arg(1));
+    let present = Expr::IsNotNull(Box::new(by.expr.clone()));
+    let order = vec![by.expr.sort(ascending, false), lower.row()?.sort(true, true)];
+    let outer = lower.filter.clone();
+    lower.filter = Some(match &outer {
+        Some(filter) => filter.clone().and(present),
+        None => present,
+    });
+    let expr = lower.aggregate_by(df::first_last::first_value_udaf(), vec![value.expr.clone()], order);
+    lower.filter = outer;
+    Ok(value.with(expr?, value.dtype.clone()))
+}
 
 /// Counts come as `u32`, as in Polars.
 fn counted(like: &Typed, expr: Expr) -> Typed {
@@ -194,11 +225,21 @@ fn temporal_mean(lower: &mut Lower, value: Typed) -> Result<Typed, Diagnostic> {
 }
 
 fn quantile_of(lower: &mut Lower, call: &Call, q: f64, how: Interpolation) -> Result<Typed, Diagnostic> {
-    let mut value = call.this();
+    let mut call = call.clone();
     // Between two days lies a time, as in Polars.
-    if matches!(value.dtype, DataType::Date32 | DataType::Date64) && how != Interpolation::Nearest {
-        value = value.to(&DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None));
+    if matches!(call.this().dtype, DataType::Date32 | DataType::Date64) && how != Interpolation::Nearest {
+        call.replace(call.this().to(&DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None)));
     }
+    quantile_by(lower, &call, |lower, numbers| lower.aggregate(quantile(q, how), vec![numbers], Aggregation::default()))
+}
+
+/// The values as floats, through an aggregate, back in their type.
+fn quantile_by(
+    lower: &mut Lower,
+    call: &Call,
+    aggregate: impl FnOnce(&mut Lower, Expr) -> Result<Expr, Diagnostic>,
+) -> Result<Typed, Diagnostic> {
+    let value = call.this();
     let (numbers, back) = match &value.dtype {
         d if is_number(d) => (value.f64(), float_of(d)),
         DataType::Boolean => (value.to(&DataType::Int64).f64(), DataType::Float64),
@@ -210,7 +251,7 @@ fn quantile_of(lower: &mut Lower, call: &Call, q: f64, how: Interpolation) -> Re
         }
         _ => return Err(unsupported(lower, call, &value)),
     };
-    let expr = lower.aggregate(quantile(q, how), vec![numbers], Aggregation::default())?;
+    let expr = aggregate(lower, numbers)?;
     let expr = match types::is_temporal(&back) {
         true if matches!(back, DataType::Date32 | DataType::Time32(_)) => {
             cast(cast(expr, DataType::Int32), back.clone())
@@ -263,7 +304,7 @@ fn spread(lower: &mut Lower, call: &Call, root: bool) -> Result<Typed, Diagnosti
 fn n_unique(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let value = call.this();
     let how = Aggregation { distinct: true, ..Default::default() };
-    let distinct = lower.aggregate(df::count::count_udaf(), vec![value.expr.clone()], how)?;
+    let distinct = lower.aggregate(df::count::count_udaf(), vec![types::one_zero(value.expr.clone(), &value.dtype)], how)?;
     let missing = when(Expr::IsNull(Box::new(value.expr.clone())), lit(1i64)).otherwise(lit(0i64)).map_err(diagnose)?;
     let missing = lower.aggregate(df::min_max::max_udaf(), vec![missing], Aggregation::default())?;
     let missing = datafusion::functions::expr_fn::coalesce(vec![missing, lit(0i64)]);
@@ -290,5 +331,12 @@ pub fn implode(lower: &mut Lower, value: &Typed) -> Result<Typed, Diagnostic> {
     let how = Aggregation { ordered: true, ..Default::default() };
     let expr = lower.aggregate(df::array_agg::array_agg_udaf(), vec![value.expr.clone()], how)?;
     let dtype = lower.type_of(&expr)?;
-    Ok(value.with(expr, dtype))
+    let empty = ScalarValue::List(ScalarValue::new_list(&[], &value.dtype, true));
+    match empty.data_type() == dtype {
+        true => {
+            let expr = datafusion::functions::expr_fn::coalesce(vec![expr, Expr::Literal(empty, None)]);
+            Ok(value.with(expr, dtype))
+        }
+        false => Ok(value.with(expr, dtype)),
+    }
 }

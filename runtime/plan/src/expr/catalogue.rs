@@ -113,7 +113,7 @@ fn parts() -> [&'static [Function]; 6] {
 
 /// All functions with how they are called, for completion and help. Names only, aliases left out.
 pub fn functions() -> impl Iterator<Item = (&'static str, String)> {
-    let internal = ["first_where", "first_row"];
+    let internal = ["first_where", "first_row", "quartile"];
     parts().into_iter().flatten().filter(move |f| !internal.contains(&f.name)).map(|f| (f.name, f.usage()))
 }
 
@@ -122,6 +122,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
 }
 
 /// A call whose arguments are lowered and checked: one slot for each parameter.
+#[derive(Clone)]
 pub struct Call<'c> {
     pub function: &'static Function,
     args: Vec<Option<Typed>>,
@@ -140,6 +141,13 @@ impl Call<'_> {
             span: None,
             literal: Some(Value::Null),
         })
+    }
+
+    /// Puts another receiver in place.
+    pub fn replace(&mut self, this: Typed) {
+        if let Some(slot) = self.args.first_mut() {
+            *slot = Some(this);
+        }
     }
 
     pub fn this(&self) -> Typed {
@@ -253,12 +261,19 @@ pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) ->
         }
         return Err(lower.fail(diagnostic, span, "not a function that frames know"));
     };
-    let build = |lower: &mut Lower| -> Result<Call, Diagnostic> { arguments(lower, function, args, span) };
-    let call = match function.kind {
-        Kind::Aggregate => lower.inside(build)?,
-        _ => build(lower)?,
+    let (args, conditions) = match function.kind {
+        Kind::Aggregate => unfiltered(args),
+        _ => (args.to_vec(), Vec::new()),
     };
-    let mut result = (function.build)(lower, &call).map_err(|mut e| {
+    let build = |lower: &mut Lower| -> Result<Call, Diagnostic> { arguments(lower, function, &args, span) };
+    let (call, filter) = match function.kind {
+        Kind::Aggregate => (lower.inside(build)?, lower.inside(|lower| filter_of(lower, &conditions))?),
+        _ => (build(lower)?, None),
+    };
+    let outer = std::mem::replace(&mut lower.filter, filter);
+    let result = (function.build)(lower, &call);
+    lower.filter = outer;
+    let mut result = result.map_err(|mut e| {
         if e.labels.is_empty() {
             e = lower.fail(e, span, "");
         }
@@ -267,6 +282,33 @@ pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) ->
     result.span = span.cloned().or(result.span);
     result.literal = None;
     Ok(result)
+}
+
+/// The arguments of an aggregate over `value.filter(condition)`, with `value` in its place, and the conditions.
+fn unfiltered(args: &[Arg]) -> (Vec<Arg>, Vec<Arg>) {
+    let (mut args, mut conditions) = (args.to_vec(), Vec::new());
+    while let Some(first) = args.first_mut()
+        && let ExprKind::Call { function, args: inner } = &first.value.kind
+        && function == "filter"
+        && !inner.is_empty()
+    {
+        conditions.extend_from_slice(&inner[1..]);
+        first.value = inner[0].value.clone();
+    }
+    (args, conditions)
+}
+
+fn filter_of(lower: &mut Lower, conditions: &[Arg]) -> Result<Option<Expr>, Diagnostic> {
+    let mut all: Option<Expr> = None;
+    for condition in conditions {
+        let typed = lower.expr(&condition.value)?;
+        let typed = super::operators::boolean(lower, typed, "filter", condition.value.span.as_ref())?;
+        all = Some(match all {
+            Some(all) => all.and(typed.expr),
+            None => typed.expr,
+        });
+    }
+    Ok(all)
 }
 
 fn arguments<'c>(

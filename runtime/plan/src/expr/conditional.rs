@@ -13,6 +13,18 @@ use crate::types;
 const R: Kind = Kind::Row;
 
 pub const FUNCTIONS: &[Function] = &[
+    // Before an aggregate `catalogue::call` has taken it away.
+    function("filter", &[], R, "self:any conditions:bool*", |l, c| {
+        let diagnostic = check::plan_error("argument", "`filter` of a column stands before an aggregate")
+            .help("`.filter(condition).mean()`; for fewer rows filter the frame: `frame.filter(...)`");
+        Err(l.fail(diagnostic, c.span, "no aggregate follows"))
+    }),
+    function("not", &[], R, "self:bool", |l, c| operators::not(l, c.this())),
+    function("xor", &[], R, "self:bool other:bool", |l, c| {
+        operators::binary(l, BinaryOp::Xor, c.this(), c.arg(1), c.span)
+    }),
+    function("eq_missing", &[], R, "self:any other:any", |l, c| missing(l, c, Operator::IsNotDistinctFrom)),
+    function("ne_missing", &[], R, "self:any other:any", |l, c| missing(l, c, Operator::IsDistinctFrom)),
     function("is_null", &["is_none"], R, "self:any", |_, c| Ok(test(c, Expr::IsNull(Box::new(c.this().expr))))),
     function("is_not_null", &["is_some"], R, "self:any", |_, c| Ok(test(c, Expr::IsNotNull(Box::new(c.this().expr))))),
     function("is_nan", &[], R, "self:num", |_, c| {
@@ -323,4 +335,10 @@ fn cut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
 fn parse_type(lower: &Lower, call: &Call) -> Result<onrush_wire::DataType, Diagnostic> {
     let text = call.text(1).unwrap_or_default();
     crate::ops::parse_dtype(text).ok_or_else(|| call.wrong(lower, 1, format!("there is no type `{text}`")))
+}
+
+/// A comparison in which null equals null and nothing else.
+fn missing(lower: &mut Lower, call: &Call, operator: Operator) -> Result<Typed, Diagnostic> {
+    let (a, b) = operators::unify(lower, call.this(), call.arg(1), "comparison:", call.span)?;
+    Ok(a.with(binary_expr(a.expr.clone(), operator, b.expr), DataType::Boolean))
 }

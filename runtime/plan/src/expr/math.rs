@@ -68,6 +68,13 @@ pub const FUNCTIONS: &[Function] = &[
                 let ticks = value.to(&DataType::Int64);
                 Ok(value.with(cast(df::abs(ticks.expr), value.dtype.clone()), value.dtype.clone()))
             }
+            // The smallest number has no positive one: it stays, where Arrow's `abs` is an error.
+            d if d.is_signed_integer() => {
+                let negative = binary_expr(value.expr.clone(), Operator::Lt, operators::number(0, d));
+                let turned = Expr::Negative(Box::new(value.expr.clone()));
+                let expr = datafusion::logical_expr::when(negative, turned).otherwise(value.expr.clone());
+                Ok(value.with(expr.map_err(crate::error::diagnose)?, value.dtype.clone()))
+            }
             d if types::is_number(d) => Ok(value.with(df::abs(value.expr.clone()), value.dtype.clone())),
             d => Err(c.wrong(l, 0, format!("`abs` needs a number, but this is `{}`", crate::check::type_name(d)))),
         }
@@ -102,7 +109,11 @@ pub const FUNCTIONS: &[Function] = &[
             let Some(bound) = c.opt(slot).filter(|b| b.literal != Some(Value::Null)) else { continue };
             let (v, bound) = operators::unify(l, value, bound, "`clip`:", c.span)?;
             let op = if above { Operator::Gt } else { Operator::Lt };
-            let outside = binary_expr(v.expr.clone(), op, bound.expr.clone());
+            let mut outside = binary_expr(v.expr.clone(), op, bound.expr.clone());
+            if v.dtype.is_floating() {
+                // NaN, which compares as the largest number, stays.
+                outside = outside.and(Expr::Not(Box::new(df::isnan(v.expr.clone()))));
+            }
             let expr = datafusion::logical_expr::when(outside, bound.expr).otherwise(v.expr.clone());
             value = v.with(expr.map_err(crate::error::diagnose)?, v.dtype.clone());
         }

@@ -1,6 +1,7 @@
-//! Aggregates that DataFusion lacks: the quantile with Polars' interpolations, and the product.
+//! Aggregates that DataFusion lacks: the quantile with Polars' interpolations, the product and the mode.
 
-use std::collections::VecDeque;
+use std::cmp::Ordering;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -99,7 +100,7 @@ struct Values {
 
 impl Accumulator for Values {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.values.extend(values[0].as_primitive::<Float64Type>().iter().flatten());
+        append(&mut self.values, values[0].as_primitive::<Float64Type>());
         Ok(())
     }
 
@@ -156,6 +157,97 @@ pub fn of(values: &mut [f64], q: f64, interpolation: Interpolation) -> Option<f6
             a + (b - a) * (position - low as f64)
         }
     })
+}
+
+fn append(all: &mut impl Extend<f64>, values: &Float64Array) {
+    match values.null_count() {
+        0 => all.extend(values.values().iter().copied()),
+        _ => all.extend(values.iter().flatten()),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Quartiles {
+    signature: Signature,
+}
+
+/// The three quartiles of a `Float64` column (`nearest`) as a list, nulls left out; null if there is no value.
+pub fn quartiles() -> Arc<AggregateUDF> {
+    let signature = Signature::exact(vec![DataType::Float64], Volatility::Immutable);
+    Arc::new(AggregateUDF::new_from_impl(Quartiles { signature }))
+}
+
+fn floats() -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(DataType::Float64, true)))
+}
+
+impl AggregateUDFImpl for Quartiles {
+    fn name(&self) -> &str {
+        "quartiles"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(floats())
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Three { values: Vec::new() }))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        Ok(vec![Arc::new(Field::new(format!("{}[values]", args.name), floats(), true))])
+    }
+}
+
+#[derive(Debug)]
+struct Three {
+    values: Vec<f64>,
+}
+
+impl Accumulator for Three {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        append(&mut self.values, values[0].as_primitive::<Float64Type>());
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        if self.values.is_empty() {
+            return ScalarValue::try_new_null(&floats());
+        }
+        // The middle first: it halves the rest.
+        let last = self.values.len() - 1;
+        let place = |q: f64| (q * last as f64).round() as usize;
+        let (low, middle, high) = (place(0.25), place(0.5), place(0.75));
+        let (left, median, right) = self.values.select_nth_unstable_by(middle, f64::total_cmp);
+        let median = *median;
+        let first = if low < middle { *left.select_nth_unstable_by(low, f64::total_cmp).1 } else { median };
+        let third = match high.checked_sub(middle + 1) {
+            Some(place) => *right.select_nth_unstable_by(place, f64::total_cmp).1,
+            None => median,
+        };
+        let values = [first, median, third].map(|v| ScalarValue::Float64(Some(v)));
+        Ok(ScalarValue::List(ScalarValue::new_list(&values, &DataType::Float64, true)))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.values.capacity() * size_of::<f64>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let values: Vec<ScalarValue> = self.values.iter().map(|v| ScalarValue::Float64(Some(*v))).collect();
+        Ok(vec![ScalarValue::List(ScalarValue::new_list(&values, &DataType::Float64, true))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for list in states[0].as_list::<i32>().iter().flatten() {
+            append(&mut self.values, list.as_primitive::<Float64Type>());
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -233,6 +325,113 @@ impl Accumulator for Running {
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         self.update_batch(states)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Mode {
+    signature: Signature,
+}
+
+/// The most frequent value, nulls left out; the smallest of those that are equally frequent; null if there is none.
+pub fn mode() -> Arc<AggregateUDF> {
+    AggregateUDF::new_from_impl(Mode { signature: Signature::any(1, Volatility::Immutable) }).into()
+}
+
+impl AggregateUDFImpl for Mode {
+    fn name(&self) -> &str {
+        "mode"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, args: &[DataType]) -> Result<DataType> {
+        Ok(args[0].clone())
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Counts { dtype: args.return_field.data_type().clone(), counts: HashMap::new() }))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let list = |dtype| DataType::List(Arc::new(Field::new_list_field(dtype, true)));
+        let values = list(args.return_field.data_type().clone());
+        Ok(vec![
+            Arc::new(Field::new(format!("{}[values]", args.name), values, true)),
+            Arc::new(Field::new(format!("{}[counts]", args.name), list(DataType::Int64), true)),
+        ])
+    }
+}
+
+#[derive(Debug)]
+struct Counts {
+    dtype: DataType,
+    counts: HashMap<ScalarValue, i64>,
+}
+
+impl Accumulator for Counts {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for row in 0..values[0].len() {
+            if values[0].is_valid(row) {
+                *self.counts.entry(ScalarValue::try_from_array(&values[0], row)?).or_default() += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let better = |(a, n): &(&ScalarValue, &i64), (b, m): &(&ScalarValue, &i64)| {
+            n.cmp(m).then_with(|| b.partial_cmp(a).unwrap_or(Ordering::Equal))
+        };
+        match self.counts.iter().max_by(better) {
+            Some((value, _)) => Ok(value.clone()),
+            None => ScalarValue::try_new_null(&self.dtype),
+        }
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.counts.len() * (size_of::<ScalarValue>() + size_of::<i64>())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let (values, counts): (Vec<_>, Vec<_>) =
+            self.counts.iter().map(|(v, n)| (v.clone(), ScalarValue::Int64(Some(*n)))).unzip();
+        Ok(vec![
+            ScalarValue::List(ScalarValue::new_list(&values, &self.dtype, true)),
+            ScalarValue::List(ScalarValue::new_list(&counts, &DataType::Int64, true)),
+        ])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for (values, counts) in states[0].as_list::<i32>().iter().zip(states[1].as_list::<i32>().iter()) {
+            let (Some(values), Some(counts)) = (values, counts) else { continue };
+            for (row, count) in counts.as_primitive::<Int64Type>().iter().enumerate() {
+                *self.counts.entry(ScalarValue::try_from_array(&values, row)?).or_default() += count.unwrap_or(0);
+            }
+        }
+        Ok(())
+    }
+
+    // Counting down is exact.
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for row in 0..values[0].len() {
+            if values[0].is_valid(row) {
+                let value = ScalarValue::try_from_array(&values[0], row)?;
+                if let Some(count) = self.counts.get_mut(&value) {
+                    *count -= 1;
+                    if *count <= 0 {
+                        self.counts.remove(&value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
     }
 }
 

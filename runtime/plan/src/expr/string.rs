@@ -243,7 +243,8 @@ fn title(text: &str) -> String {
     let mut start = true;
     for c in text.chars() {
         match start {
-            true => out.extend(c.to_uppercase()),
+            // `ß` becomes `Ss`.
+            true => out.extend(c.to_uppercase().take(1).chain(c.to_uppercase().skip(1).flat_map(char::to_lowercase))),
             false => out.extend(c.to_lowercase()),
         }
         start = !c.is_alphabetic();

@@ -97,7 +97,11 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(c.this().with(cast(wall(&c.this()), out.clone()), out))
     }),
     function("dt.truncate", &["dt.floor"], R, "self:date every:#str", truncate),
-    function("dt.month_start", &[], R, "self:date", |_, c| truncated(&c.this(), "1mo")),
+    // The time of day stays, as in Polars; `dt.truncate("1mo")` cuts it off.
+    function("dt.month_start", &[], R, "self:date", |_, c| {
+        let body: Body = |args| shifted(args, |t, _| Some(t.date().with_day(1)?.and_time(t.time())));
+        Ok(back(&c.this(), kernel("month_start", DataType::Timestamp(MICRO, None), body).call(vec![wall(&c.this())])))
+    }),
     function("dt.month_end", &[], R, "self:date", |_, c| {
         let body: Body = |args| {
             shifted(args, |t, _| {

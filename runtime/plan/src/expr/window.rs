@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
     binary_expr, cast,
 };
 use onrush_wire::expr::SortKey;
+use onrush_wire::plan::Keep;
 use onrush_wire::{BinaryOp, Diagnostic};
 
 use super::catalogue::{Call, Function, Kind, function};
@@ -80,7 +81,16 @@ pub const FUNCTIONS: &[Function] = &[
     function("cum_max", &["cummax"], W, "self:any reverse:#bool?", |l, c| {
         let value = c.this();
         let dtype = value.dtype.clone();
-        running(l, c, df::min_max::max_udaf(), value, dtype)
+        if !dtype.is_floating() {
+            return running(l, c, df::min_max::max_udaf(), value, dtype);
+        }
+        // NaN is left out until there is nothing else, as in `max`.
+        let nan = datafusion::functions::expr_fn::isnan(value.expr.clone());
+        let numbers = value.with(operators::only_if(Expr::Not(Box::new(nan)), &value)?, dtype.clone());
+        let best = over_frame(l, df::min_max::max_udaf(), numbers.expr, expanding(c.flag(1)))?;
+        let all = running(l, c, df::min_max::max_udaf(), value.clone(), dtype.clone())?;
+        let best = value.with(datafusion::functions::expr_fn::coalesce(vec![best, all.expr]), dtype.clone());
+        Ok(value.with(operators::only_if(Expr::IsNotNull(Box::new(value.expr.clone())), &best)?, dtype))
     }),
     function("cum_prod", &["cumprod"], W, "self:num reverse:#bool?", |l, c| {
         let value = c.this();
@@ -132,7 +142,8 @@ pub fn over(
 ) -> Result<Typed, Diagnostic> {
     let mut keys = Vec::new();
     for key in partition {
-        keys.push(lower.expr(key)?.expr);
+        let key = lower.expr(key)?;
+        keys.push(types::one_zero(key.expr, &key.dtype));
     }
     let mut sorts = Vec::new();
     for key in order {
@@ -151,7 +162,7 @@ pub fn sort_key(lower: &mut Lower, key: &SortKey) -> Result<Sort, Diagnostic> {
         let message = format!("rows cannot be sorted by `{}`", check::type_name(&value.dtype));
         return Err(lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref(), "has no order"));
     }
-    Ok(Sort::new(value.expr, !key.descending, !key.nulls_last.unwrap_or(false)))
+    Ok(Sort::new(types::one_zero(value.expr, &value.dtype), !key.descending, !key.nulls_last.unwrap_or(false)))
 }
 
 fn window(
@@ -220,6 +231,18 @@ fn expanding(reverse: bool) -> WindowFrame {
     WindowFrame::new_bounds(WindowFrameUnits::Rows, from, to)
 }
 
+/// The present order from its other end.
+fn backwards(lower: &mut Lower) -> Result<Vec<Sort>, Diagnostic> {
+    let mut order = lower.order()?;
+    order.iter_mut().for_each(|key| (key.asc, key.nulls_first) = (!key.asc, !key.nulls_first));
+    // DataFusion would turn the window around again, and some functions cannot go that way: hide that this is the row
+    // number.
+    order.pop();
+    let ones = Expr::Literal(ScalarValue::UInt64(Some(u64::MAX)), None);
+    order.push(binary_expr(lower.row()?, Operator::BitwiseXor, ones).sort(true, true));
+    Ok(order)
+}
+
 fn shift(lower: &mut Lower, value: &Typed, n: i64, fill: Option<Typed>) -> Result<Typed, Diagnostic> {
     let order = lower.order()?;
     let mut args = vec![value.expr.clone(), lit(n)];
@@ -242,7 +265,14 @@ fn running(
     value: Typed,
     output: DataType,
 ) -> Result<Typed, Diagnostic> {
-    let expr = over_frame(lower, function, value.expr.clone(), expanding(call.flag(1)))?;
+    let expr = match call.flag(1) {
+        false => over_frame(lower, function, value.expr.clone(), expanding(false))?,
+        true => {
+            let (partition, order) = (lower.partition(), backwards(lower)?);
+            let fun = WindowFunctionDefinition::AggregateUDF(function);
+            make(lower, fun, vec![value.expr.clone()], partition, order, expanding(false), None)?
+        }
+    };
     let result = value.with(cast(expr, output.clone()), output.clone());
     let present = Expr::IsNotNull(Box::new(value.expr.clone()));
     Ok(value.with(operators::only_if(present, &result)?, output))
@@ -315,7 +345,7 @@ fn ordered_rank(
 fn rank(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let value = call.this();
     let method = call.choice(lower, 1, &["average", "min", "max", "dense", "ordinal"])?;
-    let mut order = vec![value.expr.clone().sort(!call.flag(2), false)];
+    let mut order = vec![types::one_zero(value.expr.clone(), &value.dtype).sort(!call.flag(2), false)];
     let mut dtype = DataType::UInt32;
     let expr = match method {
         "dense" => window(lower, dfw::rank::dense_rank_udwf(), Vec::new(), Vec::new(), order)?,
@@ -344,7 +374,7 @@ fn rank(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
 /// How many rows have the same value.
 fn doubles(lower: &mut Lower, value: &Typed) -> Result<Expr, Diagnostic> {
     let mut partition = lower.partition();
-    partition.push(value.expr.clone());
+    partition.push(types::one_zero(value.expr.clone(), &value.dtype));
     let outer = std::mem::replace(&mut lower.scope, Scope::Rows { partition, order: Vec::new() });
     let count = lower.aggregate(df::count::count_udaf(), vec![lit(1i64)], Aggregation::default());
     lower.scope = outer;
@@ -353,20 +383,33 @@ fn doubles(lower: &mut Lower, value: &Typed) -> Result<Expr, Diagnostic> {
 
 fn nth_distinct(lower: &mut Lower, call: &Call, first: bool) -> Result<Typed, Diagnostic> {
     let value = call.this();
-    let order = vec![lower.row()?.sort(first, first)];
-    let number = window(lower, dfw::row_number::row_number_udwf(), Vec::new(), vec![value.expr.clone()], order)?;
-    Ok(value.with(cast(number, DataType::Int64).eq(lit(1i64)), DataType::Boolean))
+    let mut keys = lower.partition();
+    keys.push(types::one_zero(value.expr.clone(), &value.dtype));
+    Ok(value.with(distinct_rows(lower, keys, if first { Keep::First } else { Keep::Last })?, DataType::Boolean))
+}
+
+/// Whether a row is one that `keep` keeps of those with equal keys, over the whole frame.
+pub fn distinct_rows(lower: &mut Lower, keys: Vec<Expr>, keep: Keep) -> Result<Expr, Diagnostic> {
+    let mut args = keys;
+    args.push(lower.row()?);
+    over_all(lower, super::distinct::distinct(keep), args)
+}
+
+/// A window function that sees all rows at once, in any order.
+pub fn over_all(
+    lower: &mut Lower,
+    function: Arc<datafusion::logical_expr::WindowUDF>,
+    args: Vec<Expr>,
+) -> Result<Expr, Diagnostic> {
+    let fun = WindowFunctionDefinition::WindowUDF(function);
+    make(lower, fun, args, Vec::new(), Vec::new(), WindowFrame::new(None), None)
 }
 
 fn fill(lower: &mut Lower, call: &Call, forward: bool) -> Result<Typed, Diagnostic> {
     let value = call.this();
-    let (partition, order) = (lower.partition(), lower.order()?);
-    let function = match forward {
-        true => df::first_last::last_value_udaf(),
-        false => df::first_last::first_value_udaf(),
-    };
-    let fun = WindowFunctionDefinition::AggregateUDF(function);
+    let (partition, order) = (lower.partition(), if forward { lower.order()? } else { backwards(lower)? });
+    let fun = WindowFunctionDefinition::AggregateUDF(df::first_last::last_value_udaf());
     let ignore = Some(NullTreatment::IgnoreNulls);
-    let expr = make(lower, fun, vec![value.expr.clone()], partition, order, expanding(!forward), ignore)?;
+    let expr = make(lower, fun, vec![value.expr.clone()], partition, order, expanding(false), ignore)?;
     Ok(value.with(expr, value.dtype.clone()))
 }

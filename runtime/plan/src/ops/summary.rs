@@ -33,11 +33,11 @@ pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
             let call = match statistic {
                 "count" | "null_count" => Some(Wire::call(statistic, [this()])),
                 "mean" if number || temporal => Some(Wire::call("mean", [this()])),
-                "std" if number => Some(Wire::call("std", [this()])),
+                "std" if number && dtype != DataType::Boolean => Some(Wire::call("std", [this()])),
                 "min" | "max" if ordered => Some(Wire::call(statistic, [this()])),
                 "25%" | "50%" | "75%" if (number && dtype != DataType::Boolean) || temporal => {
-                    let q = statistic.trim_end_matches('%').parse::<f64>().unwrap_or(50.0) / 100.0;
-                    Some(Wire::call("quantile", [this(), Wire::literal(q)]))
+                    let which = statistic.trim_end_matches('%').parse::<i64>().unwrap_or(50) / 25;
+                    Some(Wire::call("quartile", [this(), Wire::literal(which)]))
                 }
                 _ => None,
             };
