@@ -45,7 +45,7 @@ fn error(file: &str, line: u32, length: usize, code: &str, message: String) -> D
     Diagnostic::error(Class::Compile, code, message).at(span, "")
 }
 
-fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     let best = names.iter().copied().min_by_key(|name| strsim::damerau_levenshtein(word, name))?;
     (strsim::damerau_levenshtein(word, best) <= 2).then_some(best)
 }

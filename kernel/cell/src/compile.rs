@@ -10,6 +10,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::generate::{Generated, Request, SourceMap, generate};
+use crate::hints;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
 use crate::process::Stoppable;
@@ -28,6 +29,8 @@ const TRIES: usize = 8;
 pub enum Ends {
     Moved,
     Borrows,
+    /// It borrows, and must be dropped before the others are put back: a guard.
+    Holds,
 }
 
 /// What the cache remembers beside the shared object.
@@ -36,6 +39,8 @@ struct Remembered {
     omitted: BTreeMap<String, Ends>,
     any_error: bool,
     file: String,
+    #[serde(default)]
+    warnings: Vec<Diagnostic>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +50,8 @@ pub struct Ready {
     pub omitted: BTreeMap<String, Ends>,
     pub any_error: bool,
     pub from_cache: bool,
+    /// What rustc warned of, in the cell's lines; the same when the cell comes from the cache.
+    pub warnings: Vec<Diagnostic>,
 }
 
 pub struct Compiler {
@@ -74,8 +81,8 @@ impl Compiler {
             let library = self.folder.join(&remembered.file);
             if touch(&library) {
                 let generated = make(&remembered.omitted, remembered.any_error);
-                let Remembered { omitted, any_error, .. } = remembered;
-                return Ok(Ready { library, generated, omitted, any_error, from_cache: true });
+                let Remembered { omitted, any_error, warnings, .. } = remembered;
+                return Ok(Ready { library, generated, omitted, any_error, from_cache: true, warnings });
             }
         }
         let name = format!("lib{crate_name}-{key}.so");
@@ -84,11 +91,14 @@ impl Compiler {
         for _ in 0..TRIES {
             let job = self.job(notebook, &generated, crate_name, &library);
             match rustc::compile(&job).map_err(|d| vec![d])? {
-                Compiled::Done => {
-                    let remembered = Remembered { omitted: omitted.clone(), any_error, file: name };
+                Compiled::Done(messages) => {
+                    let places = Places { file, map: &generated.map, notebook };
+                    let warnings = rustc::warnings(&messages, &|span| places.of(span));
+                    let remembered =
+                        Remembered { omitted: omitted.clone(), any_error, file: name, warnings: warnings.clone() };
                     write_record(&record, &remembered);
                     self.bound_cache();
-                    return Ok(Ready { library, generated, omitted, any_error, from_cache: false });
+                    return Ok(Ready { library, generated, omitted, any_error, from_cache: false, warnings });
                 }
                 Compiled::Errors(messages) => {
                     let errors = rustc::first_messages(&messages);
@@ -100,8 +110,10 @@ impl Compiler {
                         if let Some((name, ends)) = about_the_end(error, &generated, &places) {
                             if ends == Ends::Borrows && generated.takes.contains(&name) {
                                 lost.push((name, error));
-                            } else if ends == Ends::Moved || !omitted.contains_key(&name) {
-                                again |= omitted.insert(name, ends).is_none();
+                            } else if ends == Ends::Moved && omitted.get(&name) != Some(&Ends::Moved)
+                                || !omitted.contains_key(&name)
+                            {
+                                again |= omitted.insert(name, ends) != Some(ends);
                             }
                         } else if !any_error && is_unconverted(error) {
                             any_error = true;
@@ -110,14 +122,19 @@ impl Compiler {
                             left.push(error);
                         }
                     }
+                    if !again && !lost.is_empty() {
+                        // What borrows may be a guard that holds on until it is dropped.
+                        for ends in omitted.values_mut().filter(|ends| **ends == Ends::Borrows) {
+                            *ends = Ends::Holds;
+                            again = true;
+                        }
+                    }
                     if let (false, Some((name, error))) = (again, lost.first()) {
                         return Err(vec![still_borrowed(cell, name, error, &places)]);
                     }
                     if !again || left.iter().any(|m| !is_about_borrowing(m)) {
                         let mut diagnostics = rustc::diagnostics(&left, &|span| places.of(span));
-                        for diagnostic in &mut diagnostics {
-                            explain(diagnostic, notebook);
-                        }
+                        hints::advise(&mut diagnostics, &cell.code, notebook);
                         if diagnostics.is_empty() {
                             diagnostics =
                                 rustc::diagnostics(&rustc::first_messages(&messages), &|span| places.of(span));
@@ -362,51 +379,17 @@ fn still_borrowed(cell: &Cell, name: &str, error: &Message, places: &Places<'_>)
     } else {
         "end the borrow before the cell does: put it into a block `{ … }`, or let the new variable own its value (`.clone()`)"
     };
-    Diagnostic { code: "borrowed-variable".to_string(), message, notes: Vec::new(), help: vec![help.to_string()], ..diagnostic }
+    Diagnostic {
+        code: "borrowed-variable".to_string(),
+        message,
+        notes: Vec::new(),
+        help: vec![help.to_string()],
+        ..diagnostic
+    }
 }
 
 /// `?` on an error that is no `std::error::Error`.
 fn is_unconverted(message: &Message) -> bool {
     message.code() == "E0277"
         && (message.message.contains("`?` couldn't convert the error") || message.message.contains("CellError"))
-}
-
-/// Adds what rustc cannot know: that a variable was there once.
-fn explain(diagnostic: &mut Diagnostic, notebook: &Notebook) {
-    if matches!(diagnostic.code.as_str(), "E0425" | "E0423") {
-        let name = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
-        if let Some(why) = notebook.gone.get(&name) {
-            diagnostic.message = format!("`{name}` {why}");
-            diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
-            diagnostic.help = vec![match name.strip_prefix('_') {
-                Some(kept) if why.starts_with("begins") => format!("call it `{kept}` in its cell"),
-                _ => "run the cell that defines it again".to_string(),
-            }];
-        }
-    }
-    // Immutable variables of earlier cells: rustc's advice is about a line that generated code has.
-    if matches!(diagnostic.code.as_str(), "E0384" | "E0596" | "E0594") {
-        let name = diagnostic.message.split('`').nth(1).unwrap_or("");
-        if notebook.variables.get(name).is_some_and(|v| !v.mutable) {
-            diagnostic.help = vec![format!(
-                "`{name}` was defined without `mut`: write `let mut {name} = …` in its cell and run that again, or `let mut {name} = {name};` here"
-            )];
-        }
-    }
-    // Two types of one name: the crates' names say nothing to the user, the cells do.
-    if diagnostic.labels.iter().any(|l| l.text.ends_with("is defined in crate ``")) {
-        for label in &mut diagnostic.labels {
-            if let Some((name, _)) = label.text.split_once(" is defined in crate ``") {
-                label.text = format!("one {name}");
-            }
-        }
-        diagnostic.help = vec![
-            "a cell that defines a type again makes a new type: run the cells that use the old one again".to_string(),
-        ];
-    }
-    if diagnostic.code == "E0069" {
-        diagnostic.message = "`return` at the top level of a cell: there is no function to return from".to_string();
-        diagnostic.help = vec!["put the code into a `fn`, or use `if` around the rest of the cell".to_string()];
-        diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
-    }
 }

@@ -1,6 +1,6 @@
 //! The interface of this crate: execute cells of one notebook, one after another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -15,14 +15,15 @@ use crate::commands::{self, CommandKind};
 use crate::compile::{Compiler, Ends, Ready};
 use crate::complete;
 use crate::generate::SourceMap;
+use crate::hints;
 use crate::kit;
 use crate::names::{self, Names};
-use crate::notebook::{CellCrate, KnownMacro, KnownVariable, Notebook};
+use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
 use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
 use crate::reemit;
 use crate::scan;
 use crate::shell;
-use crate::split::{Cell, ItemKind, Part, PartKind, split};
+use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, split};
 use crate::types::{KnownTypes, Spelling, is_function, short, spell};
 
 /// What an executor needs to know. Everything that is `None` is found by the executor.
@@ -222,6 +223,9 @@ impl Executor {
         if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, &file)) {
             return self.failed(vec![diagnostic], false);
         }
+        if let (Some(_), Some(diagnostic)) = (&cell.error, hints::missing_semicolon(&text, &file)) {
+            return self.failed(vec![diagnostic], false);
+        }
         if cell.parts.is_empty() && cell.error.is_none() {
             return self.nothing();
         }
@@ -313,6 +317,10 @@ impl Executor {
         if let Some(shape) = shape {
             let ready = Ready { from_cache: true, ..ready.clone() };
             self.shapes.insert(shape, Shape { crate_name: crate_name.clone(), file: crate_file.clone(), ready });
+        }
+        for mut warning in ready.warnings.clone() {
+            warning.labels.iter_mut().for_each(|label| label.span.file = file.to_string());
+            let _ = events.send(Event::Warning(warning));
         }
         let users_file = file;
         let file = crate_file.as_str();
@@ -502,8 +510,16 @@ impl Executor {
         if index == self.notebook.crates.len() {
             self.notebook.crates.push(made);
         }
+        self.warn_of_users(cell, index, events);
         for part in &cell.parts {
             let PartKind::Item(item) = &part.kind else { continue };
+            if let ItemKind::Named(name) | ItemKind::Trait(name) = &item.kind {
+                let text = cell.code[part.range.clone()].to_string();
+                let mut homes = self.notebook.sources.remove(name).map_or_else(BTreeSet::new, |old| old.homes);
+                homes.insert(index);
+                let source = KnownSource { text, mentions: part.mentions.clone(), homes };
+                self.notebook.sources.insert(name.clone(), source);
+            }
             match &item.kind {
                 ItemKind::Named(name) => drop(self.notebook.items.insert(name.clone(), index)),
                 ItemKind::Statics(names) => {
@@ -541,11 +557,11 @@ impl Executor {
         for (name, ends) in &ready.omitted {
             let why = match ends {
                 Ends::Moved => format!("was moved by cell {number}"),
-                Ends::Borrows => format!("borrowed from another variable and ended with cell {number}"),
+                Ends::Borrows | Ends::Holds => format!("borrowed from another variable and ended with cell {number}"),
             };
             self.notebook.variables.remove(name);
             self.notebook.gone.insert(name.clone(), why);
-            if *ends == Ends::Borrows {
+            if *ends != Ends::Moved {
                 let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
                 self.warn(
                     events,
@@ -593,6 +609,34 @@ impl Executor {
         }
         if !forget.is_empty() {
             let _ = self.process.forget(forget);
+        }
+    }
+
+    /// Items of earlier cells keep the older item that they were compiled with: says which.
+    fn warn_of_users(&self, cell: &Cell, index: usize, events: &Sender<Event>) {
+        for part in &cell.parts {
+            let PartKind::Item(ItemPart { kind: ItemKind::Named(name) | ItemKind::Trait(name), .. }) = &part.kind
+            else {
+                continue;
+            };
+            let Some(source) = self.notebook.sources.get(name) else { continue };
+            // The same function again changes nothing; the same type again is a new one.
+            let is_type = ["struct ", "enum ", "trait ", "union "].iter().any(|word| source.text.contains(word));
+            if source.homes.contains(&index) || !is_type && source.text == cell.code[part.range.clone()] {
+                continue;
+            }
+            let uses = |(user, &home): (&String, &usize)| {
+                let crate_ = &self.notebook.crates[home];
+                let mentions = self.notebook.sources.get(user).is_some_and(|s| s.mentions.contains(name));
+                (home != index && mentions && !crate_.links.is_disjoint(&source.homes))
+                    .then(|| format!("`{user}` ({})", crate_.file.trim_end_matches(".rs").replace('_', " ")))
+            };
+            let users: Vec<String> = self.notebook.items.iter().filter_map(uses).collect();
+            if !users.is_empty() {
+                let verb = if users.len() == 1 { "uses" } else { "use" };
+                let message = format!("{} still {verb} the earlier `{name}`", users.join(", "));
+                self.warn(events, "earlier-item", message, "run those cells again to use the new one");
+            }
         }
     }
 

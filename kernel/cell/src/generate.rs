@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::compile::Ends;
 use crate::notebook::Notebook;
+use crate::rustc::LINTS;
 use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf};
 
 /// Where generated columns come from. Lines are the user's.
@@ -158,14 +159,18 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for name in request.probes {
         let _ = writeln!(body, "{{ fn probe<T: ::onrush::host::Nameable + ?Sized>(_: &T) {{}} probe(&{name}); }}");
     }
-    // What borrows ends first: a guard would hold on to what it guards.
-    for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == Ends::Borrows) {
+    for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == Ends::Holds) {
         let _ = write!(body, "::core::mem::drop({name}); ");
     }
     for put in &puts {
         let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
     }
-    body.push_str("::core::result::Result::Ok(__onrush_store.done()) }\n");
+    let (_, end) = around(cell);
+    let error = if request.any_error { "AnyError" } else { "CellError" };
+    let _ = writeln!(
+        body,
+        "::core::result::Result::<::onrush::host::Done, ::onrush::host::{error}>::Ok(__onrush_store.done()) }}{end}"
+    );
 
     let mut files = vec![(request.file.to_string(), root), (format!("{BODY}/{}", request.file), body)];
     for &index in &macros {
@@ -281,7 +286,10 @@ fn root_prologue(
         text.push_str(&cell.code[range.clone()].replace('\n', " "));
     }
     // The prelude first: rustc looks up what earlier cells link among the crates that are loaded.
-    text.push_str("#![allow(warnings)] extern crate onrush; ");
+    let _ = write!(
+        text,
+        "#![allow(unused, nonstandard_style, future_incompatible)] #![warn({LINTS})] extern crate onrush; "
+    );
     for &index in links {
         let _ = write!(text, "extern crate {}; ", notebook.crates[index].name);
     }
@@ -311,7 +319,8 @@ fn root_prologue(
     let own_globs = own_globs.flat_map(|kind| if let ItemKind::Use(leaves) = kind { leaves.as_slice() } else { &[] });
     if own_globs.chain(uses.iter().copied()).any(|l| l.name == "*" && l.path == "arrow::datatypes") {
         for name in ["DataType", "Schema", "TimeUnit"] {
-            let free = !own.contains(name) && !notebook.items.contains_key(name) && !uses.iter().any(|l| l.name == name);
+            let free =
+                !own.contains(name) && !notebook.items.contains_key(name) && !uses.iter().any(|l| l.name == name);
             if free {
                 let _ = write!(text, "use ::onrush::arrow::datatypes::{name}; ");
             }
@@ -335,6 +344,7 @@ fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool, c
         "use super::*; {crates}{print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
          ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ "
     );
+    text.push_str(around(request.cell).0);
     for name in takes {
         let variable = &request.notebook.variables[name];
         let mutable = if variable.mutable { "mut " } else { "" };
@@ -342,6 +352,12 @@ fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool, c
         let _ = write!(text, "let {mutable}{name} = __onrush_store.take::<{}>({plain:?})?; ", variable.type_code);
     }
     text
+}
+
+/// What stands around the statements of a cell that awaits something: a small executor.
+fn around(cell: &Cell) -> (&'static str, &'static str) {
+    let awaits = |p: &Part| !matches!(p.kind, PartKind::Item(_)) && p.mentions.contains("await");
+    if cell.parts.iter().any(awaits) { ("::onrush::host::block_on(async { ", ") }") } else { ("", "") }
 }
 
 /// A file with some items of a cell only, in their places, and the map of its columns.

@@ -8,6 +8,7 @@ mod compile;
 mod complete;
 pub mod executor;
 mod generate;
+mod hints;
 pub mod kit;
 mod names;
 mod notebook;

@@ -38,12 +38,22 @@ pub struct KnownMacro {
     pub mentions: BTreeSet<String>,
 }
 
+/// The newest item of a name as it was written.
+#[derive(Clone, Debug)]
+pub struct KnownSource {
+    pub text: String,
+    pub mentions: BTreeSet<String>,
+    /// The crates of all items that had the name.
+    pub homes: BTreeSet<usize>,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Notebook {
     pub crates: Vec<CellCrate>,
     pub variables: BTreeMap<String, KnownVariable>,
     /// Named items and the crate that has the newest of that name.
     pub items: BTreeMap<String, usize>,
+    pub sources: BTreeMap<String, KnownSource>,
     pub traits: BTreeSet<String>,
     pub macros: BTreeMap<String, KnownMacro>,
     pub uses: Vec<UseLeaf>,

@@ -179,7 +179,9 @@ fn without_replaced(text: &str, cell: &Cell, parts: &[&Part]) -> String {
     let mut blank: Vec<std::ops::Range<usize>> = Vec::new();
     for part in parts {
         let Ok(new) = syn::parse_str::<syn::ItemImpl>(&cell.code[part.range.clone()]) else { continue };
-        for old in earlier.items.iter().filter_map(|item| if let syn::Item::Impl(old) = item { Some(old) } else { None }) {
+        for old in
+            earlier.items.iter().filter_map(|item| if let syn::Item::Impl(old) = item { Some(old) } else { None })
+        {
             if last_segment(&old.self_ty) != last_segment(&new.self_ty) {
                 continue;
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use onrush_wire::{Class, Diagnostic};
 
-pub use messages::{Message, Place, RustcSpan, diagnostics, first_messages};
+pub use messages::{LINTS, Message, Place, RustcSpan, diagnostics, first_messages, warnings};
 
 use crate::generate::{BODY, Generated};
 use crate::kit::Kit;
@@ -20,7 +20,8 @@ use crate::process::{Stoppable, interrupted};
 
 /// What a compile gives.
 pub enum Compiled {
-    Done,
+    /// With rustc's warnings.
+    Done(Vec<Message>),
     /// rustc's messages.
     Errors(Vec<Message>),
 }
@@ -61,7 +62,7 @@ pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     if output.success {
         // The link is there only when it is whole.
         fs::rename(&out, job.library).map_err(failed)?;
-        return Ok(Compiled::Done);
+        return Ok(Compiled::Done(messages));
     }
     if messages.iter().any(|m| m.level == "error") {
         return Ok(Compiled::Errors(messages));

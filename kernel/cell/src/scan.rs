@@ -158,7 +158,32 @@ pub fn bracket_error(text: &str, file: &str) -> Option<Diagnostic> {
         '[' => ']',
         _ => '}',
     };
-    Some(error(format!("this `{open}` is never closed")).at(span(at), "").help(format!("add the missing `{close}`")))
+    let error = error(format!("this `{open}` is never closed")).at(span(at), "");
+    Some(match comment_after(text, at) {
+        Some(comment) => error.help(format!(
+            "`//` starts a comment in Rust; for whole-number division write `{}`",
+            whole_division(text, comment)
+        )),
+        None => error.help(format!("add the missing `{close}`")),
+    })
+}
+
+/// Where a comment begins after `at`, in the same line.
+fn comment_after(text: &str, at: usize) -> Option<usize> {
+    let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
+    let starts = text[at..end].match_indices("//").map(|(n, _)| at + n);
+    // Not inside of a string.
+    starts.into_iter().find(|&n| scan(&text[..n]).unterminated.is_none())
+}
+
+/// The division that `a // b` was meant to be.
+fn whole_division(text: &str, comment: usize) -> String {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let before = text[..comment].trim_end();
+    let left = &before[before.trim_end_matches(is_name).len()..];
+    let after = text[comment + 2..].trim_start();
+    let right = &after[..after.find(|c| !is_name(c)).unwrap_or(after.len())];
+    if left.is_empty() || right.is_empty() { "(a / b).floor()".into() } else { format!("({left} / {right}).floor()") }
 }
 
 #[cfg(test)]
@@ -188,6 +213,9 @@ mod tests {
         assert_eq!(scan("}").wrong, Some(('}', 0, None)));
         assert_eq!(scan("(]").wrong, Some((']', 1, Some(('(', 0)))));
         assert_eq!(scan("let s = \"abc").unterminated, Some(("string", 8)));
+        let help = |text| bracket_error(text, "c").unwrap().help.remove(0);
+        assert!(help("x!(hour // 2 == 1)").ends_with("`(hour / 2).floor()`"));
+        assert!(help("f(\"http://x\"").contains("missing `)`"));
         assert_eq!(bracket_error("let ä = 'x';\n  f(", "c").unwrap().labels[0].span.column, 4);
     }
 }

@@ -312,3 +312,93 @@ fn a_lost_snapshot_is_reported_and_the_notebook_goes_on() {
     assert!(n.run("x").error().message.contains("`x` was lost"), "a variable that is gone");
     n.shows("Kept(3)", "Kept(3)");
 }
+
+#[test]
+fn an_impl_is_corrected_by_running_its_cell_again() {
+    let mut n = Notebook::new();
+    n.run("#[derive(Debug, Clone, Copy)] struct V { x: f64 }\nlet v = V { x: 1.0 };").ok();
+    n.run("impl V { fn len(&self) -> f64 { self.x } fn other(&self) -> i32 { 1 } }").ok();
+    n.run("impl V { fn len(&self) -> f64 { self.x * 100.0 } }").ok();
+    n.shows("(v.len(), v.other())", "(100.0, 1)");
+    for name in ["A", "B"] {
+        n.run(&format!("impl std::fmt::Display for V {{ fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {{ write!(f, \"{name}{{}}\", self.x) }} }}")).ok();
+        n.shows("v.to_string()", &format!("\"{name}1\""));
+    }
+    n.run("impl std::ops::Mul<V> for f64 { type Output = V; fn mul(self, v: V) -> V { V { x: self * v.x } } }").ok();
+    n.shows("2.0 * v", "V { x: 2.0 }");
+    n.shows("std::marker::PhantomData::<V>", "PhantomData<V>");
+}
+
+#[test]
+fn a_borrow_never_costs_a_variable() {
+    let mut n = Notebook::new();
+    n.run("let mut big = vec![1, 2, 3]; let m = std::sync::Mutex::new(1);").ok();
+    for (cell, borrower) in [
+        ("let g = m.lock().unwrap();", "g"),
+        ("let r = &mut big; r.push(4);", "r"),
+        ("let f = |a: i32| a + big[0]; f(1)", "f"),
+        ("let mut add = |a: i32| big.push(a); add(1); big.len()", "add"),
+    ] {
+        let run = n.run(cell).ok();
+        assert!(run.warnings[0].message.starts_with(&format!("`{borrower}` borrows")), "{run:#?}");
+    }
+    let run = n.run("let big = &big[..1];");
+    assert_eq!(run.error().code, "borrowed-variable", "{run:#?}");
+    assert_eq!(run.error().labels[0].span.column, 12, "{run:#?}");
+    assert_eq!(n.run("let guard = m.lock().unwrap(); let guard = 5;").error().code, "borrowed-variable");
+    n.shows("(big.len(), *m.lock().unwrap())", "(5, 1)");
+    let run = n.run("let f = i32::abs; fn twice(n: i32) -> i32 { n * 2 } let g = twice;").ok();
+    assert!(run.warnings.iter().all(|w| w.message.contains("is a function")), "{run:#?}");
+    n.shows("twice(2)", "4");
+}
+
+#[test]
+fn what_a_cell_ends_with() {
+    let mut n = Notebook::new();
+    n.run("let mut m = 5;").ok();
+    assert_eq!(n.run("m += 5").ok().results, Vec::<String>::new());
+    n.shows("m // a comment", "10");
+    n.run("#[test] fn checks() { assert!(true) }").ok();
+    assert!(n.run(";").ok().results.is_empty());
+    let run = n.run("let y = m // the last line");
+    assert_eq!(run.error().labels[0].span.column, 10, "{run:#?}");
+    n.run("async fn later(n: i32) -> i32 { n + 1 }").ok();
+    n.shows("let a = later(m).await; a", "11");
+    n.run("let _t = 1;").ok();
+    assert!(n.run("_t").error().message.contains("begins with `_`"));
+    n.run("use arrow::array::*; use arrow::datatypes::*; let s = Schema::new(vec![Field::new(\"a\", DataType::Int32, true)]);").ok();
+    n.shows("s.fields().len()", "1");
+}
+
+#[test]
+fn advice_that_rustc_cannot_give() {
+    let mut n = Notebook::new();
+    for (cell, code, help) in [
+        ("x!(hour // 2 == 1)", "syntax", "(hour / 2).floor()"),
+        ("let s = 'UA';", "syntax", "write \"UA\""),
+        ("x = 5", "E0423", "let x = "),
+        ("let v = HashMap::<i32, i32>::new();", "E0433", "use std::collections::HashMap;"),
+        ("let v = \"5\".parse().unwrap();", "E0282", "explicit type"),
+        ("let a = x!(a).abs()?;", "E0277", "leave out the `?`"),
+    ] {
+        let run = n.run(cell);
+        assert_eq!(run.errors.len(), 1, "{cell}: {run:#?}");
+        assert_eq!(run.error().code, code, "{cell}: {run:#?}");
+        assert!(run.error().help.iter().any(|h| h.contains(help)), "{cell}: {run:#?}");
+    }
+}
+
+#[test]
+fn warnings_are_about_the_users_lines_and_come_again_from_the_cache() {
+    for _ in 0..2 {
+        let mut n = Notebook::new();
+        let run = n.run("let unused = 5;\nfn endless(n: u64) -> u64 { endless(n) + 1 }\nOk::<i32, String>(1);").ok();
+        let found: Vec<_> = run.warnings.iter().map(|w| (w.code.as_str(), w.labels[0].span.line)).collect();
+        assert_eq!(found, [("unconditional_recursion", 2), ("unused_must_use", 3)], "{run:#?}");
+        n.run("fn a() -> i32 { 1 }").ok();
+        n.run("fn b() -> i32 { a() + 10 }").ok();
+        assert!(n.run("fn a() -> i32 { 1 }").ok().warnings.is_empty());
+        let run = n.run("fn a() -> i32 { 2 }").ok();
+        assert_eq!(run.warnings[0].message, "`b` (cell 3) still uses the earlier `a`");
+    }
+}

@@ -66,7 +66,9 @@ macro_rules! __bind {
         match $value {
             value => {
                 #[allow(unused_imports)]
-                use $crate::display::{BindFrame as _, BindOther as _};
+                use $crate::display::{BindFrame as _, BindOther as _, Known as _};
+                // Without this a value of a type that nothing says would be taken for a frame.
+                (*value).__onrush_known();
                 (&&$crate::display::Shown(value)).__onrush_bind($name);
             }
         }
@@ -75,6 +77,14 @@ macro_rules! __bind {
 
 /// A value that is shown or bound.
 pub struct Shown<'a, T: ?Sized>(pub &'a T);
+
+/// A method of every type: rustc asks for the type of what it is called on.
+pub trait Known {
+    #[inline(always)]
+    fn __onrush_known(&self) {}
+}
+
+impl<T: ?Sized> Known for T {}
 
 pub trait BindFrame {
     fn __onrush_bind(&self, name: &str);

@@ -120,6 +120,25 @@ macro_rules! __print {
     }};
 }
 
+/// Runs a future of a cell that awaits at its top level. There is no reactor: what it waits for wakes it from a thread.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    struct Wake(std::thread::Thread);
+    impl std::task::Wake for Wake {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut future = std::pin::pin!(future);
+    let waker = std::sync::Arc::new(Wake(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
 /// The diagnostic of a raise, if a panic's payload is one.
 pub fn raised(payload: &(dyn Any + Send)) -> Option<onrush_wire::Diagnostic> {
     payload.downcast_ref::<onrush_wire::Diagnostic>().cloned()

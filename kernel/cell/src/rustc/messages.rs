@@ -8,6 +8,11 @@ use crate::types::without_crates;
 /// Errors that are shown; the rest usually follow from them.
 const SHOWN: usize = 5;
 
+/// Lints that say something about a cell. A notebook is not a finished program: that something is unused, or badly named, is
+/// nobody's worry.
+pub const LINTS: &str = "arithmetic_overflow, overflowing_literals, unconditional_panic, unconditional_recursion, \
+    unreachable_code, unreachable_patterns, unused_comparisons, unused_must_use";
+
 #[derive(Clone, Debug, Deserialize)]
 pub struct Message {
     pub message: String,
@@ -71,6 +76,15 @@ pub fn first_messages(messages: &[Message]) -> Vec<&Message> {
             && (m.message.starts_with("aborting due to") || m.message.starts_with("For more information"))
     };
     messages.iter().filter(|m| m.level.starts_with("error") && !summary(m)).collect()
+}
+
+/// Warnings about what the user wrote; not about what was generated around it.
+pub fn warnings(messages: &[Message], place: &dyn Fn(&RustcSpan) -> Place) -> Vec<Diagnostic> {
+    let is_ours = |m: &&Message| {
+        let about_the_cell = m.primary().is_some_and(|span| matches!(place(span), Place::Users(_)));
+        m.level == "warning" && about_the_cell && LINTS.split(", ").any(|lint| lint == m.code())
+    };
+    messages.iter().filter(is_ours).take(SHOWN).map(|m| diagnostic(m, place)).collect()
 }
 
 /// Diagnostics of the first errors. `place` maps a file, line, column and length.
@@ -147,10 +161,17 @@ fn resolve(span: &RustcSpan, place: &dyn Fn(&RustcSpan) -> Place) -> Option<Span
 
 /// A help with the text that it suggests, if it is short.
 fn suggestion(child: &Message, text: String, place: &dyn Fn(&RustcSpan) -> Place) -> String {
-    let pieces: Vec<&str> = child.spans.iter().filter_map(|s| s.suggested_replacement.as_deref()).collect();
+    let mut pieces: Vec<&str> = child.spans.iter().filter_map(|s| s.suggested_replacement.as_deref()).collect();
     let users = child.spans.iter().all(|s| matches!(place(s), Place::Users(_)));
+    pieces.retain(|piece| !piece.contains("onrush"));
+    let quoted = |piece: &str| text.contains(&format!("`{}`", piece.trim()));
     match pieces.as_slice() {
-        [piece] if users && !piece.trim().is_empty() && !text.contains(piece.trim()) && piece.len() <= 80 => {
+        // Where it goes does not matter: an import can stand anywhere in a cell.
+        [piece, ..] if piece.starts_with("use ") && piece.len() <= 80 => {
+            let imports: Vec<String> = pieces.iter().take(3).map(|p| format!("`{}`", p.trim())).collect();
+            format!("add {}", imports.join(" or "))
+        }
+        [piece] if users && !piece.trim().is_empty() && !quoted(piece) && piece.len() <= 80 => {
             format!("{}: `{}`", text.trim_end_matches(':'), clean(piece.trim()))
         }
         _ => text,
@@ -164,6 +185,7 @@ fn is_noise(text: &str) -> bool {
         || text.contains("this error originates in the macro `::onrush::")
         || text.contains("in this expansion of `::onrush::__")
         || text.contains("#[warn(")
+        || text.starts_with("the lint level is defined")
         || text.contains("#[deny(")
         || text.contains("you can add it to your Cargo.toml")
         || text.starts_with("consider importing") && text.contains("onrush::host")
