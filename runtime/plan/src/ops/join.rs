@@ -5,11 +5,11 @@
 //! outer joins are sorted by row numbers on top.
 
 use datafusion::common::JoinType;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use onrush_wire::plan::JoinKind;
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
-use super::{build, distinct_names, names, number_rows, project_exprs};
+use super::{build, distinct_names, names, project_exprs};
 use crate::check::{self, HIDDEN, type_name};
 use crate::expr::{Lower, Typed, column};
 use crate::types;
@@ -145,18 +145,23 @@ fn output(
 }
 
 /// Each left row with each right row, the left ones slowest.
+///
+/// A hash join whose keys are all equal: it streams the left side in order and gives whole batches. DataFusion's own cross join
+/// collects the left side and gives one batch for each row of the right one, in the other order.
 fn cross(left: LogicalPlan, right: LogicalPlan, suffix: &str, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let (left_names, right_names) = (names(&left), names(&right));
     let side = |plan: LogicalPlan, names: &[String], side: &str| {
-        let row = hidden_key(side, 0);
-        let plan = number_rows(plan, &row)?;
         let mut exprs: Vec<Expr> = names.iter().map(|n| column(n).alias(hidden(side, n))).collect();
-        exprs.push(column(&row));
+        exprs.push(lit(0i32).alias(hidden_key(side, 0)));
         project_exprs(plan, exprs)
     };
-    let (left, right) = (side(left, &left_names, "l")?, side(right, &right_names, "r")?);
-    let joined = build(LogicalPlanBuilder::new(left).cross_join(right))?;
-    let rows = ["l", "r"].map(|s| column(&hidden_key(s, 0)).sort(true, true));
-    let joined = build(LogicalPlanBuilder::new(joined).sort(rows))?;
+    let (probe, build_side) = (side(left, &left_names, "l")?, side(right, &right_names, "r")?);
+    let keys = |side: &str| vec![column(&hidden_key(side, 0))];
+    let joined = build(LogicalPlanBuilder::new(build_side).join_with_expr_keys(
+        probe,
+        JoinType::Inner,
+        (keys("r"), keys("l")),
+        None,
+    ))?;
     output(joined, &left_names.iter().collect::<Vec<_>>(), &right_names.iter().collect::<Vec<_>>(), suffix, at)
 }
