@@ -1,21 +1,19 @@
-//! The engine: frames by id, each a checked plan; results on request.
+//! The engine: frames by id, each a checked plan; results on request. How a plan is run is in `engine/run.rs`.
 //!
 //! Methods block and can be called from any thread. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
+mod run;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use futures::StreamExt;
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
 use onrush_wire::display::{TableKind, TablePreview};
@@ -29,7 +27,7 @@ use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::ops::{self, Inputs};
 use crate::table::{self, Frame};
-use crate::{explain, key, sql};
+use crate::{key, sql};
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -338,33 +336,6 @@ impl Engine {
         Ok(schema)
     }
 
-    /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
-    pub fn explain(&self, id: FrameId, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
-        let frame = self.frame(id)?;
-        let mut ready = HashMap::new();
-        if analyze {
-            self.prepare(&frame.plan, false, &mut ready, task)?;
-        }
-        let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
-        let plan = table::expand(&frame.plan, &held).map_err(diagnose)?;
-        let state = self.context.state();
-        if analyze {
-            let task = task.clone();
-            let context = state.task_ctx();
-            return self.block(async move {
-                let started = std::time::Instant::now();
-                let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
-                let planned = started.elapsed();
-                drain(&physical, context, &task, u64::MAX).await?;
-                Ok(explain::render(&physical, Some((planned, started.elapsed() - planned))))
-            })?;
-        }
-        self.block(async move {
-            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
-            Ok(explain::render(&physical, None))
-        })?
-    }
-
     /// Writes a frame to a file; returns its absolute path, rows and bytes.
     pub fn write(&self, id: FrameId, sink: &Sink, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
         let frame = self.frame(id)?;
@@ -427,85 +398,6 @@ impl Engine {
     fn write_frames(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<FrameId, Arc<Frame>>> {
         self.frames.write().unwrap_or_else(|e| e.into_inner())
     }
-
-    fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
-        frame.resident.clone().or_else(|| self.results.get(frame.key))
-    }
-
-    /// The rows of a frame: held, kept, or computed now.
-    fn run(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
-        if let Some(table) = self.held(frame) {
-            return Ok(table);
-        }
-        // Another request may be computing it: wait for that, unless this one is cancelled.
-        let _running = loop {
-            match frame.running.try_lock() {
-                Ok(guard) => break guard,
-                Err(std::sync::TryLockError::Poisoned(e)) => break e.into_inner(),
-                Err(std::sync::TryLockError::WouldBlock) => {
-                    task.check()?;
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-            }
-        };
-        if let Some(table) = self.held(frame) {
-            return Ok(table);
-        }
-        task.stage(frame.title.clone());
-        let table = Arc::new(self.run_plan(frame.plan.clone(), Arc::clone(&frame.schema), task)?);
-        self.results.put(frame.key, Arc::clone(&table));
-        Ok(table)
-    }
-
-    fn run_plan(&self, plan: LogicalPlan, schema: SchemaRef, task: &TaskHandle) -> Result<Table, Diagnostic> {
-        let mut ready = HashMap::new();
-        self.prepare(&plan, false, &mut ready, task)?;
-        let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
-        let plan = table::expand(&plan, &held).map_err(diagnose)?;
-        let state: SessionState = self.context.state();
-        let context = state.task_ctx();
-        let task = task.clone();
-        let limit = self.config.memory_limit;
-        let batches = self.block(async move {
-            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
-            drain(&physical, context, &task, limit).await
-        })??;
-        conform(schema, batches)
-    }
-
-    /// Computes the inputs whose order a plan relies on; see [`Frame::sorts`].
-    fn prepare(
-        &self,
-        plan: &LogicalPlan,
-        strict: bool,
-        ready: &mut HashMap<u128, Arc<Table>>,
-        task: &TaskHandle,
-    ) -> Result<(), Diagnostic> {
-        let strict = strict || !table::keeps_order(plan);
-        for frame in table::inputs(plan) {
-            if ready.contains_key(&frame.key) {
-                continue;
-            }
-            if let Some(table) = self.held(&frame) {
-                ready.insert(frame.key, table);
-            } else if (strict && frame.sorts) || frame.depth.is_multiple_of(table::DEEPEST) {
-                ready.insert(frame.key, self.run(&frame, task)?);
-            } else {
-                self.prepare(&frame.plan, strict, ready, task)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs on the engine's threads and waits. A panic there is a bug of ours and no end of the engine.
-    fn block<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Diagnostic> {
-        let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
-        let handle = runtime.spawn(work);
-        futures::executor::block_on(handle).map_err(|e| match e.try_into_panic() {
-            Ok(panic) => internal(&panic_text(&*panic)),
-            Err(e) => internal(&e.to_string()),
-        })
-    }
 }
 
 impl Inputs for Engine {
@@ -546,62 +438,6 @@ fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagno
     let schema = Arc::clone(table.schema());
     let rows = None;
     Ok(Frame { key, title, plan, schema, resident: Some(table), rows, sorts: false, depth: 0, running: Mutex::new(()) })
-}
-
-/// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.
-async fn drain(
-    physical: &Arc<dyn ExecutionPlan>,
-    context: Arc<datafusion::execution::TaskContext>,
-    task: &TaskHandle,
-    limit: u64,
-) -> Result<Vec<RecordBatch>, Diagnostic> {
-    let mut stream = execute_stream(Arc::clone(physical), context).map_err(diagnose)?;
-    let mut batches = Vec::new();
-    let mut bytes = 0u64;
-    loop {
-        let batch = tokio::select! {
-            biased;
-            () = task.wait_cancelled() => return Err(onrush_frame::Cancelled.into()),
-            batch = stream.next() => batch,
-        };
-        let Some(batch) = batch else { return Ok(batches) };
-        let batch = batch.map_err(diagnose)?;
-        task.add_rows(batch.num_rows() as u64);
-        // Batches of views share their texts; each would count them anew.
-        bytes += batch.columns().iter().map(|c| (c.len() * 16) as u64).sum::<u64>();
-        task.set_memory(bytes);
-        if bytes > limit {
-            return Err(Diagnostic::error(
-                Class::Resources,
-                "out-of-memory",
-                format!("the result is larger than the session's memory limit of {} MB", limit >> 20),
-            )
-            .help("take fewer rows or columns, aggregate first, or raise ONRUSH_MEMORY"));
-        }
-        batches.push(batch);
-        // The stream may always be ready: let the cancellation be seen.
-        tokio::task::yield_now().await;
-    }
-}
-
-/// Batches under the frame's schema; a type that the physical plan chose differently is cast.
-fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagnostic> {
-    let fit = |batch: RecordBatch| {
-        let columns = batch
-            .columns()
-            .iter()
-            .zip(schema.fields())
-            .map(|(column, field)| match column.data_type() == field.data_type() {
-                true => Ok(Arc::clone(column)),
-                false => arrow::compute::cast(column, field.data_type()),
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
-    };
-    let batches = batches.into_iter().map(fit).collect::<Result<Vec<_>, _>>();
-    let batches = batches.map_err(|e| internal(&format!("a result does not have the frame's types: {e}")))?;
-    Ok(Table::new(schema, batches))
 }
 
 /// Plans on a stack that deep expressions cannot exhaust. A panic there is a bug of ours and no end of the engine.

@@ -1,13 +1,29 @@
 //! Plans as the user reads them: what runs, where, and why not on a GPU.
 
+pub mod words;
+
+use std::any::Any;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::array::RecordBatch;
+use datafusion::common::JoinType;
+use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::window::WindowExpr;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::metrics::MetricValue;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
-use crate::check::HIDDEN;
+use self::words::Names;
 
 /// Where a node of a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +37,25 @@ pub fn placement(_: &Arc<dyn ExecutionPlan>) -> Placement {
     Placement::Cpu { reason: "this build has only the CPU engine".to_string() }
 }
 
+/// Names rows in memory: a title for the first of the batches that a scan reads.
+pub type Titles<'t> = &'t dyn Fn(&[RecordBatch]) -> Option<String>;
+
 /// A tree, the last step on top, indented by two for each input. With times: planning and running.
-pub fn render(plan: &Arc<dyn ExecutionPlan>, times: Option<(Duration, Duration)>) -> String {
-    let mut out = String::new();
-    let mut reasons: Vec<String> = Vec::new();
-    node(plan, 0, times.is_some(), &mut out, &mut reasons);
-    for (index, reason) in reasons.iter().enumerate() {
-        let _ = writeln!(out, "cpu{}: {reason}", mark(index));
+pub fn render(plan: &Arc<dyn ExecutionPlan>, titles: Titles, times: Option<(Duration, Duration)>) -> String {
+    let mut tree = Tree { out: String::new(), reasons: Vec::new(), titles, analyzed: times.is_some() };
+    let names = names(plan);
+    tree.node(plan, 0, &names);
+    let mut out = tree.out;
+    match tree.reasons.as_slice() {
+        [] => {}
+        [one] => {
+            let _ = writeln!(out, "[cpu] {one}");
+        }
+        many => {
+            for (index, reason) in many.iter().enumerate() {
+                let _ = writeln!(out, "[cpu{}] {reason}", mark(index));
+            }
+        }
     }
     if let Some((planning, running)) = times {
         let _ = writeln!(out, "planned in {}, ran in {}", short(planning), short(running));
@@ -35,76 +63,243 @@ pub fn render(plan: &Arc<dyn ExecutionPlan>, times: Option<(Duration, Duration)>
     out
 }
 
+/// All reasons but the first are told apart by stars.
 fn mark(index: usize) -> String {
-    "*".repeat(index + 1)
+    "*".repeat(index)
 }
 
-fn node(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyzed: bool, out: &mut String, reasons: &mut Vec<String>) {
-    // Batching and buffering are no steps of the user's.
-    if matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec" | "OutputRequirementExec") {
-        for child in plan.children() {
-            node(child, depth, analyzed, out, reasons);
-        }
-        return;
-    }
-    let place = match placement(plan) {
-        Placement::Gpu => "gpu".to_string(),
-        Placement::Cpu { reason } => {
-            let index = reasons.iter().position(|r| *r == reason).unwrap_or_else(|| {
-                reasons.push(reason);
-                reasons.len() - 1
-            });
-            format!("cpu{}", mark(index))
-        }
-    };
-    let line = displayable(plan.as_ref()).one_line().to_string();
-    let line = line.trim().replace(HIDDEN, "_");
-    let (name, details) = line.split_once(": ").unwrap_or((line.as_str(), ""));
-    let details: String = match details.chars().count() {
-        0..=160 => details.to_string(),
-        _ => details.chars().take(160).chain("…".chars()).collect(),
-    };
-    let _ = write!(out, "{}{} [{place}]", "  ".repeat(depth), step(name));
-    if !details.is_empty() {
-        let _ = write!(out, " {details}");
-    }
-    if analyzed && let Some(metrics) = plan.metrics() {
-        let metrics = metrics.aggregate_by_name();
-        if let Some(rows) = metrics.output_rows() {
-            let _ = write!(out, "  rows={rows}");
-        }
-        let time = metrics.iter().find_map(|m| match m.value() {
-            MetricValue::ElapsedCompute(time) => Some(time.value()),
-            _ => None,
-        });
-        if let Some(nanos) = time {
-            let _ = write!(out, "  time={}", short(Duration::from_nanos(nanos as u64)));
-        }
-    }
-    out.push('\n');
+/// What the hidden columns of a plan stand for.
+fn names(plan: &Arc<dyn ExecutionPlan>) -> HashMap<usize, Names> {
+    let mut all = HashMap::new();
+    collect(plan, &mut all);
+    all
+}
+
+fn id(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    Arc::as_ptr(plan).cast::<()>() as usize
+}
+
+fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Names {
+    let mut below = Names::new();
     for child in plan.children() {
-        node(child, depth + 1, analyzed, out, reasons);
+        below.extend(collect(child, all));
+    }
+    all.insert(id(plan), below.clone());
+    let any: &dyn Any = plan.as_ref();
+    let mut names = Names::new();
+    for field in plan.schema().fields() {
+        if let Some(text) = below.get(field.name()) {
+            names.insert(field.name().clone(), text.clone());
+        }
+    }
+    if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
+        names.clear();
+        for item in projection.expr() {
+            if words::is_hidden(&item.alias) && !words::is_row(&item.alias) {
+                names.insert(item.alias.clone(), words::expr(&item.expr, &below));
+            }
+        }
+    } else if let Some(windows) = windows(plan) {
+        for window in windows {
+            if !words::is_row(window.name()) {
+                names.insert(window.name().to_string(), words::window(window, &below));
+            }
+        }
+    } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
+        names.clear();
+        for aggregate in aggregate.aggr_expr() {
+            names.insert(aggregate.name().to_string(), words::aggregate(aggregate, &below));
+        }
+    }
+    names
+}
+
+fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
+    let any: &dyn Any = plan.as_ref();
+    any.downcast_ref::<WindowAggExec>()
+        .map(WindowAggExec::window_expr)
+        .or_else(|| any.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr))
+}
+
+struct Tree<'t> {
+    out: String,
+    reasons: Vec<String>,
+    titles: Titles<'t>,
+    analyzed: bool,
+}
+
+impl Tree<'_> {
+    fn node(&mut self, plan: &Arc<dyn ExecutionPlan>, depth: usize, names: &HashMap<usize, Names>) {
+        let empty = Names::new();
+        let line = self.line(plan, names.get(&id(plan)).unwrap_or(&empty));
+        let Some(line) = line else {
+            for child in plan.children() {
+                self.node(child, depth, names);
+            }
+            return;
+        };
+        let place = match placement(plan) {
+            Placement::Gpu => "gpu".to_string(),
+            Placement::Cpu { reason } => {
+                let index = self.reasons.iter().position(|r| *r == reason).unwrap_or_else(|| {
+                    self.reasons.push(reason);
+                    self.reasons.len() - 1
+                });
+                format!("cpu{}", mark(index))
+            }
+        };
+        let line = match line.chars().count() {
+            0..=200 => line,
+            _ => line.chars().take(200).chain("…".chars()).collect(),
+        };
+        let _ = write!(self.out, "{}{line}  [{place}]", "  ".repeat(depth));
+        if self.analyzed && let Some(metrics) = plan.metrics() {
+            let metrics = metrics.aggregate_by_name();
+            if let Some(rows) = metrics.output_rows() {
+                let _ = write!(self.out, "  rows={rows}");
+            }
+            let time = metrics.iter().find_map(|m| match m.value() {
+                MetricValue::ElapsedCompute(time) => Some(time.value()),
+                _ => None,
+            });
+            if let Some(nanos) = time {
+                let _ = write!(self.out, "  time={}", short(Duration::from_nanos(nanos as u64)));
+            }
+        }
+        self.out.push('\n');
+        for child in plan.children() {
+            self.node(child, depth + 1, names);
+        }
+    }
+
+    /// A node in a line; `None` for one that is no step of the user's.
+    fn line(&self, plan: &Arc<dyn ExecutionPlan>, names: &Names) -> Option<String> {
+        let any: &dyn Any = plan.as_ref();
+        if let Some(node) = any.downcast_ref::<FilterExec>() {
+            return Some(format!("filter {}", words::expr(node.predicate(), names)));
+        }
+        if let Some(node) = any.downcast_ref::<ProjectionExec>() {
+            return projection(node, names);
+        }
+        if let Some(node) = any.downcast_ref::<AggregateExec>() {
+            let aggregates: Vec<String> = node.aggr_expr().iter().map(|a| words::aggregate(a, names)).collect();
+            let keys: Vec<String> = node.group_expr().expr().iter().map(|(e, _)| words::expr(e, names)).collect();
+            return Some(match (aggregates.is_empty(), keys.is_empty()) {
+                (true, _) => format!("distinct {}", keys.join(", ")),
+                (_, true) => format!("aggregate {}", aggregates.join(", ")),
+                _ => format!("aggregate {} by {}", aggregates.join(", "), keys.join(", ")),
+            });
+        }
+        if let Some(windows) = windows(plan) {
+            let shown = windows.iter().filter(|w| !words::is_row(w.name()));
+            let shown: Vec<String> = shown.map(|w| words::window(w, names)).collect();
+            return (!shown.is_empty()).then(|| format!("window {}", shown.join(", ")));
+        }
+        if let Some(node) = any.downcast_ref::<SortExec>() {
+            let keys = words::keys(node.expr().iter(), names);
+            let first = node.fetch().map(|n| format!(", first {n} rows")).unwrap_or_default();
+            return Some(match keys.is_empty() {
+                true => format!("back in the frame's order{first}"),
+                false => format!("sort by {keys}{first}"),
+            });
+        }
+        if let Some(node) = any.downcast_ref::<HashJoinExec>() {
+            let on: Vec<String> = node
+                .on()
+                .iter()
+                .map(|(a, b)| match (words::expr(a, names), words::expr(b, names)) {
+                    (a, b) if a == b => a,
+                    (a, b) => format!("{b} == {a}"),
+                })
+                .collect();
+            return Some(format!("{} join on {}", join(*node.join_type()), on.join(", ")));
+        }
+        if let Some(node) = any.downcast_ref::<NestedLoopJoinExec>() {
+            return Some(format!("{} join on a condition", join(*node.join_type())));
+        }
+        if let Some(node) = any.downcast_ref::<GlobalLimitExec>() {
+            return Some(limit(node.skip(), node.fetch()));
+        }
+        if let Some(node) = any.downcast_ref::<LocalLimitExec>() {
+            return Some(limit(0, Some(node.fetch())));
+        }
+        if let Some(node) = any.downcast_ref::<DataSourceExec>() {
+            return Some(self.scan(node, plan));
+        }
+        Some(match plan.name() {
+            // Batching, buffering and gathering are no steps of the user's.
+            "CoalesceBatchesExec" | "CooperativeExec" | "OutputRequirementExec" | "SortPreservingMergeExec"
+            | "CoalescePartitionsExec" | "RepartitionExec" | "BufferExec" => return None,
+            "CrossJoinExec" => "cross join".to_string(),
+            "UnionExec" | "InterleaveExec" => "concat".to_string(),
+            "UnnestExec" => "explode".to_string(),
+            "PlaceholderRowExec" => "one row".to_string(),
+            "EmptyExec" => "no rows".to_string(),
+            other => {
+                let shown = displayable(plan.as_ref()).one_line().to_string();
+                let shown = shown.trim().replace(crate::check::HIDDEN, "");
+                match shown.strip_prefix(other) {
+                    Some(rest) => format!("{}{rest}", other.trim_end_matches("Exec").to_lowercase()),
+                    None => shown,
+                }
+            }
+        })
+    }
+
+    fn scan(&self, node: &DataSourceExec, plan: &Arc<dyn ExecutionPlan>) -> String {
+        let any: &dyn Any = node.data_source().as_ref();
+        let read = plan.schema().fields().len();
+        let Some(memory) = any.downcast_ref::<MemorySourceConfig>() else { return format!("scan {read} columns") };
+        let all = memory.original_schema().fields().len();
+        let title = memory.partitions().first().and_then(|batches| (self.titles)(batches));
+        let title = title.unwrap_or_else(|| "rows in memory".to_string());
+        match read == all {
+            true => format!("scan {title} ({all} columns)"),
+            false => format!("scan {title} ({read} of {all} columns)"),
+        }
     }
 }
 
-/// An operator's name in the words of the API.
-fn step(name: &str) -> String {
-    match name.trim_end_matches("Exec") {
-        "Projection" => "select".to_string(),
-        "Filter" => "filter".to_string(),
-        "Aggregate" => "aggregate".to_string(),
-        "Sort" | "SortPreservingMerge" => "sort".to_string(),
-        "HashJoin" => "hash join".to_string(),
-        "NestedLoopJoin" => "nested loop join".to_string(),
-        "CrossJoin" => "cross join".to_string(),
-        "WindowAgg" | "BoundedWindowAgg" => "window".to_string(),
-        "GlobalLimit" | "LocalLimit" => "limit".to_string(),
-        "DataSource" => "scan".to_string(),
-        "CoalescePartitions" => "gather".to_string(),
-        "Union" => "concat".to_string(),
-        "Unnest" => "explode".to_string(),
-        "PlaceholderRow" => "one row".to_string(),
-        other => other.to_string(),
+fn join(kind: JoinType) -> &'static str {
+    // The left frame is the side that is probed with.
+    match kind {
+        JoinType::Inner => "inner",
+        JoinType::Right | JoinType::Left => "left",
+        JoinType::Full => "full",
+        JoinType::RightSemi | JoinType::LeftSemi => "semi",
+        JoinType::RightAnti | JoinType::LeftAnti => "anti",
+        _ => "mark",
+    }
+}
+
+fn limit(skip: usize, fetch: Option<usize>) -> String {
+    match (skip, fetch) {
+        (0, Some(n)) => format!("first {n} rows"),
+        (skip, Some(n)) => format!("{n} rows after the first {skip}"),
+        (skip, None) => format!("without the first {skip} rows"),
+    }
+}
+
+/// The columns that are computed or renamed; `None` if columns are only left out or put in another order.
+fn projection(node: &ProjectionExec, names: &Names) -> Option<String> {
+    let mut shown = Vec::new();
+    let mut plain = 0;
+    for item in node.expr() {
+        let any: &dyn Any = item.expr.as_ref();
+        if words::is_hidden(&item.alias) {
+            continue;
+        }
+        let same = any.downcast_ref::<Column>().is_some_and(|c| c.name() == item.alias);
+        match same {
+            true => plain += 1,
+            false => shown.push(format!("{} = {}", item.alias, words::expr(&item.expr, names))),
+        }
+    }
+    match (shown.is_empty(), plain) {
+        (true, _) => None,
+        (false, 0) => Some(format!("select {}", shown.join(", "))),
+        (false, 1) => Some(format!("select 1 column, {}", shown.join(", "))),
+        (false, n) => Some(format!("select {n} columns, {}", shown.join(", "))),
     }
 }
 

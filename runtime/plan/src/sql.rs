@@ -100,6 +100,11 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
                     _ => out.push_str(&value),
                 }
             }
+            // `2 ** 3`
+            Token::Mul if out.ends_with('*') => {
+                out.pop();
+                out.push('^');
+            }
             other => out.push_str(&other.to_string()),
         }
     }

@@ -180,6 +180,12 @@ impl WindowUDFImpl for Spread {
     }
 }
 
+/// How many arguments of one of these functions are values; the others are keys and conditions.
+pub fn own_args(function: &dyn std::any::Any) -> Option<usize> {
+    let keys = function.downcast_ref::<Distinct>().map(|_| 0);
+    keys.or_else(|| function.downcast_ref::<Spread>().map(|spread| spread.values + usize::from(spread.filtered)))
+}
+
 #[derive(Debug)]
 struct Spreader {
     aggregate: AggregateFunctionExpr,

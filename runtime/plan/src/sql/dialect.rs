@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::kernels::numeric;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
@@ -22,13 +22,15 @@ use onrush_wire::Diagnostic;
 
 use crate::check::{HIDDEN, plan_error, type_name};
 use crate::expr::kernels::{Body, kernel};
-use crate::expr::quantile::{Interpolation, quantile};
+use crate::expr::quantile::{Interpolation, mode, product, quantile};
 use crate::types;
 
 pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();
     let mut state = state.write();
     state.register_expr_planner(Arc::new(DuckDb))?;
+    state.register_udaf(mode())?;
+    state.register_udaf(product())?;
     Ok(())
 }
 
@@ -192,14 +194,20 @@ pub fn round_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
             let saved = names.save(&expr);
             let new = expr.transform_up(|e| match e {
                 Expr::Cast(c) if c.field.data_type().is_integer() => {
-                    let fraction = c.expr.get_type(&schema).is_ok_and(|t| t.is_floating() || types::is_decimal(&t));
-                    match fraction {
-                        true => {
-                            let rounded = datafusion::functions::expr_fn::round(vec![*c.expr]);
-                            Ok(Transformed::yes(cast(rounded, c.field.data_type().clone())))
+                    // Halves of floats go to the even neighbour, those of decimals away from zero.
+                    let rounded = match c.expr.get_type(&schema) {
+                        Ok(t) if t.is_floating() => {
+                            let body: Body = |args| {
+                                let values = args[0].as_primitive::<Float64Type>();
+                                Ok(Arc::new(values.unary::<_, Float64Type>(f64::round_ties_even)))
+                            };
+                            let value = cast(c.expr.as_ref().clone(), DataType::Float64);
+                            kernel("round_half_even", DataType::Float64, body).call(vec![value])
                         }
-                        false => Ok(Transformed::no(Expr::Cast(c))),
-                    }
+                        Ok(t) if types::is_decimal(&t) => datafusion::functions::expr_fn::round(vec![*c.expr]),
+                        _ => return Ok(Transformed::no(Expr::Cast(c))),
+                    };
+                    Ok(Transformed::yes(cast(rounded, c.field.data_type().clone())))
                 }
                 other => Ok(Transformed::no(other)),
             })?;

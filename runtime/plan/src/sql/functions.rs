@@ -49,6 +49,15 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         "ucase" => Some("upper"),
         "lcase" => Some("lower"),
         "sign" => Some("signum"),
+        "string_split" | "str_split" | "split" | "string_to_list" => Some("string_to_array"),
+        "list_value" | "list_pack" => Some("make_array"),
+        "list_contains" | "list_has" | "array_contains" => Some("array_has"),
+        "list_sort" => Some("array_sort"),
+        "list_distinct" => Some("array_distinct"),
+        "list_extract" | "list_element" => Some("array_element"),
+        "list_concat" | "list_cat" => Some("array_concat"),
+        "list_slice" => Some("array_slice"),
+        "list_reverse" => Some("array_reverse"),
         "list_aggr" => None,
         _ => None,
     };
@@ -73,6 +82,31 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("if", [condition, yes, no]) => format!("case when {condition} then {yes} else {no} end"),
         ("quantile_cont", [x, q]) => format!("percentile_cont(cast({x} as double), {q})"),
         ("count_if" | "countif", [x]) => format!("coalesce(sum(case when {x} then 1 else 0 end), 0)"),
+        ("product", [x]) if !x.starts_with("CAST(") => format!("product(cast({x} as double))"),
+        ("quantile_disc" | "quantile", [x, q]) if q.parse::<f64>().is_ok_and(|q| (0.0..=1.0).contains(&q)) => format!(
+            "array_element(array_sort(array_agg({x}) filter (where {x} is not null)), \
+             greatest(cast(ceil({q} * count({x})) as bigint), 1))"
+        ),
+        ("arg_max" | "argmax" | "max_by", [x, by]) => {
+            format!("first_value({x} order by {by} desc) filter (where {by} is not null and {x} is not null)")
+        }
+        ("arg_min" | "argmin" | "min_by", [x, by]) => {
+            format!("first_value({x} order by {by}) filter (where {by} is not null and {x} is not null)")
+        }
+        ("date_diff" | "datediff", [part, from, to]) => difference(part, from, to)?,
+        ("date_add", [x, by]) => format!("({x} + {by})"),
+        ("last_day", [x]) => format!("cast(date_trunc('month', {x}) + interval '1 month' - interval '1 day' as date)"),
+        ("monthname", [x]) => format!("to_char({x}, '%B')"),
+        ("dayname", [x]) => format!("to_char({x}, '%A')"),
+        ("epoch_ms", [x]) => format!("cast(round(date_part('epoch', {x}) * 1000) as bigint)"),
+        // Mondays, and whole hours and days: DuckDB's origin.
+        ("time_bucket", [width, x]) => format!("date_bin({width}, {x}, timestamp '2000-01-03 00:00:00')"),
+        ("strptime", [x, format]) => format!("cast(to_timestamp_micros({x}, {format}) as timestamp)"),
+        ("regexp_extract", [x, pattern]) => extracted(x, &format!("'(' || {pattern} || ')'"), "1"),
+        ("regexp_extract", [x, pattern, group]) if group == "0" => {
+            extracted(x, &format!("'(' || {pattern} || ')'"), "1")
+        }
+        ("regexp_extract", [x, pattern, group]) => extracted(x, pattern, group),
         ("count_star", []) => "count(*)".to_string(),
         _ => return Ok(None),
     };
@@ -86,4 +120,37 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
     };
     let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(&text).and_then(|mut p| p.parse_expr());
     parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
+}
+
+/// The text of a group, empty where nothing matches.
+fn extracted(text: &str, pattern: &str, group: &str) -> String {
+    let found = format!("array_element(regexp_match({text}, {pattern}), {group})");
+    format!("case when {text} is null then null else coalesce({found}, '') end")
+}
+
+/// How many borders of a part of a date lie between two times.
+fn difference(part: &str, from: &str, to: &str) -> Result<String, Diagnostic> {
+    let part = part.trim_matches('\'').to_lowercase();
+    let months = |x: &str| format!("(date_part('year', {x}) * 12 + date_part('month', {x}))");
+    let seconds = |unit: &str, n: u32| {
+        let ticks = |x: &str| format!("date_part('epoch', date_trunc('{unit}', cast({x} as timestamp)))");
+        format!("cast(({} - {}) / {n} as bigint)", ticks(to), ticks(from))
+    };
+    Ok(match part.trim_end_matches('s') {
+        "day" => format!("cast(cast({to} as date) - cast({from} as date) as bigint)"),
+        "month" => format!("cast({} - {} as bigint)", months(to), months(from)),
+        "quarter" => {
+            let quarters = |x: &str| format!("(date_part('year', {x}) * 4 + date_part('quarter', {x}))");
+            format!("cast({} - {} as bigint)", quarters(to), quarters(from))
+        }
+        "year" => format!("cast(date_part('year', {to}) - date_part('year', {from}) as bigint)"),
+        "week" => seconds("week", 604_800),
+        "hour" => seconds("hour", 3_600),
+        "minute" => seconds("minute", 60),
+        "second" => seconds("second", 1),
+        other => {
+            return Err(plan_error("argument", format!("`date_diff` knows no part `{other}`"))
+                .help("one of year, quarter, month, week, day, hour, minute, second"));
+        }
+    })
 }

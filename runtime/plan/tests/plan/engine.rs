@@ -89,7 +89,7 @@ fn plans_say_where_they_run() {
     let f = sample(&bench);
     let id = bench.step(Op::GroupBy { input: f, keys: vec![col("j")], aggs: vec![call("sum", [col("i")])] });
     let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
-    assert!(text.contains("aggregate [cpu*]") && text.contains("cpu*: this build has only the CPU engine"), "{text}");
+    assert!(text.contains("aggregate sum(i) by j  [cpu]") && text.contains("[cpu] this build has only the CPU engine"), "{text}");
     let text = bench.engine.explain(id, true, &TaskHandle::new()).unwrap();
     assert!(text.contains("rows=3") && text.contains("ran in"), "{text}");
 }
@@ -106,4 +106,21 @@ fn a_loop_of_steps_and_a_deep_expression() {
     let f = bench.frame(vec![("a", ints(&[Some(1)]))]);
     let deep = (0..300).fold(col("a"), |sum, _| op(sum, Add, col("a")));
     assert_eq!(bench.select(f, deep), "i64: 301");
+}
+
+/// In the words of the cell: no positions, no names of hidden columns, rows by the step that made them.
+#[test]
+fn plans_read_like_the_cell() {
+    let bench = Bench::default();
+    let f = sample(&bench);
+    let mean = over(call("mean", [col("f")]), &["s"]);
+    let f = bench.step(Op::WithColumns { input: f, exprs: vec![op(col("f"), Subtract, mean).alias("r")] });
+    let f = bench.step(Op::Filter { input: f, predicate: op(col("s"), Equal, lit("a")) });
+    let keys = vec![col("s")];
+    let f = bench.step(Op::GroupBy { input: f, keys, aggs: vec![call("len", []), call("max", [col("r")])] });
+    let text = bench.engine.explain(f, false, &TaskHandle::new()).unwrap();
+    for part in ["aggregate len()", "by s", "filter s == \"a\"", "window mean(f) over s", "scan values (2 of 7 columns)"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("__") && !text.contains('@') && !text.contains("Exec"), "{text}");
 }

@@ -157,3 +157,45 @@ fn aggregates_give_polars_values() {
     assert_eq!(bench.select(f, call("corr", [col("i"), col("j")])), "f64: 0.0");
     assert_eq!(bench.select(f, call("quantile", [col("i"), lit(0.9)])), "f64: 7.0");
 }
+
+/// From Polars 2.1 on the same frame: `col.filter(..).agg()`, fills from the other end, one zero.
+#[test]
+fn filtered_aggregates_and_the_rare_cases() {
+    let bench = Bench::default();
+    let f = sample(&bench);
+    let positive = || op(col("j"), Greater, lit(0));
+    let filtered = |name| call("filter", [col(name), positive()]);
+    assert_eq!(bench.select(f, call("sum", [filtered("i")])), "i64: 0");
+    assert_eq!(bench.select(f, call("len", [filtered("i")])), "u32: 3");
+    assert_eq!(bench.select(f, call("last", [filtered("s")])), "str: ab1c");
+    assert_eq!(bench.select(f, call("null_count", [filtered("i")])), "u32: 1");
+    assert_eq!(bench.select(f, over(call("sum", [filtered("i")]), &["s"])), "i64: 7 -7 0 0 0");
+    let d = bench.try_select(f, filtered("i")).unwrap_err();
+    assert_eq!(d.message, "`filter` of a column stands before an aggregate");
+    let keys = vec![col("b")];
+    let id = bench.step(onrush_wire::plan::Op::GroupBy {
+        input: f,
+        keys,
+        aggs: vec![call("max", [filtered("j")]), call("len", [call("filter", [col("t"), positive()])])],
+    });
+    assert_eq!(bench.rows(id), "b j t|null null 0|false 2 1|true 2 2");
+    // Backwards, and running values from the other end.
+    assert_eq!(bench.select(f, call("backward_fill", [col("b")])), "bool: true false true true true");
+    let reverse = |name, column| named(call(name, [col(column)]), "reverse", lit(true));
+    assert_eq!(bench.select(f, reverse("cum_prod", "j")), "i64: 16 8 4 -2 1");
+    assert_eq!(bench.select(f, reverse("cum_sum", "i")), "i64: 0 -7 0 -7 null");
+    // NaN is left out of a running maximum, and stays in `clip`.
+    assert_eq!(bench.select(f, call("cum_max", [col("f")])), "f64: 1.5 1.5 1.5 null 2.0");
+    assert_eq!(bench.select(f, call("clip", [col("f"), lit(0.0), lit(1.0)])), "f64: 1.0 NaN 0.0 null 1.0");
+    // The two zeros are one value.
+    let zeros = bench.frame(vec![("z", floats(&[Some(0.0), Some(-0.0), Some(1.0)]))]);
+    assert_eq!(bench.select(zeros, call("n_unique", [col("z")])), "u32: 2");
+    assert_eq!(bench.select(zeros, call("is_first_distinct", [col("z")])), "bool: true false true");
+    assert_eq!(bench.select(zeros, call("rank", [col("z")])), "f64: 1.5 1.5 3.0");
+    // The most frequent value, the smallest of equals (Polars lists them all); the value where another is largest.
+    assert_eq!(bench.select(f, call("mode", [col("i")])), "i64: -7");
+    assert_eq!(bench.select(f, call("max_by", [col("s"), col("t")])), "str: a");
+    assert_eq!(bench.select(f, call("eq_missing", [col("i"), lit(7)])), "bool: true false true false false");
+    let smallest = bench.frame(vec![("t", std::sync::Arc::new(arrow::array::Int8Array::from(vec![-128, -3])) as _)]);
+    assert_eq!(bench.select(smallest, call("abs", [col("t")])), "i8: -128 3");
+}

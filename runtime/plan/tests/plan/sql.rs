@@ -101,3 +101,24 @@ fn duckdbs_functions_and_casts() {
     assert_eq!(sql("'abc' ilike 'A%'"), "x|true|true");
     assert_eq!(sql("greatest(1, null)"), "x|1|1");
 }
+
+/// Each from DuckDB 2.0.
+#[test]
+fn more_of_duckdbs_functions() {
+    let bench = Bench::default();
+    let f = table(&bench);
+    for (query, expect) in [
+        ("select date_diff('month', date '2013-01-31', date '2013-03-01') a", "a|2"),
+        ("select datediff('hour', timestamp '2013-01-01 23:59:00', timestamp '2013-01-02 00:01:00') a", "a|1"),
+        ("select last_day(date '2012-02-01') a, monthname(date '2013-01-31') m", "a m|2012-02-29 January"),
+        ("select regexp_extract('ab1', '([a-z])([0-9])', 2) a, regexp_extract('ab', '[0-9]') b", "a b|1 "),
+        ("select quantile_disc(delay, 0.5) a, mode(origin) m from f", "a m|3 JFK"),
+        ("select arg_max(origin, delay) a, min_by(origin, delay) b from f", "a b|JFK LGA"),
+        ("select 2 ** 3 a, list_contains([1, 2], 2) b, string_split('a,b', ',') c", "a b c|8.0 true [a,b]"),
+        ("select cast(0.5::double as integer) a, cast(1.5::double as integer) b, cast(-2.5::double as int) c", "a b c|0 2 -2"),
+        ("select product(delay) p from f", "p|-147.0"),
+        ("select strptime('2013-02-03 04:05', '%Y-%m-%d %H:%M') a", "a|2013-02-03T04:05:00"),
+    ] {
+        assert_eq!(bench.sql(query, &[("f", f)]), expect, "{query}");
+    }
+}

@@ -1,0 +1,220 @@
+//! Running a plan: its inputs put in place, the rows taken from DataFusion batch by batch, results kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::StreamExt;
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::{Class, Diagnostic, FrameId};
+
+use super::{Engine, panic_text};
+use crate::error::{diagnose, internal};
+use crate::ops::Inputs;
+use crate::table::{self, Frame};
+use crate::explain;
+
+impl Engine {
+    /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
+    pub fn explain(&self, id: FrameId, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
+        let frame = self.frame(id)?;
+        let mut ready = HashMap::new();
+        if analyze {
+            self.prepare(&frame.plan, false, &mut ready, task)?;
+        }
+        let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
+        let plan = table::expand(&frame.plan, &held).map_err(diagnose)?;
+        let mut known = Vec::new();
+        self.known(&frame.plan, &ready, &mut known);
+        let titles = move |batches: &[RecordBatch]| {
+            let first = batches.first()?;
+            known.iter().find(|(batch, _)| same_rows(batch, first)).map(|(_, title)| title.clone())
+        };
+        let state = self.context.state();
+        if analyze {
+            let task = task.clone();
+            let context = state.task_ctx();
+            return self.block(async move {
+                let started = std::time::Instant::now();
+                let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+                let planned = started.elapsed();
+                drain(&physical, context, &task, u64::MAX).await?;
+                Ok(explain::render(&physical, &titles, Some((planned, started.elapsed() - planned))))
+            })?;
+        }
+        self.block(async move {
+            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+            Ok(explain::render(&physical, &titles, None))
+        })?
+    }
+
+    /// Rows that a plan reads from memory, by their first batch, with a title.
+    fn known(
+        &self,
+        plan: &LogicalPlan,
+        ready: &HashMap<u128, Arc<Table>>,
+        known: &mut Vec<(RecordBatch, String)>,
+    ) {
+        for frame in table::inputs(plan) {
+            let held = ready.get(&frame.key).map(Arc::clone).or_else(|| self.held(&frame));
+            match held {
+                Some(table) => {
+                    let title = match (frame.title.strip_prefix("read "), frame.title.as_str()) {
+                        (Some(file), _) => file.to_string(),
+                        (None, "values") => "values".to_string(),
+                        (None, step) => format!("the result of {step}"),
+                    };
+                    known.extend(table.batches().first().map(|batch| (batch.clone(), title)));
+                }
+                None => self.known(&frame.plan, ready, known),
+            }
+        }
+    }
+
+    pub(super) fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
+        frame.resident.clone().or_else(|| self.results.get(frame.key))
+    }
+
+    /// The rows of a frame: held, kept, or computed now.
+    pub(super) fn run(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        if let Some(table) = self.held(frame) {
+            return Ok(table);
+        }
+        // Another request may be computing it: wait for that, unless this one is cancelled.
+        let _running = loop {
+            match frame.running.try_lock() {
+                Ok(guard) => break guard,
+                Err(std::sync::TryLockError::Poisoned(e)) => break e.into_inner(),
+                Err(std::sync::TryLockError::WouldBlock) => {
+                    task.check()?;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        };
+        if let Some(table) = self.held(frame) {
+            return Ok(table);
+        }
+        task.stage(frame.title.clone());
+        let table = Arc::new(self.run_plan(frame.plan.clone(), Arc::clone(&frame.schema), task)?);
+        self.results.put(frame.key, Arc::clone(&table));
+        Ok(table)
+    }
+
+    pub(super) fn run_plan(&self, plan: LogicalPlan, schema: SchemaRef, task: &TaskHandle) -> Result<Table, Diagnostic> {
+        let mut ready = HashMap::new();
+        self.prepare(&plan, false, &mut ready, task)?;
+        let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
+        let plan = table::expand(&plan, &held).map_err(diagnose)?;
+        let state: SessionState = self.context.state();
+        let context = state.task_ctx();
+        let task = task.clone();
+        let limit = self.config.memory_limit;
+        let batches = self.block(async move {
+            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+            drain(&physical, context, &task, limit).await
+        })??;
+        conform(schema, batches)
+    }
+
+    /// Computes the inputs whose order a plan relies on; see [`Frame::sorts`].
+    fn prepare(
+        &self,
+        plan: &LogicalPlan,
+        strict: bool,
+        ready: &mut HashMap<u128, Arc<Table>>,
+        task: &TaskHandle,
+    ) -> Result<(), Diagnostic> {
+        let strict = strict || !table::keeps_order(plan);
+        for frame in table::inputs(plan) {
+            if ready.contains_key(&frame.key) {
+                continue;
+            }
+            if let Some(table) = self.held(&frame) {
+                ready.insert(frame.key, table);
+            } else if (strict && frame.sorts) || frame.depth.is_multiple_of(table::DEEPEST) {
+                ready.insert(frame.key, self.run(&frame, task)?);
+            } else {
+                self.prepare(&frame.plan, strict, ready, task)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs on the engine's threads and waits. A panic there is a bug of ours and no end of the engine.
+    pub(super) fn block<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Diagnostic> {
+        let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
+        let handle = runtime.spawn(work);
+        futures::executor::block_on(handle).map_err(|e| match e.try_into_panic() {
+            Ok(panic) => internal(&panic_text(&*panic)),
+            Err(e) => internal(&e.to_string()),
+        })
+    }
+}
+
+/// The same rows in memory, maybe under another schema.
+fn same_rows(a: &RecordBatch, b: &RecordBatch) -> bool {
+    a.num_rows() == b.num_rows()
+        && a.columns().first().zip(b.columns().first()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+/// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.
+async fn drain(
+    physical: &Arc<dyn ExecutionPlan>,
+    context: Arc<datafusion::execution::TaskContext>,
+    task: &TaskHandle,
+    limit: u64,
+) -> Result<Vec<RecordBatch>, Diagnostic> {
+    let mut stream = execute_stream(Arc::clone(physical), context).map_err(diagnose)?;
+    let mut batches = Vec::new();
+    let mut bytes = 0u64;
+    loop {
+        let batch = tokio::select! {
+            biased;
+            () = task.wait_cancelled() => return Err(onrush_frame::Cancelled.into()),
+            batch = stream.next() => batch,
+        };
+        let Some(batch) = batch else { return Ok(batches) };
+        let batch = batch.map_err(diagnose)?;
+        task.add_rows(batch.num_rows() as u64);
+        // Batches of views share their texts; each would count them anew.
+        bytes += batch.columns().iter().map(|c| (c.len() * 16) as u64).sum::<u64>();
+        task.set_memory(bytes);
+        if bytes > limit {
+            return Err(Diagnostic::error(
+                Class::Resources,
+                "out-of-memory",
+                format!("the result is larger than the session's memory limit of {} MB", limit >> 20),
+            )
+            .help("take fewer rows or columns, aggregate first, or raise ONRUSH_MEMORY"));
+        }
+        batches.push(batch);
+        // The stream may always be ready: let the cancellation be seen.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Batches under the frame's schema; a type that the physical plan chose differently is cast.
+fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagnostic> {
+    let fit = |batch: RecordBatch| {
+        let columns = batch
+            .columns()
+            .iter()
+            .zip(schema.fields())
+            .map(|(column, field)| match column.data_type() == field.data_type() {
+                true => Ok(Arc::clone(column)),
+                false => arrow::compute::cast(column, field.data_type()),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
+    };
+    let batches = batches.into_iter().map(fit).collect::<Result<Vec<_>, _>>();
+    let batches = batches.map_err(|e| internal(&format!("a result does not have the frame's types: {e}")))?;
+    Ok(Table::new(schema, batches))
+}
+
