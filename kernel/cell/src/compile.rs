@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
 use onrush_wire::{Class, Diagnostic, Span};
@@ -21,6 +22,8 @@ use crate::types::from_message;
 
 /// Compiled cells that the cache holds, in bytes; the least recently used go.
 const CACHE_BYTES: u64 = 1 << 30;
+/// Compiled cells between two looks at the size of the cache.
+const BOUND_EVERY: u32 = 100;
 /// Tries of one cell: each one leaves out at least one variable.
 const TRIES: usize = 8;
 
@@ -59,6 +62,7 @@ pub struct Compiler {
     pub folder: PathBuf,
     pub optimisation: u8,
     pub stop: Arc<Stoppable>,
+    pub compiled: AtomicU32,
 }
 
 impl Compiler {
@@ -97,7 +101,7 @@ impl Compiler {
                     let remembered =
                         Remembered { omitted: omitted.clone(), any_error, file: name, warnings: warnings.clone() };
                     write_record(&record, &remembered);
-                    self.bound_cache();
+                    self.bound_cache_sometimes();
                     return Ok(Ready { library, generated, omitted, any_error, from_cache: false, warnings });
                 }
                 Compiled::Errors(messages) => {
@@ -235,25 +239,34 @@ impl Compiler {
         hasher.finalize().to_hex()[..20].to_string()
     }
 
-    fn bound_cache(&self) {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
-            .flatten()
-            .filter_map(|e| {
-                let metadata = e.metadata().ok().filter(|m| m.is_file())?;
-                Some((metadata.modified().ok()?, metadata.len(), e.path()))
-            })
-            .collect();
-        let mut total: u64 = files.iter().map(|f| f.1).sum();
-        files.sort();
-        for (_, bytes, path) in files {
-            if total <= CACHE_BYTES {
-                break;
-            }
-            // What a running notebook has loaded stays loaded; only a later compile would miss the file.
-            if fs::remove_file(&path).is_ok() {
-                total -= bytes;
-            }
+    /// Looking at every file takes longer than compiling where there are thousands.
+    fn bound_cache_sometimes(&self) {
+        if self.compiled.fetch_add(1, Ordering::Relaxed) % BOUND_EVERY == 0 {
+            let folder = self.folder.clone();
+            // Without a thread it is done another time.
+            let _ = std::thread::Builder::new().spawn(move || bound_cache(&folder));
+        }
+    }
+}
+
+fn bound_cache(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
+        .flatten()
+        .filter_map(|e| {
+            let metadata = e.metadata().ok().filter(|m| m.is_file())?;
+            Some((metadata.modified().ok()?, metadata.len(), e.path()))
+        })
+        .collect();
+    let mut total: u64 = files.iter().map(|f| f.1).sum();
+    files.sort();
+    for (_, bytes, path) in files {
+        if total <= CACHE_BYTES {
+            break;
+        }
+        // What a running notebook has loaded stays loaded; only a later compile would miss the file.
+        if fs::remove_file(&path).is_ok() {
+            total -= bytes;
         }
     }
 }

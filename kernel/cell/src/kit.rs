@@ -13,6 +13,8 @@ use std::time::SystemTime;
 use onrush_wire::{Class, Diagnostic};
 use serde::{Deserialize, Serialize};
 
+use crate::linker::Linker;
+
 mod sources {
     include!(concat!(env!("OUT_DIR"), "/kit_files.rs"));
 }
@@ -55,6 +57,14 @@ pub struct Kit {
     pub toolchain: Toolchain,
     pub key: String,
     pub paths: KitPaths,
+    pub linker: Option<Linker>,
+}
+
+impl Kit {
+    fn new(toolchain: Toolchain, key: String, paths: KitPaths, folder: &Path) -> Self {
+        let linker = Linker::find(&toolchain, folder);
+        Kit { toolchain, key, paths, linker }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -148,7 +158,7 @@ pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Re
     let kits = cache.join("kit");
     let folder = kits.join(&key);
     if let Some(paths) = finished(&folder) {
-        return Ok(Kit { toolchain, key, paths });
+        return Ok(Kit::new(toolchain, key, paths, &folder));
     }
     let io = |e: std::io::Error| {
         environment("cache", format!("the cache folder {} cannot be used: {e}", kits.display()))
@@ -162,12 +172,12 @@ pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Re
         // SAFETY: as above.
         unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
         if let Some(paths) = finished(&folder) {
-            return Ok(Kit { toolchain, key, paths });
+            return Ok(Kit::new(toolchain, key, paths, &folder));
         }
     }
     let paths = build(&toolchain, &kits, &folder, progress)?;
     remove_old(&kits, &key);
-    Ok(Kit { toolchain, key, paths })
+    Ok(Kit::new(toolchain, key, paths, &folder))
 }
 
 const STAMP: &str = "kit.json";

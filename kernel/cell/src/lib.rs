@@ -10,6 +10,7 @@ pub mod executor;
 mod generate;
 mod hints;
 pub mod kit;
+mod linker;
 mod names;
 mod notebook;
 mod process;

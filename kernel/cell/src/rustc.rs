@@ -15,6 +15,7 @@ pub use messages::{LINTS, Message, Place, RustcSpan, diagnostics, first_messages
 
 use crate::generate::{BODY, Generated};
 use crate::kit::Kit;
+use crate::linker::Linker;
 use crate::notebook::Notebook;
 use crate::process::{Stoppable, interrupted};
 
@@ -50,15 +51,28 @@ pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     }
     let file = job.library.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let out = work.0.join(&file);
-    let mut command = base(job, &work.0);
-    command
-        .arg("-o")
-        .arg(&out)
-        .arg(format!("-Copt-level={}", job.optimisation))
-        .args(["-Ccodegen-units=1", "-Coverflow-checks=on", "-Cdebuginfo=0", "-Cstrip=debuginfo"])
-        .arg(format!("-Clink-arg=-Wl,-soname,{file}"));
-    let output = run(command, job.stop)?;
-    let messages = messages::parse(&output.stderr);
+    let link = |linker: Option<&Linker>| -> Result<(Output, Vec<Message>), Diagnostic> {
+        let mut command = base(job, &work.0);
+        command.arg("-o").arg(&out).arg(format!("-Copt-level={}", job.optimisation)).args([
+            "-Ccodegen-units=1",
+            "-Coverflow-checks=on",
+            "-Cdebuginfo=0",
+            "-Cstrip=debuginfo",
+        ]);
+        match linker {
+            Some(linker) => command.args(linker.arguments()).arg(format!("-Clink-arg=-soname={file}")),
+            None => command.arg(format!("-Clink-arg=-Wl,-soname,{file}")),
+        };
+        let output = run(command, job.stop)?;
+        let messages = messages::parse(&output.stderr);
+        Ok((output, messages))
+    };
+    let (mut output, mut messages) = link(job.kit.linker.as_ref())?;
+    // A library that only the C compiler finds.
+    if job.kit.linker.is_some() && messages.iter().any(|m| m.level == "error" && m.message.starts_with("linking with"))
+    {
+        (output, messages) = link(None)?;
+    }
     if output.success {
         // The link is there only when it is whole.
         fs::rename(&out, job.library).map_err(failed)?;

@@ -232,7 +232,14 @@ pub(crate) fn offer<T: ?Sized>(value: &T, content: impl FnOnce() -> Content) -> 
 
 #[track_caller]
 fn content_of_debug<T: Debug + ?Sized>(value: &T) -> Content {
-    ASKED.set(std::ptr::from_ref(value).cast::<()>().addr());
+    debug_text(&value, std::ptr::from_ref(value).cast::<()>().addr())
+}
+
+// Compiled with the prelude, not with every cell.
+#[inline(never)]
+#[track_caller]
+fn debug_text(value: &dyn Debug, address: usize) -> Content {
+    ASKED.set(address);
     let line = limited(format_args!("{value:?}"));
     ASKED.set(0);
     if let Some(content) = OFFERED.take() {

@@ -1,0 +1,235 @@
+//! After a cell has succeeded: what it made becomes the notebook's, and what could not stay is said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::Sender;
+
+use onrush_wire::host::Variable;
+use onrush_wire::{Class, Diagnostic};
+
+use super::{Event, Executor};
+use crate::compile::{Ends, Ready};
+use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable};
+use crate::split::{Cell, ItemKind, ItemPart, PartKind};
+use crate::types::{Spelling, is_function, spell};
+
+impl Executor {
+    /// The cell succeeded: what it made is the notebook's.
+    #[allow(clippy::too_many_arguments, reason = "one call: everything that a finished cell is")]
+    pub(super) fn commit(
+        &mut self,
+        number: u64,
+        cell: &Cell,
+        crate_name: &str,
+        file: &str,
+        ready: Ready,
+        variables: Vec<Variable>,
+        events: &Sender<Event>,
+    ) {
+        let types = self.type_codes(cell, crate_name, file, &ready, &variables);
+        let index = self.notebook.crate_by_name(crate_name).unwrap_or(self.notebook.crates.len());
+        let made = CellCrate {
+            name: crate_name.to_string(),
+            file: file.to_string(),
+            library: ready.library.clone(),
+            links: ready.generated.links.iter().copied().collect(),
+            files: ready.generated.files.clone(),
+            macros: ready.generated.macros.clone(),
+            map: ready.generated.map.clone(),
+        };
+        // Statements that ran before are there already.
+        if index == self.notebook.crates.len() {
+            self.notebook.crates.push(made);
+        }
+        self.warn_of_users(cell, index, events);
+        for part in &cell.parts {
+            let PartKind::Item(item) = &part.kind else { continue };
+            if let ItemKind::Named(name) | ItemKind::Trait(name) = &item.kind {
+                let text = cell.code[part.range.clone()].to_string();
+                let mut homes = self.notebook.sources.remove(name).map_or_else(BTreeSet::new, |old| old.homes);
+                homes.insert(index);
+                let source = KnownSource { text, mentions: part.mentions.clone(), homes };
+                self.notebook.sources.insert(name.clone(), source);
+            }
+            match &item.kind {
+                ItemKind::Named(name) => drop(self.notebook.items.insert(name.clone(), index)),
+                ItemKind::Statics(names) => {
+                    self.notebook.items.extend(names.iter().map(|name| (name.clone(), index)));
+                }
+                ItemKind::Trait(name) => {
+                    self.notebook.items.insert(name.clone(), index);
+                    self.notebook.traits.insert(name.clone());
+                }
+                ItemKind::Macro(name) => {
+                    let known = KnownMacro { home: index, mentions: part.mentions.clone() };
+                    self.notebook.macros.insert(name.clone(), known);
+                }
+                ItemKind::Use(leaves) => {
+                    for leaf in leaves {
+                        self.notebook.uses.retain(|old| {
+                            old != leaf && (matches!(leaf.name.as_str(), "*" | "_") || old.name != leaf.name)
+                        });
+                        self.notebook.uses.push(leaf.clone());
+                    }
+                }
+                ItemKind::Impl { .. } => self.note_methods(part),
+                ItemKind::Other => {}
+            }
+        }
+        // A new item hides an older import of its name.
+        let items = &self.notebook.items;
+        self.notebook.uses.retain(|leaf| items.get(&leaf.name) != Some(&index));
+
+        for name in &ready.generated.takes {
+            if !ready.generated.puts.iter().any(|put| put.name == *name) {
+                self.notebook.variables.remove(name);
+            }
+        }
+        for (name, ends) in &ready.omitted {
+            let why = match ends {
+                Ends::Moved => format!("was moved by cell {number}"),
+                Ends::Borrows | Ends::Holds => format!("borrowed from another variable and ended with cell {number}"),
+            };
+            self.notebook.variables.remove(name);
+            self.notebook.gone.insert(name.clone(), why);
+            if *ends != Ends::Moved {
+                let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
+                self.warn(
+                    events,
+                    "borrowed-variable",
+                    message,
+                    "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
+                );
+            }
+        }
+        for part in &cell.parts {
+            let PartKind::Let { names, .. } = &part.kind else { continue };
+            for binding in names.iter().filter(|b| b.name.starts_with('_')) {
+                let why = format!("begins with `_`, so it ended with cell {number}");
+                self.notebook.gone.insert(binding.name.clone(), why);
+            }
+        }
+        let mut forget = Vec::new();
+        for variable in variables {
+            let Some(put) = ready.generated.puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
+            match types.get(&variable.name).cloned().unwrap_or(Err("of a private type")) {
+                Ok(type_code) => {
+                    self.notebook.gone.remove(&put.name);
+                    self.notebook.variables.insert(
+                        put.name.clone(),
+                        KnownVariable {
+                            type_code,
+                            mutable: put.mutable,
+                            preview: variable.preview,
+                            bytes: variable.bytes,
+                        },
+                    );
+                }
+                Err(what) => {
+                    self.notebook.variables.remove(&put.name);
+                    self.notebook.gone.insert(put.name.clone(), format!("is {what}, and ended with cell {number}"));
+                    self.warn(
+                        events,
+                        "unnameable-type",
+                        format!("`{}` is {what}: its type has no name, so it lasts only for this cell", put.name),
+                        help_for(what),
+                    );
+                    forget.push(variable.name);
+                }
+            }
+        }
+        if !forget.is_empty() {
+            let _ = self.process.forget(forget);
+        }
+    }
+
+    /// Items of earlier cells keep the older item that they were compiled with: says which.
+    fn warn_of_users(&self, cell: &Cell, index: usize, events: &Sender<Event>) {
+        for part in &cell.parts {
+            let PartKind::Item(ItemPart { kind: ItemKind::Named(name) | ItemKind::Trait(name), .. }) = &part.kind
+            else {
+                continue;
+            };
+            let Some(source) = self.notebook.sources.get(name) else { continue };
+            // The same function again changes nothing; the same type again is a new one.
+            let is_type = ["struct ", "enum ", "trait ", "union "].iter().any(|word| source.text.contains(word));
+            if source.homes.contains(&index) || !is_type && source.text == cell.code[part.range.clone()] {
+                continue;
+            }
+            let uses = |(user, &home): (&String, &usize)| {
+                let crate_ = &self.notebook.crates[home];
+                let mentions = self.notebook.sources.get(user).is_some_and(|s| s.mentions.contains(name));
+                (home != index && mentions && !crate_.links.is_disjoint(&source.homes))
+                    .then(|| format!("`{user}` ({})", crate_.file.trim_end_matches(".rs").replace('_', " ")))
+            };
+            let users: Vec<String> = self.notebook.items.iter().filter_map(uses).collect();
+            if !users.is_empty() {
+                let verb = if users.len() == 1 { "uses" } else { "use" };
+                let message = format!("{} still {verb} the earlier `{name}`", users.join(", "));
+                self.warn(events, "earlier-item", message, "run those cells again to use the new one");
+            }
+        }
+    }
+
+    pub(super) fn warn(&self, events: &Sender<Event>, code: &str, message: String, help: &str) {
+        let mut warning = Diagnostic::error(Class::Compile, code, message).help(help);
+        warning.severity = onrush_wire::Severity::Warning;
+        let _ = events.send(Event::Warning(warning));
+    }
+
+    /// How code spells the types of the variables that the cell put back, or why nothing can.
+    fn type_codes(
+        &mut self,
+        cell: &Cell,
+        crate_name: &str,
+        file: &str,
+        ready: &Ready,
+        variables: &[Variable],
+    ) -> BTreeMap<String, Result<String, &'static str>> {
+        let puts = &ready.generated.puts;
+        let mut types = BTreeMap::new();
+        let mut unsure = Vec::new();
+        for variable in variables {
+            let Some(put) = puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
+            match spell(&variable.type_name) {
+                Spelling::Code(code) => drop(types.insert(variable.name.clone(), Ok(code))),
+                Spelling::Unnameable(what) => drop(types.insert(variable.name.clone(), Err(what))),
+                Spelling::Unsure(_) => match self.types.get(&variable.type_name) {
+                    Some(code) => drop(types.insert(variable.name.clone(), Ok(code.clone()))),
+                    None => unsure.push((put.name.clone(), variable)),
+                },
+            }
+        }
+        if !unsure.is_empty() {
+            let names: Vec<String> = unsure.iter().map(|(name, _)| name.clone()).collect();
+            let found = self.compiler.type_codes(cell, crate_name, file, &self.notebook, ready, &names);
+            for (name, variable) in unsure {
+                match found.get(&name) {
+                    Some(code) => {
+                        types.insert(variable.name.clone(), Ok(code.clone()));
+                        self.types.learn(&variable.type_name, code);
+                    }
+                    None if is_function(&variable.type_name) => {
+                        types.insert(variable.name.clone(), Err("a function"));
+                    }
+                    None => {}
+                }
+            }
+        }
+        types
+    }
+}
+
+/// The name that the store has for a raw identifier.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches("r#")
+}
+
+fn help_for(what: &str) -> &'static str {
+    match what {
+        "a closure" => "write a `fn`, or box it with its type: `let f: Box<dyn Fn(i32) -> i32> = Box::new(…)`",
+        "a function" => "say its type: `let f: fn(i32) -> i32 = …`",
+        "an iterator over a closure" => "`.collect::<Vec<_>>()` it, or keep what it iterates over",
+        "of a private type" => "keep what it was made from, or turn it into a type with a name (`collect`, `to_owned`)",
+        _ => "define the type at the top level of a cell",
+    }
+}

@@ -1,0 +1,114 @@
+//! What goes in and out of an executor: its configuration, the events of a cell, and how it ended.
+
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+
+use onrush_wire::display::Display;
+use onrush_wire::host::Stream;
+use onrush_wire::plot::Plot;
+use onrush_wire::{Diagnostic, FrameId, Generation, NotebookId};
+
+/// What an executor needs to know. Everything that is `None` is found by the executor.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub notebook: NotebookId,
+    /// Working folder of the cell process: the notebook's folder.
+    pub folder: PathBuf,
+    /// Unix socket of the session.
+    pub session_socket: PathBuf,
+    /// Folder for compiled cells and the prelude; `paths::cache_dir()` if `None`.
+    pub cache: Option<PathBuf>,
+}
+
+/// What happens while a cell is compiled and run, in order. Sent on the channel given to [`super::Executor::execute`].
+#[derive(Debug)]
+pub enum Event {
+    Output {
+        stream: Stream,
+        text: String,
+    },
+    Display(Display),
+    ClearOutput {
+        wait: bool,
+    },
+    /// The cell waits for a line; `None` on `reply` interrupts it.
+    Input {
+        prompt: String,
+        password: bool,
+        reply: Sender<Option<String>>,
+    },
+    /// Draw and write a plot now; the cell waits.
+    SavePlot {
+        plot: Plot,
+        path: PathBuf,
+        reply: Sender<Result<(), Diagnostic>>,
+    },
+    /// The cell process wants a session and none answers; start one.
+    NeedSession {
+        reply: Sender<Result<(), Diagnostic>>,
+    },
+    /// The cell's code starts in this generation: the session's `BeginCell` must be said before `reply` is answered.
+    Begin {
+        generation: Generation,
+        reply: Sender<()>,
+    },
+    /// Long work before the cell runs: `building the prelude for rustc 1.96`, with a fraction if it is known.
+    Working {
+        what: String,
+        fraction: Option<f32>,
+    },
+    /// A warning of rustc or of ours that belongs under the cell.
+    Warning(Diagnostic),
+}
+
+/// How a cell ended.
+#[derive(Debug)]
+pub enum Outcome {
+    Ok {
+        generation: Generation,
+        /// For the session's `EndCell`.
+        frames: Vec<(String, FrameId)>,
+        released: Vec<FrameId>,
+        published: Vec<(String, FrameId)>,
+    },
+    /// Nothing was changed, or the snapshot has taken over. `labels` are in the cell's own lines: their `file` is
+    /// [`super::cell_file`] of the cell that holds the place.
+    Failed { generation: Generation, diagnostics: Vec<Diagnostic>, ran: bool },
+}
+
+/// Stops the running cell from any thread.
+pub trait Interrupt: Send + Sync {
+    fn interrupt(&self);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Completeness {
+    Complete,
+    Incomplete { indent: String },
+    Invalid,
+}
+
+/// Positions are in Unicode code points of the cell text, as Jupyter counts them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completions {
+    pub start: usize,
+    pub end: usize,
+    /// Text to insert and its kind (`function`, `variable`, `method`, `column`, `keyword`, `type`, `macro`, `module`).
+    pub matches: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    pub found: bool,
+    /// Markdown; the plain text is the same text.
+    pub markdown: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableInfo {
+    pub name: String,
+    /// As a user would write it: `HashMap<String, i32>`.
+    pub type_name: String,
+    pub mutable: bool,
+    pub preview: Option<String>,
+}
