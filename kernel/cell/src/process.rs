@@ -327,6 +327,8 @@ impl CellProcess {
                     | FromHost::Variables(_),
                     _,
                 ))) => {}
+                // An output that was waited for brought it along.
+                Ok(None) if self.ends.control.has_more() => {}
                 Ok(None) => {
                     if poll(&[self.pidfd.as_raw_fd()], Duration::ZERO).is_ok_and(|ready| ready[0]) {
                         self.ends.outputs.drain(events, &mut self.ends.control);

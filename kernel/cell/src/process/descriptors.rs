@@ -132,6 +132,11 @@ impl MessageReader {
         Ok(self.others.pop_front())
     }
 
+    /// Whether [`Self::next`] has a message without reading.
+    pub fn has_more(&self) -> bool {
+        !self.others.is_empty()
+    }
+
     /// The next output, which a marker has announced: waits for it while the other side lives.
     pub fn wait_for_output(&mut self) -> io::Result<FromHost> {
         loop {
