@@ -59,7 +59,10 @@ impl Connection {
         };
         let welcome = write_message(&mut stream, &hello).and_then(|()| read_message::<Welcome>(&mut stream));
         match welcome {
-            Ok(Welcome::Accepted { pid, .. }) => Ok(Connection { stream, used: false, pid }),
+            Ok(Welcome::Accepted { pid, engine, .. }) => {
+                same_engine(&engine).map_err(OpenError::Refused)?;
+                Ok(Connection { stream, used: false, pid })
+            }
             Ok(Welcome::Refused(diagnostic)) => Err(OpenError::Refused(diagnostic)),
             // It ended between the connection and the greeting.
             Err(e @ (CodecError::Closed | CodecError::Io(_))) => Err(OpenError::NobodyThere(unreachable(&e))),
@@ -140,4 +143,17 @@ impl Write for Stream {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// An engine that was asked for by name is never quietly another one.
+fn same_engine(found: &str) -> Result<(), Diagnostic> {
+    let wanted = std::env::var(paths::ENGINE).unwrap_or_default();
+    if matches!(wanted.as_str(), "" | "auto") || wanted == found {
+        return Ok(());
+    }
+    let message = format!("the engine `{wanted}` was asked for, and the session runs on `{found}`");
+    Err(Diagnostic::error(Class::Environment, "engine", message).help(format!(
+        "start with `--engine auto`, or unset {}; a session that runs already keeps its engine until its notebooks are closed",
+        paths::ENGINE
+    )))
 }

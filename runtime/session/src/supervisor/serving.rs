@@ -177,13 +177,8 @@ impl Supervisor {
                 return;
             }
         };
-        let engine = std::env::var(paths::ENGINE).ok().filter(|e| !e.is_empty() && e != "auto");
-        let welcome = Welcome::Accepted {
-            protocol: PROTOCOL,
-            pid: std::process::id(),
-            // The one engine of this build.
-            engine: engine.filter(|e| e == "cpu").unwrap_or_else(|| "cpu".to_string()),
-        };
+        // The one engine of this build. Who asked for another one refuses it at their end.
+        let welcome = Welcome::Accepted { protocol: PROTOCOL, pid: std::process::id(), engine: "cpu".to_string() };
         let _ = receiver.stream().set_read_timeout(None);
         if sender.send(&welcome, None).is_ok() {
             self.converse(&client, &mut sender, &mut receiver);
