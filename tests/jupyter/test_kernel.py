@@ -790,6 +790,16 @@ def test_run_prints(onrush_bin, tmp_path):
     assert "error" in ran.stdout
 
 
+def test_run_takes_no_other_engine_than_the_one_asked_for(onrush_bin, tmp_path):
+    import nbformat
+
+    nbformat.write(notebook(["frame! { a: [1] }"]), tmp_path / "in.ipynb")
+    command = [onrush_bin, "run", "--engine", "cuda", tmp_path / "in.ipynb"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert ran.returncode == 1
+    assert "`cuda` was asked for" in ran.stdout and "--engine auto" in ran.stdout
+
+
 def test_run_keeps_what_it_does_not_know(onrush_bin, tmp_path):
     import nbformat
 
