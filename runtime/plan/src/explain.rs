@@ -153,7 +153,9 @@ impl Tree<'_> {
             _ => line.chars().take(200).chain("…".chars()).collect(),
         };
         let _ = write!(self.out, "{}{line}  [{place}]", "  ".repeat(depth));
-        if self.analyzed && let Some(metrics) = plan.metrics() {
+        if self.analyzed
+            && let Some(metrics) = plan.metrics()
+        {
             let metrics = metrics.aggregate_by_name();
             if let Some(rows) = metrics.output_rows() {
                 let _ = write!(self.out, "  rows={rows}");
@@ -228,8 +230,13 @@ impl Tree<'_> {
         }
         Some(match plan.name() {
             // Batching, buffering and gathering are no steps of the user's.
-            "CoalesceBatchesExec" | "CooperativeExec" | "OutputRequirementExec" | "SortPreservingMergeExec"
-            | "CoalescePartitionsExec" | "RepartitionExec" | "BufferExec" => return None,
+            "CoalesceBatchesExec"
+            | "CooperativeExec"
+            | "OutputRequirementExec"
+            | "SortPreservingMergeExec"
+            | "CoalescePartitionsExec"
+            | "RepartitionExec"
+            | "BufferExec" => return None,
             "CrossJoinExec" => "cross join".to_string(),
             "UnionExec" | "InterleaveExec" => "concat".to_string(),
             "UnnestExec" => "explode".to_string(),

@@ -407,7 +407,7 @@ impl<'a> Lower<'a> {
     ) -> Result<Expr, Diagnostic> {
         use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
         use datafusion::logical_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
-let unbounded = |preceding| match preceding {
+        let unbounded = |preceding| match preceding {
             true => WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
             false => WindowFrameBound::Following(ScalarValue::UInt64(None)),
         };

@@ -71,7 +71,11 @@ pub async fn plan(
 /// Words in the spelling of the tables, columns or first use that they match but for their case.
 fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagnostic> {
     let dialect = DuckDbDialect {};
-    let tokens = Tokenizer::new(&dialect, query).tokenize().map_err(|e| plan_error("sql-syntax", e.to_string()))?;
+    // Literals stay as they are written: with their doubled quotes.
+    let tokens = Tokenizer::new(&dialect, query)
+        .with_unescape(false)
+        .tokenize()
+        .map_err(|e| plan_error("sql-syntax", e.to_string()))?;
     let mut known: HashMap<String, String> = HashMap::new();
     let exact: Vec<&str> = tables
         .iter()

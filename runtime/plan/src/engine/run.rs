@@ -15,9 +15,9 @@ use onrush_wire::{Class, Diagnostic, FrameId};
 
 use super::{Engine, panic_text};
 use crate::error::{diagnose, internal};
+use crate::explain;
 use crate::ops::Inputs;
 use crate::table::{self, Frame};
-use crate::explain;
 
 impl Engine {
     /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
@@ -54,12 +54,7 @@ impl Engine {
     }
 
     /// Rows that a plan reads from memory, by their first batch, with a title.
-    fn known(
-        &self,
-        plan: &LogicalPlan,
-        ready: &HashMap<u128, Arc<Table>>,
-        known: &mut Vec<(RecordBatch, String)>,
-    ) {
+    fn known(&self, plan: &LogicalPlan, ready: &HashMap<u128, Arc<Table>>, known: &mut Vec<(RecordBatch, String)>) {
         for frame in table::inputs(plan) {
             let held = ready.get(&frame.key).map(Arc::clone).or_else(|| self.held(&frame));
             match held {
@@ -105,7 +100,12 @@ impl Engine {
         Ok(table)
     }
 
-    pub(super) fn run_plan(&self, plan: LogicalPlan, schema: SchemaRef, task: &TaskHandle) -> Result<Table, Diagnostic> {
+    pub(super) fn run_plan(
+        &self,
+        plan: LogicalPlan,
+        schema: SchemaRef,
+        task: &TaskHandle,
+    ) -> Result<Table, Diagnostic> {
         let mut ready = HashMap::new();
         self.prepare(&plan, false, &mut ready, task)?;
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
@@ -146,7 +146,10 @@ impl Engine {
     }
 
     /// Runs on the engine's threads and waits. A panic there is a bug of ours and no end of the engine.
-    pub(super) fn block<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Diagnostic> {
+    pub(super) fn block<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Diagnostic> {
         let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
         let handle = runtime.spawn(work);
         futures::executor::block_on(handle).map_err(|e| match e.try_into_panic() {
@@ -158,8 +161,7 @@ impl Engine {
 
 /// The same rows in memory, maybe under another schema.
 fn same_rows(a: &RecordBatch, b: &RecordBatch) -> bool {
-    a.num_rows() == b.num_rows()
-        && a.columns().first().zip(b.columns().first()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+    a.num_rows() == b.num_rows() && a.columns().first().zip(b.columns().first()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
 }
 
 /// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.
@@ -217,4 +219,3 @@ fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagno
     let batches = batches.map_err(|e| internal(&format!("a result does not have the frame's types: {e}")))?;
     Ok(Table::new(schema, batches))
 }
-

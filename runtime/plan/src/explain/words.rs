@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NegativeExpr,
     NotExpr, TryCastExpr,
@@ -15,7 +16,6 @@ use datafusion::physical_expr::window::{
     PlainAggregateWindowExpr, SlidingAggregateWindowExpr, StandardWindowExpr, WindowExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 
 use crate::check::{HIDDEN, type_name};

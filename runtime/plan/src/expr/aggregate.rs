@@ -106,7 +106,8 @@ pub const FUNCTIONS: &[Function] = &[
         let args = vec![value.text(), lit(c.text(1).unwrap_or("").to_string())];
         let how = Aggregation { ordered: true, ..Default::default() };
         let expr = l.aggregate(df::string_agg::string_agg_udaf(), args, how)?;
-        let joined = datafusion::functions::expr_fn::coalesce(vec![cast(expr, types::TEXT), cast(lit(""), types::TEXT)]);
+        let joined =
+            datafusion::functions::expr_fn::coalesce(vec![cast(expr, types::TEXT), cast(lit(""), types::TEXT)]);
         Ok(value.with(joined, types::TEXT))
     }),
     function("mode", &[], A, "self:any", |l, c| {
@@ -304,7 +305,8 @@ fn spread(lower: &mut Lower, call: &Call, root: bool) -> Result<Typed, Diagnosti
 fn n_unique(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let value = call.this();
     let how = Aggregation { distinct: true, ..Default::default() };
-    let distinct = lower.aggregate(df::count::count_udaf(), vec![types::one_zero(value.expr.clone(), &value.dtype)], how)?;
+    let distinct =
+        lower.aggregate(df::count::count_udaf(), vec![types::one_zero(value.expr.clone(), &value.dtype)], how)?;
     let missing = when(Expr::IsNull(Box::new(value.expr.clone())), lit(1i64)).otherwise(lit(0i64)).map_err(diagnose)?;
     let missing = lower.aggregate(df::min_max::max_udaf(), vec![missing], Aggregation::default())?;
     let missing = datafusion::functions::expr_fn::coalesce(vec![missing, lit(0i64)]);

@@ -59,7 +59,9 @@ struct Evaluator(Keep);
 
 impl PartitionEvaluator for Evaluator {
     fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        let Some((order, keys)) = values.split_last() else { return Ok(Arc::new(BooleanArray::from(vec![true; rows]))) };
+        let Some((order, keys)) = values.split_last() else {
+            return Ok(Arc::new(BooleanArray::from(vec![true; rows])));
+        };
         let order = order.as_primitive::<UInt64Type>().values();
         Ok(Arc::new(BooleanArray::from(kept(keys, order, self.0)?)))
     }
@@ -155,7 +157,9 @@ pub fn spread(function: &Arc<AggregateUDF>, values: &[DataType], filtered: bool)
 
 impl Spread {
     fn aggregate(&self, fields: &[FieldRef]) -> Result<AggregateFunctionExpr> {
-        let schema = Arc::new(Schema::new(fields.iter().enumerate().map(|(i, f)| f.as_ref().clone().with_name(format!("v{i}"))).collect::<Vec<_>>()));
+        let schema = Arc::new(Schema::new(
+            fields.iter().enumerate().map(|(i, f)| f.as_ref().clone().with_name(format!("v{i}"))).collect::<Vec<_>>(),
+        ));
         let args = (0..fields.len()).map(|i| Arc::new(Column::new(&format!("v{i}"), i)) as _).collect();
         AggregateExprBuilder::new(Arc::clone(&self.function), args).schema(schema).alias(self.function.name()).build()
     }

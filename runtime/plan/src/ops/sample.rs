@@ -67,19 +67,15 @@ pub fn sample(
 }
 
 /// Each row as often as it was drawn.
-fn replaced(
-    plan: LogicalPlan,
-    amount: SampleSize,
-    seed: u64,
-    available: &[String],
-) -> Result<LogicalPlan, Diagnostic> {
+fn replaced(plan: LogicalPlan, amount: SampleSize, seed: u64, available: &[String]) -> Result<LogicalPlan, Diagnostic> {
     let name = format!("{HIDDEN}draws");
     let amount = match amount {
         SampleSize::Rows(rows) => Amount::Rows(rows),
         SampleSize::Fraction(fraction) => Amount::Millionths((fraction * 1e6).round() as u64),
     };
     let signature = Signature::nullary(Volatility::Immutable);
-    let fun = WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::new_from_impl(Draws { amount, seed, signature })));
+    let fun =
+        WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::new_from_impl(Draws { amount, seed, signature })));
     let params = WindowFunctionParams {
         args: Vec::new(),
         partition_by: Vec::new(),

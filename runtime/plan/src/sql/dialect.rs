@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::compute;
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -30,8 +31,19 @@ pub fn register(context: &SessionContext) -> Result<()> {
     let mut state = state.write();
     state.register_expr_planner(Arc::new(DuckDb))?;
     state.register_udaf(mode())?;
+    state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
     state.register_udaf(product())?;
     Ok(())
+}
+
+/// Elements of a list, characters of a text.
+fn length(values: &ArrayRef) -> Result<ArrayRef> {
+    if types::is_list(values.data_type()) {
+        return Ok(compute::cast(&compute::kernels::length::length(values)?, &DataType::Int64)?);
+    }
+    let texts = compute::cast(values, &types::TEXT)?;
+    let lengths = texts.as_string_view().iter().map(|t| t.map(|t| t.chars().count() as i64));
+    Ok(Arc::new(lengths.collect::<Int64Array>()))
 }
 
 #[derive(Debug)]
@@ -196,6 +208,10 @@ pub fn round_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
                 Expr::Cast(c) if c.field.data_type().is_integer() => {
                     // Halves of floats go to the even neighbour, those of decimals away from zero.
                     let rounded = match c.expr.get_type(&schema) {
+                        // What is written with a point is a decimal in DuckDB.
+                        Ok(t) if t.is_floating() && matches!(c.expr.as_ref(), Expr::Literal(..)) => {
+                            datafusion::functions::expr_fn::round(vec![*c.expr])
+                        }
                         Ok(t) if t.is_floating() => {
                             let body: Body = |args| {
                                 let values = args[0].as_primitive::<Float64Type>();

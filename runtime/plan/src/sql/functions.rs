@@ -37,7 +37,7 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         "first" | "arbitrary" => Some("first_value"),
         "last" => Some("last_value"),
         "strlen" => Some("octet_length"),
-        "len" => Some("length"),
+        "length" | "char_length" => Some("len"),
         "ifnull" => Some("coalesce"),
         "regexp_matches" => Some("regexp_like"),
         "strftime" => Some("to_char"),

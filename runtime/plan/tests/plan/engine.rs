@@ -89,7 +89,10 @@ fn plans_say_where_they_run() {
     let f = sample(&bench);
     let id = bench.step(Op::GroupBy { input: f, keys: vec![col("j")], aggs: vec![call("sum", [col("i")])] });
     let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
-    assert!(text.contains("aggregate sum(i) by j  [cpu]") && text.contains("[cpu] this build has only the CPU engine"), "{text}");
+    assert!(
+        text.contains("aggregate sum(i) by j  [cpu]") && text.contains("[cpu] this build has only the CPU engine"),
+        "{text}"
+    );
     let text = bench.engine.explain(id, true, &TaskHandle::new()).unwrap();
     assert!(text.contains("rows=3") && text.contains("ran in"), "{text}");
 }
@@ -119,7 +122,9 @@ fn plans_read_like_the_cell() {
     let keys = vec![col("s")];
     let f = bench.step(Op::GroupBy { input: f, keys, aggs: vec![call("len", []), call("max", [col("r")])] });
     let text = bench.engine.explain(f, false, &TaskHandle::new()).unwrap();
-    for part in ["aggregate len()", "by s", "filter s == \"a\"", "window mean(f) over s", "scan values (2 of 7 columns)"] {
+    for part in
+        ["aggregate len()", "by s", "filter s == \"a\"", "window mean(f) over s", "scan values (2 of 7 columns)"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("__") && !text.contains('@') && !text.contains("Exec"), "{text}");

@@ -115,8 +115,13 @@ fn more_of_duckdbs_functions() {
         ("select quantile_disc(delay, 0.5) a, mode(origin) m from f", "a m|3 JFK"),
         ("select arg_max(origin, delay) a, min_by(origin, delay) b from f", "a b|JFK LGA"),
         ("select 2 ** 3 a, list_contains([1, 2], 2) b, string_split('a,b', ',') c", "a b c|8.0 true [a,b]"),
-        ("select cast(0.5::double as integer) a, cast(1.5::double as integer) b, cast(-2.5::double as int) c", "a b c|0 2 -2"),
+        (
+            "select cast(0.5::double as integer) a, cast(1.5::double as integer) b, cast(-2.5::double as int) c",
+            "a b c|0 2 -2",
+        ),
         ("select product(delay) p from f", "p|-147.0"),
+        ("select cast(2.5 as integer) a, cast(2.5::double as integer) b", "a b|3 2"),
+        ("select 'it''s' a, len([1, 2]) b, length('hé') c from f where origin <> 'O''Hare' limit 1", "a b c|it's 2 2"),
         ("select strptime('2013-02-03 04:05', '%Y-%m-%d %H:%M') a", "a|2013-02-03T04:05:00"),
     ] {
         assert_eq!(bench.sql(query, &[("f", f)]), expect, "{query}");

@@ -222,4 +222,10 @@ fn samples_are_the_same_each_time() {
     assert_eq!(ten, sample(SampleSize::Rows(10), 1));
     assert_ne!(ten, sample(SampleSize::Rows(10), 2));
     assert_eq!(sample(SampleSize::Fraction(0.25), 7).len(), 250);
+    // With replacement: more than there are, in the frame's order, some of them twice.
+    let amount = SampleSize::Rows(1500);
+    let drawn = bench.column(bench.step(Op::Sample { input, amount, seed: 1, with_replacement: true }), 0);
+    let numbers: Vec<i64> = drawn.iter().map(|v| v.parse().unwrap()).collect();
+    assert_eq!(numbers.len(), 1500);
+    assert!(numbers.is_sorted() && numbers.windows(2).any(|w| w[0] == w[1]));
 }
