@@ -16,13 +16,22 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
         diagnostics.swap(0, first);
         diagnostics.truncate(1);
     }
+    // `f.filter(name == "a")`: the comparison of a name that is not there has no type that would matter.
+    let unknown: Vec<Span> = diagnostics.iter().filter(|d| d.code == "E0425").filter_map(primary).collect();
+    diagnostics.retain(|d| {
+        let covers = |outer: Span| {
+            let inside = |inner: &Span| inner.line == outer.line && inner.column >= outer.column;
+            unknown.iter().any(|inner| inside(inner) && inner.column < outer.column + outer.length)
+        };
+        d.code != "E0277" || !primary(d).is_some_and(covers)
+    });
     for diagnostic in diagnostics {
         advise_one(diagnostic, code, notebook);
     }
 }
 
 fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
-    let at = diagnostic.labels.iter().find(|l| l.primary).map(|l| l.span.clone());
+    let at = primary(diagnostic);
     let text = at.as_ref().and_then(|span| text_at(code, span)).unwrap_or_default();
     let line = at.as_ref().and_then(|span| code.lines().nth(span.line as usize - 1)).unwrap_or_default();
     let named = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
@@ -47,6 +56,21 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
             set("put the code into a `fn`, or use `if` around the rest of the cell".to_string(), diagnostic);
         }
+        "E0425" if diagnostic.help.is_empty() && mentions_frame(line, notebook) => {
+            set(format!("a column is written inside of `x!(…)`: `x!({named} …)`"), diagnostic);
+        }
+        "E0608" | "E0609" if diagnostic.message.ends_with("`Frame`") => {
+            let help = "`f.column::<f64>(\"name\")` gives the values of a column, `f.select(\"name\")` a frame of it";
+            set(help.to_string(), diagnostic);
+        }
+        "E0277" if diagnostic.message == "`Frame` is not an iterator" => {
+            diagnostic.notes.clear();
+            set(
+                "`f.rows()` gives the rows as values: `for (hour, name) in f.rows::<(i64, String)>() { … }`"
+                    .to_string(),
+                diagnostic,
+            );
+        }
         "E0282" | "E0283" | "E0284" if line.contains(".value(") => {
             set("say the type: `let m: f64 = f.value(…)`".to_string(), diagnostic);
         }
@@ -65,6 +89,18 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         _ => {}
     }
     two_of_a_name(diagnostic);
+    // Hundreds of types of the standard library are no advice.
+    diagnostic.help.retain(|help| !help.starts_with("the following other types implement"));
+}
+
+fn primary(diagnostic: &Diagnostic) -> Option<Span> {
+    diagnostic.labels.iter().find(|l| l.primary).map(|l| l.span.clone())
+}
+
+/// Whether a line is about a variable that holds a frame.
+fn mentions_frame(line: &str, notebook: &Notebook) -> bool {
+    let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.any(|word| notebook.variables.get(word).is_some_and(|v| v.type_code.ends_with("::Frame")))
 }
 
 /// A variable that was there once.
