@@ -146,12 +146,21 @@ fn add_impls(
     }
     let (text, map) = lay_out_only(cell, parts, prologue);
     let folder = format!("impl_{number}");
-    let crate_ = &mut notebook.crates[home];
-    for (name, file) in crate_.files.iter_mut() {
-        if name.starts_with("impl_") || *name == crate_.file {
-            *file = without_replaced(file, cell, parts);
+    for index in 0..notebook.crates[home].files.len() {
+        let (name, file) = &notebook.crates[home].files[index];
+        if name.starts_with("impl_") || *name == notebook.crates[home].file {
+            // A trait that was defined again is another one: what implements the older one stays.
+            let is_same_trait = |name: &str| {
+                let (Some(&newest), Some(source)) = (notebook.items.get(name), notebook.sources.get(name)) else {
+                    return true;
+                };
+                source.homes.len() == 1 || file.contains(&format!("::{}::{name};", notebook.crates[newest].name))
+            };
+            let text = without_replaced(file, cell, parts, &is_same_trait);
+            notebook.crates[home].files[index].1 = text;
         }
     }
+    let crate_ = &mut notebook.crates[home];
     crate_.files[0].1.push_str(&format!("#[path = \"{folder}/{impl_file}\"] mod __impl_{number};\n"));
     crate_.files.push((format!("{folder}/{impl_file}"), text));
     crate_.links = links;
@@ -174,7 +183,7 @@ fn in_use(notebook: &Notebook) -> BTreeSet<usize> {
 
 /// An earlier file without what new impls define again: a cell with an impl can be corrected and run again. What is taken out
 /// becomes blanks, so that every place stays.
-fn without_replaced(text: &str, cell: &Cell, parts: &[&Part]) -> String {
+fn without_replaced(text: &str, cell: &Cell, parts: &[&Part], is_same_trait: &dyn Fn(&str) -> bool) -> String {
     let Ok(earlier) = syn::parse_file(text) else { return text.to_string() };
     let mut blank: Vec<std::ops::Range<usize>> = Vec::new();
     for part in parts {
@@ -188,7 +197,8 @@ fn without_replaced(text: &str, cell: &Cell, parts: &[&Part]) -> String {
             match (&old.trait_, &new.trait_) {
                 (Some((_, old_path, _)), Some((_, new_path, _))) => {
                     let last = |path: &syn::Path| path.segments.last().map(|s| s.to_token_stream().to_string());
-                    if last(old_path) == last(new_path) {
+                    let name = new_path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+                    if last(old_path) == last(new_path) && is_same_trait(&name) {
                         blank.push(old.span().byte_range());
                     }
                 }

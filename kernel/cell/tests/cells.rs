@@ -327,6 +327,10 @@ fn an_impl_is_corrected_by_running_its_cell_again() {
     n.run("impl std::ops::Mul<V> for f64 { type Output = V; fn mul(self, v: V) -> V { V { x: self * v.x } } }").ok();
     n.shows("2.0 * v", "V { x: 2.0 }");
     n.shows("std::marker::PhantomData::<V>", "PhantomData<V>");
+    n.run("trait Animal { fn name(&self) -> String; }\nstruct Dog; impl Animal for Dog { fn name(&self) -> String { \"dog\".into() } }\nlet zoo: Vec<Box<dyn Animal>> = vec![Box::new(Dog)];").ok();
+    n.run("trait Animal { fn name(&self) -> String; fn legs(&self) -> u32 { 4 } }").ok();
+    n.run("impl Animal for Dog { fn name(&self) -> String { \"new\".into() } }").ok();
+    n.shows("(Dog.legs(), Dog.name())", "(4, \"new\")");
 }
 
 #[test]
