@@ -296,10 +296,11 @@ fn projection(node: &ProjectionExec, names: &Names) -> Option<String> {
         if words::is_hidden(&item.alias) {
             continue;
         }
-        let same = any.downcast_ref::<Column>().is_some_and(|c| c.name() == item.alias);
-        match same {
+        let text = words::expr(&item.expr, names);
+        // Under hidden names a join's columns are those of its sides.
+        match any.downcast_ref::<Column>().is_some_and(|_| text == item.alias) {
             true => plain += 1,
-            false => shown.push(format!("{} = {}", item.alias, words::expr(&item.expr, names))),
+            false => shown.push(format!("{} = {text}", item.alias)),
         }
     }
     match (shown.is_empty(), plain) {

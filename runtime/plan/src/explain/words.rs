@@ -39,7 +39,13 @@ pub fn expr(expr: &Arc<dyn PhysicalExpr>, names: &Names) -> String {
 }
 
 fn list<'e>(exprs: impl IntoIterator<Item = &'e Arc<dyn PhysicalExpr>>, names: &Names) -> String {
-    exprs.into_iter().map(|e| expr(e, names)).collect::<Vec<_>>().join(", ")
+    let mut all: Vec<String> = exprs.into_iter().map(|e| expr(e, names)).collect();
+    let count = all.len();
+    if count > 8 {
+        all.truncate(4);
+        all.push(format!("… ({count} in all)"));
+    }
+    all.join(", ")
 }
 
 /// `level`: how tightly what stands around it binds.

@@ -112,6 +112,20 @@ pub fn beside(lower: &Lower, value: Typed, other: &Typed) -> Result<Typed, Diagn
             )),
         };
     }
+    // A time without a zone beside one with a zone is the time on that zone's clocks.
+    if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_)), Expr::Literal(scalar, _)) =
+        (&value.dtype, &other.dtype, &value.expr)
+    {
+        let there = scalar.cast_to(&DataType::Utf8).and_then(|text| text.cast_to(&other.dtype));
+        return match there {
+            Ok(there) if !there.is_null() => Ok(value.with(Expr::Literal(there, None), other.dtype.clone())),
+            _ => Err(lower.fail(
+                check::plan_error("type-mismatch", format!("{scalar} is no time in `{}`", type_name(&other.dtype))),
+                value.span.as_ref(),
+                "skipped by the clocks of that zone",
+            )),
+        };
+    }
     match types::literal_beside(&literal, &other.dtype) {
         Some(dtype) => Ok(Typed { literal: Some(literal), ..value.to(&dtype) }),
         None => Ok(value),
@@ -124,7 +138,19 @@ fn mismatch(lower: &Lower, left: &Typed, right: &Typed, what: &str, span: Option
     let (text, number) = match (is_text(&left.dtype), is_text(&right.dtype)) {
         (true, false) => (left, right),
         (false, true) => (right, left),
-        _ => return lower.fail(diagnostic, span.or(left.span.as_ref()), ""),
+        _ => {
+            if let (DataType::Timestamp(_, a), DataType::Timestamp(_, b)) = (&left.dtype, &right.dtype)
+                && a.is_some() != b.is_some()
+            {
+                let (bare, zone) = if a.is_none() { (left, b) } else { (right, a) };
+                let zone = zone.as_deref().unwrap_or("UTC");
+                diagnostic = diagnostic.help(format!(
+                    "one has a time zone and the other has none: `{}.dt.replace_time_zone(\"{zone}\")`",
+                    bare.name
+                ));
+            }
+            return lower.fail(diagnostic, span.or(left.span.as_ref()), "");
+        }
     };
     let number_type = type_name(&number.dtype);
     diagnostic = match (&text.literal, &number.literal) {

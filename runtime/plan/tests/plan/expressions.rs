@@ -199,3 +199,26 @@ fn filtered_aggregates_and_the_rare_cases() {
     let smallest = bench.frame(vec![("t", std::sync::Arc::new(arrow::array::Int8Array::from(vec![-128, -3])) as _)]);
     assert_eq!(bench.select(smallest, call("abs", [col("t")])), "i8: -128 3");
 }
+
+/// By hand: noon in New York in winter is 17:00 UTC.
+#[test]
+fn times_without_a_zone_are_those_of_the_column() {
+    let bench = Bench::default();
+    let noon = 1_357_041_600_000_000; // 2013-01-01 12:00
+    let zoned = |zone: &str, hours: i64| {
+        let values = vec![noon + hours * 3_600_000_000, noon + (hours + 1) * 3_600_000_000];
+        std::sync::Arc::new(arrow::array::TimestampMicrosecondArray::from(values).with_timezone(zone)) as _
+    };
+    let f = bench.frame(vec![
+        ("utc", zoned("UTC", 0)),
+        ("ny", zoned("America/New_York", 5)),
+        ("bare", std::sync::Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![noon, noon])) as _),
+    ]);
+    let literal = Value::Timestamp { value: noon, unit: onrush_wire::TimeUnit::Microsecond, zone: None };
+    for name in ["utc", "ny"] {
+        assert_eq!(bench.select(f, op(col(name), Equal, lit(literal.clone()))), "bool: true false", "{name}");
+        assert_eq!(bench.select(f, op(col(name), Equal, lit("2013-01-01 12:00:00"))), "bool: true false", "{name}");
+    }
+    let d = bench.try_select(f, op(col("utc"), Greater, col("bare"))).unwrap_err();
+    assert!(d.help[0].contains("bare.dt.replace_time_zone(\"UTC\")"), "{d:?}");
+}
