@@ -45,7 +45,7 @@ pub fn preview(table: &Table, options: &PreviewOptions) -> TablePreview {
         total_rows: table.rows() as u64,
         head: rows(&head),
         tail: rows(&tail),
-        bytes: Some(table.bytes()),
+        bytes: Some(table.own_bytes()),
         location: options.location.clone(),
     }
 }

@@ -103,6 +103,14 @@ impl Table {
         })
     }
 
+    /// Bytes of the rows themselves: what a copy of this table alone would take. For a slice this is less than [`Self::bytes`].
+    pub fn own_bytes(&self) -> u64 {
+        let columns = self.batches.iter().flat_map(RecordBatch::columns);
+        let own: Option<u64> =
+            columns.map(|c| c.to_data().get_slice_memory_size().ok().map(|bytes| bytes as u64)).sum();
+        own.map_or_else(|| self.bytes(), |own| own.min(self.bytes()))
+    }
+
     /// One batch with all rows; copies if there are several.
     pub fn to_batch(&self) -> Result<RecordBatch, ArrowError> {
         match self.batches.as_slice() {
@@ -199,6 +207,7 @@ mod tests {
     fn shared_buffers_count_once() {
         let t = table();
         let once = t.bytes();
+        assert!(t.slice(0, 1).own_bytes() < t.own_bytes());
         let twice = Table::new(Arc::clone(t.schema()), [t.batches(), t.batches()].concat());
         assert_eq!(twice.bytes(), once);
         assert!(once >= 5 * 8);
