@@ -318,7 +318,7 @@ impl Parser {
             "if" => return self.conditional(span, input),
             "match" => return self.choice(span, input),
             "true" | "false" => return Ok(Node::new(ExprKind::Literal(Value::Boolean(text == "true")), span, span)),
-            "None" => return Ok(Node::new(ExprKind::Literal(Value::Null), span, span)),
+            "None" | "null" => return Ok(Node::new(ExprKind::Literal(Value::Null), span, span)),
             "_" => return Err(Failure::new(span, "`_` is a pattern of `match` and no column")),
             _ => {}
         }
