@@ -155,7 +155,7 @@ pub fn dependency(text: &str, file: &str, line: u32) -> Result<String, Diagnosti
             line,
             5 + text.chars().count(),
             "dep",
-            format!("`{name}` cannot be added: crates from crates.io are not supported in cells yet"),
+            format!("`{name}` cannot be added: cells cannot use other crates yet"),
         )
         .help("`arrow`, `chrono` and `serde` are there without `:dep`; other code can be put into cells as `mod`s")),
     }

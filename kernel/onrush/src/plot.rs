@@ -21,7 +21,6 @@ use crate::{host, session};
 ///
 /// Data come first (`scatter`, `bar`, ...), then what concerns the last of them (`color`, `bins`, `aggregate`), then the looks.
 #[derive(Clone)]
-#[must_use = "a plot is shown as the last expression of a cell, by show(&plot), or written by .save(\"a.png\")"]
 pub struct Plot {
     source: Source,
     style: PlotStyle,
@@ -102,6 +101,7 @@ impl Plot {
     /// What each series is drawn in: one colour for each value of a text column, a scale for numbers; the value of a heat
     /// map's cells.
     #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn color(mut self, by: impl IntoExprs) -> Self {
         let color = by.into_exprs().into_iter().next();
         self.last("color", here("color")).color = color;
@@ -110,6 +110,7 @@ impl Plot {
 
     /// How rows of the same position combine: `"sum"`, `"mean"`, `"median"`, `"min"`, `"max"`, `"count"`.
     #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn aggregate(mut self, function: &str) -> Self {
         self.last("aggregate", here("aggregate")).aggregate = Some(function.to_string());
         self
@@ -117,6 +118,7 @@ impl Plot {
 
     /// Number of bins of a histogram or heat map. Default: from the data.
     #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn bins(mut self, bins: u32) -> Self {
         let at = here("bins");
         if values::rebin(&mut self, bins) {
@@ -128,6 +130,7 @@ impl Plot {
 
     /// Draws another plot over this one. Both are made from Rust values, or both from the same frame.
     #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn with(mut self, other: Plot) -> Self {
         match (&mut self.source, other.source) {
             (Source::Values(layers), Source::Values(more)) => layers.extend(more),
@@ -146,36 +149,42 @@ impl Plot {
     }
 
     /// A line of text above.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn title(mut self, text: impl Into<String>) -> Self {
         self.style.title = Some(text.into());
         self
     }
 
     /// What the horizontal axis says. Default: the column's name.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn x_label(mut self, text: impl Into<String>) -> Self {
         self.style.x_label = Some(text.into());
         self
     }
 
     /// What the vertical axis says. Default: the column's name.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn y_label(mut self, text: impl Into<String>) -> Self {
         self.style.y_label = Some(text.into());
         self
     }
 
     /// Whether there is a legend. Default: if there is more than one series.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn legend(mut self, shown: bool) -> Self {
         self.style.legend = Some(shown);
         self
     }
 
     /// What stands above the legend. Default: the column's name.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn legend_title(mut self, text: impl Into<String>) -> Self {
         self.style.legend_title = Some(text.into());
         self
     }
 
     /// Width and height in pixels.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn size(mut self, width: u32, height: u32) -> Self {
         self.style.width = Some(width);
         self.style.height = Some(height);
@@ -184,6 +193,7 @@ impl Plot {
 
     /// `"light"`, `"dark"` or `"auto"` (readable on both; the default).
     #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn theme(mut self, name: &str) -> Self {
         self.style.theme = match name {
             "light" => Theme::Light,
@@ -199,24 +209,28 @@ impl Plot {
     }
 
     /// A logarithmic horizontal axis.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn log_x(mut self) -> Self {
         self.style.log_x = true;
         self
     }
 
     /// A logarithmic vertical axis.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn log_y(mut self) -> Self {
         self.style.log_y = true;
         self
     }
 
     /// Bars on top of each other instead of side by side.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn stacked(mut self) -> Self {
         self.style.stacked = true;
         self
     }
 
     /// Also puts a PNG into the notebook, for places that show no SVG.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn png(mut self) -> Self {
         self.style.png = true;
         self
@@ -261,6 +275,7 @@ macro_rules! marks {
         impl Plot {$(
             $(#[$doc])*
             #[track_caller]
+            #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
             pub fn $name(self, x: impl IntoExprs, y: impl IntoExprs) -> Self {
                 self.layer_of(Mark::$mark, x.into_exprs(), y.into_exprs(), here(stringify!($name)))
             }
@@ -286,6 +301,7 @@ marks! {
 impl Plot {
     /// How often values of `x` lie in each of several bins.
     #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn hist(self, x: impl IntoExprs) -> Self {
         self.layer_of(Mark::Histogram, x.into_exprs(), Vec::new(), here("hist"))
     }

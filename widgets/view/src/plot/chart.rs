@@ -105,6 +105,16 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
 
     // Labels under the x axis: as many as fit, or turned.
     let (x_ticks, x_shared, turned) = x_axis_ticks(&data.x, right - left);
+    // Turned labels reach to the left of their ticks: the first one must not leave the picture.
+    let left = if turned {
+        let reach = |t: &Tick| {
+            let along = (t.at - data.x.low) / (data.x.high - data.x.low) * (right - left);
+            text_width(&t.label, TICK).min(TURNED) * ANGLE.to_radians().cos() + 2.0 - along
+        };
+        x_ticks.iter().map(reach).fold(left, f64::max).min(right - 40.0).max(left)
+    } else {
+        left
+    };
     let x_label = with_shared(x_label, x_shared);
     if !x_label.is_empty() {
         let look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: false };
