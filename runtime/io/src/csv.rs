@@ -433,7 +433,12 @@ impl Reader<'_> {
         )
         .note(format!("the line is `{}`", excerpt(text.bytes[start..end].trim_ascii_end())));
         let separator = self.options.separator.escape_default();
-        if found > expected {
+        if let (Some(first), None) = (self.names.first().filter(|name| name.starts_with('#')), self.options.comment) {
+            let first = excerpt(first.as_bytes());
+            error.help(format!(
+                "the first line, `{first}`, looks like a remark: csv().comment('#') leaves such lines out"
+            ))
+        } else if found > expected {
             error.help(format!(
                 "put fields that contain `{separator}` in quotes, or say which separator the file has: csv().sep(';')"
             ))

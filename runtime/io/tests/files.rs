@@ -223,6 +223,7 @@ fn ragged_rows() {
     assert_eq!(error.class, Class::Data);
     let error = csv_error("a,b\n1,2\n\"x\",y,z\n");
     assert_says(&error, "ragged-rows", &["line 3", "3 fields", "in quotes"]);
+    assert_says(&csv_error("# by hand\na,b\n1,2\n"), "ragged-rows", &["line 2", "`# by hand`", "comment('#')"]);
 }
 
 #[test]
