@@ -140,8 +140,14 @@ impl Executor {
         }
         let saved_level = self.compiler.optimisation;
         self.compiler.optimisation = cell.optimisation.unwrap_or(saved_level);
+        let made: Vec<String> = cell.parts.iter().flat_map(new_variables).collect();
         let outcome = self.compile_and_run(number, &file, cell, started, events);
         self.compiler.optimisation = saved_level;
+        if matches!(outcome, Outcome::Failed { .. }) {
+            for name in made.into_iter().filter(|name| !self.notebook.variables.contains_key(name)) {
+                self.notebook.gone.insert(name, format!("is made by cell {number}, which failed"));
+            }
+        }
         outcome
     }
 
@@ -343,4 +349,11 @@ struct Shape {
 /// Items have an identity of their own each time, and so has a `static` inside a block.
 fn has_only_statements(cell: &Cell) -> bool {
     cell.parts.iter().all(|part| !matches!(part.kind, PartKind::Item(_))) && !cell.code.contains("static ")
+}
+
+fn new_variables(part: &Part) -> Vec<String> {
+    match &part.kind {
+        PartKind::Let { names, .. } => names.iter().map(|binding| binding.name.clone()).collect(),
+        _ => Vec::new(),
+    }
 }

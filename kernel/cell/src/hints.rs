@@ -110,6 +110,7 @@ fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
     diagnostic.help = vec![match name.strip_prefix('_') {
         Some(kept) if why.starts_with("begins") => format!("call it `{kept}` in its cell"),
+        _ if why.ends_with("failed") => "correct that cell and run it again".to_string(),
         _ => "run the cell that defines it again".to_string(),
     }];
 }

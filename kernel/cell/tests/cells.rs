@@ -204,6 +204,11 @@ fn variables_that_cannot_stay() {
     n.run("drop(v);").ok();
     let run = n.run("v.len()");
     assert!(run.error().message.contains("`v` was moved by cell 2"), "{:#?}", run.error());
+    n.run("let made = 1; panic!();").error();
+    let run = n.run("made + 1");
+    assert_eq!(run.error().message, "`made` is made by cell 4, which failed");
+    n.run("let made = 1;").ok();
+    n.run("made + 1").ok();
     let run = n.run("let add = |x: i32| x + 1; let y = add(1);").ok();
     assert!(run.warnings.iter().any(|w| w.message.contains("closure")), "{run:#?}");
     n.shows("y", "2");
