@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Event, Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL, paths};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL};
 use parking_lot::Mutex;
 
 use super::frames::Frames;
