@@ -24,6 +24,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use self::words::Names;
+use crate::ops::summary::STATISTIC;
 
 /// Where a node of a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +170,11 @@ impl Tree<'_> {
             }
         }
         self.out.push('\n');
-        for child in plan.children() {
+        let below: Vec<&Arc<dyn ExecutionPlan>> = match describe(plan) {
+            Some(described) => described.input.into_iter().collect(),
+            None => plan.children(),
+        };
+        for child in below {
             self.node(child, depth + 1, names);
         }
     }
@@ -177,6 +182,10 @@ impl Tree<'_> {
     /// A node in a line; `None` for one that is no step of the user's.
     fn line(&self, plan: &Arc<dyn ExecutionPlan>, names: &Names) -> Option<String> {
         let any: &dyn Any = plan.as_ref();
+        if let Some(described) = describe(plan) {
+            let first = described.fetch.map(|n| format!(", first {n} rows")).unwrap_or_default();
+            return Some(format!("describe{first}"));
+        }
         if let Some(node) = any.downcast_ref::<FilterExec>() {
             return Some(format!("filter {}", words::expr(node.predicate(), names)));
         }
@@ -265,6 +274,37 @@ impl Tree<'_> {
             false => format!("scan {title} ({read} of {all} columns)"),
         }
     }
+}
+
+/// The nodes that one `describe` becomes: one row of aggregates, repeated for each statistic, from which each row picks its
+/// own values.
+struct Described<'p> {
+    /// What is described; none if its rows need not be read.
+    input: Option<&'p Arc<dyn ExecutionPlan>>,
+    fetch: Option<usize>,
+}
+
+/// If `plan` is the topmost node of a `describe`.
+fn describe(plan: &Arc<dyn ExecutionPlan>) -> Option<Described<'_>> {
+    let any: &dyn Any = plan.as_ref();
+    let picks = |plan: &Arc<dyn ExecutionPlan>| plan.schema().field_with_name(STATISTIC).is_ok();
+    let [child] = any.downcast_ref::<ProjectionExec>()?.children()[..] else { return None };
+    if picks(plan) || !picks(child) {
+        return None;
+    }
+    let mut described = Described { input: None, fetch: None };
+    let mut open = vec![child];
+    while let Some(node) = open.pop() {
+        let any: &dyn Any = node.as_ref();
+        if let Some(sort) = any.downcast_ref::<SortExec>() {
+            described.fetch = sort.fetch();
+        }
+        match any.downcast_ref::<AggregateExec>() {
+            Some(aggregate) => described.input = Some(aggregate.input()),
+            None => open.extend(node.children()),
+        }
+    }
+    Some(described)
 }
 
 fn join(kind: JoinType) -> &'static str {

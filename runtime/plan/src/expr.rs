@@ -69,6 +69,20 @@ impl Typed {
         self.with(expr, dtype.clone())
     }
 
+    /// A cast that the user wrote. One that can fail on a value fails at `place`.
+    pub fn strictly(&self, dtype: &DataType, place: Option<&Span>) -> Typed {
+        let narrower = (dtype.is_integer() || types::is_decimal(dtype))
+            && types::supertype(&self.dtype, dtype).as_ref() != Some(dtype);
+        let can_fail =
+            types::is_text(&self.dtype) && !types::is_text(dtype) || types::is_number(&self.dtype) && narrower;
+        match (place, &self.expr) {
+            (Some(place), expr) if can_fail && &self.dtype != dtype && !matches!(expr, Expr::Literal(..)) => {
+                self.with(kernels::cast_at(dtype, place).call(vec![expr.clone()]), dtype.clone())
+            }
+            _ => self.to(dtype),
+        }
+    }
+
     pub fn or_null(&self, dtype: &DataType) -> Typed {
         if &self.dtype == dtype {
             self.clone()
@@ -255,7 +269,10 @@ impl<'a> Lower<'a> {
             ));
         }
         // Arrow rounds a float to the nearest integer only through decimals; Polars cuts it, and so does Arrow's own cast.
-        Ok(if strict { value.to(&target) } else { value.or_null(&target) })
+        Ok(match strict {
+            true => value.strictly(&target, span.or(self.at)),
+            false => value.or_null(&target),
+        })
     }
 
     /// The type that DataFusion finds for an expression over visible and hidden columns.

@@ -19,6 +19,7 @@ use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionEx
 use datafusion::physical_plan::windows::WindowUDFExpr;
 
 use crate::check::{HIDDEN, type_name};
+use crate::expr::kernels::CAST;
 use crate::types;
 
 /// What columns with hidden names stand for.
@@ -110,6 +111,9 @@ fn text(this: &Arc<dyn PhysicalExpr>, names: &Names, level: u8) -> String {
         return format!("{out}{{ {otherwise} }}");
     }
     if let Some(e) = any.downcast_ref::<ScalarFunctionExpr>() {
+        if let (Some(to), [value]) = (e.name().strip_prefix(CAST), e.args()) {
+            return format!("{} as {to}", text(value, names, 9));
+        }
         return format!("{}({})", function(e.name()), list(e.args(), names));
     }
     this.to_string()

@@ -13,6 +13,10 @@ use arrow::datatypes::{
 };
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use onrush_wire::Span;
+
+use crate::check;
+use crate::error::diagnose;
 
 /// What a kernel does: arrays of equal length in, one of that length out.
 pub type Body = fn(&[ArrayRef]) -> Result<ArrayRef>;
@@ -23,9 +27,10 @@ struct Kernel {
     output: DataType,
     signature: Signature,
     body: Body,
+    place: Option<Span>,
 }
 
-/// One name, one body: the address of a function says nothing.
+/// One name, one body: the address of a function says nothing. The place changes no value.
 impl PartialEq for Kernel {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.output == other.output
@@ -58,7 +63,7 @@ impl ScalarUDFImpl for Kernel {
         let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if scalar { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
-        let result = (self.body)(&arrays)?;
+        let result = (self.body)(&arrays).map_err(|e| placed(e, self.place.as_ref()))?;
         Ok(match scalar {
             true => ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&result, 0)?),
             false => ColumnarValue::Array(result),
@@ -68,9 +73,83 @@ impl ScalarUDFImpl for Kernel {
 
 /// A kernel as a function of DataFusion. Arguments must be cast to what `body` reads.
 pub fn kernel(name: &'static str, output: DataType, body: Body) -> Arc<ScalarUDF> {
-    let signature = Signature::variadic_any(Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(Kernel { name, output, signature, body }))
+    kernel_at(name, output, body, None)
 }
+
+/// As [`kernel`]; its errors stand at `place`.
+pub fn kernel_at(name: &'static str, output: DataType, body: Body, place: Option<&Span>) -> Arc<ScalarUDF> {
+    let signature = Signature::variadic_any(Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(Kernel { name, output, signature, body, place: place.cloned() }))
+}
+
+/// An error of the data, with the place of the expression that met it.
+fn placed(error: DataFusionError, place: Option<&Span>) -> DataFusionError {
+    match place {
+        Some(place) => {
+            let diagnostic = diagnose(error);
+            let unplaced = diagnostic.labels.is_empty();
+            let diagnostic = if unplaced { diagnostic.at(place.clone(), "") } else { diagnostic };
+            DataFusionError::External(Box::new(diagnostic))
+        }
+        None => error,
+    }
+}
+
+/// A cast that knows where it stands in the cell. DataFusion's own does not, and when the rows are computed, the call that
+/// asks for them may be far from the expression that is wrong.
+#[derive(Debug)]
+struct Cast {
+    /// `cast_i64`: `explain/words.rs` reads the type from it.
+    name: String,
+    to: DataType,
+    signature: Signature,
+    place: Span,
+}
+
+impl PartialEq for Cast {
+    fn eq(&self, other: &Self) -> bool {
+        self.to == other.to
+    }
+}
+
+impl Eq for Cast {}
+
+impl std::hash::Hash for Cast {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.to.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Cast {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.first() {
+            Some(value) => value.cast_to(&self.to, None).map_err(|e| placed(e, Some(&self.place))),
+            None => Err(error("a cast without a value")),
+        }
+    }
+}
+
+/// A strict cast of one value, whose errors stand at `place`.
+pub fn cast_at(to: &DataType, place: &Span) -> Arc<ScalarUDF> {
+    let signature = Signature::any(1, Volatility::Immutable);
+    let name = format!("{CAST}{}", check::type_name(to));
+    Arc::new(ScalarUDF::new_from_impl(Cast { name, to: to.clone(), signature, place: place.clone() }))
+}
+
+/// With what the name of a [`cast_at`] starts; the type follows.
+pub const CAST: &str = "cast_";
 
 pub fn error(message: impl Into<String>) -> DataFusionError {
     DataFusionError::Execution(message.into())

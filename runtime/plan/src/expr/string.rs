@@ -11,7 +11,7 @@ use onrush_wire::Diagnostic;
 use regex::Regex;
 
 use super::catalogue::{Call, Function, Kind, function};
-use super::kernels::{Body, error, kernel, literal_text, map_text};
+use super::kernels::{Body, error, kernel, kernel_at, literal_text, map_text};
 use super::{Lower, Typed, lit};
 use crate::types::TEXT;
 
@@ -416,11 +416,15 @@ fn date(call: &Call) -> Typed {
     let value = call.this().to(&TEXT);
     let strict = strict(call, 2);
     if call.opt(1).is_none() {
-        return if strict { value.to(&DataType::Date32) } else { value.or_null(&DataType::Date32) };
+        return match strict {
+            true => value.strictly(&DataType::Date32, call.span),
+            false => value.or_null(&DataType::Date32),
+        };
     }
     let body: Body = if strict { |args| dates(args, true) } else { |args| dates(args, false) };
     let name = if strict { "to_date" } else { "to_date_or_null" };
-    value.with(kernel(name, DataType::Date32, body).call(vec![value.text(), call.arg(1).text()]), DataType::Date32)
+    let function = kernel_at(name, DataType::Date32, body, call.span);
+    value.with(function.call(vec![value.text(), call.arg(1).text()]), DataType::Date32)
 }
 
 fn dates(args: &[ArrayRef], strict: bool) -> datafusion::error::Result<ArrayRef> {
@@ -445,11 +449,11 @@ fn datetime(call: &Call) -> Typed {
     let strict = strict(call, 2);
     let out = DataType::Timestamp(TimeUnit::Microsecond, None);
     if call.opt(1).is_none() {
-        return if strict { value.to(&out) } else { value.or_null(&out) };
+        return if strict { value.strictly(&out, call.span) } else { value.or_null(&out) };
     }
     let body: Body = if strict { |args| datetimes(args, true) } else { |args| datetimes(args, false) };
     let name = if strict { "to_datetime" } else { "to_datetime_or_null" };
-    value.with(kernel(name, out.clone(), body).call(vec![value.text(), call.arg(1).text()]), out)
+    value.with(kernel_at(name, out.clone(), body, call.span).call(vec![value.text(), call.arg(1).text()]), out)
 }
 
 fn datetimes(args: &[ArrayRef], strict: bool) -> datafusion::error::Result<ArrayRef> {

@@ -5,12 +5,15 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, case, cast
 use onrush_wire::{Diagnostic, Expr as Wire, Span};
 
 use super::{build, names, project_exprs};
-use crate::check::{self, HIDDEN};
+use crate::check;
 use crate::error::diagnose;
 use crate::expr::{Lower, Scope, column, lit, null};
 use crate::types;
 
 const STATISTICS: [&str; 9] = ["count", "null_count", "mean", "std", "min", "25%", "50%", "75%", "max"];
+
+/// The number of the statistic in each row; `explain` knows `describe` by it.
+pub const STATISTIC: &str = "__onrush_statistic";
 
 /// Numbers and booleans as `f64`, everything else as text; what has no meaning for a type is null.
 pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
@@ -55,20 +58,19 @@ pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
     }
     let aggregates = std::mem::take(&mut lower.aggregates);
     let row = build(LogicalPlanBuilder::new(lower.plan).aggregate(Vec::<Expr>::new(), aggregates))?;
-    let index = format!("{HIDDEN}statistic");
     let numbers = (0..STATISTICS.len()).map(|i| vec![lit(i as i64)]).collect();
     let numbers = build(LogicalPlanBuilder::values(numbers))?;
     let first = numbers.schema().field(0).name().clone();
-    let numbers = project_exprs(numbers, vec![column(&first).alias(&index)])?;
+    let numbers = project_exprs(numbers, vec![column(&first).alias(STATISTIC)])?;
     let plan = build(LogicalPlanBuilder::new(row).cross_join(numbers))?;
-    let plan = build(LogicalPlanBuilder::new(plan).sort(vec![column(&index).sort(true, true)]))?;
+    let plan = build(LogicalPlanBuilder::new(plan).sort(vec![column(STATISTIC).sort(true, true)]))?;
     let pick = |values: Vec<Option<Expr>>, dtype: &DataType| {
-        let mut choice = case(column(&index));
+        let mut choice = case(column(STATISTIC));
         let mut last = None;
         for (i, value) in values.into_iter().enumerate() {
             let Some(value) = value else { continue };
             last = Some(choice.when(lit(i as i64), value));
-            choice = last.clone().unwrap_or_else(|| case(column(&index)));
+            choice = last.clone().unwrap_or_else(|| case(column(STATISTIC)));
         }
         match last {
             Some(mut choice) => choice.otherwise(null(dtype)).map_err(diagnose),

@@ -110,3 +110,25 @@ fn data_errors_speak_of_the_data() {
     let d = bench.try_rows(id).unwrap_err();
     assert!(d.message.starts_with("the text `UA` is no date of the form `%d/%m/%Y`"), "{d}");
 }
+
+/// The place of the expression, though it is a later step's rows that are asked for.
+#[test]
+fn a_value_that_does_not_fit_is_shown_at_its_cast() {
+    let bench = Bench::default();
+    let f = bench.frame(vec![("s", texts(&[Some("1"), Some("x")])), ("n", ints(&[Some(1), Some(300)]))]);
+    let fails = |expr: onrush_wire::Expr| {
+        let input = bench.step(Op::WithColumns { input: f, exprs: vec![expr.alias("y")] });
+        let id = bench.step(Op::GroupBy { input, keys: vec![col("n")], aggs: vec![call("max", [col("y")])] });
+        let d = bench.try_rows(id).unwrap_err();
+        assert_eq!((d.class, d.code.as_str()), (Class::Data, "cast"), "{d}");
+        (d.message.clone(), d.labels.iter().map(|l| l.span.column).collect::<Vec<_>>())
+    };
+    let cast = |name: &str, to: &str| call("cast", [col(name), lit(to)]).at(span(7));
+    assert_eq!(fails(cast("s", "i64")), ("the text `x` cannot be cast to `i64`".to_string(), vec![7]));
+    assert_eq!(fails(op(cast("s", "f64"), Add, lit(1))).1, [7]);
+    assert_eq!(fails(cast("n", "i8")).1, [7]);
+    assert_eq!(fails(call("str.to_date", [col("s"), lit("%Y")]).at(span(8))).1, [8]);
+    assert_eq!(fails(call("str.to_datetime", [col("s")]).at(span(8))).1, [8]);
+    // Without a token: the step.
+    assert_eq!(fails(call("cast", [col("s"), lit("i64")])).1, [99]);
+}

@@ -129,3 +129,22 @@ fn plans_read_like_the_cell() {
     }
     assert!(!text.contains("__") && !text.contains('@') && !text.contains("Exec"), "{text}");
 }
+
+#[test]
+fn describe_and_casts_are_shown_as_they_were_written() {
+    let bench = Bench::default();
+    let f = sample(&bench);
+    let kept = bench.step(Op::Filter { input: f, predicate: op(col("i"), Greater, lit(0)) });
+    let id = bench.step(Op::Describe { input: kept });
+    for analyze in [false, true] {
+        let text = bench.engine.explain(id, analyze, &TaskHandle::new()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("describe  [cpu]"), "{text}");
+        assert!(lines[1].starts_with("  filter i > 0  [cpu]"), "{text}");
+        assert!(!text.contains("statistic") && !text.contains("cross join") && !text.contains("aggregate"), "{text}");
+    }
+    let whole = call("cast", [col("s"), lit("i64")]).at(span(3));
+    let id = bench.step(Op::Select { input: f, exprs: vec![whole] });
+    let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
+    assert!(text.contains("s = s as i64"), "{text}");
+}
