@@ -61,6 +61,9 @@ fn main() {
                         drop(reply.send(Err(none)));
                     }
                     Event::Warning(warning) => print_diagnostic("warning", &warning),
+                    Event::Timed(times) => println!("  {times:?}"),
+                    Event::Engine { reply, .. } => drop(reply.send(Ok("engine   none\n".to_string()))),
+                    Event::Frames { reply } => drop(reply.send(Vec::new())),
                     Event::ClearOutput { .. } | Event::Working { .. } => {}
                 }
             }

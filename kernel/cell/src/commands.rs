@@ -1,6 +1,8 @@
-//! Lines of a cell that are no Rust: `:vars` and its kin, `!command`, and the whole-cell magic `%%sql`.
+//! Lines of a cell that are no Rust: `:vars` and its kin, `!command`, and the magics of whole cells, such as `%%sql`.
 //!
 //! Only what they mean is found here; the executor carries them out.
+
+mod elsewhere;
 
 use onrush_wire::{Class, Diagnostic, Span};
 
@@ -15,30 +17,71 @@ pub enum CommandKind {
     Vars,
     Help,
     Clear,
+    RestartCells,
     Type(String),
     Timing,
     /// `None` asks what it is.
     Opt(Option<u8>),
+    /// `None` asks what it is.
+    Engine(Option<String>),
     Dep(String),
     Shell(String),
 }
 
-pub const HELP: &str = "\
-A cell is Rust: items, `let`s, statements, and a last expression that is shown. Variables and items stay for later cells.
-`?` ends a cell with the error's text. Frames: `read_csv(\"…\")`, `read_parquet(\"…\")`, `frame! { … }`, `x!(…)`, `sql(\"…\")`.
+impl CommandKind {
+    /// Whether it is about the code of its cell, wherever it stands.
+    fn prepares(&self) -> bool {
+        matches!(self, CommandKind::Opt(_) | CommandKind::Timing | CommandKind::Dep(_))
+    }
+}
 
-:vars          the variables, their types and values
-:type NAME     the type of a variable
-:clear         forget all variables and items
-:opt [0-3]     optimisation of the cells from here on (`#![opt(3)]` at the top of a cell: of that cell)
-:timing        say after each cell how long it took to compile and to run (again: stop)
-:dep NAME      arrow, chrono and serde are there already
-!COMMAND       run a shell command
-%%sql          the rest of the cell is a query over the frames by their variable names
+/// A cell taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Separated {
+    /// Carried out before the code: those above its first line, and those that are about it.
+    pub before: Vec<Command>,
+    /// Carried out if the code has succeeded.
+    pub after: Vec<Command>,
+    /// The Rust code, with the lines of commands blank.
+    pub code: String,
+    /// `%%time`.
+    pub timed: bool,
+    /// `%%html` and `%%markdown`: the MIME type and the text.
+    pub shown: Option<(&'static str, String)>,
+    /// `%%sql`: the line of the magic.
+    pub query: Option<u32>,
+}
+
+pub const HELP: &str = "\
+A cell is Rust: items, `let`s, statements, and a last expression that is shown.
+Variables and items stay for later cells. `?` ends a cell with the error's text;
+a cell that fails leaves every variable as it was.
+
+Look
+  :vars            variables: type, value, size, and the cell that made them
+  :type NAME       the type of a variable
+  :engine          where frames are computed, and what the session holds
+  :timing          say after each cell where its time went (again: stop)
+  :help            this text
+Change
+  :dep NAME        arrow, chrono and serde are there already
+  :opt [0-3]       optimisation from here on; `#![opt(3)]` for its cell alone
+  :clear           forget all variables and items
+  :restart-cells   a new cell process: variables and items go, the session stays
+  !COMMAND         run a shell command in the notebook's folder
+At the top of a cell
+  %%time           say how long the cell takes, and of which processor time
+  %%sql [NAME]     the rest is a query over frames by their variables' names;
+                   its result is shown, and kept as NAME
+  %%html           the rest is shown as HTML
+  %%markdown       the rest is shown as Markdown
+In the code
+  input!(\"name: \")   ask for a line; password!(\"token: \") does not show it
+  read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 
-const NAMES: [&str; 7] = [":vars", ":help", ":clear", ":type", ":timing", ":opt", ":dep"];
-const MAGICS: [&str; 1] = ["%%sql"];
+const NAMES: [&str; 9] = [":vars", ":help", ":clear", ":restart-cells", ":type", ":timing", ":opt", ":engine", ":dep"];
+const MAGICS: [&str; 4] = ["%%time", "%%sql", "%%html", "%%markdown"];
 
 fn error(file: &str, line: u32, length: usize, code: &str, message: String) -> Diagnostic {
     let span = Span { file: file.to_string(), line, column: 1, length: length.max(1) as u32 };
@@ -50,15 +93,15 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     (strsim::damerau_levenshtein(word, best) <= 2).then_some(best)
 }
 
-/// The commands of a cell, and its code with their lines blanked out. `is_rust` says whether a line that begins with `!` is an
-/// expression.
-pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Result<(Vec<Command>, String), Diagnostic> {
+/// Takes a cell apart. `is_rust` says whether a line that begins with `!` is an expression.
+pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Result<Separated, Diagnostic> {
     if let Some((line, magic)) = first_line(text).filter(|(_, l)| l.starts_with("%%")) {
-        return magic_cell(text, file, line, magic).map(|code| (Vec::new(), code));
+        return magic_cell(text, file, line, magic, is_rust);
     }
-    let mut commands = Vec::new();
+    let mut found: Vec<Command> = Vec::new();
     let mut code = String::with_capacity(text.len());
     let mut open_string = false;
+    let mut first_code = None;
     for (i, line) in text.split('\n').enumerate() {
         let number = i as u32 + 1;
         if i > 0 {
@@ -71,54 +114,117 @@ pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Resul
                 || rest.strip_prefix('!').is_some_and(|r| !r.is_empty() && !is_rust(rest))
                 || rest.starts_with('%'));
         if is_command {
-            commands.push(Command { line: number, kind: parse(rest, file, number)? });
+            found.push(Command { line: number, kind: parse(rest, file, number)? });
         } else {
+            let comment = !open_string && (rest.trim_start().is_empty() || rest.trim_start().starts_with("//"));
+            if !comment && first_code.is_none() {
+                first_code = Some(number);
+            }
             code.push_str(line);
             open_string = crate::scan::scan(&code).unterminated.is_some();
         }
     }
-    Ok((commands, code))
+    let (before, after) =
+        found.into_iter().partition(|c| c.kind.prepares() || first_code.is_none_or(|first| c.line < first));
+    Ok(Separated { before, after, code, ..Separated::default() })
 }
 
+/// The first line that is neither blank nor a comment.
 fn first_line(text: &str) -> Option<(u32, &str)> {
-    text.split('\n').enumerate().find(|(_, l)| !l.trim().is_empty()).map(|(i, l)| (i as u32 + 1, l.trim_end()))
+    let lines = text.split('\n').enumerate();
+    let mut lines = lines.filter(|(_, l)| !l.trim().is_empty() && !l.trim_start().starts_with("//"));
+    lines.next().map(|(i, l)| (i as u32 + 1, l.trim_end()))
 }
 
-/// `%%sql` and its query become a call in the same lines.
-fn magic_cell(text: &str, file: &str, line: u32, magic: &str) -> Result<String, Diagnostic> {
+/// A cell that a magic has to itself.
+fn magic_cell(
+    text: &str,
+    file: &str,
+    line: u32,
+    magic: &str,
+    is_rust: &dyn Fn(&str) -> bool,
+) -> Result<Separated, Diagnostic> {
     let name = magic.split_whitespace().next().unwrap_or(magic);
-    if name != "%%sql" {
-        let message = format!("there is no cell magic `{name}`");
-        let diagnostic = error(file, line, name.chars().count(), "unknown-magic", message);
-        return Err(match nearest(name, &MAGICS) {
-            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-            None => diagnostic.help("there is `%%sql`; everything else in a cell is Rust (`:help`)"),
-        });
+    let argument = magic[name.len()..].trim();
+    // The lines from the magic on, and as many blank ones as were above.
+    let above = "\n".repeat(line as usize - 1);
+    let below = text.split('\n').skip(line as usize).collect::<Vec<_>>().join("\n");
+    let fails = |code: &str, message: String| error(file, line, magic.chars().count(), code, message);
+    match name {
+        "%%time" if argument.is_empty() => {
+            let code = format!("{above}\n{below}");
+            if let Some((inner, magic)) = first_line(&below).filter(|(_, l)| l.starts_with("%%")) {
+                let message = format!("`%%time` and `{magic}` cannot share a cell");
+                let help = "a query inside Rust is `sql(\"select …\")`";
+                return Err(error(file, line + inner, magic.chars().count(), "magic", message).help(help));
+            }
+            Ok(Separated { timed: true, ..separate(&code, file, is_rust)? })
+        }
+        "%%time" => Err(fails("argument", format!("`%%time` times the lines below it, and takes no `{argument}`"))
+            .help("put the code into the lines below")),
+        "%%html" | "%%markdown" => {
+            let mime = if name == "%%html" { "text/html" } else { "text/markdown" };
+            let shown = [argument, below.as_str()].join("\n").trim().to_string();
+            if shown.is_empty() {
+                let help = "write what is to be shown in the lines below";
+                return Err(fails("empty-magic", format!("`{name}` is followed by nothing")).help(help));
+            }
+            Ok(Separated { shown: Some((mime, shown)), ..Separated::default() })
+        }
+        "%%sql" => {
+            let is_name = |word: &str| syn::parse_str::<syn::Ident>(word).is_ok();
+            let (bound, first) = match argument {
+                word if is_name(word) && !below.trim().is_empty() => (Some(word), ""),
+                word if !word.contains(char::is_whitespace) && !word.is_empty() && !below.trim().is_empty() => {
+                    return Err(fails("argument", format!("`{word}` is no name for a variable"))
+                        .help("`%%sql top` keeps the result as `top`"));
+                }
+                text => (None, text),
+            };
+            let query = format!("{first}\n{below}");
+            if query.trim().is_empty() || bound.is_some() && below.trim().is_empty() {
+                return Err(fails("empty-query", "`%%sql` is followed by no query".to_string())
+                    .help("write the query in the lines below: `select … from …`"));
+            }
+            let hashes = "#".repeat((1..).find(|&n| !query.contains(&format!("\"{}", "#".repeat(n)))).unwrap_or(1));
+            let query = query.trim_end().trim_end_matches(';');
+            let call = format!("sql(r{hashes}\"{query}\"{hashes})");
+            let code = match bound {
+                Some(name) => format!("{above}let {name} = {call}; {name}"),
+                None => format!("{above}{call}"),
+            };
+            Ok(Separated { code, query: Some(line), ..Separated::default() })
+        }
+        _ => Err(unknown("cell magic", name, &MAGICS, |message| {
+            error(file, line, name.chars().count(), "unknown-magic", message)
+        })),
     }
-    let mut lines = text.split('\n');
-    let before: Vec<&str> = lines.by_ref().take(line as usize - 1).collect();
-    let first = lines.next().unwrap_or("").trim().strip_prefix(name).unwrap_or("");
-    let query: Vec<&str> = std::iter::once(first).chain(lines).collect();
-    let query = query.join("\n");
-    if query.trim().is_empty() {
-        return Err(error(file, line, name.len(), "empty-query", "`%%sql` is followed by no query".to_string())
-            .help("write the query in the lines below: `select … from …`"));
+}
+
+/// A name that is not there: what does its work here, else the nearest.
+fn unknown(what: &str, name: &str, names: &[&str], fails: impl Fn(String) -> Diagnostic) -> Diagnostic {
+    let diagnostic = fails(format!("there is no {what} `{name}`"));
+    match (elsewhere::advice(name), nearest(name, names)) {
+        (Some(advice), _) => diagnostic.help(advice),
+        (None, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
+        (None, None) => diagnostic.help("`:help` lists what there is"),
     }
-    let hashes = "#".repeat((1..).find(|&n| !query.contains(&format!("\"{}", "#".repeat(n)))).unwrap_or(1));
-    let query = query.trim_end().trim_end_matches(';');
-    Ok(format!("{}sql(r{hashes}\"{query}\"{hashes})", before.iter().map(|_| "\n").collect::<String>()))
 }
 
 fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic> {
-    if let Some(shell) = line.strip_prefix('!') {
-        return Ok(CommandKind::Shell(shell.trim().to_string()));
-    }
     let (name, argument) = line.split_once(char::is_whitespace).map_or((line, ""), |(n, a)| (n, a.trim()));
     let fails = |code: &str, message: String| error(file, number, line.chars().count(), code, message);
+    if let Some(shell) = line.strip_prefix('!') {
+        return match elsewhere::advice(name) {
+            Some(advice) => Err(fails("shell", format!("`{name}` does nothing for the cells here")).help(advice)),
+            None => Ok(CommandKind::Shell(shell.trim().to_string())),
+        };
+    }
     match name {
         ":vars" | ":v" => Ok(CommandKind::Vars),
-        ":help" | ":h" => Ok(CommandKind::Help),
+        ":help" | ":h" | ":?" => Ok(CommandKind::Help),
         ":clear" => Ok(CommandKind::Clear),
+        ":restart-cells" | ":restart_cells" => Ok(CommandKind::RestartCells),
         ":timing" => Ok(CommandKind::Timing),
         ":sh" if !argument.is_empty() => Ok(CommandKind::Shell(argument.to_string())),
         ":type" | ":t" if !argument.is_empty() => Ok(CommandKind::Type(argument.to_string())),
@@ -129,17 +235,13 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
             _ => Err(fails("argument", format!("`:opt` takes a level from 0 to 3, not `{argument}`"))
                 .help("`:opt 3` for hot loops, `:opt 1` is the default")),
         },
+        ":engine" => Ok(CommandKind::Engine(Some(argument.to_string()).filter(|a| !a.is_empty()))),
         ":dep" if !argument.is_empty() => Ok(CommandKind::Dep(argument.to_string())),
         ":dep" => Err(fails("argument", "`:dep` needs the name of a crate".into()).help("`:dep chrono`")),
-        _ => {
-            let what = if name.starts_with('%') { "magic" } else { "command" };
-            let names: &[&str] = if name.starts_with('%') { &MAGICS } else { &NAMES };
-            let diagnostic = fails(&format!("unknown-{what}"), format!("there is no {what} `{name}`"));
-            Err(match nearest(name, names) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic.help("`:help` lists what there is"),
-            })
-        }
+        _ if MAGICS.contains(&name) => Err(fails("magic", format!("`{name}` stands below the first line of its cell"))
+            .help("make it the first line, or give it a cell of its own")),
+        _ if name.starts_with('%') => Err(unknown("magic", name, &MAGICS, |message| fails("unknown-magic", message))),
+        _ => Err(unknown("command", name, &NAMES, |message| fails("unknown-command", message))),
     }
 }
 
@@ -165,25 +267,59 @@ pub fn dependency(text: &str, file: &str, line: u32) -> Result<String, Diagnosti
 mod tests {
     use super::*;
 
+    fn cell(text: &str) -> Separated {
+        separate(text, "c", &|_| false).unwrap()
+    }
+
+    fn help(text: &str) -> String {
+        separate(text, "c", &|_| false).unwrap_err().help.join("\n")
+    }
+
     #[test]
     fn commands_leave_blank_lines() {
-        let (commands, code) = separate(":vars\nlet x = 1;\n!ls -l\nlet s = \"\n:help\";", "c", &|_| false).unwrap();
-        assert_eq!(commands.len(), 2);
-        assert_eq!(commands[1], Command { line: 3, kind: CommandKind::Shell("ls -l".into()) });
-        assert_eq!(code, "\nlet x = 1;\n\nlet s = \"\n:help\";");
-        assert_eq!(separate("::std::mem::drop(1);", "c", &|_| false).unwrap().0, []);
+        let cell_ = cell(":vars\nlet x = 1;\n!ls -l\nlet s = \"\n:help\";\n:opt 3");
+        let command = |line, kind| Command { line, kind };
+        assert_eq!(cell_.before, [command(1, CommandKind::Vars), command(6, CommandKind::Opt(Some(3)))]);
+        assert_eq!(cell_.after, [command(3, CommandKind::Shell("ls -l".into()))]);
+        assert_eq!(cell_.code, "\nlet x = 1;\n\nlet s = \"\n:help\";\n");
+        assert_eq!(cell("::std::mem::drop(1);").before, []);
     }
 
     #[test]
     fn sql_keeps_its_lines() {
-        let (_, code) = separate("\n%%sql\nselect \"a\"#\nfrom t;\n", "c", &|_| false).unwrap();
-        assert_eq!(code, "\nsql(r##\"\nselect \"a\"#\nfrom t\"##)");
+        assert_eq!(cell("\n%%sql\nselect \"a\"#\nfrom t;\n").code, "\nsql(r##\"\nselect \"a\"#\nfrom t\"##)");
+        assert_eq!(cell("// the best\n%%sql top\nselect 1").code, "\nlet top = sql(r#\"\nselect 1\"#); top");
+        assert_eq!(cell("%%sql select 1\nfrom t").code, "sql(r#\"select 1\nfrom t\"#)");
+        assert!(help("%%sql 2nd\nselect 1").contains("`%%sql top`"));
+        assert!(help("%%sql\n  \n").contains("select"));
+    }
+
+    #[test]
+    fn the_rest_of_a_cell_is_shown() {
+        assert_eq!(cell("%%html\n<b>x</b>\n").shown, Some(("text/html", "<b>x</b>".to_string())));
+        assert_eq!(cell("// a title\n\n%%markdown\n# T\n\n1").shown, Some(("text/markdown", "# T\n\n1".to_string())));
+        let timed = cell("%%time\n:opt 3\nlet x = 1;");
+        assert!(timed.timed);
+        assert_eq!((timed.before.len(), timed.code.as_str()), (1, "\n\nlet x = 1;"));
     }
 
     #[test]
     fn unknown_ones_name_the_nearest() {
-        let error = separate(":var", "c", &|_| false).unwrap_err();
-        assert_eq!(error.help, ["did you mean `:vars`?"]);
-        assert_eq!(separate("%%sq\nselect 1", "c", &|_| false).unwrap_err().help, ["did you mean `%%sql`?"]);
+        assert_eq!(help(":var"), "did you mean `:vars`?");
+        assert_eq!(help("%%sq\nselect 1"), "did you mean `%%sql`?");
+        assert!(help("!pip install polars").contains(":dep"));
+        assert!(help("%timeit f()").contains("%%time"));
+        assert!(help("let x = 1;\n%%sql\nselect 1").contains("first line"));
+        assert!(help("%%time\n%%sql\nselect 1").contains("sql("));
+    }
+
+    #[test]
+    fn help_fits_a_terminal_and_names_everything() {
+        for line in HELP.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        for name in NAMES.iter().chain(&MAGICS) {
+            assert!(HELP.contains(name), "{name}");
+        }
     }
 }

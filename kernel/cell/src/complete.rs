@@ -78,6 +78,8 @@ const STD: &[(&str, &str)] = &[
     ("panic!", "macro"),
     ("matches!", "macro"),
     ("todo!", "macro"),
+    ("input!", "macro"),
+    ("password!", "macro"),
     ("write!", "macro"),
     ("bool", "type"),
     ("char", "type"),

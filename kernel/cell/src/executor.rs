@@ -2,6 +2,7 @@
 
 mod commit;
 mod interface;
+mod query;
 mod run_commands;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use onrush_wire::host::{Finished, Stream};
-use onrush_wire::{Class, Diagnostic, Generation};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation};
 
 use crate::compile::{Compiler, Ready};
 use crate::complete;
@@ -26,7 +27,7 @@ use crate::scan;
 use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::types::{KnownTypes, short};
 
-pub use interface::{Completeness, Completions, Config, Event, Inspection, Interrupt, Outcome, VariableInfo};
+pub use interface::{Completeness, Completions, Config, Event, Inspection, Interrupt, Outcome, Times, VariableInfo};
 
 /// The file name under which rustc and diagnostics know the cell with this execution number.
 pub fn cell_file(cell: u64) -> String {
@@ -47,6 +48,12 @@ pub struct Executor {
     /// Compiled statements by what they were made from, whatever their number: the same cell again runs the same code.
     shapes: BTreeMap<String, Shape>,
     timing: bool,
+    /// The cell that runs begins with `%%time`.
+    timed: bool,
+    /// Frames that variables held when the last cell had ended.
+    frames: Vec<FrameId>,
+    /// Frames of variables that went with their process, to be told to the session.
+    dropped: Vec<FrameId>,
     types: KnownTypes,
 }
 
@@ -92,6 +99,9 @@ impl Executor {
             used: BTreeMap::new(),
             shapes: BTreeMap::new(),
             timing: false,
+            timed: false,
+            frames: Vec::new(),
+            dropped: Vec::new(),
             types,
         })
     }
@@ -112,16 +122,41 @@ impl Executor {
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         let file = cell_file(number);
         self.sources.insert(file.clone(), (number, text.clone()));
-        let started = Instant::now();
-        let text = match self.commands(&text, &file, events) {
-            Ok(code) => code,
+        let separated = match self.separate(&text, &file) {
+            Ok(separated) => separated,
             Err(diagnostic) => return self.failed(vec![diagnostic], false),
         };
-        let cell = split(&text);
-        if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, &file)) {
+        if let Err(diagnostic) = self.carry_out(&separated.before, &file, events) {
             return self.failed(vec![diagnostic], false);
         }
-        if let (Some(_), Some(diagnostic)) = (&cell.error, hints::missing_semicolon(&text, &file)) {
+        if let Some((mime, text)) = separated.shown {
+            run_commands::show(mime, text, events);
+        }
+        self.timed = separated.timed;
+        let outcome = self.execute_code(number, &file, separated.code, events);
+        self.timed = false;
+        match outcome {
+            Outcome::Ok { generation, frames, released, published, .. } => {
+                let complaint = self.carry_out(&separated.after, &file, events).err();
+                Outcome::Ok { generation, complaint, frames, released, published }
+            }
+            mut failed => {
+                if let (Outcome::Failed { diagnostics, .. }, Some(_)) = (&mut failed, separated.query) {
+                    diagnostics.iter_mut().for_each(|d| query::find_place(d, &text, &file));
+                }
+                failed
+            }
+        }
+    }
+
+    /// Compiles and runs a cell's code, whose commands are blanked out.
+    fn execute_code(&mut self, number: u64, file: &str, text: String, events: &Sender<Event>) -> Outcome {
+        let started = Instant::now();
+        let cell = split(&text);
+        if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, file)) {
+            return self.failed(vec![diagnostic], false);
+        }
+        if let (Some(_), Some(diagnostic)) = (&cell.error, hints::missing_semicolon(&text, file)) {
             return self.failed(vec![diagnostic], false);
         }
         if cell.parts.is_empty() && cell.error.is_none() {
@@ -141,7 +176,7 @@ impl Executor {
         let saved_level = self.compiler.optimisation;
         self.compiler.optimisation = cell.optimisation.unwrap_or(saved_level);
         let made: Vec<String> = cell.parts.iter().flat_map(new_variables).collect();
-        let outcome = self.compile_and_run(number, &file, cell, started, events);
+        let outcome = self.compile_and_run(number, file, cell, started, events);
         self.compiler.optimisation = saved_level;
         if matches!(outcome, Outcome::Failed { .. }) {
             for name in made.into_iter().filter(|name| !self.notebook.variables.contains_key(name)) {
@@ -230,7 +265,18 @@ impl Executor {
         let file = crate_file.as_str();
         let compiled = started.elapsed();
         self.process.know_places(file, &ready.generated.map);
+        let clock = self.timed.then(|| self.process.processor_time());
         let ended = self.process.run(number, &ready.library, &ready.generated.entry, events);
+        if let (Some(before), Ended::Ok(_)) = (clock, &ended) {
+            let used = self.process.processor_time() - before;
+            let _ = events.send(Event::Timed(Times {
+                compile: compiled,
+                from_cache: ready.from_cache,
+                wall: started.elapsed() - compiled,
+                user: used.user,
+                system: used.system,
+            }));
+        }
         if self.timing {
             let ran = started.elapsed() - compiled;
             let how = if ready.from_cache { "found compiled" } else { "compiled" };
@@ -255,9 +301,11 @@ impl Executor {
             }
             Ended::Ok(finished) => {
                 let generation = self.process.generation();
-                let Finished { variables, frames, released, published, .. } = finished;
+                let Finished { variables, frames, mut released, published, .. } = finished;
+                released.append(&mut self.dropped);
+                self.frames = frames.iter().map(|(_, frame)| *frame).collect();
                 self.commit(number, cell, &crate_name, file, ready, variables, events);
-                Outcome::Ok { generation, frames, released, published }
+                Outcome::Ok { generation, complaint: None, frames, released, published }
             }
         }
     }
@@ -266,8 +314,9 @@ impl Executor {
     fn nothing(&mut self) -> Outcome {
         Outcome::Ok {
             generation: self.process.generation(),
+            complaint: None,
             frames: Vec::new(),
-            released: Vec::new(),
+            released: std::mem::take(&mut self.dropped),
             published: Vec::new(),
         }
     }

@@ -21,5 +21,7 @@ mod shell;
 mod split;
 mod types;
 
-pub use executor::{Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Outcome, VariableInfo};
+pub use executor::{
+    Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Outcome, Times, VariableInfo,
+};
 pub use names::Names;

@@ -2,6 +2,7 @@
 //!
 //! It knows nothing of Rust source; `kernel/host` is the other end.
 
+mod clock;
 mod descriptors;
 mod output;
 
@@ -22,6 +23,7 @@ use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
 
 use crate::executor::{Event, Interrupt};
 use crate::generate::SourceMap;
+pub use clock::ProcessorTime;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
 use output::{Outputs, Places};
 
@@ -197,6 +199,19 @@ impl CellProcess {
 
     pub fn generation(&self) -> Generation {
         self.generation
+    }
+
+    /// Processor time that it has used so far.
+    pub fn processor_time(&self) -> ProcessorTime {
+        ProcessorTime::of(self.pid)
+    }
+
+    /// Ends the process with all that it holds, and starts another of the next generation.
+    pub fn restart(&mut self) -> Result<(), Diagnostic> {
+        let generation = Generation(self.generation.0 + 1);
+        let fresh = CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), generation)?;
+        std::mem::replace(self, fresh).shutdown();
+        Ok(())
     }
 
     fn send(&mut self, message: &ToHost) -> io::Result<()> {

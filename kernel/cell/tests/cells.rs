@@ -52,7 +52,9 @@ fn collect(events: Receiver<Event>, input: &str) -> Run {
             Event::Warning(warning) => run.warnings.push(warning),
             Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),
             Event::NeedSession { reply } => drop(reply.send(Ok(()))),
-            Event::ClearOutput { .. } | Event::Working { .. } => {}
+            Event::Engine { reply, .. } => drop(reply.send(Ok("engine   none\n".to_string()))),
+            Event::Frames { reply } => drop(reply.send(Vec::new())),
+            Event::ClearOutput { .. } | Event::Working { .. } | Event::Timed(_) => {}
         }
     }
     run

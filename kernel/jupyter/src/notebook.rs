@@ -2,6 +2,7 @@
 //! ([`crate::kernel`]) and `onrush run` ([`crate::run`]) both drive this and nothing below it.
 
 pub mod assist;
+mod facts;
 mod progress;
 mod stream;
 mod worker;
@@ -151,6 +152,7 @@ impl Notebook {
             streams: Coalescer::new(),
             progress: Progress::new(),
             started: Instant::now(),
+            session_time: None,
             refusal: None,
             begun: None,
         };
@@ -210,6 +212,8 @@ struct Run<'a> {
     streams: Coalescer,
     progress: Progress,
     started: Instant,
+    /// Processor time of the session when a cell of `%%time` began.
+    session_time: Option<Duration>,
     /// Why a question of the cell could not be asked: it replaces the interruption that follows from it.
     refusal: Option<String>,
     /// The generation in which the cell's code runs.
@@ -272,13 +276,17 @@ impl Run<'_> {
     }
 
     fn execute(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
+        if text.contains("%%time") {
+            self.session_time = Some(facts::processor_time(&self.notebook.session.pids()));
+        }
         let (sender, events) = mpsc::channel();
         let ticket = self.notebook.worker.execute(self.cell, text, sender);
         let outcome = self.pump(&events, &ticket);
         self.flush();
         let (newest, end, result) = match outcome {
-            Outcome::Ok { generation, frames, released, published } => {
-                (generation, CellEnd::Committed { names: frames, released, published }, Ok(()))
+            Outcome::Ok { generation, complaint, frames, released, published } => {
+                let result = complaint.map_or(Ok(()), |diagnostic| Err(vec![diagnostic]));
+                (generation, CellEnd::Committed { names: frames, released, published }, result)
             }
             // After a rollback the executor names the generation that has taken over.
             Outcome::Failed { generation, diagnostics, .. } => (generation, CellEnd::RolledBack, Err(diagnostics)),
@@ -371,6 +379,21 @@ impl Run<'_> {
                 let _ = reply.send(());
             }
             Event::Working { what, fraction } => self.progress.working(&what, fraction),
+            Event::Timed(times) => {
+                let session = self
+                    .session_time
+                    .map(|begun| facts::processor_time(&self.notebook.session.pids()).saturating_sub(begun));
+                self.flush();
+                let text = facts::times(&times, session);
+                self.front.output(Output::Stream { stream: Stream::Stdout, text });
+            }
+            Event::Engine { choice, reply } => {
+                let _ = reply.send(facts::engine(choice.as_deref()));
+            }
+            Event::Frames { reply } => {
+                let frames = self.notebook.session.frames();
+                let _ = reply.send(frames.iter().map(|f| (f.name.clone(), facts::frame(f))).collect());
+            }
             Event::Warning(diagnostic) => {
                 self.flush();
                 let mut text = self.notebook.describe(&diagnostic).join("\n");

@@ -5,6 +5,7 @@ mod terminal;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -178,16 +179,52 @@ impl Front for RunFront<'_> {
         self.document.add_output(self.cell, output, self.count);
     }
 
-    fn input(&mut self, prompt: &str, password: bool, _interrupted: &dyn Fn() -> bool) -> Answer {
-        if password || !std::io::stdin().is_terminal() {
-            return Answer::Unavailable("nobody can be asked here: `onrush run` has no terminal for it".to_string());
+    fn input(&mut self, prompt: &str, password: bool, interrupted: &dyn Fn() -> bool) -> Answer {
+        if !std::io::stdin().is_terminal() {
+            return Answer::Unavailable("nobody can be asked here: standard input is no terminal".to_string());
         }
         self.terminal.prompt(prompt);
-        let mut line = String::new();
-        match std::io::stdin().read_line(&mut line) {
-            Ok(0) => Answer::Unavailable("standard input has ended".to_string()),
-            Ok(_) => Answer::Line(line.trim_end_matches(['\n', '\r']).to_string()),
-            Err(error) => Answer::Unavailable(format!("standard input cannot be read: {error}")),
+        let hidden = password.then(Hidden::new).flatten();
+        if password && hidden.is_none() {
+            return Answer::Unavailable("this terminal would show what is typed".to_string());
         }
+        // Reading cannot be interrupted: a thread does it, which an interrupted run leaves behind.
+        let (sender, line) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let _ = sender.send(std::io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line)));
+        });
+        let answer = loop {
+            match line.recv_timeout(Duration::from_millis(50)) {
+                Ok(Ok(Some(line))) => break Answer::Line(line.trim_end_matches(['\n', '\r']).to_string()),
+                Ok(Ok(None)) => break Answer::Unavailable("standard input has ended".to_string()),
+                Ok(Err(error)) => break Answer::Unavailable(format!("standard input cannot be read: {error}")),
+                Err(mpsc::RecvTimeoutError::Timeout) if !interrupted() => {}
+                Err(_) => break Answer::Interrupted,
+            }
+        };
+        if hidden.is_some() || matches!(answer, Answer::Interrupted) {
+            println!();
+        }
+        answer
     }
+}
+
+/// The terminal shows nothing of what is typed as long as this lives.
+struct Hidden;
+
+impl Hidden {
+    fn new() -> Option<Hidden> {
+        stty("-echo").then_some(Hidden)
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        stty("echo");
+    }
+}
+
+fn stty(mode: &str) -> bool {
+    Command::new("stty").arg(mode).status().is_ok_and(|status| status.success())
 }

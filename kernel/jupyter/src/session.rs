@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::progress::{Task, TaskState};
-use onrush_wire::session::{CellEnd, Event, Hello, Reply, Request, Role, Status, Welcome};
+use onrush_wire::session::{CellEnd, Event, Hello, NamedFrame, Reply, Request, Role, Status, Welcome};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, TaskId, paths};
 use parking_lot::Mutex;
 
@@ -214,25 +214,27 @@ impl Session {
 
     /// Column names of a frame variable; empty if it is none or the session does not answer at once.
     pub fn columns(&self, name: &str) -> Vec<String> {
+        let (own, published) = self.names().unwrap_or_default();
+        let frame = own.iter().chain(&published).find(|frame| frame.name == name);
+        frame.map(|frame| frame.schema.names().map(str::to_string).collect()).unwrap_or_default()
+    }
+
+    /// The frames that variables hold; none if the session does not answer at once.
+    pub fn frames(&self) -> Vec<NamedFrame> {
+        self.names().unwrap_or_default().0
+    }
+
+    /// This notebook's frames and those that are published.
+    fn names(&self) -> Option<(Vec<NamedFrame>, Vec<NamedFrame>)> {
         if !self.socket.exists() {
-            return Vec::new();
+            return None;
         }
-        let generation = match self.state.try_lock() {
-            Some(state) => state.generation,
-            None => return Vec::new(),
-        };
-        let Ok(mut connection) = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation) else {
-            return Vec::new();
-        };
+        let generation = self.state.try_lock()?.generation;
+        let mut connection = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation).ok()?;
         connection.limit(Some(NAMES_LIMIT));
         match connection.ask(&Request::Names) {
-            Ok(Reply::Names { own, published }) => own
-                .iter()
-                .chain(&published)
-                .find(|frame| frame.name == name)
-                .map(|frame| frame.schema.names().map(str::to_string).collect())
-                .unwrap_or_default(),
-            _ => Vec::new(),
+            Ok(Reply::Names { own, published }) => Some((own, published)),
+            _ => None,
         }
     }
 
@@ -443,7 +445,6 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::sync::mpsc;
 
-    use onrush_wire::session::NamedFrame;
     use onrush_wire::{DataType, Field, FrameId, Schema};
 
     fn socket(name: &str) -> PathBuf {

@@ -19,6 +19,20 @@ pub fn password(prompt: &str) -> String {
     host::input(prompt, true).unwrap_or_else(|| stopped(at))
 }
 
+/// Asks for a line of text, with a prompt as of `format!`: `let n: i32 = input!("how many? ").trim().parse()?;`
+#[macro_export]
+macro_rules! input {
+    () => { $crate::input("") };
+    ($($prompt:tt)+) => { $crate::input(&::std::format!($($prompt)+)) };
+}
+
+/// As [`input!`], without showing what is typed.
+#[macro_export]
+macro_rules! password {
+    () => { $crate::password("") };
+    ($($prompt:tt)+) => { $crate::password(&::std::format!($($prompt)+)) };
+}
+
 fn stopped(at: onrush_wire::Span) -> ! {
     raise(Diagnostic::error(Class::Interrupted, "interrupted", "no line was given").at(at, ""))
 }

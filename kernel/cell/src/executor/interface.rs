@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
@@ -59,6 +60,30 @@ pub enum Event {
     },
     /// A warning of rustc or of ours that belongs under the cell.
     Warning(Diagnostic),
+    /// `%%time`: what the cell took.
+    Timed(Times),
+    /// `:engine`: describe the engine of the session, or choose another.
+    Engine {
+        choice: Option<String>,
+        reply: Sender<Result<String, Diagnostic>>,
+    },
+    /// `:vars`: what the session knows without work of the frames that variables hold, a few words each.
+    Frames {
+        reply: Sender<Vec<(String, String)>>,
+    },
+}
+
+/// How long a cell took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Splitting, generating and compiling, before the code ran.
+    pub compile: Duration,
+    /// Whether the compiled code was there already.
+    pub from_cache: bool,
+    pub wall: Duration,
+    /// Processor time of the cell process, all threads.
+    pub user: Duration,
+    pub system: Duration,
 }
 
 /// How a cell ended.
@@ -66,6 +91,8 @@ pub enum Event {
 pub enum Outcome {
     Ok {
         generation: Generation,
+        /// The code succeeded and what it made is there, but a command that came after it failed.
+        complaint: Option<Diagnostic>,
         /// For the session's `EndCell`.
         frames: Vec<(String, FrameId)>,
         released: Vec<FrameId>,

@@ -1,90 +1,139 @@
 //! The commands of a cell: `:vars`, `:type`, `:opt`, `!ls`.
 
-use std::sync::mpsc::Sender;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Sender, channel};
 
 use onrush_wire::display::{Content, Display, PreviewColumn, TableKind, TablePreview};
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 
 use super::{Event, Executor, VariableInfo};
-use crate::commands::{self, CommandKind};
+use crate::commands::{self, Command, CommandKind, Separated};
+use crate::notebook::Notebook;
 use crate::types::short;
 use crate::{complete, process, shell};
 
 impl Executor {
-    /// Carries out the commands of a cell, and gives its code.
-    pub(super) fn commands(&mut self, text: &str, file: &str, events: &Sender<Event>) -> Result<String, Diagnostic> {
-        let known = |line: &str| {
+    /// A cell's commands, and its code without them.
+    pub(super) fn separate(&self, text: &str, file: &str) -> Result<Separated, Diagnostic> {
+        let is_rust = |line: &str| {
             let word: String =
                 line[1..].trim_start_matches('!').chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let name = self.notebook.variables.contains_key(&word) || self.notebook.items.contains_key(&word);
             name || matches!(word.as_str(), "" | "true" | "false" | "matches") || text.contains(&format!("let {word}"))
         };
-        let (commands, code) = commands::separate(text, file, &known)?;
-        for command in commands {
-            let say = |text: String| process::output(events, Stream::Stdout, text);
-            match command.kind {
-                CommandKind::Vars => drop(events.send(Event::Display(self.variable_table()))),
-                CommandKind::Help => say(commands::HELP.to_string()),
-                CommandKind::Clear => {
-                    self.process.forget(Vec::new())?;
-                    let crates = std::mem::take(&mut self.notebook).crates;
-                    // Their code stays loaded, and diagnostics may still point at it.
-                    self.notebook.crates = crates;
-                }
-                CommandKind::Type(name) => match self.notebook.variables.get(&name) {
-                    Some(variable) => say(format!("{name}: {}\n", short(&variable.type_code))),
-                    None => {
-                        let near = complete::complete(&self.notebook, &name, name.chars().count(), &|_| Vec::new());
-                        let mut diagnostic = Diagnostic::error(
-                            Class::Compile,
-                            "unknown-variable",
-                            format!("there is no variable `{name}`"),
-                        );
-                        diagnostic = match near.matches.first() {
-                            Some((near, _)) => diagnostic.help(format!("did you mean `{near}`?")),
-                            None => diagnostic.help("`:vars` lists them"),
-                        };
-                        return Err(diagnostic);
-                    }
-                },
-                CommandKind::Timing => {
-                    self.timing = !self.timing;
-                    say(format!("timing is {}\n", if self.timing { "on" } else { "off" }));
-                }
-                CommandKind::Opt(level) => {
-                    self.compiler.optimisation = level.unwrap_or(self.compiler.optimisation);
-                    say(format!("optimisation level {}\n", self.compiler.optimisation));
-                }
-                CommandKind::Dep(name) => say(commands::dependency(&name, file, command.line)?),
-                CommandKind::Shell(line) => {
-                    shell::run(&line, &self.config.folder, &self.stop, events).map_err(|d| {
-                        d.at(
-                            Span {
-                                file: file.to_string(),
-                                line: command.line,
-                                column: 1,
-                                length: 1 + line.chars().count() as u32,
-                            },
-                            "",
-                        )
-                    })?
-                }
-            }
-        }
-        Ok(code)
+        commands::separate(text, file, &is_rust)
     }
 
-    fn variable_table(&self) -> Display {
+    pub(super) fn carry_out(
+        &mut self,
+        commands: &[Command],
+        file: &str,
+        events: &Sender<Event>,
+    ) -> Result<(), Diagnostic> {
+        for command in commands {
+            // Points at the command if it has no better place.
+            self.command(command, file, events).map_err(|mut d| {
+                if d.labels.is_empty() {
+                    let text = self.sources.get(file).map_or("", |(_, text)| text.as_str());
+                    let line = text.split('\n').nth(command.line as usize - 1).unwrap_or("");
+                    let length = line.trim_end().chars().count().max(1) as u32;
+                    d = d.at(Span { file: file.to_string(), line: command.line, column: 1, length }, "");
+                }
+                d
+            })?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &Command, file: &str, events: &Sender<Event>) -> Result<(), Diagnostic> {
+        let say = |text: String| process::output(events, Stream::Stdout, text);
+        match &command.kind {
+            CommandKind::Vars => drop(events.send(Event::Display(self.variable_table(events)))),
+            CommandKind::Help => say(commands::HELP.to_string()),
+            CommandKind::Clear => {
+                self.process.forget(Vec::new())?;
+                let old = std::mem::take(&mut self.notebook);
+                self.notebook.gone = went(&old, "was forgotten by `:clear`");
+                // Their code stays loaded, and diagnostics may still point at it.
+                self.notebook.crates = old.crates;
+            }
+            CommandKind::RestartCells => {
+                say(self.restart_cells()?);
+                // The session hears of it as of a cell that dropped its variables.
+                let (reply, begun) = channel();
+                if events.send(Event::Begin { generation: self.process.generation(), reply }).is_ok() {
+                    let _ = begun.recv();
+                }
+            }
+            CommandKind::Type(name) => match self.notebook.variables.get(name) {
+                Some(variable) => say(format!("{name}: {}\n", short(&variable.type_code))),
+                None => return Err(self.no_variable(name)),
+            },
+            CommandKind::Timing => {
+                self.timing = !self.timing;
+                say(format!("timing is {}\n", if self.timing { "on" } else { "off" }));
+            }
+            CommandKind::Opt(level) => {
+                self.compiler.optimisation = level.unwrap_or(self.compiler.optimisation);
+                say(format!("optimisation level {}\n", self.compiler.optimisation));
+            }
+            CommandKind::Engine(choice) => {
+                let (reply, answer) = channel();
+                let _ = events.send(Event::Engine { choice: choice.clone(), reply });
+                let gone = || Err(Diagnostic::error(Class::Internal, "engine", "the kernel gave no answer"));
+                say(answer.recv().unwrap_or_else(|_| gone())?);
+            }
+            CommandKind::Dep(name) => say(commands::dependency(name, file, command.line)?),
+            CommandKind::Shell(line) => shell::run(line, &self.config.folder, &self.stop, events)?,
+        }
+        Ok(())
+    }
+
+    fn no_variable(&self, name: &str) -> Diagnostic {
+        let near = complete::complete(&self.notebook, name, name.chars().count(), &|_| Vec::new());
+        let diagnostic =
+            Diagnostic::error(Class::Compile, "unknown-variable", format!("there is no variable `{name}`"));
+        match near.matches.first() {
+            Some((near, _)) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => diagnostic.help("`:vars` lists them"),
+        }
+    }
+
+    /// Ends the cell process with all that is in it, and says what that was.
+    fn restart_cells(&mut self) -> Result<String, Diagnostic> {
+        self.process.restart()?;
+        let old = std::mem::take(&mut self.notebook);
+        // Compiled code links crates that are no longer loaded.
+        self.shapes.clear();
+        self.dropped.append(&mut self.frames);
+        self.notebook.gone = went(&old, "went with its cell process (`:restart-cells`)");
+        let variables = listed("variable", old.variables.keys());
+        let items = listed("item", old.items.keys().chain(old.macros.keys()));
+        let gone = [variables, items].into_iter().flatten().collect::<Vec<_>>().join(" and ");
+        let gone = if gone.is_empty() { "there was nothing to forget".to_string() } else { format!("{gone} went") };
+        Ok(format!(
+            "a new cell process runs; {gone}. The session keeps what is published and what other notebooks use.\n"
+        ))
+    }
+
+    fn variable_table(&self, events: &Sender<Event>) -> Display {
+        let (reply, answer) = channel();
+        let holds_frames = self.notebook.variables.values().any(|v| v.type_code.ends_with("::Frame"));
+        let frames: BTreeMap<String, String> = match holds_frames.then(|| events.send(Event::Frames { reply })) {
+            Some(Ok(())) => answer.recv().unwrap_or_default().into_iter().collect(),
+            _ => BTreeMap::new(),
+        };
         let column = |name: &str, dtype: DataType| PreviewColumn { name: name.to_string(), dtype, nulls: None };
         let row = |v: VariableInfo| {
-            let bytes = self.notebook.variables.get(&v.name).map_or(0, |known| known.bytes);
+            let known = self.notebook.variables.get(&v.name);
+            let shown = frames.get(&v.name).cloned().filter(|_| v.type_name == "Frame").or(v.preview);
             let name = if v.mutable { format!("mut {}", v.name) } else { v.name };
             vec![
                 Value::Text(name),
                 Value::Text(v.type_name),
-                v.preview.map_or(Value::Null, Value::Text),
-                Value::UInt(bytes),
+                shown.map_or(Value::Null, Value::Text),
+                Value::UInt(known.map_or(0, |known| known.bytes)),
             ]
         };
         let rows: Vec<Vec<Value>> = self.variables().into_iter().map(row).collect();
@@ -108,4 +157,24 @@ impl Executor {
         };
         Display { content, display_id: None, update: false, is_result: false }
     }
+}
+
+/// Why the variables are no more.
+fn went(old: &Notebook, why: &str) -> BTreeMap<String, String> {
+    old.variables.keys().map(|name| (name.clone(), why.to_string())).collect()
+}
+
+/// `3 variables (a, b, c)`.
+fn listed<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Option<String> {
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    let more = if names.len() > 8 { ", …" } else { "" };
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let shown = names.iter().take(8).copied().collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| format!("{} {what}{plural} ({shown}{more})", names.len()))
+}
+
+/// `%%html` and `%%markdown`: the text is its own plain form.
+pub(super) fn show(mime: &str, text: String, events: &Sender<Event>) {
+    let content = Content::Mime(vec![(mime.to_string(), text.clone()), ("text/plain".to_string(), text)]);
+    let _ = events.send(Event::Display(Display { content, display_id: None, update: false, is_result: false }));
 }

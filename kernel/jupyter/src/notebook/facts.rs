@@ -1,0 +1,179 @@
+//! What commands of a cell want to know that the executor does not: the session's engine and frames, and its processor time.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use onrush_cell::Times;
+use onrush_wire::session::NamedFrame;
+use onrush_wire::{Class, Diagnostic, paths};
+
+use crate::session;
+
+/// `:engine`, or `:engine NAME`.
+pub fn engine(choice: Option<&str>) -> Result<String, Diagnostic> {
+    let no_engine = |message: String, help: &str| Diagnostic::error(Class::Environment, "engine", message).help(help);
+    match choice {
+        None => Ok(describe()),
+        Some("cpu" | "auto") => Ok(format!("frames are computed by the engine cpu\n{}", describe())),
+        Some(name @ ("cuda" | "gpu")) => Err(no_engine(
+            format!("there is no engine `{name}` in this version of Onrush: frames are computed on the processor"),
+            "`:engine auto` takes the fastest that there is",
+        )),
+        Some("emulated") => Err(no_engine(
+            "there is no engine `emulated` in this version of Onrush: it runs CUDA kernels, and there are none yet"
+                .into(),
+            "`:engine auto` takes the fastest that there is",
+        )),
+        Some(name) => Err(no_engine(format!("there is no engine `{name}`"), "`:engine cpu` or `:engine auto`")),
+    }
+}
+
+/// The session as it is now. Starts none.
+fn describe() -> String {
+    let socket = paths::session_socket();
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<8} {value}");
+    };
+    match session::status(&socket) {
+        Ok((status, engine)) => {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            line("engine", format!("{engine} (DataFusion)"));
+            line(
+                "device",
+                format!("processor, {threads} {}; no GPU engine in this version", plural(threads, "thread")),
+            );
+            line(
+                "memory",
+                format!(
+                    "{} of {} held by {}",
+                    bytes(status.resident_bytes),
+                    bytes(status.memory_limit),
+                    counted(status.frames, "frame")
+                ),
+            );
+            let process = match status.engine_pid {
+                Some(pid) => format!("process {}, engine {pid}", status.pid),
+                None => format!("process {}, its engine starts with the next frame", status.pid),
+            };
+            let notebooks = counted(status.notebooks.len() as u64, "notebook");
+            line("session", format!("{process}; up {}, {notebooks}", duration(status.uptime_ms)));
+            if status.engine_starts > 1 {
+                line("", format!("the engine was started {} times", status.engine_starts));
+            }
+        }
+        Err(_) => {
+            line("engine", "cpu (DataFusion)".to_string());
+            line("session", "none runs: the first frame starts it".to_string());
+        }
+    }
+    text
+}
+
+/// What a variable that holds a frame is, as far as the session knows without running anything.
+pub fn frame(frame: &NamedFrame) -> String {
+    let columns = counted(frame.schema.fields.len() as u64, "column");
+    match frame.rows {
+        Some(rows) => format!("{} × {columns}", counted(rows, "row")),
+        None => format!("{columns}, rows not counted yet"),
+    }
+}
+
+/// The lines of `%%time`. `session`: processor time of the session's processes meanwhile.
+pub fn times(times: &Times, session: Option<Duration>) -> String {
+    let mut text =
+        format!("wall {} · processor {} user, {} system", short(times.wall), short(times.user), short(times.system));
+    // What the session does for other notebooks and between cells is not worth a word.
+    if let Some(session) = session.filter(|time| *time >= Duration::from_millis(10)) {
+        let _ = write!(text, " · session {}", short(session));
+    }
+    let how = if times.from_cache { "found compiled" } else { "compiled" };
+    let _ = writeln!(text, "\n{how} in {} before that", short(times.compile));
+    text
+}
+
+/// Processor time of processes since they began.
+pub fn processor_time(pids: &[u32]) -> Duration {
+    let of = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+        let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some(Duration::from_millis(ticks * 10))
+    };
+    pids.iter().filter_map(of).sum()
+}
+
+/// `1.23 s`, `45.6 ms`, `789 µs`.
+fn short(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 0.001 => format!("{:.1} ms", s * 1e3),
+        s if s > 0.0 => format!("{:.0} µs", s * 1e6),
+        _ => "0".to_string(),
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { what.to_string() } else { format!("{what}s") }
+}
+
+/// `1 frame`, `336,776 rows`.
+fn counted(count: u64, what: &str) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {}", plural(count.try_into().unwrap_or(usize::MAX), what))
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        n if n >= 1 << 30 => format!("{:.1} GB", n as f64 / f64::from(1u32 << 30)),
+        n if n >= 1 << 20 => format!("{:.0} MB", n as f64 / f64::from(1u32 << 20)),
+        n => format!("{} KB", n >> 10),
+    }
+}
+
+fn duration(milliseconds: u64) -> String {
+    match milliseconds / 1000 {
+        s if s < 120 => format!("{s} s"),
+        s if s < 7200 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_two_lines() {
+        let ms = Duration::from_millis;
+        let measured = Times { compile: ms(98), from_cache: false, wall: ms(1234), user: ms(1100), system: ms(5) };
+        let expected =
+            "wall 1.23 s · processor 1.10 s user, 5.0 ms system · session 2.00 s\ncompiled in 98.0 ms before that\n";
+        assert_eq!(times(&measured, Some(ms(2000))), expected);
+        assert!(!times(&measured, Some(ms(0))).contains("session"));
+    }
+
+    #[test]
+    fn engines_that_are_not_there_are_said() {
+        for name in ["cuda", "emulated", "quantum"] {
+            let error = engine(Some(name)).unwrap_err();
+            assert!(error.message.contains(name) && !error.help.is_empty(), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(counted(336776, "row"), "336,776 rows");
+        assert_eq!(counted(1, "frame"), "1 frame");
+        assert_eq!(bytes(3 << 20), "3 MB");
+    }
+}

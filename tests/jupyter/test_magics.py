@@ -1,0 +1,113 @@
+"""Magics, questions and what they show, over the real protocol."""
+
+import re
+import time
+
+import pytest
+from driver import PATIENCE
+
+
+@pytest.fixture(scope="module")
+def running(kernel):
+    """The module's kernel, after its first cell. Each test leaves it usable."""
+    kernel.ok("let kept = 41;")
+    return kernel
+
+
+def ask(running, code, *answers):
+    """Runs a cell, gives the answers in turn, and returns the questions with what the cell did."""
+    begun = time.monotonic()
+    message = running.client.execute(code, allow_stdin=True)
+    questions = []
+    for answer in answers:
+        content = running.client.get_stdin_msg(timeout=PATIENCE)["content"]
+        questions.append((content["prompt"], content["password"]))
+        running.client.input(answer)
+    return questions, running.wait(message, begun)
+
+
+def test_help_fits_a_terminal(running):
+    text = running.ok(":help").stdout
+    assert "%%sql" in text and ":restart-cells" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_rest_of_a_cell_is_shown(running):
+    html = running.ok("// a title\n%%html\n<b>bold</b>").bundles[0]
+    assert html == {"text/html": "<b>bold</b>", "text/plain": "<b>bold</b>"}
+    assert running.ok("%%markdown\n# T\n$a^2$").bundles[0]["text/markdown"] == "# T\n$a^2$"
+
+
+def test_time_separates_work_from_waiting(running):
+    cell = "%%time\nlet begun = std::time::Instant::now();\n"
+    busy = running.ok(cell + "while begun.elapsed().as_millis() < 200 {}").stdout
+    waiting = running.ok(cell + "std::thread::sleep(std::time::Duration::from_millis(200));").stdout
+
+    def milliseconds(text, name):
+        number, unit = re.search(rf"{name} ([\d.]+) (s|ms|µs)|$", text).groups()
+        return float(number) * {"s": 1000, "ms": 1, "µs": 0.001}[unit]
+
+    for text in busy, waiting:
+        assert 200 <= milliseconds(text, "wall") < 5000, text
+        assert re.search(r"\n(compiled|found compiled) in [\d.]+ (s|ms|µs) before that\n", text)
+    # Another process may take the processor meanwhile; waiting takes next to nothing.
+    assert milliseconds(busy, "processor") > 5 * milliseconds(waiting, "processor"), (busy, waiting)
+
+
+def test_commands_after_code_see_what_it_made(running):
+    ran = running.ok("let magic_after = 41;\n:vars")
+    assert "magic_after" in ran.bundles[0]["text/plain"]
+    ran = running.fails("let magic_kept = 1;\n!exit 3")
+    assert "line 2" in ran.error_text
+    assert running.value("magic_kept") == "1"
+
+
+@pytest.mark.parametrize(
+    ("cell", "advice"),
+    [
+        ("%timeit f()", "%%time"),
+        ("%matplotlib inline", "plot"),
+        ("!pip install polars", ":dep"),
+        ("%%bash\nls", "!COMMAND"),
+        (":efmt {}", "always"),
+        (":preserve_vars_on_panic 1", "always"),
+        (":vasr", "`:vars`"),
+        (":engine cuda", "`:engine auto`"),
+        ("let a = 1;\n%%sql\nselect 1", "first line"),
+    ],
+)
+def test_what_is_elsewhere_is_explained(running, cell, advice):
+    assert advice in running.fails(cell).error_text
+
+
+def test_the_engine_is_described(running):
+    text = running.ok(":engine").stdout
+    assert text.startswith("engine   cpu") and "session" in text
+
+
+def test_restarted_cells_forget_and_work(running):
+    running.ok("let gone_with_it = 5; fn helper() -> i32 { 3 }")
+    text = running.ok(":restart-cells").stdout
+    assert "gone_with_it" in text and "helper" in text
+    assert ":restart-cells" in running.fails("gone_with_it").error_text
+    running.ok("let gone_with_it = 6; fn helper() -> i32 { 4 }")
+    assert running.value("gone_with_it + helper()") == "10"
+
+
+def test_macros_ask(running):
+    cell = 'let n: i32 = input!("n {}: ", 1).trim().parse::<i32>()?;\nlet key = password!("key? ");\n(n + 1, key)'
+    questions, ran = ask(running, cell, " 41", "Zoë ✓")
+    assert questions == [("n 1: ", False), ("key? ", True)]
+    assert ran.result == '(42, "Zoë ✓")'
+
+
+def test_an_answer_that_does_not_parse_is_an_error_of_the_cell(running):
+    running.ok("let kept_by_input = vec![1];")
+    _, ran = ask(running, 'let n: i32 = input!("n: ").trim().parse::<i32>()?;', "x")
+    assert ran.status == "error" and "invalid digit" in ran.error_text
+    assert running.value("kept_by_input.len()") == "1"
+
+
+def test_macros_without_a_front_end_that_can_ask(running):
+    for cell in 'input!("n: ")', 'password!("key: ")':
+        assert "input" in running.fails(cell, allow_stdin=False).error_text
