@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::hints;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
 use crate::process::Stoppable;
-use crate::rustc::{self, Compiled, Job, Message, Place};
+use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Warm};
 use crate::scan::position;
 use crate::split::{Cell, Part, PartKind};
 use crate::types::from_message;
@@ -53,6 +53,7 @@ pub struct Ready {
     pub omitted: BTreeMap<String, Ends>,
     pub any_error: bool,
     pub from_cache: bool,
+    pub phases: Phases,
     /// What rustc warned of, in the cell's lines; the same when the cell comes from the cache.
     pub warnings: Vec<Diagnostic>,
 }
@@ -63,6 +64,9 @@ pub struct Compiler {
     pub optimisation: u8,
     pub stop: Arc<Stoppable>,
     pub compiled: AtomicU32,
+    pub warm: Arc<Warm>,
+    /// Set once a library turned out to need more of the system than the quick link gives.
+    pub full_link: AtomicBool,
 }
 
 impl Compiler {
@@ -83,28 +87,34 @@ impl Compiler {
         let record = self.folder.join(format!("{crate_name}-{key}.json"));
         if let Some(remembered) = read_record(&record) {
             let library = self.folder.join(&remembered.file);
-            if touch(&library) {
+            if touch(&rustc::metadata_of(&library)) && touch(&library) {
                 let generated = make(&remembered.omitted, remembered.any_error);
                 let Remembered { omitted, any_error, warnings, .. } = remembered;
-                return Ok(Ready { library, generated, omitted, any_error, from_cache: true, warnings });
+                let phases = Phases::default();
+                return Ok(Ready { library, generated, omitted, any_error, from_cache: true, phases, warnings });
             }
         }
         let name = format!("lib{crate_name}-{key}.so");
         let library = self.folder.join(&name);
         let mut generated = first;
+        let mut tried = Duration::ZERO;
         for _ in 0..TRIES {
             let job = self.job(notebook, &generated, crate_name, &library);
-            match rustc::compile(&job).map_err(|d| vec![d])? {
-                Compiled::Done(messages) => {
+            let begun = Instant::now();
+            let compiled = rustc::compile(&job).map_err(|d| vec![d])?;
+            match compiled {
+                Compiled::Done(messages, mut phases) => {
+                    phases.check += tried;
                     let places = Places { file, map: &generated.map, notebook };
                     let warnings = rustc::warnings(&messages, &|span| places.of(span));
                     let remembered =
                         Remembered { omitted: omitted.clone(), any_error, file: name, warnings: warnings.clone() };
                     write_record(&record, &remembered);
                     self.bound_cache_sometimes();
-                    return Ok(Ready { library, generated, omitted, any_error, from_cache: false, warnings });
+                    return Ok(Ready { library, generated, omitted, any_error, from_cache: false, phases, warnings });
                 }
                 Compiled::Errors(messages) => {
+                    tried += begun.elapsed();
                     let errors = rustc::first_messages(&messages);
                     let places = Places { file, map: &generated.map, notebook };
                     let mut again = false;
@@ -207,6 +217,8 @@ impl Compiler {
             library,
             optimisation: self.optimisation,
             stop: &self.stop,
+            warm: &self.warm,
+            full_link: self.full_link.load(Ordering::Relaxed),
         }
     }
 
@@ -237,6 +249,13 @@ impl Compiler {
             add(&notebook.crates[index].library.file_name().unwrap_or_default().to_string_lossy());
         }
         hasher.finalize().to_hex()[..20].to_string()
+    }
+
+    /// Starts the compiler and the linker of the next cell, while this one runs.
+    pub fn prepare(&self) {
+        let (warm, kit, folder) = (Arc::clone(&self.warm), self.kit.clone(), self.folder.clone());
+        // Without a thread they are started when they are needed.
+        let _ = std::thread::Builder::new().spawn(move || warm.prepare(&kit.toolchain, kit.linker.as_ref(), &folder));
     }
 
     /// Looking at every file takes longer than compiling where there are thousands.

@@ -8,8 +8,9 @@ mod run_commands;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use onrush_wire::host::{Finished, Stream};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation};
@@ -23,6 +24,7 @@ use crate::names::{self, Names};
 use crate::notebook::{KnownVariable, Notebook};
 use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
 use crate::reemit;
+use crate::rustc::{Phases, remove_abandoned};
 use crate::scan;
 use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::types::{KnownTypes, short};
@@ -32,6 +34,36 @@ pub use interface::{Completeness, Completions, Config, Event, Inspection, Interr
 /// The file name under which rustc and diagnostics know the cell with this execution number.
 pub fn cell_file(cell: u64) -> String {
     format!("cell_{cell}.rs")
+}
+
+/// The loader missed a symbol.
+fn needs_more(ended: &Ended) -> bool {
+    matches!(ended, Ended::Failed { diagnostic, variables_lost: false }
+        if diagnostic.code == "load" && diagnostic.message.contains("undefined symbol"))
+}
+
+/// Where the time of a cell went, in a line.
+fn timing(ready: &Ready, compiled: Duration, ran: Duration, ended: &Ended) -> String {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let Phases { check, codegen, link, .. } = ready.phases;
+    let parse = compiled.saturating_sub(check + codegen + link);
+    let mut text = if ready.from_cache {
+        format!("found compiled in {:.1} ms", ms(compiled))
+    } else {
+        let [whole, parse, check, codegen, link] = [compiled, parse, check, codegen, link].map(ms);
+        format!(
+            "compiled in {whole:.1} ms (parse {parse:.1} ms, check {check:.1} ms, codegen {codegen:.1} ms, link {link:.1} ms)"
+        )
+    };
+    text.push_str(&format!(", ran in {:.1} ms", ms(ran)));
+    if let Ended::Ok(finished) = ended {
+        let load = Duration::from_micros(finished.load_micros);
+        let run = Duration::from_micros(finished.run_micros);
+        let snapshot = ran.saturating_sub(load + run);
+        let [snapshot, load, run] = [snapshot, load, run].map(ms);
+        text.push_str(&format!(" (snapshot {snapshot:.1} ms, load {load:.1} ms, run {run:.1} ms)"));
+    }
+    text + "\n"
 }
 
 /// One notebook's cells. Blocking; the kernel process runs it on a thread of its own.
@@ -85,10 +117,19 @@ impl Executor {
             overflow: cache.join("output"),
         };
         let stop = Arc::new(Stoppable::default());
-        let process = CellProcess::start(launch, Arc::clone(&stop), Generation(1))?;
         let types = KnownTypes::load(cells.join(format!("types-{}.json", kit.key)));
-        let compiler =
-            Compiler { kit, folder: cells, optimisation: 1, stop: Arc::clone(&stop), compiled: Default::default() };
+        let compiler = Compiler {
+            kit,
+            folder: cells,
+            optimisation: 1,
+            stop: Arc::clone(&stop),
+            compiled: Default::default(),
+            warm: Default::default(),
+            full_link: Default::default(),
+        };
+        compiler.prepare();
+        remove_abandoned(&compiler.folder);
+        let process = CellProcess::start(launch, Arc::clone(&stop), Generation(1))?;
         Ok(Executor {
             config,
             compiler,
@@ -264,9 +305,17 @@ impl Executor {
         let users_file = file;
         let file = crate_file.as_str();
         let compiled = started.elapsed();
+        if !ready.from_cache {
+            self.compiler.prepare();
+        }
         self.process.know_places(file, &ready.generated.map);
         let clock = self.timed.then(|| self.process.processor_time());
         let ended = self.process.run(number, &ready.library, &ready.generated.entry, events);
+        if needs_more(&ended) && !self.compiler.full_link.swap(true, Ordering::Relaxed) {
+            // The quick link left out a library of the system. From here on rustc links.
+            let _ = std::fs::remove_file(&ready.library);
+            return self.compile_rest(number, users_file, cell, started, events);
+        }
         if let (Some(before), Ended::Ok(_)) = (clock, &ended) {
             let used = self.process.processor_time() - before;
             let _ = events.send(Event::Timed(Times {
@@ -278,11 +327,7 @@ impl Executor {
             }));
         }
         if self.timing {
-            let ran = started.elapsed() - compiled;
-            let how = if ready.from_cache { "found compiled" } else { "compiled" };
-            let text =
-                format!("{how} in {:.0} ms, ran in {:.1} ms\n", compiled.as_secs_f64() * 1e3, ran.as_secs_f64() * 1e3);
-            process::output(events, Stream::Stdout, text);
+            process::output(events, Stream::Stdout, timing(&ready, compiled, started.elapsed() - compiled, &ended));
         }
         match ended {
             Ended::Failed { mut diagnostic, variables_lost } => {

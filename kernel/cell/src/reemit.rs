@@ -244,7 +244,7 @@ fn rebuild(compiler: &Compiler, index: usize, notebook: &mut Notebook) -> Result
         macros: String::new(),
     };
     let library = compiler.library(&generated, &crate_.name, notebook);
-    if !library.is_file() {
+    if !library.is_file() || !rustc::metadata_of(&library).is_file() {
         let job = compiler.job(notebook, &generated, &crate_.name, &library);
         if let Compiled::Errors(messages) = rustc::compile(&job).map_err(|d| vec![d])? {
             let places = Places { file: "", map: &SourceMap::default(), notebook };

@@ -1,13 +1,15 @@
 //! One call of rustc for one cell, and its messages as diagnostics in the user's lines.
 
 mod messages;
+mod warm;
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use onrush_wire::{Class, Diagnostic};
 
@@ -15,16 +17,26 @@ pub use messages::{LINTS, Message, Place, RustcSpan, diagnostics, first_messages
 
 use crate::generate::{BODY, Generated};
 use crate::kit::Kit;
-use crate::linker::Linker;
 use crate::notebook::Notebook;
 use crate::process::{Stoppable, interrupted};
+use warm::Folder;
+pub use warm::{Warm, remove_abandoned};
 
 /// What a compile gives.
 pub enum Compiled {
-    /// With rustc's warnings.
-    Done(Vec<Message>),
+    /// With rustc's warnings, and where the time went.
+    Done(Vec<Message>, Phases),
     /// rustc's messages.
     Errors(Vec<Message>),
+}
+
+/// How long the steps of a compile took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Phases {
+    /// rustc, until the crate's metadata is written: names, types, borrows.
+    pub check: Duration,
+    pub codegen: Duration,
+    pub link: Duration,
 }
 
 pub struct Job<'a> {
@@ -36,6 +48,9 @@ pub struct Job<'a> {
     pub library: &'a Path,
     pub optimisation: u8,
     pub stop: &'a Arc<Stoppable>,
+    pub warm: &'a Warm,
+    /// Let rustc link: it knows the libraries of the system that a cell asks for.
+    pub full_link: bool,
 }
 
 fn failed(what: impl std::fmt::Display) -> Diagnostic {
@@ -44,88 +59,190 @@ fn failed(what: impl std::fmt::Display) -> Diagnostic {
 }
 
 pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
-    let work = Folder::new(job.library.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-    for (name, text) in &job.generated.files {
-        let path = work.0.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(&work.0)).and_then(|()| fs::write(&path, text)).map_err(failed)?;
-    }
-    let file = job.library.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let out = work.0.join(&file);
-    let link = |linker: Option<&Linker>| -> Result<(Output, Vec<Message>), Diagnostic> {
-        let mut command = base(job, &work.0);
-        command.arg("-o").arg(&out).arg(format!("-Copt-level={}", job.optimisation)).args([
-            "-Ccodegen-units=1",
-            "-Coverflow-checks=on",
-            "-Cdebuginfo=0",
-            "-Cstrip=debuginfo",
-        ]);
-        match linker {
-            Some(linker) => command.args(linker.arguments()).arg(format!("-Clink-arg=-soname={file}")),
-            None => command.arg(format!("-Clink-arg=-Wl,-soname,{file}")),
-        };
-        let output = run(command, job.stop)?;
-        let messages = messages::parse(&output.stderr);
-        Ok((output, messages))
+    let asks_for_libraries = |text: &String| ["extern \"", "#[link", "global_asm!"].iter().any(|w| text.contains(w));
+    let full = job.full_link || job.generated.files.iter().any(|(_, text)| asks_for_libraries(text));
+    let compiled = match &job.kit.linker {
+        Some(linker) if !full => compile_and_link(job, linker)?,
+        _ => None,
     };
-    let (mut output, mut messages) = link(job.kit.linker.as_ref())?;
-    // A library that only the C compiler finds.
-    if job.kit.linker.is_some() && messages.iter().any(|m| m.level == "error" && m.message.starts_with("linking with"))
-    {
-        (output, messages) = link(None)?;
+    match compiled {
+        Some(compiled) => Ok(compiled),
+        None => compile_with_link(job),
     }
+}
+
+fn write_sources(job: &Job<'_>, work: &Folder) -> Result<(), Diagnostic> {
+    for (name, text) in &job.generated.files {
+        let path = work.path().join(name);
+        let folder = path.parent().unwrap_or(work.path());
+        fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+const CODE: [&str; 5] =
+    ["-Ccodegen-units=1", "-Coverflow-checks=on", "-Cdebuginfo=0", "-Cstrip=debuginfo", "--json=artifacts"];
+
+/// Where the metadata of a compiled crate lies: dependants read it there, because the shared object holds code only.
+pub fn metadata_of(library: &Path) -> PathBuf {
+    library.with_extension("rmeta")
+}
+
+/// An object file by rustc, a shared object by the linker, both started before there was anything to do for them. `None` if the
+/// link fails: then rustc is to do it.
+fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Option<Compiled>, Diagnostic> {
+    let begun = Instant::now();
+    let (mut rustc, work) = job.warm.rustc(&job.kit.toolchain, job.folder()).map_err(failed)?;
+    write_sources(job, &work)?;
+    let [object, metadata, library] = ["cell.o", "cell.rmeta", "cell.so"].map(|name| work.path().join(name));
+    let mut arguments: Vec<String> = arguments(job);
+    arguments.extend(CODE.map(String::from));
+    arguments.push(format!("-Copt-level={}", job.optimisation));
+    arguments.push(format!("--emit=obj={},metadata={}", object.display(), metadata.display()));
+    warm::tell(&mut rustc, &arguments).map_err(failed)?;
+    let mut phases = Phases::default();
+    let (mut stderr, mut has_object) = (String::new(), false);
+    watched(&mut rustc, job.stop, |rustc| {
+        let Some(pipe) = rustc.stderr.take() else { return };
+        let mut lines = BufReader::new(pipe);
+        let mut line = String::new();
+        while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
+            // rustc says when it has written a file; what it does after the last one is tidying up.
+            if line.contains("\"$message_type\":\"artifact\"") {
+                if line.contains("\"emit\":\"metadata\"") {
+                    phases.check = begun.elapsed();
+                } else if line.contains("\"emit\":\"obj\"") {
+                    phases.codegen = begun.elapsed() - phases.check;
+                    has_object = true;
+                    break;
+                }
+            } else {
+                stderr.push_str(&line);
+            }
+            line.clear();
+        }
+    })?;
+    let messages = messages::parse(&stderr);
+    if !has_object {
+        rustc.wait().map_err(failed)?;
+        return errors(job, messages, &stderr).map(Some);
+    }
+    let begun = Instant::now();
+    let file = job.library.file_name().unwrap_or_default().to_string_lossy();
+    let mut arguments = vec![object.display().to_string(), "-o".into(), library.display().to_string()];
+    arguments.push(format!("-soname={file}"));
+    arguments.extend(job.libraries().iter().map(|library| library.display().to_string()));
+    arguments.extend(linker.libraries().iter().map(|library| library.display().to_string()));
+    let mut link = job.warm.linker(linker).map_err(failed)?;
+    warm::tell(&mut link, &arguments).map_err(failed)?;
+    watched(&mut link, job.stop, |link| {
+        if let Some(mut pipe) = link.stderr.take() {
+            let _ = pipe.read_to_end(&mut Vec::new());
+        }
+    })?;
+    let linked = link.wait().map_err(failed)?.success();
+    phases.link = begun.elapsed();
+    // It has long written what it was asked for; this only takes it from the process table.
+    rustc.wait().map_err(failed)?;
+    if !linked {
+        return Ok(None);
+    }
+    fs::rename(&metadata, metadata_of(job.library)).map_err(failed)?;
+    // The library is there only when it is whole, and its metadata before it.
+    fs::rename(&library, job.library).map_err(failed)?;
+    Ok(Some(Compiled::Done(messages, phases)))
+}
+
+/// rustc links, as it does for everybody.
+fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
+    let work = Folder::new(job.folder()).map_err(failed)?;
+    write_sources(job, &work)?;
+    let file = job.library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (out, metadata) = (work.path().join(&file), work.path().join("cell.rmeta"));
+    let begun = Instant::now();
+    let mut command = base(job, &work);
+    command.args(CODE).arg(format!("-Copt-level={}", job.optimisation));
+    command.arg(format!("-Clink-arg=-Wl,-soname,{file}"));
+    command.arg(format!("--emit=link={},metadata={}", out.display(), metadata.display()));
+    let output = run(command, job.stop)?;
+    let messages = messages::parse(&output.stderr);
     if output.success {
-        // The link is there only when it is whole.
+        fs::rename(&metadata, metadata_of(job.library)).map_err(failed)?;
         fs::rename(&out, job.library).map_err(failed)?;
-        return Ok(Compiled::Done(messages));
+        return Ok(Compiled::Done(messages, Phases { codegen: begun.elapsed(), ..Phases::default() }));
+    }
+    errors(job, messages, &output.stderr)
+}
+
+fn errors(job: &Job<'_>, messages: Vec<Message>, stderr: &str) -> Result<Compiled, Diagnostic> {
+    if job.stop.interrupted() {
+        return Err(interrupted());
     }
     if messages.iter().any(|m| m.level == "error") {
         return Ok(Compiled::Errors(messages));
     }
     let tail: String =
-        output.stderr.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n");
+        stderr.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n");
     Err(Diagnostic::error(Class::Internal, "rustc", "rustc ended without a message about the cell").note(tail))
 }
 
 /// rustc's messages about a source without making code of it, types spelled with their public paths.
 pub fn check(job: &Job<'_>) -> Result<Vec<Message>, Diagnostic> {
-    let work = Folder::new(job.library.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-    for (name, text) in &job.generated.files {
-        let path = work.0.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(&work.0)).and_then(|()| fs::write(&path, text)).map_err(failed)?;
-    }
-    let mut command = base(job, &work.0);
+    let work = Folder::new(job.folder()).map_err(failed)?;
+    write_sources(job, &work)?;
+    let mut command = base(job, &work);
     // The only way to have full paths in messages is an unstable option.
     command.env("RUSTC_BOOTSTRAP", "1").args(["-Ztrim-diagnostic-paths=no", "-Zwrite-long-types-to-disk=no"]);
-    command.args(["--emit=metadata", "-o"]).arg(work.0.join("check.rmeta"));
+    command.args(["--emit=metadata", "-o"]).arg(work.path().join("check.rmeta"));
     Ok(messages::parse(&run(command, job.stop)?.stderr))
 }
 
-fn base(job: &Job<'_>, folder: &Path) -> Command {
-    let Job { kit, generated, .. } = *job;
-    let mut command = Command::new(&kit.toolchain.rustc);
+impl Job<'_> {
+    /// Where work is done that is to be moved to its place.
+    fn folder(&self) -> &Path {
+        self.library.parent().unwrap_or(Path::new("."))
+    }
+
+    /// The shared objects that this one needs when it is loaded, beside the prelude's and the system's.
+    fn libraries(&self) -> Vec<&Path> {
+        self.generated.links.iter().map(|&index| self.notebook.crates[index].library.as_path()).collect()
+    }
+}
+
+fn base(job: &Job<'_>, work: &Folder) -> Command {
+    let mut command = Command::new(&job.kit.toolchain.rustc);
+    warm::environment(&mut command, work);
+    command.args(arguments(job));
     command
-        .current_dir(folder)
-        .arg(&generated.files[0].0)
-        .args(["--crate-name", job.crate_name, "--crate-type", "dylib", "--edition", "2024"])
-        .args(["-Cprefer-dynamic", "--error-format=json", "--diagnostic-width=100", "--color=never"])
-        .arg("-Cpanic=unwind")
-        .arg(format!("-Cmetadata={}", job.crate_name))
-        .arg(format!("--remap-path-prefix={BODY}/="))
-        .arg(format!("--extern=onrush={}", kit.paths.prelude.display()))
-        // The derives of serde name the crate `serde`: the prelude re-exports all of it. (Its own rlib would be linked twice.)
-        .arg(format!("--extern=serde={}", kit.paths.prelude.display()))
-        .arg(format!("-Ldependency={}", kit.paths.deps.display()));
+}
+
+/// What every call of rustc for this crate is told. It runs in the folder that holds the sources.
+fn arguments(job: &Job<'_>) -> Vec<String> {
+    let Job { kit, generated, .. } = *job;
+    let prelude = kit.paths.prelude.display();
+    let mut arguments: Vec<String> = vec![generated.files[0].0.clone()];
+    arguments.extend(["--crate-name", job.crate_name, "--crate-type", "dylib", "--edition", "2024"].map(String::from));
+    arguments.extend(
+        ["-Cprefer-dynamic", "--error-format=json", "--diagnostic-width=100", "-Cpanic=unwind"].map(String::from),
+    );
+    arguments.push(format!("-Cmetadata={}", job.crate_name));
+    arguments.push(format!("--remap-path-prefix={BODY}/="));
     for (name, _) in generated.files.iter().skip(2) {
         if let Some((folder, _)) = name.split_once('/') {
-            command.arg(format!("--remap-path-prefix={folder}/="));
+            arguments.push(format!("--remap-path-prefix={folder}/="));
         }
     }
+    arguments.push(format!("--extern=onrush={prelude}"));
+    // The derives of serde name the crate `serde`: the prelude re-exports all of it. (Its own rlib would be linked twice.)
+    arguments.push(format!("--extern=serde={prelude}"));
+    arguments.push(format!("-Ldependency={}", kit.paths.deps.display()));
     for &index in &generated.links {
         let cell = &job.notebook.crates[index];
-        command.arg(format!("--extern={}={}", cell.name, cell.library.display()));
+        // What the crate holds, and where its code is.
+        arguments.push(format!("--extern={}={}", cell.name, metadata_of(&cell.library).display()));
+        arguments.push(format!("--extern={}={}", cell.name, cell.library.display()));
     }
-    command.env_remove("RUSTFLAGS").env_remove("LD_LIBRARY_PATH").stdin(Stdio::null());
-    command
+    arguments
 }
 
 struct Output {
@@ -136,37 +253,27 @@ struct Output {
 /// Runs a command in a process group of its own, so that an interrupt stops it with its linker.
 fn run(mut command: Command, stop: &Arc<Stoppable>) -> Result<Output, Diagnostic> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn().map_err(failed)?;
-    let stopped = !stop.watch(child.id() as i32);
-    if stopped {
-        let _ = child.kill();
-    }
     let mut stderr = Vec::new();
-    if let Some(mut pipe) = child.stderr.take() {
-        let _ = pipe.read_to_end(&mut stderr);
-    }
-    stop.unwatch();
+    watched(&mut child, stop, |child| {
+        if let Some(mut pipe) = child.stderr.take() {
+            let _ = pipe.read_to_end(&mut stderr);
+        }
+    })?;
     let status = child.wait().map_err(failed)?;
-    if stop.interrupted() {
-        return Err(interrupted());
-    }
     Ok(Output { success: status.success(), stderr: String::from_utf8_lossy(&stderr).into_owned() })
 }
 
-/// A folder that goes away with its value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(parent: &Path) -> std::io::Result<Self> {
-        use std::sync::atomic::{AtomicU64, Ordering};
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let path = parent.join(format!(".work-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-        fs::create_dir_all(&path)?;
-        Ok(Folder(path))
+/// Attends to a child that an interrupt is to kill.
+fn watched(child: &mut Child, stop: &Arc<Stoppable>, attend: impl FnOnce(&mut Child)) -> Result<(), Diagnostic> {
+    if !stop.watch(child.id() as i32) {
+        let _ = child.kill();
     }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+    attend(child);
+    stop.unwatch();
+    if stop.interrupted() {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(interrupted());
     }
+    Ok(())
 }

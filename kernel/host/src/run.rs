@@ -1,6 +1,7 @@
 //! One cell: load its shared object, call its entry, and say how it ended.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::time::{Duration, Instant};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use onrush::host::{self, CellError, Done, Entry, Panic, Store};
@@ -9,14 +10,29 @@ use onrush_wire::{Class, Diagnostic, Span};
 
 /// Runs on the main thread: its stack is as large as the kernel process's limit allows.
 pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
-    let outcome = call(store, library, entry);
+    let begun = Instant::now();
+    let mut load = Duration::ZERO;
+    let outcome = call(store, library, entry, &mut || load = begun.elapsed());
+    let run = begun.elapsed() - load;
     host::flush();
     onrush::bindings::clear();
     let (released, published) = host::take_ledger();
-    Finished { outcome, variables: store.variables(), frames: store.frames(), released, published }
+    Finished {
+        outcome,
+        variables: store.variables(),
+        frames: store.frames(),
+        released,
+        published,
+        load_micros: micros(load),
+        run_micros: micros(run),
+    }
 }
 
-fn call(store: &mut Store, library: &str, entry: &str) -> Result<(), Diagnostic> {
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut()) -> Result<(), Diagnostic> {
     let failed = |what: &str, error: libloading::Error| {
         Diagnostic::error(Class::Internal, "load", format!("{what}: {error}"))
             .help("restart the kernel; if it happens again, empty the cache folder (`onrush doctor` names it)")
@@ -31,6 +47,7 @@ fn call(store: &mut Store, library: &str, entry: &str) -> Result<(), Diagnostic>
         unsafe { library.get(entry.as_bytes()) }.map_err(|e| failed("the compiled cell has no entry function", e))?;
     let entry: Entry = *entry;
     host::last_panic();
+    loaded();
     match panic::catch_unwind(AssertUnwindSafe(|| entry(store))) {
         Ok(Ok(Done { .. })) => Ok(()),
         Ok(Err(CellError { diagnostic })) => Err(diagnostic),

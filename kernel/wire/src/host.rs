@@ -79,6 +79,9 @@ pub struct Finished {
     /// Frame handles that were dropped since the last success.
     pub released: Vec<FrameId>,
     pub published: Vec<(String, FrameId)>,
+    /// How long the shared object took to load, and its entry function to run.
+    pub load_micros: u64,
+    pub run_micros: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

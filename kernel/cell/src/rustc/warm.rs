@@ -1,0 +1,143 @@
+//! A compiler and a linker that are started before there is a cell: loading LLVM is a sixth of the time of a one-line cell.
+//!
+//! Both wait for their arguments on standard input (`@/proc/self/fd/0`), so they end by themselves when the kernel process is
+//! gone. What they are told is the caller's business.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::kit::Toolchain;
+use crate::linker::Linker;
+
+#[derive(Default)]
+pub struct Warm {
+    /// With the folder that it runs in.
+    rustc: Mutex<Option<(Child, Folder)>>,
+    linker: Mutex<Option<(Child, ())>>,
+}
+
+/// The same for each rustc, waiting or not.
+pub fn environment(command: &mut Command, work: &Folder) {
+    command.current_dir(work.path()).env_remove("RUSTFLAGS").env_remove("LD_LIBRARY_PATH").stdin(Stdio::null());
+}
+
+impl Warm {
+    /// Starts what does not wait already. Folders for the work are made in `parent`.
+    pub fn prepare(&self, toolchain: &Toolchain, linker: Option<&Linker>, parent: &Path) {
+        // What cannot be started now is started, and its error seen, when it is needed.
+        fill(&self.rustc, || waiting_rustc(toolchain, parent));
+        if let Some(linker) = linker {
+            fill(&self.linker, || waiting_linker(linker));
+        }
+    }
+
+    /// A rustc that waits to be told its arguments, and the folder that it runs in.
+    pub fn rustc(&self, toolchain: &Toolchain, parent: &Path) -> io::Result<(Child, Folder)> {
+        taken(&self.rustc).map_or_else(|| waiting_rustc(toolchain, parent), Ok)
+    }
+
+    /// A linker that waits to be told its arguments beside those for every shared object.
+    pub fn linker(&self, linker: &Linker) -> io::Result<Child> {
+        Ok(taken(&self.linker).map_or_else(|| waiting_linker(linker), Ok)?.0)
+    }
+}
+
+impl Drop for Warm {
+    fn drop(&mut self) {
+        taken(&self.rustc).into_iter().for_each(|(child, _)| end(child));
+        taken(&self.linker).into_iter().for_each(|(child, ())| end(child));
+    }
+}
+
+fn fill<T>(waiting: &Mutex<Option<(Child, T)>>, start: impl Fn() -> io::Result<(Child, T)>) {
+    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    if !waiting.as_mut().is_some_and(|(child, _)| lives(child)) {
+        *waiting = start().ok();
+    }
+}
+
+/// What waits, if nobody has killed it meanwhile.
+fn taken<T>(waiting: &Mutex<Option<(Child, T)>>) -> Option<(Child, T)> {
+    let mut taken = waiting.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    lives(&mut taken.0).then_some(taken)
+}
+
+fn lives(child: &mut Child) -> bool {
+    matches!(child.try_wait(), Ok(None))
+}
+
+fn end(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// One argument a line; the end of the input starts the work.
+pub fn tell(child: &mut Child, arguments: &[String]) -> io::Result<()> {
+    let mut input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    input.write_all(arguments.join("\n").as_bytes())
+}
+
+fn waiting_rustc(toolchain: &Toolchain, parent: &Path) -> io::Result<(Child, Folder)> {
+    let folder = Folder::new(parent)?;
+    let mut command = Command::new(&toolchain.rustc);
+    environment(&mut command, &folder);
+    Ok((wait_for_arguments(command)?, folder))
+}
+
+fn waiting_linker(linker: &Linker) -> io::Result<(Child, ())> {
+    let mut command = Command::new(linker.program());
+    command.args(Linker::FOR_EVERY_LIBRARY);
+    Ok((wait_for_arguments(command)?, ()))
+}
+
+fn wait_for_arguments(mut command: Command) -> io::Result<Child> {
+    command
+        .arg("@/proc/self/fd/0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+}
+
+const WORK: &str = ".work-";
+
+/// A folder that goes away with its value.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(parent: &Path) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{WORK}{}-{count}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Folder(path))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes the folders of kernel processes that were killed.
+pub fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|n| n.strip_prefix(WORK)?.split('-').next()?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
