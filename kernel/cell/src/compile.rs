@@ -15,7 +15,7 @@ use crate::hints;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
 use crate::process::Stoppable;
-use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Warm};
+use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Source, Warm};
 use crate::scan::position;
 use crate::split::{Cell, Part, PartKind};
 use crate::types::from_message;
@@ -106,7 +106,7 @@ impl Compiler {
                 Compiled::Done(messages, mut phases) => {
                     phases.check += tried;
                     let places = Places { file, map: &generated.map, notebook };
-                    let warnings = rustc::warnings(&messages, &|span| places.of(span));
+                    let warnings = places.warnings(&messages, &cell.code);
                     let remembered =
                         Remembered { omitted: omitted.clone(), any_error, file: name, warnings: warnings.clone() };
                     write_record(&record, &remembered);
@@ -147,11 +147,10 @@ impl Compiler {
                         return Err(vec![still_borrowed(cell, name, error, &places)]);
                     }
                     if !again || left.iter().any(|m| !is_about_borrowing(m)) {
-                        let mut diagnostics = rustc::diagnostics(&left, &|span| places.of(span));
+                        let mut diagnostics = places.diagnostics(&left, &cell.code);
                         hints::advise(&mut diagnostics, &cell.code, notebook);
                         if diagnostics.is_empty() {
-                            diagnostics =
-                                rustc::diagnostics(&rustc::first_messages(&messages), &|span| places.of(span));
+                            diagnostics = places.diagnostics(&rustc::first_messages(&messages), &cell.code);
                         }
                         return Err(diagnostics);
                     }
@@ -321,6 +320,21 @@ pub struct Places<'a> {
 }
 
 impl Places<'_> {
+    /// `code`: the text of the cell.
+    pub fn diagnostics(&self, messages: &[&Message], code: &str) -> Vec<Diagnostic> {
+        rustc::diagnostics(
+            messages,
+            &Source { place: &|span| self.of(span), text: &|file| (file == self.file).then_some(code) },
+        )
+    }
+
+    fn warnings(&self, messages: &[Message], code: &str) -> Vec<Diagnostic> {
+        rustc::warnings(
+            messages,
+            &Source { place: &|span| self.of(span), text: &|file| (file == self.file).then_some(code) },
+        )
+    }
+
     pub fn of(&self, span: &rustc::RustcSpan) -> Place {
         let (file, map) = if span.file_name == self.file {
             (self.file, self.map)
@@ -400,13 +414,17 @@ fn still_borrowed(cell: &Cell, name: &str, error: &Message, places: &Places<'_>)
     } else {
         format!("`{name}` is still borrowed when the cell ends, so it could not be kept")
     };
-    let mut diagnostic = rustc::diagnostics(&[error], &|span| places.of(span)).remove(0);
+    let mut diagnostic = places.diagnostics(&[error], &cell.code).remove(0);
     diagnostic.labels.retain(|label| label.text.contains("borrow") && !label.text.contains("argument requires"));
     let first = cell.parts.iter().find(|p| bound(p)).map(|p| position(&cell.code, p.range.start));
     if let (true, Some((line, column))) = (diagnostic.labels.is_empty(), first) {
         diagnostic = diagnostic.at(Span { file: places.file.to_string(), line, column, length: 3 }, "");
     }
-    let help = if replaced {
+    // A thread, say, of which nobody knows how long it runs.
+    let lasting = diagnostic.labels.iter().any(|l| l.text.contains("`'static`")) || message_of_static(error);
+    let help = if lasting && !replaced {
+        "let the closure own what it uses: `let name = name.clone();` before it, and `move || …`"
+    } else if replaced {
         "give the new variable another name, or let it own its value: `.to_owned()`, `.clone()`, `.collect()`"
     } else {
         "end the borrow before the cell does: put it into a block `{ … }`, or let the new variable own its value (`.clone()`)"
@@ -418,6 +436,12 @@ fn still_borrowed(cell: &Cell, name: &str, error: &Message, places: &Places<'_>)
         help: vec![help.to_string()],
         ..diagnostic
     }
+}
+
+/// Whether something must be borrowed as long as the process lives.
+fn message_of_static(error: &Message) -> bool {
+    let labels = error.spans.iter().filter_map(|s| s.label.as_deref());
+    labels.chain([error.message.as_str()]).any(|text| text.contains("'static"))
 }
 
 /// `?` on an error that is no `std::error::Error`.

@@ -1,20 +1,29 @@
 //! Advice that rustc cannot give: what it does not know of notebooks, of earlier cells, and of people who come from Python.
 
+mod prelude;
+
 use onrush_wire::{Diagnostic, Span};
 
-use crate::commands::nearest;
-use crate::complete::table::ENTRIES;
 use crate::notebook::Notebook;
 
 /// Adds advice to the diagnostics of one cell, and leaves out those that only follow from another.
 pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook) {
     // Text that is no Rust: what comes after the first such place says nothing more.
     let no_token = |d: &Diagnostic| {
-        d.message.starts_with("unknown start of token") || d.message.starts_with("character literal may only contain")
+        d.message.starts_with("unknown start of token")
+            || d.message.starts_with("character literal may only contain")
+            || d.code == "E0762"
     };
-    if let Some(first) = diagnostics.iter().position(no_token) {
+    let unclear =
+        |d: &Diagnostic| d.code.starts_with("E076") || d.message.ends_with(" is unknown") && d.code == "syntax";
+    let decides = diagnostics.iter().position(no_token).or_else(|| diagnostics.iter().position(unclear));
+    if let Some(first) = decides {
         diagnostics.swap(0, first);
         diagnostics.truncate(1);
+    }
+    // What rustc met after the cell's last token is generated.
+    if diagnostics.len() > 1 {
+        diagnostics.retain(|d| !(d.code == "syntax" && d.message.ends_with("found `::`") && is_past(d, code)));
     }
     // `f.filter(name == "a")`: the comparison of a name that is not there has no type that would matter.
     let unknown: Vec<Span> = diagnostics.iter().filter(|d| d.code == "E0425").filter_map(primary).collect();
@@ -36,6 +45,11 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     let line = at.as_ref().and_then(|span| code.lines().nth(span.line as usize - 1)).unwrap_or_default();
     let named = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
     let set = |help: String, diagnostic: &mut Diagnostic| diagnostic.help = vec![help];
+    // `p` of a message about `p.x`.
+    let mut roots =
+        diagnostic.message.split('`').skip(1).step_by(2).map(|name| name.split(['.', '[']).next().unwrap_or(name));
+    let immutable = roots.find(|name| notebook.variables.get(*name).is_some_and(|v| !v.mutable)).map(str::to_string);
+    prelude::advise(diagnostic, code);
     match diagnostic.code.as_str() {
         "E0425" | "E0423" if notebook.gone.contains_key(&named) => gone(diagnostic, &named, notebook),
         // A macro of the prelude has the name of a variable that is not there.
@@ -45,18 +59,23 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             set(format!("`let {text} = …;` defines one"), diagnostic);
         }
         // Immutable variables of earlier cells: rustc's advice is about a line that generated code has.
-        "E0384" | "E0596" | "E0594" if notebook.variables.get(&named).is_some_and(|v| !v.mutable) => {
+        "E0384" | "E0596" | "E0594" if immutable.is_some() => {
+            let named = immutable.unwrap_or_default();
             let help = format!(
                 "`{named}` was defined without `mut`: write `let mut {named} = …` in its cell and run that again, or `let mut {named} = {named};` here"
             );
             set(help, diagnostic);
         }
-        "E0069" => {
+        "E0069" | "E0308" if diagnostic.code == "E0069" || returns(diagnostic, line) => {
+            diagnostic.code = "E0069".to_string();
+            diagnostic.notes.clear();
             diagnostic.message = "`return` at the top level of a cell: there is no function to return from".to_string();
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
             set("put the code into a `fn`, or use `if` around the rest of the cell".to_string(), diagnostic);
         }
-        "E0425" if diagnostic.help.is_empty() && mentions_frame(line, notebook) => {
+        "E0425"
+            if mentions_frame(line, notebook) && (diagnostic.help.is_empty() || is_far_fetched(diagnostic, &named)) =>
+        {
             set(format!("a column is written inside of `x!(…)`: `x!({named} …)`"), diagnostic);
         }
         "E0608" | "E0609" if diagnostic.message.ends_with("`Frame`") => {
@@ -78,10 +97,37 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             set("methods of frames raise by themselves: leave out the `?`".to_string(), diagnostic);
             diagnostic.notes.clear();
         }
-        "E0599" if diagnostic.help.is_empty() => method(diagnostic),
+        "E0432" | "E0433" if diagnostic.labels.iter().any(|l| l.text.contains("unlinked crate")) => {
+            let name = diagnostic.labels.iter().find_map(|l| l.text.split('`').nth(1)).unwrap_or("NAME").to_string();
+            set(format!("`:dep {name}` adds the crate of this name"), diagnostic);
+        }
+        "E0425" | "E0423" | "E0412" | "E0405" if elsewhere(&named).is_some() => {
+            set(elsewhere(&named).unwrap_or_default().to_string(), diagnostic);
+        }
+        "E0369" if diagnostic.labels.iter().any(|l| l.text == "Expr") => {
+            diagnostic.notes.clear();
+            set("comparisons of columns stand in `x!(a > 1)`, or are methods: `col(\"a\").gt(1)`".into(), diagnostic);
+        }
         "syntax" if diagnostic.message.starts_with("character literal may only contain") => {
             let inner = text.trim_matches('\'');
             set(format!("write \"{inner}\": single quotes are for one character"), diagnostic);
+        }
+        "syntax"
+            if text.starts_with("lambda") || line.contains("lambda ") && diagnostic.message.contains("found `") =>
+        {
+            set("a closure is written `|x| x + 1`".to_string(), diagnostic);
+        }
+        "syntax" if line.contains("= {") && diagnostic.message.ends_with("found `:`") => {
+            set(
+                "a map is made with `HashMap::from([(\"a\", 1)])`, a frame with `frame! { a: [1, 2] }`".into(),
+                diagnostic,
+            );
+        }
+        "syntax" if line.to_lowercase().contains("sql(select ") => {
+            set("the query is a text: `sql(\"select … from …\")`".to_string(), diagnostic);
+        }
+        "syntax" if diagnostic.message == "prefix `f` is unknown" => {
+            set("`format!(\"… {name} …\")` puts values into a text".to_string(), diagnostic);
         }
         "syntax" if code.trim_start().starts_with("import ") || code.trim_start().starts_with("from ") => {
             set("cells are Rust: `use std::collections::HashMap;` brings a name in".to_string(), diagnostic);
@@ -90,7 +136,9 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     }
     two_of_a_name(diagnostic);
     // Hundreds of types of the standard library are no advice.
-    diagnostic.help.retain(|help| !help.starts_with("the following other types implement"));
+    diagnostic.help.retain(|help| {
+        !help.starts_with("the following other types implement") && !help.starts_with("the following types implement")
+    });
 }
 
 fn primary(diagnostic: &Diagnostic) -> Option<Span> {
@@ -115,16 +163,42 @@ fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     }];
 }
 
-/// A method that one of our types does not have.
-fn method(diagnostic: &mut Diagnostic) {
-    let mut names = diagnostic.message.split('`').skip(1).step_by(2);
-    let (Some(method), Some(owner)) = (names.next(), names.next()) else { return };
-    let owner = owner.trim_start_matches('&').rsplit("::").next().unwrap_or(owner);
-    let owner = owner.split('<').next().unwrap_or(owner);
-    let known: Vec<&str> = ENTRIES.iter().filter(|e| e.owner == owner).map(|e| e.name).collect();
-    if let Some(near) = nearest(method, &known) {
-        diagnostic.help.push(format!("did you mean `{near}`?"));
-    }
+/// Names that people bring along from other languages.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "null" | "nil" | "NULL" | "nullptr" => "what may be missing is an `Option`: `None`, or `Some(value)`",
+        "True" => "write `true`",
+        "False" => "write `false`",
+        "range" => "a range is written `0..10`",
+        "self" | "this" => return None,
+        "str" | "string" | "int" | "float" | "double" => return None,
+        "enumerate" | "zip" | "map" | "filter" | "sum" => {
+            "iterators have it as a method: `v.iter().enumerate()`, `v.iter().map(|x| …)`, `v.iter().sum::<i32>()`"
+        }
+        "sorted" => "`v.sort()` sorts a `Vec` in place",
+        "type" => "`:type NAME` says the type of a variable",
+        "pd" | "pl" | "np" => "cells are Rust: `read_csv(\"…\")` and its kin need no module",
+        _ => return None,
+    })
+}
+
+/// A name of one letter is similar to every other one.
+fn is_far_fetched(diagnostic: &Diagnostic, name: &str) -> bool {
+    name.chars().count() <= 2 && diagnostic.help.iter().all(|help| help.contains("similar name"))
+}
+
+/// A `return` with a value, outside of a function.
+fn returns(diagnostic: &Diagnostic, line: &str) -> bool {
+    let Some(place) = primary(diagnostic) else { return false };
+    let before: String = line.chars().take(place.column as usize - 1).collect();
+    before.trim_end().ends_with("return")
+        && diagnostic.labels.iter().any(|l| l.primary && l.text.contains("`Result<(), _>`"))
+}
+
+/// Whether the place of an error is behind the last token of the cell.
+fn is_past(diagnostic: &Diagnostic, code: &str) -> bool {
+    let (line, column) = crate::scan::position(code, code.trim_end().len());
+    primary(diagnostic).is_some_and(|at| (at.line, at.column) >= (line, column))
 }
 
 /// Two types of one name: the crates' names say nothing to the user, the cells do.

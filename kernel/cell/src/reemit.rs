@@ -12,8 +12,9 @@ use syn::spanned::Spanned;
 
 use crate::compile::{Compiler, Places};
 use crate::generate::{Generated, SourceMap, crates_in, lay_out_only};
+use crate::hints;
 use crate::notebook::Notebook;
-use crate::rustc::{self, Compiled};
+use crate::rustc::{self, Compiled, Source};
 use crate::scan::position;
 use crate::split::{Cell, ItemKind, Part, PartKind};
 
@@ -169,7 +170,7 @@ fn add_impls(
     // The crate itself, then what links it.
     for index in notebook.closure(&in_use(notebook)) {
         if index == home || notebook.crates[index].links.contains(&home) {
-            rebuild(compiler, index, notebook)?;
+            rebuild(compiler, index, notebook, (file, &cell.code))?;
         }
     }
     Ok(())
@@ -232,7 +233,12 @@ fn name_in_impl(item: &syn::ImplItem) -> Option<&syn::Ident> {
 }
 
 /// Compiles a crate again under its name, into a file of its own.
-fn rebuild(compiler: &Compiler, index: usize, notebook: &mut Notebook) -> Result<(), Vec<Diagnostic>> {
+fn rebuild(
+    compiler: &Compiler,
+    index: usize,
+    notebook: &mut Notebook,
+    (file, code): (&str, &str),
+) -> Result<(), Vec<Diagnostic>> {
     let crate_ = &notebook.crates[index];
     let generated = Generated {
         files: crate_.files.clone(),
@@ -248,7 +254,11 @@ fn rebuild(compiler: &Compiler, index: usize, notebook: &mut Notebook) -> Result
         let job = compiler.job(notebook, &generated, &crate_.name, &library);
         if let Compiled::Errors(messages) = rustc::compile(&job).map_err(|d| vec![d])? {
             let places = Places { file: "", map: &SourceMap::default(), notebook };
-            return Err(rustc::diagnostics(&rustc::first_messages(&messages), &|span| places.of(span)));
+            let text = |users: &str| (users == file).then_some(code);
+            let source = Source { place: &|span| places.of(span), text: &text };
+            let mut diagnostics = rustc::diagnostics(&rustc::first_messages(&messages), &source);
+            hints::advise(&mut diagnostics, code, notebook);
+            return Err(diagnostics);
         }
     }
     notebook.crates[index].library = library;

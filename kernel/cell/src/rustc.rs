@@ -1,6 +1,7 @@
 //! One call of rustc for one cell, and its messages as diagnostics in the user's lines.
 
 mod messages;
+mod suggestion;
 mod warm;
 
 use std::fs;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use onrush_wire::{Class, Diagnostic};
 
 pub use messages::{LINTS, Message, Place, RustcSpan, diagnostics, first_messages, warnings};
+pub use suggestion::Source;
 
 use crate::generate::{BODY, Generated};
 use crate::kit::Kit;

@@ -302,8 +302,9 @@ fn underlines(marks: &[Mark], shift: isize, color: &str, paint: Paint) -> Vec<St
     };
     out.push(bars(hanging.len()).0);
     for i in (0..hanging.len()).rev() {
-        let (start, _, mark) = hanging[i];
-        let (row, width) = bars(i);
+        let (start, _, mark) = &hanging[i];
+        // Words that hang from the same place stand below each other, without a bar of their own.
+        let (row, width) = bars(hanging[..i].iter().filter(|(other, _, _)| *other < *start).count());
         for (n, line) in mark.text.lines().enumerate() {
             let lead = if n == 0 { row.clone() } else { " ".repeat(width) };
             out.push(format!(

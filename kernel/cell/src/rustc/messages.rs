@@ -3,6 +3,7 @@
 use onrush_wire::{Class, Diagnostic, Label, Severity, Span};
 use serde::Deserialize;
 
+use super::suggestion::{Source, help};
 use crate::types::without_crates;
 
 /// Errors that are shown; the rest usually follow from them.
@@ -10,7 +11,7 @@ const SHOWN: usize = 5;
 
 /// Lints that say something about a cell. A notebook is not a finished program: that something is unused, or badly named, is
 /// nobody's worry.
-pub const LINTS: &str = "arithmetic_overflow, overflowing_literals, unconditional_panic, unconditional_recursion, \
+pub const LINTS: &str = "arithmetic_overflow, unconditional_panic, unconditional_recursion, \
     unreachable_code, unreachable_patterns, unused_comparisons, unused_must_use";
 
 #[derive(Clone, Debug, Deserialize)]
@@ -45,6 +46,9 @@ pub struct RustcSpan {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Expansion {
     pub span: RustcSpan,
+    /// Where the macro is defined.
+    #[serde(default)]
+    pub def_site_span: Option<RustcSpan>,
 }
 
 /// Where a generated position is for the user.
@@ -79,19 +83,19 @@ pub fn first_messages(messages: &[Message]) -> Vec<&Message> {
 }
 
 /// Warnings about what the user wrote; not about what was generated around it.
-pub fn warnings(messages: &[Message], place: &dyn Fn(&RustcSpan) -> Place) -> Vec<Diagnostic> {
+pub fn warnings(messages: &[Message], source: &Source<'_>) -> Vec<Diagnostic> {
     let is_ours = |m: &&Message| {
-        let about_the_cell = m.primary().is_some_and(|span| matches!(place(span), Place::Users(_)));
+        let about_the_cell = m.primary().is_some_and(|span| matches!((source.place)(span), Place::Users(_)));
         m.level == "warning" && about_the_cell && LINTS.split(", ").any(|lint| lint == m.code())
     };
-    messages.iter().filter(is_ours).take(SHOWN).map(|m| diagnostic(m, place)).collect()
+    messages.iter().filter(is_ours).take(SHOWN).map(|m| diagnostic(m, source)).collect()
 }
 
-/// Diagnostics of the first errors. `place` maps a file, line, column and length.
-pub fn diagnostics(messages: &[&Message], place: &dyn Fn(&RustcSpan) -> Place) -> Vec<Diagnostic> {
+/// Diagnostics of the first errors.
+pub fn diagnostics(messages: &[&Message], source: &Source<'_>) -> Vec<Diagnostic> {
     let mut out: Vec<Diagnostic> = Vec::new();
     for message in messages {
-        let diagnostic = diagnostic(message, place);
+        let diagnostic = diagnostic(message, source);
         if !out.contains(&diagnostic) {
             out.push(diagnostic);
         }
@@ -104,7 +108,7 @@ pub fn diagnostics(messages: &[&Message], place: &dyn Fn(&RustcSpan) -> Place) -
     out
 }
 
-pub fn diagnostic(message: &Message, place: &dyn Fn(&RustcSpan) -> Place) -> Diagnostic {
+pub fn diagnostic(message: &Message, source: &Source<'_>) -> Diagnostic {
     let mut out = Diagnostic {
         severity: if message.level == "warning" { Severity::Warning } else { Severity::Error },
         class: Class::Compile,
@@ -120,12 +124,20 @@ pub fn diagnostic(message: &Message, place: &dyn Fn(&RustcSpan) -> Place) -> Dia
         out.help.extend(advice.split("\nhelp: ").map(str::to_string));
     }
     for span in &message.spans {
-        if let Some(span_) = resolve(span, place) {
-            let label =
-                Label { span: span_, text: clean(span.label.as_deref().unwrap_or("")), primary: span.is_primary };
-            if !out.labels.contains(&label) {
-                out.labels.push(label);
+        let text = clean(span.label.as_deref().unwrap_or(""));
+        match resolve(span, source.place) {
+            Some(place) => {
+                // What stands in a macro of the user's is shown there, and so is the call.
+                let call = invocation(span, source.place).filter(|call| *call != place && span.is_primary);
+                push_label(&mut out.labels, Label { span: place, text, primary: span.is_primary });
+                if let Some(call) = call {
+                    let text = "in this macro invocation".to_string();
+                    push_label(&mut out.labels, Label { span: call, text, primary: false });
+                }
             }
+            // The variable was defined by an earlier cell: its place here is generated.
+            None if text.starts_with("move occurs because") => out.notes.push(text),
+            None => {}
         }
     }
     out.labels.sort_by_key(|l| !l.primary);
@@ -135,17 +147,25 @@ pub fn diagnostic(message: &Message, place: &dyn Fn(&RustcSpan) -> Place) -> Dia
             continue;
         }
         match child.level.as_str() {
-            "help" => out.help.push(suggestion(child, text, place)),
+            "help" => out.help.push(help(child, text, source)),
             _ => {
-                let place = child.spans.iter().find_map(|s| resolve(s, place));
+                let place = child.spans.iter().find_map(|s| resolve(s, source.place));
                 match place {
                     Some(span) => out.labels.push(Label { span, text, primary: false }),
+                    // Its place would have been in the standard library or the prelude.
+                    None if text.ends_with("defined here") => {}
                     None => out.notes.push(text),
                 }
             }
         }
     }
     out
+}
+
+fn push_label(labels: &mut Vec<Label>, label: Label) {
+    if !labels.contains(&label) {
+        labels.push(label);
+    }
 }
 
 /// The user's place of a span: of a macro's expansion, the call.
@@ -159,23 +179,19 @@ fn resolve(span: &RustcSpan, place: &dyn Fn(&RustcSpan) -> Place) -> Option<Span
     }
 }
 
-/// A help with the text that it suggests, if it is short.
-fn suggestion(child: &Message, text: String, place: &dyn Fn(&RustcSpan) -> Place) -> String {
-    let mut pieces: Vec<&str> = child.spans.iter().filter_map(|s| s.suggested_replacement.as_deref()).collect();
-    let users = child.spans.iter().all(|s| matches!(place(s), Place::Users(_)));
-    pieces.retain(|piece| !piece.contains("onrush"));
-    let quoted = |piece: &str| text.contains(&format!("`{}`", piece.trim()));
-    match pieces.as_slice() {
-        // Where it goes does not matter: an import can stand anywhere in a cell.
-        [piece, ..] if piece.starts_with("use ") && piece.len() <= 80 => {
-            let imports: Vec<String> = pieces.iter().take(3).map(|p| format!("`{}`", p.trim())).collect();
-            format!("add {}", imports.join(" or "))
+/// Where the user called the outermost macro of their own that a span comes from.
+fn invocation(span: &RustcSpan, place: &dyn Fn(&RustcSpan) -> Place) -> Option<Span> {
+    let mut current = span;
+    let mut found = None;
+    while let Some(expansion) = &current.expansion {
+        let own = expansion.def_site_span.as_ref().is_some_and(|s| matches!(place(s), Place::Users(_)));
+        current = &expansion.span;
+        match place(current) {
+            Place::Users(span) if own => found = Some(span),
+            _ => {}
         }
-        [piece] if users && !piece.trim().is_empty() && !quoted(piece) && piece.len() <= 80 => {
-            format!("{}: `{}`", text.trim_end_matches(':'), clean(piece.trim()))
-        }
-        _ => text,
     }
+    found
 }
 
 /// Advice about the generated crate, not about the cell.
@@ -188,14 +204,56 @@ fn is_noise(text: &str) -> bool {
         || text.starts_with("the lint level is defined")
         || text.contains("#[deny(")
         || text.contains("you can add it to your Cargo.toml")
+        || text.starts_with("the full name for the type has been written to")
+        || text.starts_with("consider using `--verbose`")
+        || text.starts_with("required by a bound in `onrush::")
+        || text.starts_with("cannot satisfy `_: ")
+        || text.starts_with("the trait `onrush::")
         || text.starts_with("consider importing") && text.contains("onrush::host")
 }
 
+/// What rustc spells out where the prelude has a name twice, and what the user writes.
+const SHORT: &[(&str, &str)] = &[
+    ("::onrush::host::", ""),
+    ("onrush::host::", ""),
+    ("onrush::ser::", "serde::ser::"),
+    ("onrush::de::", "serde::de::"),
+    ("onrush::Serialize", "serde::Serialize"),
+    ("onrush::Deserialize", "serde::Deserialize"),
+    ("onrush::prelude::", ""),
+    ("onrush::", ""),
+    ("std::option::Option", "Option"),
+    ("std::string::String", "String"),
+    ("std::result::Result", "Result"),
+    ("std::vec::Vec", "Vec"),
+    ("std::boxed::Box", "Box"),
+    ("Result<Done, CellError>", "Result<(), _>"),
+    ("Result<Done, AnyError>", "Result<(), _>"),
+    ("__onrush_run", "the cell"),
+];
+
 /// Text without the names that only generated code has.
 pub fn clean(text: &str) -> String {
-    let out = without_crates(text);
-    let out = out.replace("::onrush::host::", "").replace("onrush::host::", "");
-    out.replace("Result<Done, CellError>", "Result<(), _>").replace("__onrush_run", "the cell").trim().to_string()
+    let mut out = without_crates(text);
+    for (long, short) in SHORT {
+        if out.contains(long) {
+            out = out.replace(long, short);
+        }
+    }
+    without_places(&out).trim().to_string()
+}
+
+/// A closure's type names a place in the generated file: what is left says that it is a closure.
+fn without_places(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("@cell_") {
+        let end = rest[at..].find('}').map_or(rest.len(), |n| at + n);
+        out.push_str(&rest[..at]);
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
 }
 
 #[cfg(test)]
@@ -206,5 +264,7 @@ mod tests {
     fn generated_names_are_left_out() {
         assert_eq!(clean("expected `::onrush_cell_12::Point`, found `i32`"), "expected `Point`, found `i32`");
         assert_eq!(clean("expected `Vec<onrush_cell_3::P>`"), "expected `Vec<P>`");
+        assert_eq!(clean("found closure `{closure@cell_4.rs:1:416: 1:423}`"), "found closure `{closure}`");
+        assert_eq!(clean("`onrush::Frame` is no `std::option::Option<i32>`"), "`Frame` is no `Option<i32>`");
     }
 }

@@ -1,0 +1,122 @@
+//! Errors in calls of the prelude: one clear sentence in place of rustc's general one, from the prelude's own signatures.
+
+use onrush_wire::Diagnostic;
+
+use super::{primary, text_at};
+use crate::complete::table::{ENTRIES, Entry};
+
+pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
+    match diagnostic.code.as_str() {
+        "E0308" => argument(diagnostic, code),
+        "E0061" => count(diagnostic, code),
+        "E0277" => bound(diagnostic, code),
+        "E0599" => method(diagnostic),
+        _ => {}
+    }
+}
+
+/// The prelude's function or method of a name, if there is only one signature for it.
+fn entry(name: &str, is_method: bool) -> Option<&'static Entry> {
+    let mut found = ENTRIES.iter().filter(|e| e.name == name && e.owner.is_empty() != is_method);
+    let first = found.next()?;
+    // Of several types' methods the frame's is meant, if it has one.
+    let others: Vec<&Entry> = found.collect();
+    if others.is_empty() || first.owner == "Frame" {
+        Some(first)
+    } else {
+        others.into_iter().find(|e| e.owner == "Frame")
+    }
+}
+
+/// Whether rustc pointed at a definition that is in none of the cells: of the prelude or the standard library.
+fn is_defined_elsewhere(diagnostic: &Diagnostic) -> bool {
+    !diagnostic.labels.iter().any(|l| l.text.ends_with("defined here"))
+}
+
+fn argument(diagnostic: &mut Diagnostic, code: &str) {
+    let called = diagnostic.labels.iter().find(|l| l.text.ends_with(" are incorrect"));
+    let (Some(called), true) = (called, is_defined_elsewhere(diagnostic)) else { return };
+    let is_method = called.text.contains("method");
+    let Some(name) = text_at(code, &called.span) else { return };
+    let Some(entry) = entry(&name, is_method) else { return };
+    let said = diagnostic.labels.iter().find(|l| l.primary).map(|l| l.text.clone()).unwrap_or_default();
+    let Some((expected, found)) = said.strip_prefix("expected ").and_then(|s| s.split_once(", found ")) else { return };
+    diagnostic.message = format!("`{name}` takes {expected} here, and was given {found}");
+    diagnostic.notes = vec![format!("`{}`", entry.signature)];
+}
+
+fn count(diagnostic: &mut Diagnostic, code: &str) {
+    let Some(place) = primary(diagnostic).filter(|_| is_defined_elsewhere(diagnostic)) else { return };
+    let Some(text) = text_at(code, &place) else { return };
+    let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let is_method = diagnostic.message.starts_with("this method");
+    let Some(entry) = entry(&name, is_method) else { return };
+    let (takes, given) = match diagnostic.message.split_once(" takes ").and_then(|(_, rest)| rest.split_once(" but ")) {
+        Some((takes, given)) => (takes.to_string(), given.split(' ').next().unwrap_or("").to_string()),
+        None => return,
+    };
+    diagnostic.message = format!("`{name}` takes {takes}, and was given {given}");
+    diagnostic.notes = vec![format!("`{}`", entry.signature)];
+    // What stands for the argument is a placeholder.
+    diagnostic.help.retain(|help| !help.contains("/* "));
+}
+
+/// An argument of a type that does not fit, where the prelude takes several types.
+fn bound(diagnostic: &mut Diagnostic, code: &str) {
+    let call = diagnostic.labels.iter().find(|l| l.text == "required by a bound introduced by this call");
+    let Some(name) = call.and_then(|l| text_at(code, &l.span)) else { return };
+    let Some(entry) = ENTRIES.iter().find(|e| e.name == name) else { return };
+    // Which trait it is that the prelude asks for says nothing to its users.
+    diagnostic.help.retain(|help| !help.starts_with("the trait "));
+    let Some((found, wanted)) = diagnostic
+        .message
+        .strip_prefix("the trait bound `")
+        .and_then(|m| m.split_once("` is not"))
+        .and_then(|(m, _)| m.split_once(": "))
+    else {
+        return;
+    };
+    let wanted = match wanted {
+        "AsRef<Path>" => "the path of a file, as text".to_string(),
+        other => format!("a value that is `{other}`"),
+    };
+    diagnostic.message = format!("`{name}` takes {wanted}, and was given `{found}`");
+    diagnostic.labels.iter_mut().filter(|l| l.primary).for_each(|l| l.text.clear());
+    diagnostic.notes = vec![format!("`{}`", entry.signature)];
+}
+
+/// Aggregates that a frame has as expressions only.
+const AGGREGATES: &[&str] =
+    &["mean", "median", "sum", "min", "max", "std", "var", "count", "quantile", "n_unique", "first", "last"];
+
+/// A method that one of our types does not have.
+fn method(diagnostic: &mut Diagnostic) {
+    let mut names = diagnostic.message.split('`').skip(1).step_by(2);
+    let (Some(method), Some(owner)) = (names.next(), names.next()) else { return };
+    let owner = owner.trim_start_matches('&').rsplit("::").next().unwrap_or(owner);
+    let owner = owner.split('<').next().unwrap_or(owner);
+    let known: Vec<&str> = ENTRIES.iter().filter(|e| e.owner == owner).map(|e| e.name).collect();
+    if known.is_empty() {
+        return;
+    }
+    let help = match (owner, method) {
+        ("Frame", "agg") => {
+            "groups come first: `f.group_by(\"a\").agg(x!(m = b.mean()))`; without groups it is `f.select(x!(m = b.mean()))`".into()
+        }
+        ("Frame", name) if AGGREGATES.contains(&name) => {
+            format!("`f.select(x!(a.{name}()))` gives a frame with it, and `let v: f64 = f.value(x!(a.{name}()));` the number")
+        }
+        (_, "groupby") => "did you mean `group_by`?".to_string(),
+        (_, name) if diagnostic.help.is_empty() => {
+            let distance = |other: &&str| strsim::damerau_levenshtein(name, other);
+            // A third of a name may be wrong.
+            let near = known.iter().copied().min_by_key(distance).filter(|n| distance(n) * 3 <= name.len());
+            match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => return,
+            }
+        }
+        _ => return,
+    };
+    diagnostic.help = vec![help];
+}
