@@ -1,9 +1,9 @@
-//! Exports the symbols of the executable: its own `read`, `write` and `writev` must be found before the C library's.
+//! Exports the symbols of the executable: its own `read`, `write`, `open` and their kin must be found before the C library's.
 
 fn main() {
     println!("cargo:rustc-link-arg-bins=-rdynamic");
-    println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=read");
-    println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=write");
-    println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=writev");
+    for name in ["read", "write", "writev", "open", "open64", "openat", "openat64"] {
+        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+    }
     println!("cargo:rerun-if-changed=build.rs");
 }

@@ -4,6 +4,9 @@
 
 mod clock;
 mod descriptors;
+mod ending;
+mod memory;
+mod orphans;
 mod output;
 
 use std::fs::File;
@@ -14,23 +17,29 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, Once, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
 use onrush_wire::codec::write_message;
-use onrush_wire::host::{Finished, FromHost, Stream, ToHost, Variable};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
+use onrush_wire::host::{Finished, FromHost, LastWords, Stream, ToHost, Variable};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, limits};
 
 use crate::executor::{Event, Interrupt};
 use crate::generate::SourceMap;
 pub use clock::ProcessorTime;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
+use ending::{Circumstances, Death, Failure, Variables};
+use memory::{Allowance, Watch};
 use output::{Outputs, Places};
 
 /// Stack of a cell. The main thread's stack grows as it is used.
 const STACK_BYTES: u64 = 64 << 20;
 /// How long a process may take to say that it is ready.
 const READY: Duration = Duration::from_secs(10);
+/// And a snapshot: it is there already, and has to wake up only.
+const AWAKE: Duration = Duration::from_secs(5);
+/// How long a cell that was interrupted may take to get its snapshot. One that does not is stopped without it.
+const HUNG: Duration = Duration::from_secs(2);
 
 /// How a cell process is started.
 #[derive(Clone, Debug)]
@@ -135,6 +144,22 @@ pub struct CellProcess {
     ends: Ends,
     generation: Generation,
     places: Places,
+    /// Bytes that cells may hold.
+    limit: Option<u64>,
+    /// For variables of which size it was said that there is no room for them twice.
+    told: u64,
+}
+
+/// What is known of a cell while it runs.
+#[derive(Default)]
+struct Running {
+    /// Wakes the snapshot; and its process.
+    wake: Option<(OwnedFd, i32)>,
+    /// Threads of earlier cells.
+    threads: u32,
+    watch: Option<Watch>,
+    machine_kills: u64,
+    interrupted_at: Option<Instant>,
 }
 
 fn internal(what: &str, error: impl std::fmt::Display) -> Diagnostic {
@@ -158,11 +183,8 @@ fn channels() -> io::Result<(Ends, [OwnedFd; 5])> {
 
 impl CellProcess {
     pub fn start(launch: Launch, stop: Arc<Stoppable>, generation: Generation) -> Result<Self, Diagnostic> {
-        static SUBREAPER: Once = Once::new();
-        // SAFETY: plain system call. Snapshots become children of this process when their parent, the runner, is gone.
-        SUBREAPER.call_once(|| unsafe {
-            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        });
+        orphans::adopt();
+        let allowed = limits::cell_memory()?;
         let (ends, hosts) = channels().map_err(|e| internal("no pipes for the cell process", e))?;
         let raw: Vec<RawFd> = hosts.iter().map(|fd| fd.as_raw_fd()).collect();
         let mut command = Command::new(&launch.host);
@@ -181,6 +203,11 @@ impl CellProcess {
                 check(libc::getrlimit(libc::RLIMIT_STACK, &mut limit))?;
                 limit.rlim_cur = STACK_BYTES.min(limit.rlim_max);
                 check(libc::setrlimit(libc::RLIMIT_STACK, &limit))?;
+                if let Some(bytes) = allowed {
+                    lower(libc::RLIMIT_DATA, bytes)?;
+                }
+                // A crash is described in the notebook; a file as large as the variables would help nobody.
+                lower(libc::RLIMIT_CORE, 0)?;
                 check(libc::setpgid(0, 0))?;
                 Ok(())
             });
@@ -192,8 +219,9 @@ impl CellProcess {
         drop(hosts);
         let pid = child.id() as i32;
         let pidfd = pidfd(pid).map_err(|e| internal("the cell process cannot be watched", e))?;
-        let mut process = CellProcess { launch, stop, pid, pidfd, ends, generation, places: Places::default() };
-        process.configure().map_err(|e| internal("the cell process does not answer", e))?;
+        let places = Places::default();
+        let mut process = CellProcess { launch, stop, pid, pidfd, ends, generation, places, limit: allowed, told: 0 };
+        process.configure(READY).map_err(|e| internal("the cell process does not answer", e))?;
         Ok(process)
     }
 
@@ -218,15 +246,15 @@ impl CellProcess {
         write_message(self.ends.control.stream(), message).map_err(io::Error::other)
     }
 
-    fn configure(&mut self) -> io::Result<()> {
+    fn configure(&mut self, limit: Duration) -> io::Result<LastWords> {
         let message = ToHost::Configure {
             notebook: self.launch.notebook.clone(),
             generation: self.generation,
             session_socket: self.launch.session_socket.display().to_string(),
         };
         self.send(&message)?;
-        match self.receive(READY)? {
-            FromHost::Ready { .. } => Ok(()),
+        match self.receive(limit)? {
+            FromHost::Ready { last, .. } => Ok(last),
             other => Err(io::Error::other(format!("it said {other:?}"))),
         }
     }
@@ -271,53 +299,51 @@ impl CellProcess {
         let message = ToHost::Run { cell, library: library.display().to_string(), entry: entry.to_string() };
         if self.stop.interrupted() {
             // Interrupted before the cell began: nothing has to be undone.
-            return Ended::Failed { diagnostic: interrupted(), variables_lost: false };
+            let diagnostic = ending::describe(Failure::Interrupted, &Variables::Kept, &Circumstances::default());
+            return Ended::Failed { diagnostic, variables_lost: false };
         }
-        let mut wake = None;
-        let sent = self.send(&message);
-        let result = match sent {
-            Ok(()) => self.attend(&mut wake, events),
-            Err(_) => Err(self.death(None)),
+        let mut running = Running { machine_kills: memory::machine_kills(), ..Running::default() };
+        let result = match self.send(&message) {
+            Ok(()) => self.attend(&mut running, events),
+            Err(_) => Err(Failure::Died(Death::Unknown)),
         };
         match result {
-            Ok(finished) if finished.outcome.is_ok() => {
-                self.stop.unwatch();
-                self.ends.outputs.finish(events);
-                drop(wake);
-                Ended::Ok(finished)
-            }
-            other => {
-                let diagnostic = match other {
-                    Ok(Finished { outcome: Err(diagnostic), .. }) => diagnostic,
-                    Ok(_) => internal("the cell process", "no outcome"),
-                    Err(diagnostic) => diagnostic,
-                };
-                self.roll_back(diagnostic, wake, events)
-            }
+            Ok(finished) => match finished.outcome {
+                Ok(()) => {
+                    self.stop.unwatch();
+                    self.ends.outputs.finish(events);
+                    if let Some(warning) = running.watch.as_mut().and_then(Watch::doubled) {
+                        let _ = events.send(Event::Warning(warning));
+                    }
+                    Ended::Ok(finished)
+                }
+                Err(diagnostic) => self.roll_back(Failure::Said(diagnostic), running, events),
+            },
+            Err(failure) => self.roll_back(failure, running, events),
         }
     }
 
-    /// Follows a running cell to its end. An error: the process is gone, and why.
-    fn attend(&mut self, wake: &mut Option<(OwnedFd, i32)>, events: &Sender<Event>) -> Result<Finished, Diagnostic> {
+    /// Follows a running cell to its end. An error: the process is gone or must go, and why.
+    fn attend(&mut self, running: &mut Running, events: &Sender<Event>) -> Result<Finished, Failure> {
         loop {
             let message = self.ends.control.next();
             // What was written before a message is shown before it.
             self.ends.outputs.drain(events, &mut self.ends.control);
+            if let Some(over) = running.watch.as_mut().and_then(Watch::look) {
+                return Err(Failure::Memory(over));
+            }
             match message {
                 Ok(Some((FromHost::Finished(finished), _))) => return Ok(finished),
-                Ok(Some((FromHost::Started { snapshot_pid, reason }, descriptor))) => {
-                    *wake = descriptor.zip(snapshot_pid.map(|pid| pid as i32));
+                Ok(Some((FromHost::Started { snapshot_pid, reason, threads, held }, descriptor))) => {
+                    running.wake = descriptor.zip(snapshot_pid.map(|pid| pid as i32));
+                    running.threads = threads;
                     // Only now: a runner that is killed before there is a snapshot takes the variables along.
                     if !self.stop.watch(self.pid) {
                         kill_group(self.pid);
                     }
-                    if let Some(reason) = reason {
-                        let _ = events.send(Event::Warning(Diagnostic {
-                            severity: onrush_wire::Severity::Warning,
-                            ..Diagnostic::error(Class::Resources, "no-snapshot", reason)
-                                .note("if this cell fails, the variables are lost")
-                        }));
-                    }
+                    let snapshot = running.wake.as_ref().map(|(_, pid)| *pid);
+                    running.watch = Some(Watch::start(self.limit, self.pid, snapshot, held));
+                    self.started(Allowance { held, limit: self.limit }, reason, events);
                 }
                 Ok(Some((FromHost::Input { prompt, password }, _))) => {
                     let line = self.question(events, |reply| Event::Input { prompt, password, reply }).flatten();
@@ -347,21 +373,46 @@ impl CellProcess {
                 Ok(None) => {
                     if poll(&[self.pidfd.as_raw_fd()], Duration::ZERO).is_ok_and(|ready| ready[0]) {
                         self.ends.outputs.drain(events, &mut self.ends.control);
-                        return Err(self.death(Some(events)));
+                        return Err(Failure::Died(self.death()));
+                    }
+                    if self.hangs(running) {
+                        return Err(Failure::Interrupted);
                     }
                     let mut fds = self.ends.outputs.descriptors();
                     fds.push(self.ends.control.as_raw_fd());
                     fds.push(self.pidfd.as_raw_fd());
-                    let _ = poll(&fds, Duration::from_millis(500));
+                    let look = running.watch.as_ref().map_or(Duration::MAX, Watch::due);
+                    let _ = poll(&fds, look.clamp(Duration::from_millis(1), Duration::from_millis(500)));
                 }
                 // The socket closed: the process ends now or closed its descriptors.
                 Err(_) => {
                     let _ = poll(&[self.pidfd.as_raw_fd()], Duration::from_secs(1));
                     self.ends.outputs.drain(events, &mut self.ends.control);
-                    return Err(self.death(Some(events)));
+                    return Err(Failure::Died(self.death()));
                 }
             }
         }
+    }
+
+    /// The cell's code begins, with a snapshot or without one for `reason`.
+    fn started(&mut self, allowance: Allowance, reason: Option<String>, events: &Sender<Event>) {
+        let no_snapshot = reason.map(|reason| {
+            Diagnostic::error(Class::Resources, "no-snapshot", reason)
+                .note("if this cell fails, the variables are lost")
+        });
+        let warning = no_snapshot.or_else(|| memory::room_to_double(allowance, &mut self.told));
+        if let Some(warning) = warning {
+            let _ = events.send(Event::Warning(Diagnostic { severity: onrush_wire::Severity::Warning, ..warning }));
+        }
+    }
+
+    /// Whether a cell that was interrupted does not even get as far as its snapshot: a thread of an earlier cell holds a lock that
+    /// the cell process needs.
+    fn hangs(&self, running: &mut Running) -> bool {
+        if running.watch.is_some() || !self.stop.interrupted() {
+            return false;
+        }
+        running.interrupted_at.get_or_insert_with(Instant::now).elapsed() > HUNG
     }
 
     /// Asks the front end and waits for its answer, or for an interrupt: `None`.
@@ -377,79 +428,105 @@ impl CellProcess {
         }
     }
 
-    /// Reaps the runner and says how it ended.
-    fn death(&mut self, events: Option<&Sender<Event>>) -> Diagnostic {
-        self.stop.unwatch();
-        let status = self.reap();
-        if let Some(events) = events {
-            self.ends.outputs.finish(events);
-        }
-        if self.stop.interrupted() {
-            return interrupted();
-        }
-        describe_death(status, self.ends.outputs.stderr_tail())
-    }
-
-    /// Kills the runner if it still lives, and takes it from the process table.
-    fn reap(&mut self) -> Option<libc::siginfo_t> {
-        // SAFETY: `info` is written by the kernel; waiting on a pidfd reaps that process only.
+    /// How the runner ended by itself. It stays in the process table.
+    fn death(&self) -> Death {
+        // SAFETY: `info` is written by the kernel.
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let fd = self.pidfd.as_raw_fd() as libc::id_t;
-            let gone = libc::waitid(libc::P_PIDFD, fd, &mut info, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
-                && info.si_pid() != 0;
+            let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            if libc::waitid(libc::P_PIDFD, fd, &mut info, options) != 0 || info.si_pid() == 0 {
+                return Death::Unknown;
+            }
+            match info.si_code {
+                libc::CLD_EXITED => Death::Exit(info.si_status()),
+                _ => Death::Signal(info.si_status()),
+            }
+        }
+    }
+
+    /// Kills the runner and what it started, and takes it from the process table.
+    fn reap(&mut self) {
+        // SAFETY: `info` is written by the kernel; waiting on a pidfd reaps that process only.
+        unsafe {
+            let fd = self.pidfd.as_raw_fd() as libc::id_t;
             kill_group(self.pid);
-            let mut last: libc::siginfo_t = std::mem::zeroed();
-            while libc::waitid(libc::P_PIDFD, fd, &mut last, libc::WEXITED) != 0 {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            while libc::waitid(libc::P_PIDFD, fd, &mut info, libc::WEXITED) != 0 {
                 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                    return None;
+                    return;
                 }
             }
-            // What it died of by itself, not our signal.
-            Some(if gone { info } else { last })
         }
     }
 
-    fn roll_back(&mut self, mut diagnostic: Diagnostic, wake: Option<(OwnedFd, i32)>, events: &Sender<Event>) -> Ended {
+    fn roll_back(&mut self, mut failure: Failure, running: Running, events: &Sender<Event>) -> Ended {
         self.stop.unwatch();
-        self.reap();
-        self.ends.outputs.finish(events);
-        self.generation = Generation(self.generation.0 + 1);
-        let reason = match wake {
-            Some((wake, pid)) => match self.take_over(wake, pid) {
-                Ok(()) => {
-                    if matches!(diagnostic.class, Class::Run | Class::Resources | Class::Interrupted) {
-                        diagnostic = diagnostic.note("the variables are as they were before this cell");
-                    }
-                    return Ended::Failed { diagnostic, variables_lost: false };
-                }
-                Err(error) => format!("the snapshot did not answer ({error})"),
-            },
-            None => "there was no snapshot".to_string(),
-        };
-        diagnostic = diagnostic
-            .note(format!("the variables are lost: {reason}"))
-            .help("run the cells above again; frames in the session are still there and are not computed again");
-        match CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), self.generation) {
-            Ok(process) => *self = CellProcess { places: self.places.clone(), ..process },
-            Err(error) => diagnostic = diagnostic.note(error.message),
+        if matches!(failure, Failure::Died(Death::Unknown)) {
+            failure = Failure::Died(self.death());
         }
-        Ended::Failed { diagnostic, variables_lost: true }
+        let stopped = match &failure {
+            Failure::Died(_) => true,
+            // What it asked of the session was stopped before the process was.
+            Failure::Said(diagnostic) => diagnostic.class == Class::Interrupted,
+            Failure::Interrupted | Failure::Memory(_) => false,
+        };
+        if self.stop.interrupted() && stopped {
+            failure = Failure::Interrupted;
+        }
+        // Of a process that ended, its threads are gone already.
+        let own = threads_of(self.pid).saturating_sub(running.threads);
+        self.reap();
+        self.ends.outputs.drain(events, &mut self.ends.control);
+        self.ends.outputs.finish(events);
+        let mut known = Circumstances {
+            stderr: self.ends.outputs.stderr_tail().to_string(),
+            threads: (running.threads, own),
+            allowance: Allowance { held: running.watch.as_ref().map_or(0, |w| w.held), limit: self.limit },
+            out_of_memory: memory::machine_kills() > running.machine_kills,
+            words: LastWords::default(),
+        };
+        self.generation = Generation(self.generation.0 + 1);
+        let variables = match running.wake {
+            Some((wake, pid)) => match self.take_over(wake, pid) {
+                Ok(words) => {
+                    known.words = words;
+                    Variables::Kept
+                }
+                Err(error) => Variables::Lost(format!("the snapshot did not answer ({error})")),
+            },
+            None if self.stop.interrupted() => {
+                Variables::Lost("a thread of an earlier cell kept the cell process from taking a snapshot".to_string())
+            }
+            None => Variables::Lost("the process ended before it could take a snapshot".to_string()),
+        };
+        let mut diagnostic = ending::describe(failure, &variables, &known);
+        let variables_lost = matches!(variables, Variables::Lost(_));
+        if variables_lost {
+            match CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), self.generation) {
+                Ok(process) => *self = CellProcess { places: self.places.clone(), ..process },
+                Err(error) => diagnostic = diagnostic.note(error.message),
+            }
+        }
+        Ended::Failed { diagnostic, variables_lost }
     }
 
-    fn take_over(&mut self, wake: OwnedFd, pid: i32) -> io::Result<()> {
-        let watched = pidfd(pid)?;
-        let (ends, hosts) = channels()?;
-        send_descriptors(&wake, &hosts)?;
-        drop(hosts);
+    fn take_over(&mut self, wake: OwnedFd, pid: i32) -> io::Result<LastWords> {
+        self.pidfd = pidfd(pid)?;
         self.pid = pid;
-        self.pidfd = watched;
-        self.ends = ends;
-        let answer = self.configure();
+        let answer = self.wake(&wake);
         if answer.is_err() {
             self.reap();
         }
         answer
+    }
+
+    fn wake(&mut self, snapshot: &OwnedFd) -> io::Result<LastWords> {
+        let (ends, hosts) = channels()?;
+        send_descriptors(snapshot, &hosts)?;
+        drop(hosts);
+        self.ends = ends;
+        self.configure(AWAKE)
     }
 
     pub fn shutdown(mut self) {
@@ -459,52 +536,26 @@ impl CellProcess {
     }
 }
 
+/// Of work for a cell that was stopped before the cell's own code ran.
 pub fn interrupted() -> Diagnostic {
-    Diagnostic::error(Class::Interrupted, "interrupted", "the cell was interrupted")
+    ending::describe(Failure::Interrupted, &Variables::Kept, &Circumstances::default())
 }
 
-fn describe_death(status: Option<libc::siginfo_t>, stderr: &str) -> Diagnostic {
-    let Some(info) = status else { return internal("the cell process", "it is gone") };
-    // SAFETY: the kernel filled it in for a child that ended.
-    let number = unsafe { info.si_status() };
-    if info.si_code == libc::CLD_EXITED {
-        return Diagnostic::error(Class::Run, "exit", format!("the cell ended its process with exit code {number}"))
-            .help(
-                "a cell does not need `std::process::exit`: `return` from a function, or `?` with an error, ends it",
-            );
-    }
-    let run = |code: &str, message: String| Diagnostic::error(Class::Run, code, message);
-    match number {
-        libc::SIGSTKFLT => run(
-            "stack-overflow",
-            format!("the cell used up its stack of {} MB: a recursion without an end?", STACK_BYTES >> 20),
-        )
-        .help("check the condition that ends the recursion; large arrays belong into a `Vec` or a `Box`"),
-        libc::SIGSEGV | libc::SIGBUS => {
-            run("segfault", "the cell touched memory that is not its own (segmentation fault)".into())
-                .help("look for `unsafe` code, raw pointers or a C library in this cell")
-        }
-        libc::SIGABRT => match stderr.split("memory allocation of ").nth(1).and_then(|t| t.split(' ').next()) {
-            Some(bytes) => Diagnostic::error(
-                Class::Resources,
-                "out-of-memory",
-                format!("the cell ran out of memory: {bytes} bytes could not be had"),
-            )
-            .help("keep large data in a frame, or work on parts of it"),
-            None => run("abort", "the cell aborted its process (SIGABRT)".into())
-                .help("its own text on standard error says why; a panic while another panic unwinds ends like this"),
-        },
-        libc::SIGKILL => Diagnostic::error(
-            Class::Resources,
-            "killed",
-            "the cell's process was killed: most likely the machine ran out of memory",
-        )
-        .help("keep large data in a frame, or work on parts of it"),
-        libc::SIGILL | libc::SIGTRAP => {
-            run("abort", format!("the cell's process was ended by an illegal instruction (signal {number})"))
-        }
-        libc::SIGFPE => run("abort", "the cell's process was ended by an arithmetic fault (SIGFPE)".into()),
-        _ => run("signal", format!("the cell's process was ended by signal {number}")),
+/// Threads beside the main one.
+fn threads_of(pid: i32) -> u32 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.flatten().count());
+    tasks.saturating_sub(1) as u32
+}
+
+/// Both the limit and what it may be raised to.
+fn lower(resource: libc::__rlimit_resource_t, bytes: u64) -> io::Result<()> {
+    // SAFETY: plain system calls with a valid struct.
+    unsafe {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        check(libc::getrlimit(resource, &mut limit))?;
+        limit.rlim_cur = bytes.min(limit.rlim_max);
+        limit.rlim_max = limit.rlim_cur;
+        check(libc::setrlimit(resource, &limit)).map(|_| ())
     }
 }
 

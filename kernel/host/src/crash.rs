@@ -1,8 +1,11 @@
-//! Faults of memory: tells an exhausted stack from a wild pointer by the signal with which the process ends.
+//! Faults of memory: tells an exhausted stack from a wild pointer by the signal with which the process ends, and notes down
+//! the address.
 //!
 //! The kernel process makes the message; nothing is printed here.
 
 use libc::{c_int, c_void, siginfo_t};
+use onrush::host::last_words;
+use onrush_wire::host::Fault;
 
 /// The signal that stands for an exhausted stack: unused on this platform, and it ends a process by default.
 const STACK_USED_UP: c_int = libc::SIGSTKFLT;
@@ -25,7 +28,15 @@ pub fn install() {
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO.
     let (address, stack) = unsafe { ((*info).si_addr() as usize, stack_pointer(&*context.cast::<libc::ucontext_t>())) };
-    let end = if signal == libc::SIGSEGV && address.abs_diff(stack) < NEAR { STACK_USED_UP } else { signal };
+    let is_stack = signal == libc::SIGSEGV && address.abs_diff(stack) < NEAR;
+    // SAFETY: plain system calls.
+    let is_main = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
+    last_words::fault(match (is_stack, is_main) {
+        (true, true) => Fault::Stack,
+        (true, false) => Fault::ThreadStack,
+        (false, _) => Fault::Address(address as u64),
+    });
+    let end = if is_stack { STACK_USED_UP } else { signal };
     // SAFETY: resetting a signal and raising it are async-signal-safe; the process ends here.
     unsafe {
         libc::signal(end, libc::SIG_DFL);

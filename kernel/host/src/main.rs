@@ -4,15 +4,16 @@
 //! It starts no threads and knows neither rustc nor Jupyter nor the session.
 
 mod crash;
+mod files;
 mod run;
 mod snapshot;
 mod stdio;
 
 use std::io;
 
-use onrush::host::{self, CONTROL_FD, Context, LIFETIME_FD, OUTPUT_FD, Store};
+use onrush::host::{self, CONTROL_FD, Context, LIFETIME_FD, OUTPUT_FD, Store, last_words};
 use onrush_wire::codec::{CodecError, read_message, write_message};
-use onrush_wire::host::{FromHost, ToHost};
+use onrush_wire::host::{Fault, Finished, FromHost, ToHost};
 
 fn main() {
     if let Err(error) = prepare() {
@@ -24,7 +25,10 @@ fn main() {
         match serve(&mut store) {
             Ok(Turn::Again) => {}
             Ok(Turn::End) | Err(CodecError::Closed) => stdio::exit(0),
-            Err(_) => stdio::exit(3),
+            Err(_) => {
+                last_words::fault(Fault::Channel);
+                stdio::exit(3)
+            }
         }
     }
 }
@@ -46,10 +50,21 @@ fn prepare() -> io::Result<()> {
         std::env::remove_var("LD_LIBRARY_PATH");
         std::env::remove_var("GLIBC_TUNABLES");
     }
+    last_words::start();
     crash::install();
     run::install_panic_hook();
     stdio::start();
     Ok(())
+}
+
+/// Runs a cell. A process that the cell has forked ends where the cell ends: the sockets are its parent's.
+fn run_alone(store: &mut Store, library: &str, entry: &str) -> Finished {
+    let own = std::process::id();
+    let finished = run::run(store, library, entry);
+    if std::process::id() != own {
+        stdio::exit(if finished.outcome.is_ok() { 0 } else { 101 });
+    }
+    finished
 }
 
 fn serve(store: &mut Store) -> Result<Turn, CodecError> {
@@ -57,23 +72,30 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
     match read_message::<ToHost>(&mut *control)? {
         ToHost::Configure { notebook, generation, session_socket } => {
             host::configure(Context { notebook, generation, session_socket });
-            write_message(&mut *control, &FromHost::Ready { pid: std::process::id(), generation })?;
+            let ready = FromHost::Ready { pid: std::process::id(), generation, last: last_words::read() };
+            write_message(&mut *control, &ready)?;
         }
-        ToHost::Run { library, entry, .. } => match snapshot::take() {
-            snapshot::Fork::Runner { wake, pid } => {
-                snapshot::send_with_descriptor(&FromHost::Started { snapshot_pid: Some(pid), reason: None }, wake)?;
-                let finished = run::run(store, &library, &entry);
-                write_message(&mut *control, &FromHost::Finished(finished))?;
-                snapshot::reap(pid);
+        ToHost::Run { library, entry, .. } => {
+            last_words::begin();
+            let (threads, held) = (snapshot::other_threads(), snapshot::held());
+            match snapshot::take() {
+                snapshot::Fork::Runner { wake, pid } => {
+                    let started = FromHost::Started { snapshot_pid: Some(pid), reason: None, threads, held };
+                    snapshot::send_with_descriptor(&started, wake)?;
+                    let finished = run_alone(store, &library, &entry);
+                    let succeeded = finished.outcome.is_ok();
+                    write_message(&mut *control, &FromHost::Finished(finished))?;
+                    snapshot::reap(pid, succeeded);
+                }
+                // The cell failed: this process is the cell process now, and the kernel process configures it.
+                snapshot::Fork::TookOver => {}
+                snapshot::Fork::Failed(reason) => {
+                    let started = FromHost::Started { snapshot_pid: None, reason: Some(reason), threads, held };
+                    write_message(&mut *control, &started)?;
+                    write_message(&mut *control, &FromHost::Finished(run_alone(store, &library, &entry)))?;
+                }
             }
-            // The cell failed: this process is the cell process now, and the kernel process configures it.
-            snapshot::Fork::TookOver => {}
-            snapshot::Fork::Failed(reason) => {
-                write_message(&mut *control, &FromHost::Started { snapshot_pid: None, reason: Some(reason) })?;
-                let finished = run::run(store, &library, &entry);
-                write_message(&mut *control, &FromHost::Finished(finished))?;
-            }
-        },
+        }
         ToHost::Forget { names } => {
             store.forget(&names);
             write_message(&mut *control, &FromHost::Variables(store.variables()))?;

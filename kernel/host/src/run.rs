@@ -81,6 +81,9 @@ pub fn install_panic_hook() {
         }
         let span =
             info.location().map(|l| Span { file: l.file().to_string(), line: l.line(), column: l.column(), length: 1 });
-        host::set_panic(Panic { message: message_of(info.payload()), span });
+        let message = message_of(info.payload());
+        // If the process aborts over it, this is all that is left.
+        host::last_words::panicked(&message, span.as_ref());
+        host::set_panic(Panic { message, span });
     }));
 }

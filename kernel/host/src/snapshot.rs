@@ -59,6 +59,21 @@ pub fn end_with(lifetime: c_int) -> io::Result<()> {
     Ok(())
 }
 
+/// Threads beside this one: those that cells have started. Host and prelude start none.
+pub fn other_threads() -> u32 {
+    let tasks = std::fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.flatten().count());
+    tasks.saturating_sub(1) as u32
+}
+
+/// Bytes of memory that this process has of its own: what is resident and neither a file's nor shared.
+pub fn held() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: Vec<u64> = text.split(' ').filter_map(|number| number.parse().ok()).collect();
+    // SAFETY: plain call.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    if let [_, resident, shared, ..] = pages[..] { resident.saturating_sub(shared) * page } else { 0 }
+}
+
 pub fn take() -> Fork {
     let mut pair = [0; 2];
     // SAFETY: `pair` has room for two descriptors.
@@ -196,10 +211,16 @@ pub fn send_with_descriptor(message: &FromHost, descriptor: c_int) -> Result<(),
     if sent == bytes.len() as isize { Ok(()) } else { Err(io::Error::last_os_error().into()) }
 }
 
-/// The snapshot ends once the kernel process has let go of it; without this its entry in the process table would stay.
-pub fn reap(pid: u32) {
-    // SAFETY: plain system call; the status is not wanted.
-    unsafe { libc::waitpid(pid as libc::pid_t, std::ptr::null_mut(), 0) };
+/// Takes the snapshot from the process table. Nobody needs it after a success; after a failure the kernel process ends this one.
+pub fn reap(pid: u32, succeeded: bool) {
+    let pid = pid as libc::pid_t;
+    // SAFETY: plain system calls on a child that nobody else waits for; the status is not wanted.
+    unsafe {
+        if succeeded {
+            libc::kill(pid, libc::SIGKILL);
+        }
+        libc::waitpid(pid, std::ptr::null_mut(), 0);
+    }
 }
 
 fn prefer_to_kill(score: &[u8]) {

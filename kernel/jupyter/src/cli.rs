@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use onrush_wire::paths;
+use onrush_wire::{limits, paths};
 
 use crate::{doctor, install, kernel, kit, run, session};
 
@@ -21,8 +21,9 @@ A first start:
   onrush doctor           see what is there and what is missing
   onrush run IN.ipynb     run a notebook without Jupyter
 
-Environment: ONRUSH_ENGINE (as --engine), ONRUSH_MEMORY (limit of the session,
-such as 8G), ONRUSH_CACHE_DIR and ONRUSH_RUNTIME_DIR (where files are kept).")]
+Environment: ONRUSH_ENGINE (as --engine), ONRUSH_CELL_MEMORY (as --cell-memory),
+ONRUSH_MEMORY (limit of the session, such as 8G), ONRUSH_CACHE_DIR and
+ONRUSH_RUNTIME_DIR (where files are kept).")]
 struct Cli {
     #[command(subcommand)]
     command: Commands,
@@ -37,6 +38,8 @@ enum Commands {
         connection_file: PathBuf,
         #[command(flatten)]
         engine: EngineArgs,
+        #[command(flatten)]
+        cells: CellArgs,
     },
     /// Make the kernel known to Jupyter as "Rust (Onrush)"
     Install(install::Location),
@@ -66,6 +69,19 @@ pub struct EngineArgs {
     pub engine: Option<Engine>,
 }
 
+/// What cells may use.
+#[derive(Args, Clone, Debug)]
+pub struct CellArgs {
+    /// Memory that a notebook's cells may hold in variables, such as 4G, or `none` [default: half of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = cell_memory)]
+    pub cell_memory: Option<String>,
+}
+
+/// The text as it was given, if it is a size.
+fn cell_memory(text: &str) -> Result<String, String> {
+    limits::parse_cell_memory(text).map(|_| text.to_string())
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Engine {
     /// The GPU if one works, else the CPU
@@ -91,16 +107,16 @@ impl EngineArgs {
 
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    // The session takes its engine from the environment of the process that starts it.
-    let engine = match &cli.command {
-        Commands::Kernel { engine, .. } => engine.value(),
-        Commands::Run(arguments) => arguments.engine.value(),
-        _ => None,
+    // The processes that this one starts take their settings from its environment.
+    let (engine, cell_memory) = match &cli.command {
+        Commands::Kernel { engine, cells, .. } => (engine.value(), cells.cell_memory.as_deref()),
+        Commands::Run(arguments) => (arguments.engine.value(), arguments.cells.cell_memory.as_deref()),
+        _ => (None, None),
     };
-    if let Some(engine) = engine
-        && std::env::var_os(paths::ENGINE).is_none_or(|set| set != *engine)
-    {
-        return with_engine(engine);
+    let given = [(paths::ENGINE, engine), (paths::CELL_MEMORY, cell_memory)];
+    let settings: Vec<(&str, &str)> = given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    if settings.iter().any(|(name, value)| std::env::var_os(name).is_none_or(|set| set != *value)) {
+        return start_with(&settings);
     }
     let result = match cli.command {
         Commands::Kernel { connection_file, .. } => kernel::serve(&connection_file).map_err(|e| e.to_string()),
@@ -124,13 +140,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Starts this command anew with the engine in its environment, which every process below it then inherits.
-fn with_engine(engine: &str) -> ExitCode {
+/// Starts this command anew with settings in its environment, which every process below it then inherits.
+fn start_with(settings: &[(&str, &str)]) -> ExitCode {
     let error = match std::env::current_exe() {
-        Ok(executable) => Command::new(executable).args(std::env::args_os().skip(1)).env(paths::ENGINE, engine).exec(),
+        Ok(executable) => {
+            Command::new(executable).args(std::env::args_os().skip(1)).envs(settings.iter().copied()).exec()
+        }
         Err(error) => error,
     };
-    eprintln!("onrush: the command could not be started anew with the engine `{engine}`: {error}");
+    eprintln!("onrush: the command could not be started anew with {settings:?}: {error}");
     ExitCode::FAILURE
 }
 

@@ -289,7 +289,13 @@ impl Run<'_> {
                 (generation, CellEnd::Committed { names: frames, released, published }, result)
             }
             // After a rollback the executor names the generation that has taken over.
-            Outcome::Failed { generation, diagnostics, .. } => (generation, CellEnd::RolledBack, Err(diagnostics)),
+            Outcome::Failed { generation, mut diagnostics, ran } => {
+                if !ran && let Some(last) = diagnostics.last_mut().filter(|last| last.class == Class::Compile) {
+                    last.notes
+                        .push("the cell did not compile: nothing of it ran, and all variables are as they were".into());
+                }
+                (generation, CellEnd::RolledBack, Err(diagnostics))
+            }
         };
         // A cell without code to run has no beginning and no end.
         if let Some(begun) = self.begun.take() {
@@ -415,8 +421,8 @@ fn output_of(display: Display) -> Output {
 }
 
 fn interrupted_diagnostic() -> Diagnostic {
-    Diagnostic::error(Class::Interrupted, "interrupted", "the cell was interrupted")
-        .note("variables are as they were before the cell")
+    let message = "the cell was interrupted, and all variables are as they were before it";
+    Diagnostic::error(Class::Interrupted, "interrupted", message)
 }
 
 #[cfg(test)]

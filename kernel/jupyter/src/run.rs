@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::cli::EngineArgs;
+use crate::cli::{CellArgs, EngineArgs};
 use crate::notebook::{Answer, CellError, Front, Notebook, Output};
 use ipynb::{Document, DocumentError};
 use terminal::Terminal;
@@ -34,6 +34,8 @@ pub struct Arguments {
     allow_errors: bool,
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub cells: CellArgs,
 }
 
 #[derive(Debug, thiserror::Error)]

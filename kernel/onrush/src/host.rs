@@ -6,6 +6,7 @@
 
 mod channel;
 mod error;
+pub mod last_words;
 mod store;
 
 pub use channel::{clear_output, display, input, need_session, output, save_plot};

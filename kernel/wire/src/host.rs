@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::display::Display;
 use crate::plot::Plot;
 use crate::{FrameId, Generation, NotebookId};
@@ -40,11 +40,17 @@ pub enum FromHost {
     Ready {
         pid: u32,
         generation: Generation,
+        /// Of the runner, if this is a snapshot that took over.
+        last: LastWords,
     },
     /// The snapshot sleeps; the cell's code starts now. `None`: no snapshot could be taken, with the reason.
     Started {
         snapshot_pid: Option<u32>,
         reason: Option<String>,
+        /// Threads that earlier cells have started.
+        threads: u32,
+        /// Bytes of memory that the process has of its own.
+        held: u64,
     },
     Display(Display),
     ClearOutput {
@@ -66,6 +72,35 @@ pub enum FromHost {
     Finished(Finished),
     /// Answer to [`ToHost::Forget`].
     Variables(Vec<Variable>),
+}
+
+/// What a cell's process noted down in memory that outlives it: its snapshot reads it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LastWords {
+    /// Files that were opened for writing, as the cell named them.
+    pub written: Vec<String>,
+    /// Panics of the main thread, the oldest first.
+    pub panics: Vec<LastPanic>,
+    pub fault: Option<Fault>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LastPanic {
+    pub message: String,
+    pub span: Option<Span>,
+}
+
+/// The fault that ended a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fault {
+    /// The main thread's stack is used up.
+    Stack,
+    /// The stack of another thread is.
+    ThreadStack,
+    /// An address that is not the process's own.
+    Address(u64),
+    /// Not of memory: the socket to the kernel process does not work any more.
+    Channel,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Moves sockets and other files that live as long as the session. Default: `$XDG_RUNTIME_DIR/onrush`, else
 /// `/tmp/onrush-UID`.
@@ -15,15 +16,27 @@ pub const ENGINE: &str = "ONRUSH_ENGINE";
 pub const SESSION: &str = "ONRUSH_SESSION";
 /// Bytes of host memory that the session may hold; default: half of what the machine has. Suffixes K, M, G.
 pub const MEMORY: &str = "ONRUSH_MEMORY";
+/// Bytes that a notebook's cells may hold in variables; default: half of what the machine has. Suffixes K, M, G; `none`.
+pub const CELL_MEMORY: &str = "ONRUSH_CELL_MEMORY";
+/// Seconds for which the session keeps what a failed cell had finished; default: 600.
+pub const PARKED: &str = "ONRUSH_PARKED";
 
 /// Seconds after which a session with nobody attached ends. Default: 60.
 pub const IDLE: &str = "ONRUSH_IDLE";
 
 /// How long a session with nobody attached stays; what is no number counts as not set.
-pub fn idle() -> std::time::Duration {
-    let seconds = env::var(IDLE).ok().and_then(|v| v.trim().parse::<f64>().ok());
-    let given = seconds.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
-    given.unwrap_or(std::time::Duration::from_secs(60))
+pub fn idle() -> Duration {
+    seconds(IDLE, 60)
+}
+
+/// How long what a failed cell had finished is kept; what is no number counts as not set.
+pub fn parked() -> Duration {
+    seconds(PARKED, 600)
+}
+
+fn seconds(name: &str, default: u64) -> Duration {
+    let given = env::var(name).ok().and_then(|v| v.trim().parse::<f64>().ok());
+    given.and_then(|s| Duration::try_from_secs_f64(s).ok()).unwrap_or(Duration::from_secs(default))
 }
 
 fn set(name: &str) -> Option<PathBuf> {

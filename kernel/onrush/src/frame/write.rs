@@ -43,7 +43,10 @@ impl Frame {
     fn write(&self, path: String, format: SinkFormat, at: Span) -> u64 {
         let sink = Sink { path, folder: folder(), format };
         match session::expect(&Request::Write { frame: self.id(), sink }, at.clone()) {
-            Reply::Written { rows, .. } => rows,
+            Reply::Written { rows, path, .. } => {
+                crate::host::last_words::wrote(path.as_bytes());
+                rows
+            }
             other => session::unexpected(&other, at),
         }
     }

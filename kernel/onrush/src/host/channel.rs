@@ -111,7 +111,9 @@ fn answer(question: &FromHost) -> Result<(), Diagnostic> {
 
 /// Has the kernel process draw and write a plot.
 pub fn save_plot(plot: Plot, path: &str) -> Result<(), Diagnostic> {
-    answer(&FromHost::SavePlot { plot, path: path.to_string() })
+    answer(&FromHost::SavePlot { plot, path: path.to_string() })?;
+    super::last_words::wrote(path.as_bytes());
+    Ok(())
 }
 
 /// Has the kernel process start a session.
