@@ -72,7 +72,7 @@ pub struct EngineArgs {
 /// What cells may use.
 #[derive(Args, Clone, Debug)]
 pub struct CellArgs {
-    /// Memory that a notebook's cells may hold in variables, such as 4G, or `none` [default: half of the machine's]
+    /// What cells may hold in variables, such as 4G, or none [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = cell_memory)]
     pub cell_memory: Option<String>,
 }
