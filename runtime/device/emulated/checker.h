@@ -1,0 +1,311 @@
+// What a kernel compiled with -fsanitize=thread calls for each access: bounds against the pool's live allocations, and races.
+// These are not the sanitizer's own functions. Part of runtime.cpp. Accesses of one thread to its own stack are not looked at.
+//
+// Two accesses of different threads to the same bytes, one of them a write and not both atomic, are a race unless ordered: by a
+// barrier of the block, by a __syncwarp of the warp, or by a fence and an atomic operation of the first and a later atomic
+// operation of the second. The last rule looks at times and not at addresses, so some races through atomics are missed; none is
+// reported that is not there.
+
+namespace {
+
+u64 first_after(const std::vector<u64>& published, u32 phase) {
+    u64 first = NEVER;
+    for (size_t p = (size_t)phase + 1; p < published.size(); p++) {
+        if (published[p] < first) first = published[p];
+    }
+    return first;
+}
+
+void note(std::vector<u64>& published, u32 phase, u64 time) {
+    if (published.size() <= phase) published.resize(phase + 1, NEVER);
+    if (time < published[phase]) published[phase] = time;
+}
+
+struct Publications {
+    u32 launch = 0;
+    // By block, and by warp in it; kept past the end of a block.
+    std::unordered_map<u32, std::vector<u64>> blocks;
+    std::unordered_map<u64, std::vector<u64>> warps;
+    std::unordered_map<u64, std::vector<u64>> threads;
+} publications;
+
+bool ordered(const Mark& mark, const Fiber* fiber) {
+    const Block* block = fiber->owner;
+    const Warp* warp = &block->warps[fiber->linear / 32];
+    if (mark.block == block->linear) {
+        if (mark.thread == fiber->linear || mark.phase < block->phase) return true;
+        if (mark.thread / 32 == fiber->linear / 32 && mark.warp_phase < warp->phase) return true;
+    }
+    u64 acquired = fiber->acquired;
+    if (block->acquired > acquired) acquired = block->acquired;
+    if (warp->acquired > acquired) acquired = warp->acquired;
+    if (acquired == 0) return false;
+    auto thread = publications.threads.find((u64)mark.block << 16 | mark.thread);
+    if (thread != publications.threads.end() && mark.fences < thread->second.size() && thread->second[mark.fences] < acquired)
+        return true;
+    auto warps = publications.warps.find((u64)mark.block << 16 | mark.thread / 32);
+    if (warps != publications.warps.end() && first_after(warps->second, mark.warp_phase) < acquired) return true;
+    auto blocks = publications.blocks.find(mark.block);
+    return blocks != publications.blocks.end() && first_after(blocks->second, mark.phase) < acquired;
+}
+
+struct Found {
+    Cell* cells;
+    u64 offset;
+    const char* space;
+};
+
+Cell* new_cells(u64 bytes) {
+    void* cells = calloc(bytes / 4 + 2, sizeof(Cell));
+    if (cells == nullptr) {
+        fputs("onrush: no memory to check an emulated kernel\n", stderr);
+        abort();
+    }
+    return (Cell*)cells;
+}
+
+__thread u64 cached_start, cached_bytes, cached_version = ~0ull;
+__thread Cell* cached_cells;
+
+// False where nothing is to be checked, such as the thread's own stack and the kernel's parameters.
+bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* found) {
+    u64 stack = (u64)fiber->stack;
+    if (address >= stack && address < stack + STACK) return false;
+    Launch* launch = worker->launch;
+    Block* block = fiber->owner;
+    // What threadIdx and its like are read from.
+    if (address - (u64)&onrush_fiber < sizeof onrush_fiber) return false;
+    if (address - (u64)block->fibers < block->threads * sizeof(Fiber)) return false;
+    u64 tls = (u64)worker->tls, tls_bytes = launch->tls_bytes;
+    u64 dynamic = (u64)block->dynamic_shared, dynamic_bytes = launch->request->dynamic_shared;
+    const char* verb = write ? "writes" : "reads";
+    bool in_static = address >= tls && address < tls + tls_bytes;
+    bool in_dynamic = address >= dynamic && address < dynamic + dynamic_bytes;
+    if (in_static || in_dynamic) {
+        u64 start = in_static ? tls : dynamic, size = in_static ? tls_bytes : dynamic_bytes;
+        if (address + bytes > start + size) {
+            fail(fiber, place, 0, "%s %s %lu bytes at offset %lu of %lu bytes of shared memory at {0}: past its end",
+                 name(fiber).text, verb, (unsigned long)bytes, (unsigned long)(address - start), (unsigned long)size);
+        }
+        if (block->shared_cells == nullptr) block->shared_cells = new_cells(tls_bytes + dynamic_bytes + 8);
+        found->offset = address - start;
+        found->cells = block->shared_cells + (in_static ? 0 : tls_bytes / 4 + 1);
+        found->space = in_static ? "shared memory" : "dynamic shared memory";
+        return true;
+    }
+    found->space = "device memory";
+    if (cached_version == allocations_version && address >= cached_start && address + bytes <= cached_start + cached_bytes) {
+        found->cells = cached_cells;
+        found->offset = address - cached_start;
+        return true;
+    }
+    std::unique_lock<std::mutex> guard(allocations_lock);
+    auto after = allocations.upper_bound(address);
+    if (after != allocations.begin()) {
+        auto before = after;
+        --before;
+        u64 start = before->first, size = before->second.bytes;
+        if (address + bytes <= start + size) {
+            if (before->second.cells == nullptr) before->second.cells = new_cells(size);
+            cached_start = start;
+            cached_bytes = size;
+            cached_version = allocations_version;
+            found->cells = cached_cells = before->second.cells;
+            found->offset = address - start;
+            return true;
+        }
+        if (address < start + size + 4096) {
+            guard.unlock();
+            fail(fiber, place, 0,
+                 "%s %s %lu bytes at offset %lu of an allocation of %lu bytes at {0}: past its end", name(fiber).text, verb,
+                 (unsigned long)bytes, (unsigned long)(address - start), (unsigned long)size);
+        }
+    }
+    auto gone = freed.upper_bound(address);
+    if (gone != freed.begin()) {
+        --gone;
+        if (address < gone->first + gone->second) {
+            u64 offset = address - gone->first, size = gone->second;
+            guard.unlock();
+            fail(fiber, place, 0, "%s %s %lu bytes at offset %lu of an allocation of %lu bytes at {0} that was freed",
+                 name(fiber).text, verb, (unsigned long)bytes, (unsigned long)offset, (unsigned long)size);
+        }
+    }
+    if (after != allocations.end() && address + 4096 > after->first) {
+        u64 offset = after->first - address, size = after->second.bytes;
+        guard.unlock();
+        fail(fiber, place, 0, "%s %s %lu bytes at {0}, %lu bytes before the start of an allocation of %lu bytes",
+             name(fiber).text, verb, (unsigned long)bytes, (unsigned long)offset, (unsigned long)size);
+    }
+    guard.unlock();
+    for (const auto& range : launch->ranges) {
+        if (address >= range.first && address < range.second) return false;
+    }
+    fail(fiber, place, 0, "%s %s %lu bytes at address 0x%lx at {0}, which belongs to no allocation", name(fiber).text, verb,
+         (unsigned long)bytes, (unsigned long)address);
+    return false;
+}
+
+void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool was_write, bool write, bool atomic, u64 place) {
+    (void)address;
+    const char* now = atomic ? "updates" : write ? "writes" : "reads";
+    const char* then = mark.atomic ? "updated" : was_write ? "wrote" : "read";
+    const char* missing = mark.block == fiber->owner->linear ? "with no barrier between" : "with no fence and atomic operation between";
+    fail(fiber, place, mark.place, "race: %s %s offset %lu of %s at {0}, which %s %s at {1}, %s", name(fiber).text, now,
+         (unsigned long)found.offset, found.space, name(worker->launch, mark.block, mark.thread).text, then, missing);
+}
+
+inline u32 next_random() {
+    u32 x = worker->random;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return worker->random = x;
+}
+
+void look(u64 address, u64 bytes, bool write, bool atomic, u64 place) {
+    Fiber* fiber = here();
+    if (fiber == nullptr) return;
+    if (--fiber->budget <= 0) {
+        onrush_yield();
+        // At times that are not the same in each thread: other orders than the usual one are tried.
+        fiber->budget = 32 + (int)(next_random() % 256);
+    }
+    Found found;
+    if (!find(fiber, address, bytes, write, place, &found)) return;
+    Launch* launch = worker->launch;
+    if (publications.launch != launch->serial) {
+        publications = Publications();
+        publications.launch = launch->serial;
+    }
+    Block* block = fiber->owner;
+    Mark mark;
+    mark.block = block->linear;
+    mark.thread = (u16)fiber->linear;
+    mark.atomic = atomic;
+    mark.phase = block->phase;
+    mark.warp_phase = block->warps[fiber->linear / 32].phase;
+    mark.fences = (u32)fiber->fences.size();
+    mark.launch = launch->serial;
+    mark.place = place;
+    for (u64 at = found.offset; at < found.offset + bytes;) {
+        u64 in_cell = at & 3, end = found.offset + bytes;
+        u64 part = 4 - in_cell < end - at ? 4 - in_cell : end - at;
+        u8 mask = (u8)(((1u << part) - 1) << in_cell);
+        Cell* cell = &found.cells[at / 4];
+        if (cell->write.launch == launch->serial && (cell->write.mask & mask) && !(cell->write.atomic && atomic) &&
+            !ordered(cell->write, fiber)) {
+            race(fiber, cell->write, found, address, true, write, atomic, place);
+        }
+        if (write && cell->read.launch == launch->serial && (cell->read.mask & mask) && !(cell->read.atomic && atomic) &&
+            !ordered(cell->read, fiber)) {
+            race(fiber, cell->read, found, address, false, write, atomic, place);
+        }
+        mark.mask = mask;
+        if (write) cell->write = mark;
+        else cell->read = mark;
+        at += part;
+    }
+}
+
+// An atomic operation sees what others have published, and one that writes publishes what came before this thread's fences.
+void publish(Fiber* fiber, bool write) {
+    Launch* launch = worker->launch;
+    u64 time = ++launch->now;
+    fiber->acquired = time;
+    if (!write) return;
+    Block* block = fiber->owner;
+    for (; fiber->published < fiber->fences.size(); fiber->published++) {
+        u32 i = fiber->published;
+        note(publications.threads[(u64)block->linear << 16 | fiber->linear], i, time);
+        note(publications.warps[(u64)block->linear << 16 | fiber->linear / 32], fiber->fence_warp_phase[i], time);
+        note(publications.blocks[block->linear], fiber->fence_phase[i], time);
+    }
+}
+
+void fence() {
+    Fiber* fiber = here();
+    if (fiber == nullptr) return;
+    fiber->fences.push_back(0);
+    fiber->fence_phase.push_back(fiber->owner->phase);
+    fiber->fence_warp_phase.push_back(fiber->owner->warps[fiber->linear / 32].phase);
+}
+
+void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place) {
+    Fiber* fiber = here();
+    if (fiber == nullptr) return;
+    if (order >= __ATOMIC_RELEASE) fence();
+    look((u64)address, bytes, write, true, place);
+    publish(fiber, write);
+}
+
+}  // namespace
+
+#define PLACE ((u64)__builtin_return_address(0))
+#define EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+EXPORT void __tsan_init() {}
+EXPORT void __tsan_func_entry(void*) {}
+EXPORT void __tsan_func_exit() {}
+EXPORT void __tsan_vptr_update(void**, void*) {}
+EXPORT void __tsan_vptr_read(void**) {}
+EXPORT void __tsan_read_range(void* p, unsigned long n) { look((u64)p, n, false, false, PLACE); }
+EXPORT void __tsan_write_range(void* p, unsigned long n) { look((u64)p, n, true, false, PLACE); }
+#define ONRUSH_HOOKS(BYTES)                                                                                                   \
+    EXPORT void __tsan_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE); }                                     \
+    EXPORT void __tsan_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE); }                                     \
+    EXPORT void __tsan_unaligned_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE); }                           \
+    EXPORT void __tsan_unaligned_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE); }                           \
+    EXPORT void __tsan_volatile_read##BYTES(void* p) { atomic_access(p, BYTES, false, __ATOMIC_RELAXED, PLACE); }             \
+    EXPORT void __tsan_volatile_write##BYTES(void* p) { atomic_access(p, BYTES, true, __ATOMIC_RELAXED, PLACE); }
+ONRUSH_HOOKS(1)
+ONRUSH_HOOKS(2)
+ONRUSH_HOOKS(4)
+ONRUSH_HOOKS(8)
+ONRUSH_HOOKS(16)
+#define ONRUSH_ATOMIC_FETCH(BITS, T, NAME)                                                                                    \
+    EXPORT T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {                                          \
+        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        return __atomic_fetch_##NAME(p, value, __ATOMIC_SEQ_CST);                                                             \
+    }
+#define ONRUSH_ATOMIC_HOOKS(BITS, T)                                                                                          \
+    EXPORT T __tsan_atomic##BITS##_load(const volatile T* p, int order) {                                                     \
+        atomic_access(p, BITS / 8, false, order == __ATOMIC_SEQ_CST ? __ATOMIC_ACQUIRE : order, PLACE);                       \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                          \
+    }                                                                                                                         \
+    EXPORT void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                                              \
+        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                                         \
+    }                                                                                                                         \
+    EXPORT T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                                              \
+        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                                               \
+    }                                                                                                                         \
+    EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* old, T value, int order, int) {                \
+        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
+    }                                                                                                                         \
+    EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* old, T value, int order, int) {                  \
+        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
+    }                                                                                                                         \
+    EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T old, T value, int order, int) {                      \
+        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                               \
+        return old;                                                                                                           \
+    }                                                                                                                         \
+    ONRUSH_ATOMIC_FETCH(BITS, T, add)                                                                                         \
+    ONRUSH_ATOMIC_FETCH(BITS, T, sub)                                                                                         \
+    ONRUSH_ATOMIC_FETCH(BITS, T, and)                                                                                         \
+    ONRUSH_ATOMIC_FETCH(BITS, T, or)                                                                                          \
+    ONRUSH_ATOMIC_FETCH(BITS, T, xor)                                                                                         \
+    ONRUSH_ATOMIC_FETCH(BITS, T, nand)
+ONRUSH_ATOMIC_HOOKS(8, u8)
+ONRUSH_ATOMIC_HOOKS(16, u16)
+ONRUSH_ATOMIC_HOOKS(32, u32)
+ONRUSH_ATOMIC_HOOKS(64, u64)
+// The scope of a block orders nothing between blocks, and within a block this checker wants a barrier or the same fence.
+EXPORT void __tsan_atomic_thread_fence(int) { fence(); }
+EXPORT void __tsan_atomic_signal_fence(int) {}
+}

@@ -1,0 +1,382 @@
+// CUDA C++ as NVRTC has it built in, for the host's C++ compiler: qualifiers, indices, vector types, barriers, warps, atomics,
+// mathematics. Not here: textures, surfaces, tensor cores, cooperative groups, inline PTX. No standard header is included, so
+// that a kernel compiles in a tenth of a second.
+#pragma once
+#define ONRUSH_EMULATED 1
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __shared__ thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __restrict__ __restrict
+
+typedef unsigned char uchar;
+typedef __SIZE_TYPE__ size_t;
+
+#define threadIdx (onrush_fiber->thread)
+#define blockIdx (onrush_fiber->block)
+#define blockDim (onrush_fiber->block_dim)
+#define gridDim (onrush_fiber->grid_dim)
+#define warpSize 32
+
+#define ONRUSH_INLINE static inline __attribute__((always_inline, unused))
+
+// ---- vector types ----
+#define ONRUSH_VECTOR(T, N, A1, A2, A4)                                                                                       \
+    struct N##1 { T x; };                                                                                                     \
+    struct __attribute__((aligned(A2))) N##2 { T x, y; };                                                                     \
+    struct N##3 { T x, y, z; };                                                                                               \
+    struct __attribute__((aligned(A4))) N##4 { T x, y, z, w; };                                                               \
+    ONRUSH_INLINE N##1 make_##N##1(T x) { return N##1{x}; }                                                                   \
+    ONRUSH_INLINE N##2 make_##N##2(T x, T y) { return N##2{x, y}; }                                                           \
+    ONRUSH_INLINE N##3 make_##N##3(T x, T y, T z) { return N##3{x, y, z}; }                                                   \
+    ONRUSH_INLINE N##4 make_##N##4(T x, T y, T z, T w) { return N##4{x, y, z, w}; }
+struct uint1 { unsigned int x; };
+struct __attribute__((aligned(8))) uint2 { unsigned int x, y; };
+struct __attribute__((aligned(16))) uint4 { unsigned int x, y, z, w; };
+ONRUSH_INLINE uint2 make_uint2(unsigned int x, unsigned int y) { return uint2{x, y}; }
+ONRUSH_INLINE uint3 make_uint3(unsigned int x, unsigned int y, unsigned int z) { return uint3{x, y, z}; }
+ONRUSH_INLINE uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) { return uint4{x, y, z, w}; }
+ONRUSH_VECTOR(signed char, char, 1, 2, 4)
+ONRUSH_VECTOR(unsigned char, uchar, 1, 2, 4)
+ONRUSH_VECTOR(short, short, 2, 4, 8)
+ONRUSH_VECTOR(unsigned short, ushort, 2, 4, 8)
+ONRUSH_VECTOR(int, int, 4, 8, 16)
+ONRUSH_VECTOR(long long, longlong, 8, 16, 16)
+ONRUSH_VECTOR(unsigned long long, ulonglong, 8, 16, 16)
+ONRUSH_VECTOR(float, float, 4, 8, 16)
+ONRUSH_VECTOR(double, double, 8, 16, 16)
+
+// ---- barriers ----
+ONRUSH_INLINE void __syncthreads() { onrush_barrier(0, nullptr); }
+ONRUSH_INLINE int __syncthreads_count(int predicate) {
+    unsigned int count;
+    onrush_barrier(predicate, &count);
+    return (int)count;
+}
+ONRUSH_INLINE int __syncthreads_and(int predicate) {
+    unsigned int count;
+    return onrush_barrier(predicate, &count) == count;
+}
+ONRUSH_INLINE int __syncthreads_or(int predicate) {
+    unsigned int count;
+    onrush_barrier(predicate, &count);
+    return count != 0;
+}
+ONRUSH_INLINE void __syncwarp(unsigned int mask = 0xffffffffu) { onrush_warp(ONRUSH_SYNC_WARP, mask, 0, 0, 32); }
+// The order tells the checker the scope: sequentially consistent is the device, acquire-release is the block.
+ONRUSH_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+ONRUSH_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+ONRUSH_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+ONRUSH_INLINE void __nanosleep(unsigned int) { onrush_yield(); }
+ONRUSH_INLINE void __trap() { onrush_trap("the kernel called __trap()"); }
+
+// ---- warps ----
+template <class T> ONRUSH_INLINE unsigned long long onrush_bits(T value) {
+    static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+template <class T> ONRUSH_INLINE T onrush_from_bits(unsigned long long bits) {
+    T value;
+    __builtin_memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+#define ONRUSH_SHUFFLES(T)                                                                                                    \
+    ONRUSH_INLINE T __shfl_sync(unsigned int mask, T value, int lane, int width = 32) {                                       \
+        return onrush_from_bits<T>(onrush_warp(ONRUSH_SHUFFLE, mask, onrush_bits(value), lane, width));                       \
+    }                                                                                                                         \
+    ONRUSH_INLINE T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {                          \
+        return onrush_from_bits<T>(onrush_warp(ONRUSH_SHUFFLE_UP, mask, onrush_bits(value), delta, width));                   \
+    }                                                                                                                         \
+    ONRUSH_INLINE T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {                        \
+        return onrush_from_bits<T>(onrush_warp(ONRUSH_SHUFFLE_DOWN, mask, onrush_bits(value), delta, width));                 \
+    }                                                                                                                         \
+    ONRUSH_INLINE T __shfl_xor_sync(unsigned int mask, T value, int lanes, int width = 32) {                                  \
+        return onrush_from_bits<T>(onrush_warp(ONRUSH_SHUFFLE_XOR, mask, onrush_bits(value), lanes, width));                  \
+    }
+ONRUSH_SHUFFLES(int)
+ONRUSH_SHUFFLES(unsigned int)
+ONRUSH_SHUFFLES(long)
+ONRUSH_SHUFFLES(unsigned long)
+ONRUSH_SHUFFLES(long long)
+ONRUSH_SHUFFLES(unsigned long long)
+ONRUSH_SHUFFLES(float)
+ONRUSH_SHUFFLES(double)
+ONRUSH_INLINE unsigned int __ballot_sync(unsigned int mask, int predicate) {
+    return (unsigned int)onrush_warp(ONRUSH_BALLOT, mask, predicate != 0, 0, 32);
+}
+ONRUSH_INLINE int __any_sync(unsigned int mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+ONRUSH_INLINE int __all_sync(unsigned int mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+// Any subset of the lanes that execute together is a correct answer; this one is the smallest.
+ONRUSH_INLINE unsigned int __activemask() { return 1u << onrush_fiber->lane; }
+#define ONRUSH_MATCH(T)                                                                                                       \
+    ONRUSH_INLINE unsigned int __match_any_sync(unsigned int mask, T value) {                                                 \
+        return (unsigned int)onrush_warp(ONRUSH_MATCH_ANY, mask, onrush_bits(value), 0, 32);                                  \
+    }                                                                                                                         \
+    ONRUSH_INLINE unsigned int __match_all_sync(unsigned int mask, T value, int* all) {                                       \
+        unsigned int same = (unsigned int)onrush_warp(ONRUSH_MATCH_ALL, mask, onrush_bits(value), 0, 32);                     \
+        *all = same != 0;                                                                                                     \
+        return same;                                                                                                          \
+    }
+ONRUSH_MATCH(int)
+ONRUSH_MATCH(unsigned int)
+ONRUSH_MATCH(long long)
+ONRUSH_MATCH(unsigned long long)
+ONRUSH_MATCH(float)
+ONRUSH_MATCH(double)
+#define ONRUSH_REDUCE(NAME, T, OPERATION)                                                                                     \
+    ONRUSH_INLINE T NAME(unsigned int mask, T value) {                                                                        \
+        return (T)onrush_warp(OPERATION, mask, (unsigned long long)(unsigned int)value, 0, 32);                               \
+    }
+ONRUSH_REDUCE(__reduce_add_sync, unsigned int, ONRUSH_REDUCE_ADD)
+ONRUSH_REDUCE(__reduce_add_sync, int, ONRUSH_REDUCE_ADD)
+ONRUSH_REDUCE(__reduce_min_sync, unsigned int, ONRUSH_REDUCE_MIN)
+ONRUSH_REDUCE(__reduce_max_sync, unsigned int, ONRUSH_REDUCE_MAX)
+ONRUSH_REDUCE(__reduce_min_sync, int, ONRUSH_REDUCE_MIN_SIGNED)
+ONRUSH_REDUCE(__reduce_max_sync, int, ONRUSH_REDUCE_MAX_SIGNED)
+ONRUSH_REDUCE(__reduce_and_sync, unsigned int, ONRUSH_REDUCE_AND)
+ONRUSH_REDUCE(__reduce_or_sync, unsigned int, ONRUSH_REDUCE_OR)
+ONRUSH_REDUCE(__reduce_xor_sync, unsigned int, ONRUSH_REDUCE_XOR)
+
+// ---- atomics: the overloads that CUDA has, and no others ----
+ONRUSH_INLINE void onrush_tick() {
+    if (__builtin_expect(--onrush_fiber->budget <= 0, 0)) onrush_yield();
+}
+#define ONRUSH_SCOPES(NAME, T)                                                                                                \
+    ONRUSH_INLINE T NAME##_block(T* address, T value) { return NAME(address, value); }                                        \
+    ONRUSH_INLINE T NAME##_system(T* address, T value) { return NAME(address, value); }
+#define ONRUSH_FETCH(NAME, T, BUILTIN)                                                                                        \
+    ONRUSH_INLINE T NAME(T* address, T value) { return BUILTIN(address, value, __ATOMIC_RELAXED); }                           \
+    ONRUSH_SCOPES(NAME, T)
+// `NEW` is an expression of `old` and `value`.
+#define ONRUSH_LOOP(NAME, T, BITS, NEW)                                                                                       \
+    ONRUSH_INLINE T NAME(T* address, T value) {                                                                               \
+        BITS* place = (BITS*)address;                                                                                         \
+        BITS bits = __atomic_load_n(place, __ATOMIC_RELAXED);                                                                 \
+        for (;;) {                                                                                                            \
+            T old;                                                                                                            \
+            __builtin_memcpy(&old, &bits, sizeof(T));                                                                         \
+            T next = NEW;                                                                                                     \
+            BITS next_bits;                                                                                                   \
+            __builtin_memcpy(&next_bits, &next, sizeof(T));                                                                   \
+            if (__atomic_compare_exchange_n(place, &bits, next_bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return old;  \
+        }                                                                                                                     \
+    }                                                                                                                         \
+    ONRUSH_SCOPES(NAME, T)
+#define ONRUSH_CAS(T)                                                                                                         \
+    ONRUSH_INLINE T atomicCAS(T* address, T compare, T value) {                                                               \
+        onrush_tick();                                                                                                        \
+        __atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                     \
+        return compare;                                                                                                       \
+    }                                                                                                                         \
+    ONRUSH_INLINE T atomicCAS_block(T* address, T compare, T value) { return atomicCAS(address, compare, value); }            \
+    ONRUSH_INLINE T atomicCAS_system(T* address, T compare, T value) { return atomicCAS(address, compare, value); }
+#define ONRUSH_EXCHANGE(T)                                                                                                    \
+    ONRUSH_INLINE T atomicExch(T* address, T value) {                                                                         \
+        onrush_tick();                                                                                                        \
+        T old;                                                                                                                \
+        __atomic_exchange(address, &value, &old, __ATOMIC_RELAXED);                                                           \
+        return old;                                                                                                           \
+    }                                                                                                                         \
+    ONRUSH_SCOPES(atomicExch, T)
+#define ONRUSH_INTEGERS(T)                                                                                                    \
+    ONRUSH_FETCH(atomicAdd, T, __atomic_fetch_add)                                                                            \
+    ONRUSH_FETCH(atomicAnd, T, __atomic_fetch_and)                                                                            \
+    ONRUSH_FETCH(atomicOr, T, __atomic_fetch_or)                                                                              \
+    ONRUSH_FETCH(atomicXor, T, __atomic_fetch_xor)                                                                            \
+    ONRUSH_CAS(T)                                                                                                             \
+    ONRUSH_EXCHANGE(T)
+ONRUSH_INTEGERS(int)
+ONRUSH_INTEGERS(unsigned int)
+ONRUSH_INTEGERS(unsigned long long)
+ONRUSH_CAS(unsigned short)
+ONRUSH_EXCHANGE(float)
+ONRUSH_FETCH(atomicSub, int, __atomic_fetch_sub)
+ONRUSH_FETCH(atomicSub, unsigned int, __atomic_fetch_sub)
+ONRUSH_LOOP(atomicAdd, float, unsigned int, old + value)
+ONRUSH_LOOP(atomicAdd, double, unsigned long long, old + value)
+ONRUSH_LOOP(atomicMin, int, int, (old < value ? old : value))
+ONRUSH_LOOP(atomicMin, unsigned int, unsigned int, (old < value ? old : value))
+ONRUSH_LOOP(atomicMin, long long, long long, (old < value ? old : value))
+ONRUSH_LOOP(atomicMin, unsigned long long, unsigned long long, (old < value ? old : value))
+ONRUSH_LOOP(atomicMax, int, int, (old > value ? old : value))
+ONRUSH_LOOP(atomicMax, unsigned int, unsigned int, (old > value ? old : value))
+ONRUSH_LOOP(atomicMax, long long, long long, (old > value ? old : value))
+ONRUSH_LOOP(atomicMax, unsigned long long, unsigned long long, (old > value ? old : value))
+ONRUSH_LOOP(atomicInc, unsigned int, unsigned int, (old >= value ? 0 : old + 1))
+ONRUSH_LOOP(atomicDec, unsigned int, unsigned int, (old == 0 || old > value ? value : old - 1))
+
+// ---- loads and stores with a cache policy: plain ones here ----
+#define ONRUSH_LOAD(NAME)                                                                                                     \
+    template <class T> ONRUSH_INLINE T NAME(const T* address) { return *address; }
+#define ONRUSH_STORE(NAME)                                                                                                    \
+    template <class T> ONRUSH_INLINE void NAME(T* address, T value) { *address = value; }
+ONRUSH_LOAD(__ldg)
+ONRUSH_LOAD(__ldcg)
+ONRUSH_LOAD(__ldca)
+ONRUSH_LOAD(__ldcs)
+ONRUSH_LOAD(__ldlu)
+ONRUSH_LOAD(__ldcv)
+ONRUSH_STORE(__stwb)
+ONRUSH_STORE(__stcg)
+ONRUSH_STORE(__stcs)
+ONRUSH_STORE(__stwt)
+
+// ---- bits ----
+ONRUSH_INLINE int __popc(unsigned int x) { return __builtin_popcount(x); }
+ONRUSH_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+ONRUSH_INLINE int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned int)x); }
+ONRUSH_INLINE int __clzll(long long x) { return x == 0 ? 64 : __builtin_clzll((unsigned long long)x); }
+ONRUSH_INLINE int __ffs(int x) { return __builtin_ffs(x); }
+ONRUSH_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
+ONRUSH_INLINE unsigned int __brev(unsigned int x) {
+    x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+    return __builtin_bswap32(x);
+}
+ONRUSH_INLINE unsigned long long __brevll(unsigned long long x) {
+    return (unsigned long long)__brev((unsigned int)x) << 32 | __brev((unsigned int)(x >> 32));
+}
+ONRUSH_INLINE unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector) {
+    unsigned long long both = (unsigned long long)b << 32 | a;
+    unsigned int result = 0;
+    for (int i = 0; i < 4; i++) result |= (unsigned int)(both >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return result;
+}
+ONRUSH_INLINE unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int shift) {
+    return (unsigned int)((((unsigned long long)high << 32 | low) << (shift & 31)) >> 32);
+}
+ONRUSH_INLINE unsigned int __funnelshift_r(unsigned int low, unsigned int high, unsigned int shift) {
+    return (unsigned int)(((unsigned long long)high << 32 | low) >> (shift & 31));
+}
+ONRUSH_INLINE int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+ONRUSH_INLINE unsigned int __umulhi(unsigned int a, unsigned int b) { return (unsigned int)((unsigned long long)a * b >> 32); }
+ONRUSH_INLINE long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
+ONRUSH_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+ONRUSH_INLINE long long clock64() {
+#if defined(__x86_64__)
+    return (long long)__builtin_ia32_rdtsc();
+#else
+    return 0;
+#endif
+}
+ONRUSH_INLINE double __longlong_as_double(long long x) { return onrush_from_bits<double>((unsigned long long)x); }
+ONRUSH_INLINE long long __double_as_longlong(double x) { return (long long)onrush_bits(x); }
+ONRUSH_INLINE float __int_as_float(int x) { return onrush_from_bits<float>((unsigned int)x); }
+ONRUSH_INLINE int __float_as_int(float x) { return (int)onrush_bits(x); }
+ONRUSH_INLINE float __uint_as_float(unsigned int x) { return onrush_from_bits<float>(x); }
+ONRUSH_INLINE unsigned int __float_as_uint(float x) { return (unsigned int)onrush_bits(x); }
+ONRUSH_INLINE int __double2hiint(double x) { return (int)(onrush_bits(x) >> 32); }
+ONRUSH_INLINE int __double2loint(double x) { return (int)onrush_bits(x); }
+ONRUSH_INLINE double __hiloint2double(int high, int low) {
+    return onrush_from_bits<double>((unsigned long long)(unsigned int)high << 32 | (unsigned int)low);
+}
+
+// ---- mathematics ----
+#define ONRUSH_MATH1(NAME)                                                                                                    \
+    extern "C" double NAME(double) noexcept;                                                                                  \
+    extern "C" float NAME##f(float) noexcept;                                                                                 \
+    ONRUSH_INLINE float NAME(float x) { return __builtin_##NAME##f(x); }
+#define ONRUSH_MATH2(NAME)                                                                                                    \
+    extern "C" double NAME(double, double) noexcept;                                                                          \
+    extern "C" float NAME##f(float, float) noexcept;                                                                          \
+    ONRUSH_INLINE float NAME(float x, float y) { return __builtin_##NAME##f(x, y); }
+ONRUSH_MATH1(sin) ONRUSH_MATH1(cos) ONRUSH_MATH1(tan) ONRUSH_MATH1(asin) ONRUSH_MATH1(acos) ONRUSH_MATH1(atan)
+ONRUSH_MATH1(sinh) ONRUSH_MATH1(cosh) ONRUSH_MATH1(tanh) ONRUSH_MATH1(asinh) ONRUSH_MATH1(acosh) ONRUSH_MATH1(atanh)
+ONRUSH_MATH1(exp) ONRUSH_MATH1(exp2) ONRUSH_MATH1(expm1) ONRUSH_MATH1(log) ONRUSH_MATH1(log2) ONRUSH_MATH1(log10)
+ONRUSH_MATH1(log1p) ONRUSH_MATH1(sqrt) ONRUSH_MATH1(cbrt) ONRUSH_MATH1(floor) ONRUSH_MATH1(ceil) ONRUSH_MATH1(trunc)
+ONRUSH_MATH1(round) ONRUSH_MATH1(rint) ONRUSH_MATH1(nearbyint) ONRUSH_MATH1(fabs) ONRUSH_MATH1(erf) ONRUSH_MATH1(erfc)
+ONRUSH_MATH1(tgamma) ONRUSH_MATH1(lgamma)
+ONRUSH_MATH2(pow) ONRUSH_MATH2(atan2) ONRUSH_MATH2(hypot) ONRUSH_MATH2(fmod) ONRUSH_MATH2(remainder) ONRUSH_MATH2(copysign)
+ONRUSH_MATH2(fmin) ONRUSH_MATH2(fmax) ONRUSH_MATH2(nextafter) ONRUSH_MATH2(fdim)
+extern "C" double fma(double, double, double) noexcept;
+extern "C" float fmaf(float, float, float) noexcept;
+extern "C" double ldexp(double, int) noexcept;
+extern "C" void sincos(double, double*, double*) noexcept;
+extern "C" void sincosf(float, float*, float*) noexcept;
+ONRUSH_INLINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+ONRUSH_INLINE float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
+ONRUSH_INLINE double exp10(double x) { return __builtin_pow(10.0, x); }
+ONRUSH_INLINE double sinpi(double x) { return __builtin_sin(x * 3.14159265358979323846); }
+ONRUSH_INLINE double cospi(double x) { return __builtin_cos(x * 3.14159265358979323846); }
+ONRUSH_INLINE long long llrint(double x) { return __builtin_llrint(x); }
+ONRUSH_INLINE long long llround(double x) { return __builtin_llround(x); }
+ONRUSH_INLINE bool isnan(double x) { return __builtin_isnan(x); }
+ONRUSH_INLINE bool isnan(float x) { return __builtin_isnan(x); }
+ONRUSH_INLINE bool isinf(double x) { return __builtin_isinf(x); }
+ONRUSH_INLINE bool isinf(float x) { return __builtin_isinf(x); }
+ONRUSH_INLINE bool isfinite(double x) { return __builtin_isfinite(x); }
+ONRUSH_INLINE bool isfinite(float x) { return __builtin_isfinite(x); }
+ONRUSH_INLINE bool signbit(double x) { return __builtin_signbit(x); }
+ONRUSH_INLINE bool signbit(float x) { return __builtin_signbit(x); }
+#define ONRUSH_MINMAX(T)                                                                                                      \
+    ONRUSH_INLINE T min(T a, T b) { return b < a ? b : a; }                                                                   \
+    ONRUSH_INLINE T max(T a, T b) { return a < b ? b : a; }
+ONRUSH_MINMAX(int)
+ONRUSH_MINMAX(unsigned int)
+ONRUSH_MINMAX(long)
+ONRUSH_MINMAX(unsigned long)
+ONRUSH_MINMAX(long long)
+ONRUSH_MINMAX(unsigned long long)
+ONRUSH_INLINE float min(float a, float b) { return __builtin_fminf(a, b); }
+ONRUSH_INLINE float max(float a, float b) { return __builtin_fmaxf(a, b); }
+ONRUSH_INLINE double min(double a, double b) { return __builtin_fmin(a, b); }
+ONRUSH_INLINE double max(double a, double b) { return __builtin_fmax(a, b); }
+ONRUSH_INLINE int abs(int x) { return x < 0 ? -x : x; }
+ONRUSH_INLINE long long abs(long long x) { return x < 0 ? -x : x; }
+ONRUSH_INLINE double abs(double x) { return __builtin_fabs(x); }
+ONRUSH_INLINE float abs(float x) { return __builtin_fabsf(x); }
+ONRUSH_INLINE long long llabs(long long x) { return x < 0 ? -x : x; }
+#define ONRUSH_ROUNDED(PREFIX, T, SUFFIX)                                                                                     \
+    ONRUSH_INLINE T __##PREFIX##add_rn(T a, T b) { return a + b; }                                                            \
+    ONRUSH_INLINE T __##PREFIX##sub_rn(T a, T b) { return a - b; }                                                            \
+    ONRUSH_INLINE T __##PREFIX##mul_rn(T a, T b) { return a * b; }                                                            \
+    ONRUSH_INLINE T __##PREFIX##div_rn(T a, T b) { return a / b; }
+ONRUSH_ROUNDED(d, double, )
+ONRUSH_ROUNDED(f, float, f)
+ONRUSH_INLINE double __dsqrt_rn(double x) { return __builtin_sqrt(x); }
+ONRUSH_INLINE float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
+ONRUSH_INLINE double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
+ONRUSH_INLINE float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+// Conversions that saturate, and give 0 for NaN, as the hardware's do.
+ONRUSH_INLINE long long __double2ll_rz(double x) {
+    return x != x ? 0 : x >= 9223372036854775808.0 ? 9223372036854775807LL : x < -9223372036854775808.0 ? -9223372036854775807LL - 1 : (long long)x;
+}
+ONRUSH_INLINE long long __double2ll_rn(double x) { return __double2ll_rz(__builtin_rint(x)); }
+ONRUSH_INLINE int __double2int_rz(double x) {
+    return x != x ? 0 : x >= 2147483647.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : (int)x;
+}
+ONRUSH_INLINE int __double2int_rn(double x) { return __double2int_rz(__builtin_rint(x)); }
+ONRUSH_INLINE double __ll2double_rn(long long x) { return (double)x; }
+ONRUSH_INLINE double __ull2double_rn(unsigned long long x) { return (double)x; }
+ONRUSH_INLINE double __int2double_rn(int x) { return x; }
+
+// ---- how the runtime calls a kernel: parameters by address, as cuLaunchKernel has them ----
+template <class... A> struct OnrushInvoke;
+template <> struct OnrushInvoke<> {
+    template <class F, class... B> __attribute__((no_sanitize_thread)) static inline void call(F f, void**, B... b) { f(b...); }
+};
+template <class H, class... T> struct OnrushInvoke<H, T...> {
+    template <class F, class... B> __attribute__((no_sanitize_thread)) static inline void call(F f, void** a, B... b) {
+        OnrushInvoke<T...>::call(f, a + 1, b..., *(H*)*a);
+    }
+};
+template <class... A> __attribute__((no_sanitize_thread)) static inline void onrush_invoke(void (*f)(A...), void** a) {
+    OnrushInvoke<A...>::call(f, a);
+}
+#define ONRUSH_ENTRY(NAME)                                                                                                    \
+    extern "C" __attribute__((visibility("default"), no_sanitize_thread)) void onrush_entry_##NAME(void** a) {                \
+        onrush_invoke(NAME, a);                                                                                               \
+    }

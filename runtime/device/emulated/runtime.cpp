@@ -1,0 +1,810 @@
+// The emulated device: runs the blocks of a grid on the cores of the host and the threads of a block as fibers. A kernel that was
+// compiled with -fsanitize=thread calls the `__tsan_*` functions of checker.h for each access to memory. Not here: compiling, and
+// the memory pool.
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "fiber.h"
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+// Where a module's shared memory lies for the calling thread: its variables are the module's thread-local ones.
+extern "C" void* __tls_get_addr(void*);
+
+__thread OnrushFiber* onrush_fiber = nullptr;
+
+namespace {
+
+const u32 MAX_THREADS = 1024;
+const size_t STACK = 128 << 10;
+const int BUDGET = 256;
+const u64 NEVER = ~0ull;
+
+// ---- what the host asks for, and gets back ----
+struct Request {
+    const char* kernel;
+    void (*entry)(void**);
+    void** arguments;
+    void* handle;
+    u32 grid[3];
+    u32 block[3];
+    u32 dynamic_shared;
+    u32 workers;
+    u32 checked;
+    u32 patience_seconds;
+};
+struct Answer {
+    // 0: done, 1: the kernel failed.
+    u32 status;
+    u32 places;
+    // Return addresses of the accesses that the text speaks of as {0} and {1}.
+    u64 place[2];
+    char text[1000];
+};
+
+struct Mark {
+    u32 block;
+    u16 thread;
+    u8 atomic;
+    u8 mask;
+    u32 phase;
+    u32 warp_phase;
+    u32 fences;
+    u32 launch;
+    u64 place;
+};
+// What is known of four bytes: the last write and the last read.
+struct Cell {
+    Mark write;
+    Mark read;
+};
+struct Allocation {
+    u64 bytes;
+    Cell* cells;
+};
+
+enum State : u8 { FRESH, READY, AT_BARRIER, AT_WARP, DONE };
+enum Reason { FINISHED, SPINNING, STUCK, FAILED };
+
+struct Block;
+struct Fiber : OnrushFiber {
+    Block* owner;
+    State state;
+    char* stack;
+    void* context;
+    u64 place;
+    // The operation of its warp that it waits for.
+    int operation;
+    u32 mask;
+    u64 value;
+    u32 parameter;
+    u32 width;
+    // For the checker: how many fences it has passed, those that an atomic operation has published and when, and when it last
+    // saw another thread's.
+    std::vector<u64> fences;
+    std::vector<u32> fence_phase;
+    std::vector<u32> fence_warp_phase;
+    u32 published;
+    u64 acquired;
+};
+struct Warp {
+    u32 arrived;
+    u32 phase;
+    u64 acquired;
+    std::vector<u64> published;
+};
+struct Launch;
+struct Block {
+    Launch* launch;
+    uint3 index;
+    u32 linear;
+    u32 threads;
+    u32 done;
+    u32 waiting;
+    u32 count;
+    u32 result_count, result_arrived;
+    u32 phase;
+    u32 spins;
+    u64 acquired;
+    std::vector<u64> published;
+    Fiber* fibers;
+    Warp warps[MAX_THREADS / 32];
+    u64 ready[MAX_THREADS / 64];
+    char* dynamic_shared;
+    std::vector<char> saved_shared;
+    bool saved;
+    Cell* shared_cells;
+    Reason reason;
+};
+struct Launch {
+    const Request* request;
+    Answer* answer;
+    u64 blocks;
+    u32 threads;
+    u32 serial;
+    size_t tls_module;
+    size_t tls_bytes;
+    std::atomic<u64> next{0};
+    std::atomic<u64> finished{0};
+    std::atomic<bool> failed{false};
+    std::mutex report;
+    std::vector<std::pair<u64, u64>> ranges;
+    u64 now = 1;
+};
+
+struct Worker {
+    Launch* launch = nullptr;
+    char* tls = nullptr;
+    Block* current = nullptr;
+    Block* in_place = nullptr;
+    void* context = nullptr;
+    std::vector<char*> stacks;
+    u32 random = 12345;
+};
+__thread Worker* worker = nullptr;
+
+std::mutex allocations_lock;
+std::map<u64, Allocation> allocations;
+std::map<u64, u64> freed;
+u64 allocations_version = 0;
+std::mutex checked_launches;
+std::mutex stacks_lock;
+std::vector<char*> spare_stacks;
+std::atomic<u32> launches{0};
+
+// ---- stacks and switches ----
+char* take_stack() {
+    if (!worker->stacks.empty()) {
+        char* stack = worker->stacks.back();
+        worker->stacks.pop_back();
+        return stack;
+    }
+    {
+        std::lock_guard<std::mutex> guard(stacks_lock);
+        if (!spare_stacks.empty()) {
+            char* stack = spare_stacks.back();
+            spare_stacks.pop_back();
+            return stack;
+        }
+    }
+    void* memory = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        fputs("onrush: no memory for the threads of an emulated block\n", stderr);
+        abort();
+    }
+    // A thread that overruns its stack stops here instead of writing into its neighbour's.
+    mprotect(memory, 4096, PROT_NONE);
+    return (char*)memory;
+}
+
+void trampoline();
+
+#if defined(__x86_64__)
+extern "C" void onrush_switch(void** save, void* load);
+asm(R"(
+.text
+.globl onrush_switch
+.hidden onrush_switch
+.type onrush_switch,@function
+onrush_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size onrush_switch,.-onrush_switch
+)");
+void prepare(Fiber* fiber) {
+    void** top = (void**)(fiber->stack + STACK - 64);
+    *--top = nullptr;
+    *--top = (void*)trampoline;
+    for (int i = 0; i < 6; i++) *--top = nullptr;
+    fiber->context = top;
+}
+void change(void** save, void* load) { onrush_switch(save, load); }
+#else
+void prepare(Fiber* fiber) {
+    ucontext_t* context = (ucontext_t*)(fiber->stack + STACK - sizeof(ucontext_t) - 64);
+    context = (ucontext_t*)((u64)context & ~63ull);
+    getcontext(context);
+    context->uc_stack.ss_sp = fiber->stack + 4096;
+    context->uc_stack.ss_size = (char*)context - fiber->stack - 4096 - 256;
+    context->uc_link = nullptr;
+    makecontext(context, trampoline, 0);
+    fiber->context = context;
+}
+void change(void** save, void* load) {
+    ucontext_t here;
+    *save = &here;
+    swapcontext(&here, (ucontext_t*)load);
+}
+#endif
+
+Fiber* here() { return static_cast<Fiber*>(onrush_fiber); }
+
+void set_ready(Block* block, u32 thread) { block->ready[thread / 64] |= 1ull << thread % 64; }
+void clear_ready(Block* block, u32 thread) { block->ready[thread / 64] &= ~(1ull << thread % 64); }
+
+// The next thread that can run, from `after` on and around; null if there is none.
+Fiber* next_ready(Block* block, u32 after) {
+    u32 words = (block->threads + 63) / 64;
+    u32 word = after / 64;
+    u64 bits = block->ready[word] & ~(after % 64 == 63 ? ~0ull : (2ull << after % 64) - 1);
+    for (u32 i = 0; i <= words; i++) {
+        if (bits != 0) return &block->fibers[word * 64 + __builtin_ctzll(bits)];
+        word = word + 1 == words ? 0 : word + 1;
+        bits = block->ready[word];
+    }
+    return nullptr;
+}
+
+void to_scheduler(Block* block, Reason reason) {
+    block->reason = reason;
+    void* ignored;
+    Fiber* fiber = here();
+    change(fiber ? &fiber->context : &ignored, worker->context);
+}
+
+void run_fiber(Fiber* fiber, void** save) {
+    if (fiber->state == FRESH) {
+        fiber->stack = take_stack();
+        fiber->state = READY;
+        prepare(fiber);
+    }
+    onrush_fiber = fiber;
+    change(save, fiber->context);
+}
+
+// The calling thread cannot go on: lets another one.
+void leave(Fiber* fiber) {
+    Block* block = fiber->owner;
+    Fiber* next = next_ready(block, fiber->linear);
+    if (next == fiber) return;
+    if (next == nullptr) {
+        to_scheduler(block, STUCK);
+    } else {
+        run_fiber(next, &fiber->context);
+    }
+}
+
+void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) __attribute__((format(printf, 4, 5)));
+void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) {
+    Launch* launch = worker->launch;
+    {
+        std::lock_guard<std::mutex> guard(launch->report);
+        if (!launch->failed.load()) {
+            Answer* answer = launch->answer;
+            va_list list;
+            va_start(list, format);
+            vsnprintf(answer->text, sizeof answer->text, format, list);
+            va_end(list);
+            answer->status = 1;
+            answer->place[0] = place0;
+            answer->place[1] = place1;
+            launch->failed.store(true);
+        }
+    }
+    if (fiber != nullptr) to_scheduler(fiber->owner, FAILED);
+}
+
+struct Name {
+    char text[96];
+};
+Name name(const Fiber* fiber) {
+    Name name;
+    snprintf(name.text, sizeof name.text, "thread (%u,%u,%u) of block (%u,%u,%u)", fiber->thread.x, fiber->thread.y,
+             fiber->thread.z, fiber->block.x, fiber->block.y, fiber->block.z);
+    return name;
+}
+Name name(const Launch* launch, u32 block, u32 thread) {
+    const u32* g = launch->request->grid;
+    const u32* b = launch->request->block;
+    Name name;
+    snprintf(name.text, sizeof name.text, "thread (%u,%u,%u) of block (%u,%u,%u)", thread % b[0], thread / b[0] % b[1],
+             thread / b[0] / b[1], block % g[0], block / g[0] % g[1], block / g[0] / g[1]);
+    return name;
+}
+
+// ---- barriers ----
+void finish_barrier(Block* block) {
+    block->result_count = block->count;
+    block->result_arrived = block->waiting;
+    block->count = 0;
+    block->waiting = 0;
+    block->phase++;
+    u64 acquired = block->acquired;
+    for (u32 t = 0; t < block->threads; t++) {
+        Fiber* fiber = &block->fibers[t];
+        if (fiber->acquired > acquired) acquired = fiber->acquired;
+        if (fiber->state == AT_BARRIER) {
+            fiber->state = READY;
+            set_ready(block, t);
+        }
+    }
+    block->acquired = acquired;
+}
+
+const char* operation_name(int operation) {
+    switch (operation) {
+        case ONRUSH_SYNC_WARP: return "__syncwarp";
+        case ONRUSH_BALLOT: return "__ballot_sync";
+        case ONRUSH_MATCH_ANY: return "__match_any_sync";
+        case ONRUSH_MATCH_ALL: return "__match_all_sync";
+        case ONRUSH_SHUFFLE: return "__shfl_sync";
+        case ONRUSH_SHUFFLE_UP: return "__shfl_up_sync";
+        case ONRUSH_SHUFFLE_DOWN: return "__shfl_down_sync";
+        case ONRUSH_SHUFFLE_XOR: return "__shfl_xor_sync";
+        default: return "__reduce_*_sync";
+    }
+}
+
+u64 reduce(int operation, u32 a, u32 b) {
+    switch (operation) {
+        case ONRUSH_REDUCE_ADD: return a + b;
+        case ONRUSH_REDUCE_MIN: return a < b ? a : b;
+        case ONRUSH_REDUCE_MAX: return a > b ? a : b;
+        case ONRUSH_REDUCE_MIN_SIGNED: return (int)a < (int)b ? a : b;
+        case ONRUSH_REDUCE_MAX_SIGNED: return (int)a > (int)b ? a : b;
+        case ONRUSH_REDUCE_AND: return a & b;
+        case ONRUSH_REDUCE_OR: return a | b;
+        default: return a ^ b;
+    }
+}
+
+// All lanes of `mask` have arrived: each one's value becomes its result.
+void finish_warp(Block* block, u32 first, u32 mask, int operation) {
+    Fiber* lanes = &block->fibers[first];
+    u64 values[32];
+    u32 ballot = 0;
+    u64 all = 0;
+    bool started = false, same = true;
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        u32 lane = __builtin_ctz(rest);
+        u64 value = values[lane] = lanes[lane].value;
+        ballot |= (u32)(value != 0) << lane;
+        if (operation >= ONRUSH_REDUCE_ADD) all = started ? reduce(operation, (u32)all, (u32)value) : value;
+        else if (!started) all = value;
+        same = same && value == all;
+        started = true;
+    }
+    Warp* warp = &block->warps[first / 32];
+    if (operation == ONRUSH_SYNC_WARP) {
+        for (u32 rest = mask; rest; rest &= rest - 1) {
+            u64 acquired = lanes[__builtin_ctz(rest)].acquired;
+            if (acquired > warp->acquired) warp->acquired = acquired;
+        }
+        warp->phase++;
+    }
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        u32 lane = __builtin_ctz(rest);
+        Fiber* fiber = &lanes[lane];
+        int width = (int)fiber->width, base = (int)lane & -width, source = (int)lane;
+        switch (operation) {
+            case ONRUSH_SHUFFLE: source = base + ((int)fiber->parameter & (width - 1)); break;
+            case ONRUSH_SHUFFLE_UP:
+                source = (int)lane - (int)fiber->parameter;
+                if (source < base) source = (int)lane;
+                break;
+            case ONRUSH_SHUFFLE_DOWN:
+                source = (int)lane + (int)fiber->parameter;
+                if (source >= base + width) source = (int)lane;
+                break;
+            case ONRUSH_SHUFFLE_XOR:
+                source = (int)lane ^ (int)fiber->parameter;
+                if (source >= base + width) source = (int)lane;
+                break;
+            case ONRUSH_BALLOT: fiber->value = ballot; break;
+            case ONRUSH_MATCH_ANY: {
+                u32 matches = 0;
+                for (u32 others = mask; others; others &= others - 1) {
+                    u32 other = __builtin_ctz(others);
+                    matches |= (u32)(values[other] == values[lane]) << other;
+                }
+                fiber->value = matches;
+                break;
+            }
+            case ONRUSH_MATCH_ALL: fiber->value = same ? mask : 0; break;
+            case ONRUSH_SYNC_WARP: break;
+            default: fiber->value = all;
+        }
+        if (operation <= ONRUSH_SHUFFLE_XOR) {
+            // The value of a lane that takes no part is undefined: a pattern that is unlikely to be taken for a good one.
+            fiber->value = mask >> source & 1 ? values[source] : 0xa5a5a5a5a5a5a5a5ull;
+        }
+        if (fiber->state == AT_WARP) {
+            fiber->state = READY;
+            set_ready(block, first + lane);
+        }
+    }
+    block->warps[first / 32].arrived &= ~mask;
+}
+
+// Runs threads on the stack that it was started on, one after the other, until one of them has to leave its stack.
+void trampoline() {
+    for (;;) {
+        Fiber* fiber = here();
+        Block* block = fiber->owner;
+        const Request* request = worker->launch->request;
+        request->entry(request->arguments);
+        fiber->state = DONE;
+        block->done++;
+        clear_ready(block, fiber->linear);
+        if (block->waiting > 0 && block->waiting == block->threads - block->done) finish_barrier(block);
+        Fiber* next = next_ready(block, fiber->linear);
+        char* stack = fiber->stack;
+        fiber->stack = nullptr;
+        if (next != nullptr && next->state == FRESH) {
+            next->stack = stack;
+            next->state = READY;
+            onrush_fiber = next;
+            continue;
+        }
+        // Nothing takes the stack before the switch below.
+        worker->stacks.push_back(stack);
+        if (next == nullptr) {
+            to_scheduler(block, block->done == block->threads ? FINISHED : STUCK);
+        } else {
+            run_fiber(next, &fiber->context);
+        }
+    }
+}
+
+void explain_deadlock(Launch* launch, Block* block) {
+    Fiber* barrier = nullptr;
+    Fiber* warp = nullptr;
+    for (u32 t = 0; t < block->threads; t++) {
+        Fiber* fiber = &block->fibers[t];
+        if (fiber->state == AT_BARRIER && !barrier) barrier = fiber;
+        if (fiber->state == AT_WARP && !warp) warp = fiber;
+    }
+    if (warp != nullptr) {
+        u32 first = warp->linear & ~31u;
+        u32 missing = warp->mask & ~block->warps[first / 32].arrived;
+        for (u32 rest = warp->mask; rest; rest &= rest - 1) {
+            u32 lane = __builtin_ctz(rest);
+            if (first + lane < block->threads && block->fibers[first + lane].state != AT_WARP) missing |= 1u << lane;
+        }
+        u32 lane = missing ? __builtin_ctz(missing) : 0;
+        Fiber* other = first + lane < block->threads ? &block->fibers[first + lane] : nullptr;
+        const char* where = other == nullptr           ? "does not exist"
+                            : other->state == DONE       ? "has left the kernel"
+                            : other->state == AT_BARRIER ? "waits at __syncthreads at {1}"
+                                                         : "waits at another warp operation at {1}";
+        fail(nullptr, warp->place, other ? other->place : 0,
+             "deadlock: %s waits at %s at {0} with mask 0x%08x, and lane %u of its warp %s", name(warp).text,
+             operation_name(warp->operation), warp->mask, lane, where);
+    } else if (barrier != nullptr) {
+        fail(nullptr, barrier->place, 0, "deadlock: %s waits at __syncthreads at {0}, and no other thread of its block can run",
+             name(barrier).text);
+    } else {
+        fail(nullptr, 0, 0, "deadlock in block (%u,%u,%u)", block->index.x, block->index.y, block->index.z);
+    }
+    (void)launch;
+}
+
+// ---- blocks ----
+Block* start_block(Launch* launch, u64 linear) {
+    Block* block = new Block();
+    const u32* g = launch->request->grid;
+    const u32* b = launch->request->block;
+    block->launch = launch;
+    block->linear = (u32)linear;
+    block->index = uint3{(u32)(linear % g[0]), (u32)(linear / g[0] % g[1]), (u32)(linear / g[0] / g[1])};
+    block->threads = launch->threads;
+    block->fibers = new Fiber[launch->threads]();
+    size_t dynamic = launch->request->dynamic_shared;
+    block->dynamic_shared = (char*)aligned_alloc(128, (dynamic + 256) / 128 * 128);
+    // Shared memory starts with whatever was there: a kernel that relies on zeros must fail here too.
+    memset(block->dynamic_shared, 0xa5, dynamic);
+    for (u32 t = 0; t < launch->threads; t++) {
+        Fiber* fiber = &block->fibers[t];
+        fiber->thread = uint3{t % b[0], t / b[0] % b[1], t / b[0] / b[1]};
+        fiber->block = block->index;
+        fiber->block_dim = dim3(b[0], b[1], b[2]);
+        fiber->grid_dim = dim3(g[0], g[1], g[2]);
+        fiber->dynamic_shared = block->dynamic_shared;
+        fiber->lane = t % 32;
+        fiber->linear = t;
+        fiber->budget = BUDGET;
+        fiber->owner = block;
+        fiber->state = FRESH;
+        set_ready(block, t);
+    }
+    return block;
+}
+
+void end_block(Block* block) {
+    for (u32 t = 0; t < block->threads; t++) {
+        if (block->fibers[t].stack) worker->stacks.push_back(block->fibers[t].stack);
+    }
+    delete[] block->fibers;
+    free(block->dynamic_shared);
+    free(block->shared_cells);
+    delete block;
+}
+
+void put_in_place(Block* block) {
+    size_t bytes = worker->launch->tls_bytes;
+    if (worker->in_place == block || bytes == 0) return;
+    if (worker->in_place != nullptr) {
+        worker->in_place->saved_shared.assign(worker->tls, worker->tls + bytes);
+        worker->in_place->saved = true;
+    }
+    if (block->saved) {
+        memcpy(worker->tls, block->saved_shared.data(), bytes);
+    } else if (worker->launch->request->checked) {
+        memset(worker->tls, 0xa5, bytes);
+    }
+    worker->in_place = block;
+}
+
+Reason run_block(Block* block) {
+    put_in_place(block);
+    worker->current = block;
+    Fiber* first = next_ready(block, block->threads - 1);
+    if (first == nullptr) return STUCK;
+    run_fiber(first, &worker->context);
+    onrush_fiber = nullptr;
+    return block->reason;
+}
+
+double seconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void work(Launch* launch) {
+    Worker state;
+    state.launch = launch;
+    worker = &state;
+    if (launch->tls_bytes > 0) {
+        struct {
+            unsigned long module, offset;
+        } index = {launch->tls_module, 0};
+        state.tls = (char*)__tls_get_addr(&index);
+    }
+    const size_t most_resident = 32;
+    std::vector<Block*> resident;
+    size_t at = 0;
+    bool more = true, want = true;
+    double waiting_since = 0;
+    u64 finished_then = 0;
+    while (!launch->failed.load(std::memory_order_relaxed)) {
+        if (want && more && resident.size() < most_resident) {
+            u64 next = launch->next.fetch_add(1);
+            if (next < launch->blocks) {
+                at = resident.size();
+                resident.push_back(start_block(launch, next));
+            } else {
+                more = false;
+            }
+        }
+        want = false;
+        if (resident.empty()) break;
+        if (at >= resident.size()) at = 0;
+        Block* block = resident[at];
+        Reason reason = run_block(block);
+        if (reason == FINISHED) {
+            state.in_place = nullptr;
+            end_block(block);
+            resident.erase(resident.begin() + (long)at);
+            launch->finished.fetch_add(1);
+            want = resident.empty();
+            waiting_since = 0;
+        } else if (reason == SPINNING) {
+            // Its threads wait for another block: others run meanwhile, new ones too.
+            at++;
+            want = more;
+            sched_yield();
+            u64 finished = launch->finished.load();
+            if (waiting_since == 0 || finished != finished_then) {
+                waiting_since = seconds();
+                finished_then = finished;
+            } else if (seconds() - waiting_since > launch->request->patience_seconds) {
+                fail(nullptr, 0, 0, "no block has finished for %u seconds while threads of block (%u,%u,%u) spin",
+                     launch->request->patience_seconds, block->index.x, block->index.y, block->index.z);
+            }
+        } else if (reason == STUCK) {
+            explain_deadlock(launch, block);
+        }
+    }
+    for (Block* block : resident) end_block(block);
+    std::lock_guard<std::mutex> guard(stacks_lock);
+    spare_stacks.insert(spare_stacks.end(), state.stacks.begin(), state.stacks.end());
+    worker = nullptr;
+}
+
+void* work_thread(void* launch) {
+    work((Launch*)launch);
+    return nullptr;
+}
+
+struct Search {
+    u64 address;
+    Launch* launch;
+};
+int look_at_module(dl_phdr_info* info, size_t, void* data) {
+    Search* search = (Search*)data;
+    bool ours = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr)& header = info->dlpi_phdr[i];
+        u64 start = info->dlpi_addr + header.p_vaddr;
+        if (header.p_type == PT_LOAD && start <= search->address && search->address < start + header.p_memsz) ours = true;
+    }
+    if (!ours) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr)& header = info->dlpi_phdr[i];
+        u64 start = info->dlpi_addr + header.p_vaddr;
+        if (header.p_type == PT_LOAD) search->launch->ranges.push_back({start, start + header.p_memsz});
+        if (header.p_type == PT_TLS) {
+            search->launch->tls_module = info->dlpi_tls_modid;
+            search->launch->tls_bytes = header.p_memsz;
+        }
+    }
+    return 1;
+}
+
+}  // namespace
+
+extern "C" {
+
+unsigned int onrush_barrier(int predicate, unsigned int* count) {
+    Fiber* fiber = here();
+    Block* block = fiber->owner;
+    fiber->place = (u64)__builtin_return_address(0);
+    block->waiting++;
+    block->count += predicate != 0;
+    if (block->waiting == block->threads - block->done) {
+        finish_barrier(block);
+    } else {
+        fiber->state = AT_BARRIER;
+        clear_ready(block, fiber->linear);
+        leave(fiber);
+    }
+    // The next barrier cannot finish before this thread has arrived there.
+    if (count != nullptr) *count = block->result_count;
+    return block->result_arrived;
+}
+
+unsigned long long onrush_warp(int operation, unsigned int mask, unsigned long long value, unsigned int parameter, unsigned int width) {
+    Fiber* fiber = here();
+    Block* block = fiber->owner;
+    u32 first = fiber->linear & ~31u;
+    u32 left = block->threads - first;
+    if (left < 32) mask &= (1u << left) - 1;
+    fiber->place = (u64)__builtin_return_address(0);
+    if (!(mask >> fiber->lane & 1)) {
+        fail(fiber, fiber->place, 0, "%s calls %s at {0} with mask 0x%08x, which its own lane %u is not in", name(fiber).text,
+             operation_name(operation), mask, fiber->lane);
+    }
+    fiber->operation = operation;
+    fiber->mask = mask;
+    fiber->value = value;
+    fiber->parameter = parameter;
+    fiber->width = width;
+    Warp* warp = &block->warps[first / 32];
+    warp->arrived |= 1u << fiber->lane;
+    if ((warp->arrived & mask) == mask) {
+        for (u32 rest = mask; rest; rest &= rest - 1) {
+            Fiber* other = &block->fibers[first + __builtin_ctz(rest)];
+            if (other->operation != operation || other->mask != mask) {
+                fail(fiber, fiber->place, other->place,
+                     "%s calls %s at {0} with mask 0x%08x, and lane %u of its warp calls %s at {1} with mask 0x%08x",
+                     name(fiber).text, operation_name(operation), mask, other->lane, operation_name(other->operation),
+                     other->mask);
+            }
+        }
+        finish_warp(block, first, mask, operation);
+    } else {
+        fiber->state = AT_WARP;
+        clear_ready(block, fiber->linear);
+        leave(fiber);
+    }
+    return fiber->value;
+}
+
+void onrush_yield() {
+    Fiber* fiber = here();
+    if (fiber == nullptr) return;
+    Block* block = fiber->owner;
+    fiber->budget = BUDGET;
+    fiber->place = (u64)__builtin_return_address(0);
+    Fiber* next = next_ready(block, fiber->linear);
+    if (next == fiber || ++block->spins > 2 * block->threads) {
+        block->spins = 0;
+        to_scheduler(block, SPINNING);
+    } else {
+        run_fiber(next, &fiber->context);
+    }
+}
+
+void onrush_trap(const char* text) {
+    Fiber* fiber = here();
+    fail(fiber, (u64)__builtin_return_address(0), 0, "%s: %s at {0}", name(fiber).text, text);
+}
+
+}  // extern "C"
+
+#include "checker.h"
+
+extern "C" {
+
+void onrush_register(u64 address, u64 bytes) {
+    std::lock_guard<std::mutex> guard(allocations_lock);
+    freed.erase(address);
+    allocations[address] = Allocation{bytes, nullptr};
+    allocations_version++;
+}
+
+void onrush_unregister(u64 address) {
+    std::lock_guard<std::mutex> guard(allocations_lock);
+    auto found = allocations.find(address);
+    if (found == allocations.end()) return;
+    if (freed.size() > 1024) freed.clear();
+    freed[address] = found->second.bytes;
+    free(found->second.cells);
+    allocations.erase(found);
+    allocations_version++;
+}
+
+int onrush_launch(const Request* request, Answer* answer) {
+    answer->status = 0;
+    answer->place[0] = answer->place[1] = 0;
+    Launch launch;
+    launch.request = request;
+    launch.answer = answer;
+    launch.blocks = (u64)request->grid[0] * request->grid[1] * request->grid[2];
+    launch.threads = request->block[0] * request->block[1] * request->block[2];
+    launch.serial = ++launches;
+    launch.tls_module = launch.tls_bytes = 0;
+    Search search{(u64)request->entry, &launch};
+    dl_iterate_phdr(look_at_module, &search);
+    std::unique_lock<std::mutex> alone(checked_launches, std::defer_lock);
+    // One core: the checker's picture of memory needs no locks, and a report can be had again.
+    if (request->checked) alone.lock();
+    u64 workers = request->checked ? 1 : request->workers;
+    if (workers > launch.blocks) workers = launch.blocks;
+    std::vector<pthread_t> threads;
+    for (u64 i = 1; i < workers; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, nullptr, work_thread, &launch) == 0) threads.push_back(thread);
+    }
+    work(&launch);
+    for (pthread_t thread : threads) pthread_join(thread, nullptr);
+    return (int)answer->status;
+}
+
+}  // extern "C"

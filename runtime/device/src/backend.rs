@@ -1,0 +1,57 @@
+//! What an implementation of a device does: thin, unsafe, without bookkeeping. Handles are plain numbers; the types around it
+//! own them.
+
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
+use crate::Properties;
+
+/// A stream, an event, a module or a function of a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Handle(pub usize);
+
+/// All functions that are unsafe want handles that the same backend made and that have not been destroyed, addresses inside of
+/// live allocations, and host memory that stays where it is until the stream has passed the copy.
+#[allow(clippy::missing_safety_doc)]
+pub trait Backend: Send + Sync {
+    fn properties(&self) -> &Properties;
+    /// Free and total bytes, as the driver says.
+    fn memory(&self) -> Result<(u64, u64)>;
+    /// Bytes that the pool holds from the driver, in use or not.
+    fn pool_bytes(&self) -> Result<u64>;
+    fn trim_pool(&self) -> Result<()>;
+
+    unsafe fn allocate(&self, bytes: u64, stream: Handle) -> Result<u64>;
+    unsafe fn free(&self, address: u64, bytes: u64, stream: Handle) -> Result<()>;
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
+    unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()>;
+
+    fn create_stream(&self) -> Result<Handle>;
+    unsafe fn destroy_stream(&self, stream: Handle) -> Result<()>;
+    unsafe fn synchronize_stream(&self, stream: Handle) -> Result<()>;
+    fn create_event(&self) -> Result<Handle>;
+    unsafe fn destroy_event(&self, event: Handle) -> Result<()>;
+    unsafe fn record(&self, event: Handle, stream: Handle) -> Result<()>;
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> Result<()>;
+    unsafe fn is_done(&self, event: Handle) -> Result<bool>;
+    unsafe fn synchronize_event(&self, event: Handle) -> Result<()>;
+    unsafe fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration>;
+
+    unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, stream: Handle) -> Result<()>;
+    unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize, stream: Handle) -> Result<()>;
+    unsafe fn copy_on_device(&self, to: u64, from: u64, bytes: usize, stream: Handle) -> Result<()>;
+    unsafe fn fill(&self, address: u64, value: u8, bytes: usize, stream: Handle) -> Result<()>;
+
+    /// Names the compiler and its version: part of the key of what it makes.
+    fn compiler(&self) -> Result<String>;
+    fn compile(&self, source: &Source, options: &CompileOptions) -> Result<Vec<u8>>;
+    fn load(&self, image: &[u8]) -> Result<Handle>;
+    unsafe fn unload(&self, module: Handle) -> Result<()>;
+    unsafe fn function(&self, module: Handle, name: &str) -> Result<Handle>;
+    unsafe fn function_usage(&self, function: Handle) -> Result<FunctionUsage>;
+    unsafe fn allow_dynamic_shared(&self, function: Handle, bytes: u32) -> Result<()>;
+    unsafe fn blocks_per_multiprocessor(&self, function: Handle, threads: u32, dynamic_shared: u32) -> Result<u32>;
+    /// `arguments` are the addresses of the values.
+    unsafe fn launch(&self, function: Handle, grid: &Grid, arguments: &mut [*mut libc::c_void], stream: Handle) -> Result<()>;
+}

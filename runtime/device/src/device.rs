@@ -1,0 +1,232 @@
+//! A device: the handle that all others come from, with its ledger and what its destructors could not report.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::backend::Backend;
+use crate::buffer::{Buffer, Pod};
+use crate::cuda::Cuda;
+use crate::emulated::{Emulated, Emulation};
+use crate::error::{Error, Result};
+use crate::ledger::{Ledger, Owner, Reservation};
+use crate::module::{CompileOptions, Module, Source};
+use crate::staging::Staging;
+use crate::stream::Stream;
+use crate::{Kind, Properties};
+
+/// How a device is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Bytes that the ledger gives out at most; without it, nine tenths of what is free.
+    pub capacity: Option<u64>,
+    /// Where the emulated device keeps its runtime once compiled; a temporary folder otherwise.
+    pub cache: Option<PathBuf>,
+}
+
+/// What the ledger says beside what the driver says, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryReport {
+    pub used: u64,
+    pub reserved: u64,
+    pub high_water: u64,
+    pub capacity: u64,
+    /// Held by the pool from the driver, in use or kept for the next allocation.
+    pub pool: u64,
+    pub driver_free: u64,
+    pub driver_total: u64,
+    /// In use when the device was opened: the context, and other processes.
+    pub baseline: u64,
+}
+
+impl MemoryReport {
+    /// Bytes that the driver says are gone and that neither the pool nor the baseline explains. Modules and local memory of kernels are
+    /// a few megabytes; more is a leak, or another process.
+    pub fn gap(&self) -> i64 {
+        let gone = self.driver_total - self.driver_free;
+        gone as i64 - self.baseline as i64 - self.pool as i64
+    }
+}
+
+/// Clones are the same device.
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    backend: Box<dyn Backend>,
+    ledger: Ledger,
+    staging: Staging,
+    deferred: Mutex<Option<Error>>,
+    baseline: u64,
+}
+
+impl Device {
+    /// The GPU with the driver's number `ordinal`. Makes its context, which takes a third of a second.
+    pub fn cuda(ordinal: usize, options: &Options) -> Result<Device> {
+        Device::new(Box::new(Cuda::open(ordinal)?), options)
+    }
+
+    /// The emulated device. The first one on a machine compiles its runtime, which takes a second or two.
+    pub fn emulated(emulation: &Emulation, options: &Options) -> Result<Device> {
+        Device::new(Box::new(Emulated::open(emulation, options.cache.as_deref())?), options)
+    }
+
+    fn new(backend: Box<dyn Backend>, options: &Options) -> Result<Device> {
+        let (free, total) = backend.memory()?;
+        let ledger = Ledger::new(options.capacity.unwrap_or(free / 10 * 9));
+        let inner = Inner {
+            backend,
+            ledger,
+            staging: Staging::default(),
+            deferred: Mutex::new(None),
+            baseline: total.saturating_sub(free),
+        };
+        Ok(Device { inner: Arc::new(inner) })
+    }
+
+    pub fn properties(&self) -> &Properties {
+        self.inner.backend.properties()
+    }
+
+    pub fn is_emulated(&self) -> bool {
+        self.properties().kind == Kind::Emulated
+    }
+
+    pub fn ledger(&self) -> &Ledger {
+        &self.inner.ledger
+    }
+
+    pub fn memory(&self) -> Result<MemoryReport> {
+        let (driver_free, driver_total) = self.inner.backend.memory()?;
+        let usage = self.ledger().total();
+        Ok(MemoryReport {
+            used: usage.used,
+            reserved: usage.reserved,
+            high_water: usage.high_water,
+            capacity: self.ledger().capacity(),
+            pool: self.inner.backend.pool_bytes()?,
+            driver_free,
+            driver_total,
+            baseline: self.inner.baseline,
+        })
+    }
+
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(self)
+    }
+
+    pub fn reserve(&self, owner: &Owner, bytes: u64) -> Result<Reservation> {
+        self.check()?;
+        self.ledger().reserve(owner, bytes)
+    }
+
+    /// Reserves and allocates. The memory belongs to `stream`: others must follow it before they use the buffer.
+    pub fn allocate(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<Buffer> {
+        let mut reservation = self.reserve(owner, bytes)?;
+        Buffer::allocate(&mut reservation, bytes, stream)
+    }
+
+    pub fn allocate_from(&self, reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<Buffer> {
+        self.check()?;
+        Buffer::allocate(reservation, bytes, stream)
+    }
+
+    /// A buffer with a copy of the values. The host may reuse `values` at once.
+    pub fn upload<T: Pod>(&self, owner: &Owner, values: &[T], stream: &Stream) -> Result<Buffer> {
+        let buffer = self.allocate(owner, size_of_val(values) as u64, stream)?;
+        buffer.write(0, values, stream)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of zeros.
+    pub fn zeros(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<Buffer> {
+        let buffer = self.allocate(owner, bytes, stream)?;
+        buffer.fill(0, stream)?;
+        Ok(buffer)
+    }
+
+    /// Returns what the pool keeps for later to the driver, and staging memory to the host.
+    pub fn trim(&self) -> Result<()> {
+        self.inner.staging.clear(self)?;
+        self.inner.backend.trim_pool()
+    }
+
+    /// The compiler's name and version.
+    pub fn compiler(&self) -> Result<String> {
+        self.inner.backend.compiler()
+    }
+
+    /// Compiles CUDA C++ to what `load` takes: a cubin, or a shared object of the host. Nothing is cached here.
+    pub fn compile(&self, source: &Source, options: &CompileOptions) -> Result<Vec<u8>> {
+        self.inner.backend.compile(source, options)
+    }
+
+    pub fn load(&self, image: &[u8]) -> Result<Module> {
+        self.check()?;
+        Module::load(self, image)
+    }
+
+    /// Compiles an empty kernel in the background: the first compilation in a process takes a quarter of a second longer.
+    pub fn warm_compiler(&self) -> JoinHandle<Result<()>> {
+        let device = self.clone();
+        std::thread::spawn(move || {
+            let source = Source::new("warm.cu", "extern \"C\" __global__ void warm() {}\n", ["warm"]);
+            device.compile(&source, &CompileOptions::default()).map(drop)
+        })
+    }
+
+    /// Reports what a destructor could not.
+    pub fn check(&self) -> Result<()> {
+        match self.deferred().take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn defer(&self, result: Result<()>) {
+        if let Err(error) = result {
+            // The first error is the cause of those that follow.
+            self.deferred().get_or_insert(error);
+        }
+    }
+
+    fn deferred(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
+        self.inner.deferred.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.inner.backend
+    }
+
+    pub(crate) fn staging(&self) -> &Staging {
+        &self.inner.staging
+    }
+}
+
+/// A device that is opened, and its compiler warmed, while the host does something else.
+pub struct Warming {
+    thread: JoinHandle<Result<Device>>,
+}
+
+impl Warming {
+    pub fn start(open: impl FnOnce() -> Result<Device> + Send + 'static) -> Warming {
+        let thread = std::thread::spawn(move || {
+            let device = open()?;
+            // A failure here is reported by the first compilation.
+            drop(device.warm_compiler());
+            Ok(device)
+        });
+        Warming { thread }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub fn wait(self) -> Result<Device> {
+        let panicked = |_| Err(Error::DriverFailed { reason: "opening the device panicked".into() });
+        self.thread.join().unwrap_or_else(panicked)
+    }
+}

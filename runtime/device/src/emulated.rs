@@ -1,0 +1,283 @@
+//! The emulated device: CUDA C++ compiled by the host's C++ compiler and run on its processor, so that kernels are tested and taught
+//! without a GPU. Work is done when it is given: streams and events keep no queue.
+
+mod compiler;
+mod runtime;
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use libc::c_void;
+
+use crate::backend::{Backend, Handle};
+use crate::error::{Error, Result};
+use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
+use crate::{Kind, Properties};
+
+pub use compiler::{HostCompiler, find as find_compiler};
+use runtime::{Kernel, Loaded, Runtime};
+
+/// How kernels run on the emulated device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emulation {
+    /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line. Some fifty times slower.
+    pub checked: bool,
+    /// Cores that run blocks; 0 takes those that there are.
+    pub workers: u32,
+    pub memory_bytes: u64,
+    /// After so long without the end of any block, spinning threads are an error.
+    pub patience: Duration,
+}
+
+impl Default for Emulation {
+    fn default() -> Self {
+        Emulation { checked: false, workers: 0, memory_bytes: 4 << 30, patience: Duration::from_secs(60) }
+    }
+}
+
+/// Space on both sides of an allocation that belongs to nobody, so that an access beside it is seen as such.
+const MARGIN: usize = 4096;
+
+pub struct Emulated {
+    emulation: Emulation,
+    properties: Properties,
+    compiler: HostCompiler,
+    runtime: Runtime,
+    used: Mutex<u64>,
+    events: Mutex<(usize, HashMap<usize, Instant>)>,
+    modules: Mutex<(usize, HashMap<usize, Loaded>)>,
+    kernels: Mutex<Vec<Kernel>>,
+}
+
+impl Emulated {
+    pub fn open(emulation: &Emulation, cache: Option<&Path>) -> Result<Emulated> {
+        let compiler = compiler::find()?;
+        let runtime = Runtime::open(&compiler, cache)?;
+        let mut emulation = emulation.clone();
+        if emulation.workers == 0 {
+            emulation.workers = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        }
+        let properties = Properties {
+            kind: Kind::Emulated,
+            name: format!("emulated device on {} cores", emulation.workers),
+            architecture: if emulation.checked { "emulated-checked" } else { "emulated" }.to_string(),
+            multiprocessors: emulation.workers,
+            threads_per_multiprocessor: 1024,
+            shared_memory_per_block: 227 << 10,
+            l2_bytes: 1 << 20,
+            memory_bytes: emulation.memory_bytes,
+            driver_version: 0,
+        };
+        Ok(Emulated {
+            emulation,
+            properties,
+            compiler,
+            runtime,
+            used: Mutex::default(),
+            events: Mutex::default(),
+            modules: Mutex::default(),
+            kernels: Mutex::default(),
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn layout(bytes: u64) -> Layout {
+    // A size that overflows was refused by the ledger long before.
+    Layout::from_size_align(bytes as usize + 2 * MARGIN, MARGIN).unwrap_or(Layout::new::<u128>())
+}
+
+// SAFETY of the blocks below: by the contract of `Backend`, addresses and lengths lie in allocations of this device, which are
+// memory of this process.
+impl Backend for Emulated {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn memory(&self) -> Result<(u64, u64)> {
+        let total = self.emulation.memory_bytes;
+        Ok((total - *lock(&self.used), total))
+    }
+
+    fn pool_bytes(&self) -> Result<u64> {
+        Ok(*lock(&self.used))
+    }
+
+    fn trim_pool(&self) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn allocate(&self, bytes: u64, _on: Handle) -> Result<u64> {
+        let mut used = lock(&self.used);
+        let total = self.emulation.memory_bytes;
+        let full = Error::DriverOutOfMemory { requested: bytes, free: total - *used, total };
+        if bytes > total - *used {
+            return Err(full);
+        }
+        // SAFETY: the size is not zero.
+        let start = unsafe { alloc(layout(bytes)) };
+        if start.is_null() {
+            return Err(full);
+        }
+        *used += bytes;
+        let address = start as u64 + MARGIN as u64;
+        if self.emulation.checked {
+            // SAFETY: the memory was just allocated. Fresh memory on a GPU holds anything, too.
+            unsafe { std::ptr::write_bytes(address as *mut u8, 0xa5, bytes as usize) };
+        }
+        self.runtime.register(address, bytes);
+        Ok(address)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: u64, _on: Handle) -> Result<()> {
+        self.runtime.unregister(address);
+        *lock(&self.used) -= bytes;
+        // SAFETY: allocated with the same layout.
+        unsafe { dealloc((address - MARGIN as u64) as *mut u8, layout(bytes)) };
+        Ok(())
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
+        // SAFETY: the size is not zero.
+        Ok(unsafe { alloc(Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) })
+    }
+
+    unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()> {
+        // SAFETY: allocated with the same layout.
+        unsafe { dealloc(address, Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) };
+        Ok(())
+    }
+
+    fn create_stream(&self) -> Result<Handle> {
+        self.create_event()
+    }
+
+    unsafe fn destroy_stream(&self, _on: Handle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn synchronize_stream(&self, _on: Handle) -> Result<()> {
+        Ok(())
+    }
+
+    fn create_event(&self) -> Result<Handle> {
+        let mut events = lock(&self.events);
+        events.0 += 1;
+        Ok(Handle(events.0))
+    }
+
+    unsafe fn destroy_event(&self, event: Handle) -> Result<()> {
+        lock(&self.events).1.remove(&event.0);
+        Ok(())
+    }
+
+    unsafe fn record(&self, event: Handle, _on: Handle) -> Result<()> {
+        lock(&self.events).1.insert(event.0, Instant::now());
+        Ok(())
+    }
+
+    unsafe fn wait(&self, _on: Handle, _event: Handle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn is_done(&self, _event: Handle) -> Result<bool> {
+        Ok(true)
+    }
+
+    unsafe fn synchronize_event(&self, _event: Handle) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration> {
+        let events = lock(&self.events);
+        match (events.1.get(&from.0), events.1.get(&to.0)) {
+            (Some(from), Some(to)) => Ok(to.saturating_duration_since(*from)),
+            _ => Err(Error::Driver { call: "elapsed", code: "an event was not recorded".into() }),
+        }
+    }
+
+    unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, _on: Handle) -> Result<()> {
+        // SAFETY: see above.
+        unsafe { std::ptr::copy_nonoverlapping(from, to as *mut u8, bytes) };
+        Ok(())
+    }
+
+    unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize, _on: Handle) -> Result<()> {
+        // SAFETY: see above.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to, bytes) };
+        Ok(())
+    }
+
+    unsafe fn copy_on_device(&self, to: u64, from: u64, bytes: usize, _on: Handle) -> Result<()> {
+        // SAFETY: see above; the two may be the same buffer.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        Ok(())
+    }
+
+    unsafe fn fill(&self, address: u64, value: u8, bytes: usize, _on: Handle) -> Result<()> {
+        // SAFETY: see above.
+        unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes) };
+        Ok(())
+    }
+
+    fn compiler(&self) -> Result<String> {
+        Ok(format!("{} {}", self.compiler.identity, self.runtime.identity()))
+    }
+
+    fn compile(&self, source: &Source, options: &CompileOptions) -> Result<Vec<u8>> {
+        self.compiler.compile(source, options, self.emulation.checked, &self.runtime)
+    }
+
+    fn load(&self, image: &[u8]) -> Result<Handle> {
+        let loaded = Loaded::open(image)?;
+        let mut modules = lock(&self.modules);
+        modules.0 += 1;
+        let number = modules.0;
+        modules.1.insert(number, loaded);
+        Ok(Handle(number))
+    }
+
+    unsafe fn unload(&self, module: Handle) -> Result<()> {
+        lock(&self.modules).1.remove(&module.0);
+        Ok(())
+    }
+
+    unsafe fn function(&self, module: Handle, name: &str) -> Result<Handle> {
+        let modules = lock(&self.modules);
+        let kernel = modules.1.get(&module.0).and_then(|loaded| loaded.kernel(name));
+        let kernel = kernel.ok_or_else(|| Error::NoSuchFunction { name: name.to_string() })?;
+        let mut kernels = lock(&self.kernels);
+        kernels.push(kernel);
+        Ok(Handle(kernels.len() - 1))
+    }
+
+    unsafe fn function_usage(&self, _function: Handle) -> Result<FunctionUsage> {
+        Ok(FunctionUsage { max_threads: 1024, ..FunctionUsage::default() })
+    }
+
+    unsafe fn allow_dynamic_shared(&self, _function: Handle, bytes: u32) -> Result<()> {
+        let limit = self.properties.shared_memory_per_block;
+        if bytes > limit {
+            let code = format!("{bytes} bytes of shared memory, and a block has at most {limit}");
+            return Err(Error::Driver { call: "launch", code });
+        }
+        Ok(())
+    }
+
+    unsafe fn blocks_per_multiprocessor(&self, _function: Handle, threads: u32, _dynamic_shared: u32) -> Result<u32> {
+        // At least two, so that blocks meet each other on a machine with one core too.
+        Ok((1024 / threads.max(1)).clamp(2, 4))
+    }
+
+    unsafe fn launch(&self, function: Handle, grid: &Grid, arguments: &mut [*mut c_void], _on: Handle) -> Result<()> {
+        let kernel = lock(&self.kernels)[function.0].clone();
+        // SAFETY: the arguments are what the kernel takes, by the contract of `Backend`.
+        unsafe { self.runtime.launch(&kernel, grid, arguments, &self.emulation) }
+    }
+}

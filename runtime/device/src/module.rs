@@ -1,0 +1,205 @@
+//! Compiled code on a device, its kernels, and their launch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::backend::Handle;
+use crate::buffer::{Buffer, Pod};
+use crate::device::Device;
+use crate::error::Result;
+use crate::stream::Stream;
+
+/// CUDA C++ to be compiled: one text, without `#include`. Kernels are `extern "C" __global__`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What compile errors call it.
+    pub name: String,
+    pub text: String,
+    /// The kernels that will be launched.
+    pub entries: Vec<String>,
+}
+
+impl Source {
+    pub fn new<S: Into<String>>(
+        name: impl Into<String>,
+        text: impl Into<String>,
+        entries: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let entries = entries.into_iter().map(Into::into).collect();
+        Source { name: name.into(), text: text.into(), entries }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CompileOptions {
+    /// Let `a * b + c` be rounded once. Off: results are those of the CPU.
+    pub contract: bool,
+    /// Keep line numbers, for profilers and sanitizers.
+    pub lines: bool,
+    /// Registers of a thread at most; 0 leaves it to the compiler.
+    pub registers: u32,
+}
+
+/// Loaded code. Clones are the same module.
+#[derive(Clone)]
+pub struct Module {
+    inner: Arc<ModuleInner>,
+}
+
+struct ModuleInner {
+    device: Device,
+    handle: Handle,
+}
+
+impl Module {
+    pub(crate) fn load(device: &Device, image: &[u8]) -> Result<Module> {
+        let handle = device.backend().load(image)?;
+        Ok(Module { inner: Arc::new(ModuleInner { device: device.clone(), handle }) })
+    }
+
+    pub fn function(&self, name: &str) -> Result<Function> {
+        // SAFETY: the module is alive.
+        let handle = unsafe { self.inner.device.backend().function(self.inner.handle, name)? };
+        Ok(Function { module: self.clone(), handle, dynamic_shared: Arc::new(AtomicU32::new(48 << 10)) })
+    }
+}
+
+impl Drop for ModuleInner {
+    fn drop(&mut self) {
+        // SAFETY: no function of it is left: they hold the module.
+        let done = unsafe { self.device.backend().unload(self.handle) };
+        self.device.defer(done);
+    }
+}
+
+/// How many threads: blocks in a grid, threads in a block, and the bytes of dynamic shared memory of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    pub blocks: [u32; 3],
+    pub threads: [u32; 3],
+    pub dynamic_shared: u32,
+}
+
+impl Grid {
+    pub fn new(blocks: u32, threads: u32) -> Self {
+        Grid { blocks: [blocks, 1, 1], threads: [threads, 1, 1], dynamic_shared: 0 }
+    }
+
+    #[must_use]
+    pub fn shared(mut self, bytes: u32) -> Self {
+        self.dynamic_shared = bytes;
+        self
+    }
+}
+
+/// What a kernel takes of a multiprocessor. Zeros on the emulated device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionUsage {
+    pub registers: u32,
+    pub static_shared: u32,
+    /// Bytes of a thread that did not fit into registers.
+    pub local: u32,
+    pub max_threads: u32,
+}
+
+/// A kernel of a module.
+#[derive(Clone)]
+pub struct Function {
+    module: Module,
+    handle: Handle,
+    /// Dynamic shared memory that the driver was told to allow.
+    dynamic_shared: Arc<AtomicU32>,
+}
+
+impl Function {
+    pub fn device(&self) -> &Device {
+        &self.module.inner.device
+    }
+
+    pub fn usage(&self) -> Result<FunctionUsage> {
+        // SAFETY: the module is alive.
+        unsafe { self.device().backend().function_usage(self.handle) }
+    }
+
+    /// Blocks of this size that one multiprocessor holds at a time.
+    pub fn blocks_per_multiprocessor(&self, threads: u32, dynamic_shared: u32) -> Result<u32> {
+        self.allow(dynamic_shared)?;
+        // SAFETY: the module is alive.
+        unsafe { self.device().backend().blocks_per_multiprocessor(self.handle, threads, dynamic_shared) }
+    }
+
+    /// Blocks that fill the device once: the grid of a kernel that loops over its input.
+    pub fn resident_blocks(&self, threads: u32, dynamic_shared: u32) -> Result<u32> {
+        let each = self.blocks_per_multiprocessor(threads, dynamic_shared)?.max(1);
+        Ok(each * self.device().properties().multiprocessors)
+    }
+
+    /// Gives the kernel to the stream. A grid without blocks does nothing.
+    ///
+    /// # Safety
+    /// The arguments are what the kernel's parameters are, in number, size and meaning; the buffers among them live until the
+    /// stream has passed the kernel (a buffer that is dropped is freed in its own stream's order), and are as long as
+    /// the kernel takes them to be.
+    pub unsafe fn launch(&self, grid: &Grid, mut arguments: Arguments, stream: &Stream) -> Result<()> {
+        self.device().check()?;
+        if grid.blocks.contains(&0) {
+            return Ok(());
+        }
+        self.allow(grid.dynamic_shared)?;
+        let mut addresses = arguments.addresses();
+        // SAFETY: as the caller argues; the driver copies the values before it returns.
+        unsafe { self.device().backend().launch(self.handle, grid, &mut addresses, stream.handle()) }
+    }
+
+    fn allow(&self, dynamic_shared: u32) -> Result<()> {
+        if dynamic_shared <= self.dynamic_shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // SAFETY: the module is alive.
+        unsafe { self.device().backend().allow_dynamic_shared(self.handle, dynamic_shared)? };
+        self.dynamic_shared.store(dynamic_shared, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The values of a kernel's parameters, in order.
+#[derive(Clone, Default)]
+pub struct Arguments {
+    /// In units that are aligned for any parameter.
+    values: Vec<u128>,
+    starts: Vec<usize>,
+}
+
+impl Arguments {
+    pub fn new() -> Self {
+        Arguments::default()
+    }
+
+    #[must_use]
+    pub fn buffer(self, buffer: &Buffer) -> Self {
+        self.value(buffer.address())
+    }
+
+    /// The address of a buffer, or a null pointer.
+    #[must_use]
+    pub fn optional(self, buffer: Option<&Buffer>) -> Self {
+        self.value(buffer.map_or(0, Buffer::address))
+    }
+
+    /// A parameter of the same size and layout.
+    #[must_use]
+    pub fn value<T: Pod>(mut self, value: T) -> Self {
+        let start = self.values.len();
+        self.starts.push(start);
+        self.values.resize(start + size_of::<T>().div_ceil(16).max(1), 0);
+        // SAFETY: there is room for a `T` from `start` on, aligned for it up to 16 bytes and written without regard to alignment.
+        unsafe { self.values.as_mut_ptr().add(start).cast::<T>().write_unaligned(value) };
+        self
+    }
+
+    fn addresses(&mut self) -> Vec<*mut libc::c_void> {
+        let base = self.values.as_mut_ptr();
+        // SAFETY: each start is inside of `values`.
+        self.starts.iter().map(|start| unsafe { base.add(*start) }.cast()).collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! The emulated device, by kernels whose answers are known: what CUDA has built in, and what the checker must see and must not.
+
+use onrush_device::{Arguments, CompileOptions, Device, Emulation, Error, Grid, Options, Owner, Result, Source};
+
+fn device(checked: bool) -> Device {
+    let emulation = Emulation { checked, workers: 4, ..Emulation::default() };
+    Device::emulated(&emulation, &Options::default()).unwrap()
+}
+
+/// Runs `kernel(u32* out, u32 n)` over zeros and gives back what it wrote.
+fn run_on(device: &Device, text: &str, grid: Grid, length: usize) -> Result<Vec<u32>> {
+    let stream = device.stream()?;
+    let source = Source::new("test.cu", text, ["kernel"]);
+    let module = device.load(&device.compile(&source, &CompileOptions::default())?)?;
+    let out = device.zeros(&Owner::new("test"), 4 * length as u64, &stream)?;
+    let arguments = Arguments::new().buffer(&out).value(length as u32);
+    // SAFETY: the parameters are those of all kernels here.
+    unsafe { module.function("kernel")?.launch(&grid, arguments, &stream)? };
+    out.read(0..length, &stream)
+}
+
+/// On both modes.
+#[track_caller]
+fn check(text: &str, grid: Grid, length: usize, expected: impl Fn(u32) -> u32) {
+    for checked in [false, true] {
+        let found = run_on(&device(checked), text, grid, length).unwrap();
+        let expected: Vec<u32> = (0..length as u32).map(&expected).collect();
+        assert_eq!(found, expected, "checked: {checked}");
+    }
+}
+
+/// What the checker says about a wrong kernel.
+#[track_caller]
+fn fault(text: &str, grid: Grid, length: usize) -> String {
+    match run_on(&device(true), text, grid, length) {
+        Err(Error::Kernel { kernel, reason }) => {
+            assert_eq!(kernel, "kernel");
+            reason
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("the checker saw nothing"),
+    }
+}
+
+#[test]
+fn indices_are_those_of_cuda() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) out[i] = i * gridDim.x;
+    }"#;
+    check(text, Grid::new(4, 96), 300, |i| i * 4);
+}
+
+#[test]
+fn blocks_share_memory_behind_barriers() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        __shared__ unsigned tile[64];
+        tile[threadIdx.x] = blockIdx.x * 64 + threadIdx.x;
+        __syncthreads();
+        out[blockIdx.x * 64 + threadIdx.x] = tile[63 - threadIdx.x];
+        int odd = __syncthreads_count(threadIdx.x & 1);
+        if (odd != 32 || __syncthreads_and(threadIdx.x < 63) || !__syncthreads_or(threadIdx.x == 63)) out[0] = 12345;
+    }"#;
+    check(text, Grid::new(3, 64), 192, |i| i / 64 * 64 + 63 - i % 64);
+}
+
+#[test]
+fn dynamic_shared_memory() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        unsigned* tile = (unsigned*)onrush_fiber->dynamic_shared;
+        tile[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        out[threadIdx.x] = tile[threadIdx.x ^ 1];
+    }"#;
+    check(text, Grid::new(1, 128).shared(512), 128, |i| i ^ 1);
+}
+
+#[test]
+fn warps_shuffle_and_vote() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        unsigned t = threadIdx.x, lane = t & 31, all = 0xffffffffu;
+        unsigned r = 0;
+        r |= __shfl_sync(all, t, 5) != (t & ~31u) + 5;
+        r |= (__shfl_up_sync(all, t, 3, 16) != ((lane & 15) < 3 ? t : t - 3)) << 1;
+        r |= (__shfl_down_sync(all, (unsigned long long)t << 32, 2, 8) >> 32 != ((lane & 7) > 5 ? t : t + 2)) << 2;
+        r |= (__shfl_xor_sync(all, (double)t, 9) != (double)(t ^ 9)) << 3;
+        r |= (__ballot_sync(all, lane % 3 == 0) != 0x49249249u) << 4;
+        r |= (__match_any_sync(all, lane / 8) != 0xffu << lane / 8 * 8) << 5;
+        int same;
+        r |= (__match_all_sync(all, lane, &same) != 0 || same) << 6;
+        r |= (__reduce_add_sync(all, lane) != 496) << 7;
+        if (lane < 16) r |= (__any_sync(0xffffu, lane == 20) || !__all_sync(0xffffu, lane < 16)) << 8;
+        else r |= (__shfl_sync(0xffff0000u, t, 17) != (t & ~31u) + 17) << 9;
+        r |= (__popc(0xf0f0u) != 8 || __clz(1) != 31 || __ffs(8) != 4 || __brev(1u) != 1u << 31) << 10;
+        r |= (__umulhi(1u << 31, 6) != 3 || __byte_perm(0x33221100u, 0x77665544u, 0x7250u) != 0x77225500u) << 11;
+        out[t] = r;
+    }"#;
+    check(text, Grid::new(1, 64), 64, |_| 0);
+}
+
+#[test]
+fn atomics_count_every_thread() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        atomicAdd(&out[0], 2u);
+        atomicMax(&out[1], blockIdx.x * blockDim.x + threadIdx.x);
+        atomicAdd((double*)&out[2], 0.5);
+        if (atomicCAS(&out[4], 0u, 7u) == 0) atomicExch(&out[5], 9u);
+        atomicInc(&out[6], 9u);
+    }"#;
+    // 2.5 * 1280 = 640.0 is 0x4084000000000000; 1280 increments modulo 10 are 0.
+    let expected = [2560, 1279, 0, 0x4084_0000, 7, 9, 0, 0];
+    check(text, Grid::new(10, 128), 8, |i| expected[i as usize]);
+}
+
+#[test]
+fn blocks_wait_for_earlier_blocks() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        // The last block first: each waits for the one with the next number.
+        if (threadIdx.x == 0) {
+            unsigned ticket = atomicAdd(&out[n - 1], 1u);
+            unsigned value = 1;
+            if (ticket > 0) {
+                while ((value = atomicAdd(&out[ticket - 1], 0u)) == 0) __nanosleep(20);
+                value++;
+            }
+            __threadfence();
+            atomicExch(&out[ticket], value);
+        }
+    }"#;
+    check(text, Grid::new(40, 32), 41, |i| if i == 40 { 40 } else { i + 1 });
+}
+
+#[test]
+fn blocks_wait_for_later_blocks() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        if (threadIdx.x == 0) {
+            atomicAdd(&out[0], 1u);
+            while (atomicCAS(&out[0], n, n) != gridDim.x) {}
+        }
+        __syncthreads();
+        if (threadIdx.x == 1) out[blockIdx.x + 1] = 5;
+    }"#;
+    check(text, Grid::new(20, 32), 21, |i| if i == 0 { 20 } else { 5 });
+}
+
+#[test]
+fn threads_of_a_block_wait_for_each_other() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        for (bool done = false; !done;) {
+            if (atomicCAS(&out[0], 0u, 1u) == 0) {
+                __threadfence();
+                out[1]++;
+                __threadfence();
+                atomicExch(&out[0], 0u);
+                done = true;
+            }
+        }
+    }"#;
+    check(text, Grid::new(2, 64), 2, |i| if i == 0 { 0 } else { 128 });
+}
+
+#[test]
+fn a_write_past_the_end_is_seen() {
+    let text = "extern \"C\" __global__ void kernel(unsigned* out, unsigned n) {\n  out[threadIdx.x] = 1;\n}";
+    let reason = fault(text, Grid::new(1, 32), 31);
+    assert_eq!(
+        reason,
+        "thread (31,0,0) of block (0,0,0) writes 4 bytes at offset 124 of an allocation of 124 bytes at test.cu:2: \
+         past its end"
+    );
+}
+
+#[test]
+fn a_missing_barrier_is_a_race() {
+    let text = "extern \"C\" __global__ void kernel(unsigned* out, unsigned n) {\n  __shared__ unsigned tile[64];\n  \
+                tile[threadIdx.x] = threadIdx.x;\n  out[threadIdx.x] = tile[threadIdx.x ^ 32];\n}";
+    let reason = fault(text, Grid::new(1, 64), 64);
+    assert!(reason.starts_with("race: thread (") && reason.ends_with("with no barrier between"), "{reason}");
+    assert!(reason.contains("of shared memory at test.cu:4, which") || reason.contains("at test.cu:3, which"), "{reason}");
+}
+
+#[test]
+fn blocks_that_write_the_same_place_race() {
+    let text = "extern \"C\" __global__ void kernel(unsigned* out, unsigned n) {\n  if (threadIdx.x == 0) out[0] += 1;\n}";
+    let reason = fault(text, Grid::new(2, 32), 4);
+    assert!(reason.starts_with("race: thread (0,0,0) of block (1,0,0)"), "{reason}");
+    assert!(reason.contains("which thread (0,0,0) of block (0,0,0) wrote at test.cu:2"), "{reason}");
+    // The same with a lock is none: `threads_of_a_block_wait_for_each_other`.
+}
+
+#[test]
+fn publishing_without_a_fence_is_a_race() {
+    let text = |fence: &str| {
+        format!(
+            r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {{
+                out[2 + blockIdx.x * 32 + threadIdx.x] = 3;
+                __syncthreads();
+                __shared__ unsigned ticket;
+                if (threadIdx.x == 0) {{
+                    {fence}
+                    ticket = atomicAdd(&out[0], 1u);
+                }}
+                __syncthreads();
+                if (ticket == gridDim.x - 1) atomicAdd(&out[1], out[2 + (31 - threadIdx.x)] + out[2 + 32 + threadIdx.x]);
+            }}"#
+        )
+    };
+    let reason = fault(&text(""), Grid::new(2, 32), 66);
+    assert!(reason.ends_with("with no fence and atomic operation between"), "{reason}");
+    check(&text("__threadfence();"), Grid::new(2, 32), 66, |i| [2, 192].get(i as usize).copied().unwrap_or(3));
+}
+
+#[test]
+fn a_barrier_that_not_all_reach_is_a_deadlock() {
+    let text = "extern \"C\" __global__ void kernel(unsigned* out, unsigned n) {\n  if (threadIdx.x < 7)\n    __syncwarp();\n  \
+                __syncthreads();\n}";
+    let reason = fault(text, Grid::new(1, 32), 4);
+    assert_eq!(
+        reason,
+        "deadlock: thread (0,0,0) of block (0,0,0) waits at __syncwarp at test.cu:3 with mask 0xffffffff, and lane 7 of its \
+         warp waits at __syncthreads at test.cu:4"
+    );
+}
+
+#[test]
+fn shared_memory_does_not_start_as_zeros() {
+    let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        __shared__ unsigned tile[32];
+        if (n == 0) tile[threadIdx.x] = 1;
+        out[threadIdx.x] = tile[threadIdx.x];
+    }"#;
+    let found = run_on(&device(true), text, Grid::new(1, 32), 32).unwrap();
+    assert_eq!(found, [0xa5a5_a5a5; 32]);
+}
+
+#[test]
+fn a_source_that_does_not_compile_shows_its_line() {
+    let error = run_on(&device(false), "\nextern \"C\" __global__ void kernel(int x) { y = x; }", Grid::new(1, 1), 1);
+    match error {
+        Err(Error::Compile { name, log }) => {
+            assert_eq!(name, "test.cu");
+            assert!(log.contains("test.cu:2"), "{log}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn memory_is_counted_and_bounded() {
+    let emulation = Emulation { memory_bytes: 1 << 20, ..Emulation::default() };
+    let device = Device::emulated(&emulation, &Options { capacity: Some(1 << 19), cache: None }).unwrap();
+    let stream = device.stream().unwrap();
+    let (a, b) = (Owner::new("a.ipynb"), Owner::new("b.ipynb"));
+    let values: Vec<u64> = (0..1000).collect();
+    let first = device.upload(&a, &values, &stream).unwrap();
+    assert_eq!(first.read::<u64>(990..1000, &stream).unwrap(), values[990..]);
+    assert!(matches!(device.allocate(&b, 1 << 19, &stream), Err(Error::OutOfMemory { free: 516_096, .. })));
+    let report = device.memory().unwrap();
+    assert_eq!((report.used, report.pool, report.gap()), (8192, 8000, 0));
+    drop(first);
+    let report = device.memory().unwrap();
+    assert_eq!((report.used, report.high_water, report.pool, report.gap()), (0, 8192, 0, 0));
+}
