@@ -1,1 +1,24 @@
-//! x
+//! CUDA kernels: the headers they are written in (`cuda/`), what compiles, caches and launches them, and the library of fixed
+//! algorithms with a host reference, tuning data, a test and a benchmark each.
+//!
+//! Not here: devices and memory (`runtime/device`), and kernels generated from plans. Those are written in the same headers and
+//! compiled by the same `Library`.
+
+mod cache;
+mod column;
+mod error;
+mod library;
+mod scalar;
+
+pub mod compact;
+pub mod hash_group;
+pub mod headers;
+pub mod reduce;
+pub mod scan;
+pub mod suite;
+
+pub use cache::CacheStatistics;
+pub use column::Column;
+pub use error::{Error, Result};
+pub use library::{Context, Library, Program};
+pub use scalar::Scalar;

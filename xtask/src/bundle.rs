@@ -5,13 +5,49 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::lab;
+use clap::ValueEnum;
+
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
+use crate::{lab, test};
 
 const PART: u64 = 60_000_000;
 
-pub fn run(workspace: &Workspace) -> Result<(), Failure> {
+/// What can be packed on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// The conformance suite and the benchmark of the CUDA kernels, one binary
+    Kernels,
+}
+
+pub fn run(workspace: &Workspace, only: Option<Part>) -> Result<(), Failure> {
+    match only {
+        Some(Part::Kernels) => kernels(workspace),
+        None => product(workspace),
+    }
+}
+
+/// The headers of the kernels are inside of the binary: it is all that travels.
+fn kernels(workspace: &Workspace) -> Result<(), Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.arg("build");
+    test::KERNELS.iter().for_each(|package| _ = cargo.args(["--package", package]));
+    process::run("cargo build", &mut cargo)?;
+    let folder = workspace.target.join("bundle");
+    make(&folder)?;
+    let to = folder.join("onrush-kernels-bench");
+    let from = workspace.binary("onrush-kernels-bench");
+    fs::copy(from, &to).map_err(|e| Failure::io(to.display(), e))?;
+    process::run("strip", workspace.command("strip").arg("--strip-debug").arg(&to))?;
+    println!("{}", to.display());
+    println!("there: ./onrush-kernels-bench --device cuda && ./onrush-kernels-bench --device cuda --bench");
+    println!(
+        "       compute-sanitizer --tool memcheck ./onrush-kernels-bench --device cuda --small (racecheck likewise)"
+    );
+    Ok(())
+}
+
+fn product(workspace: &Workspace) -> Result<(), Failure> {
     let start = Instant::now();
     lab::check_tools(workspace)?;
     process::stage(start, "Building");

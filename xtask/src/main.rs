@@ -53,7 +53,11 @@ enum Task {
         out: Option<std::path::PathBuf>,
     },
     /// Packs the built product into parts of at most 60 MB, for a machine without Rust or a network
-    Bundle,
+    Bundle {
+        /// Pack a part only
+        #[arg(long, value_enum)]
+        only: Option<bundle::Part>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -64,7 +68,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(&workspace),
         Task::Lint => lint(&workspace),
         Task::Bench { suite, out } => bench::run(&workspace, suite, out.as_deref()),
-        Task::Bundle => bundle::run(&workspace),
+        Task::Bundle { only } => bundle::run(&workspace, only),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

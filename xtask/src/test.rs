@@ -24,6 +24,8 @@ pub enum Area {
     Format,
     /// The crates of the workspace
     Rust,
+    /// The device and the kernels alone, which `rust` runs too
+    Kernels,
     /// The crates that cells use, in their own build
     Prelude,
     /// The Jupyter protocol, against the real kernel
@@ -64,7 +66,8 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
     lab::check_tools(workspace)?;
     let areas: Vec<Area> = match only {
         Some(area) => vec![area],
-        None => Area::value_variants().to_vec(),
+        // A part of `rust`.
+        None => Area::value_variants().iter().copied().filter(|area| *area != Area::Kernels).collect(),
     };
     if !workspace.binary("onrush-session").is_file() && only.is_none() {
         eprintln!(
@@ -132,6 +135,7 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
             Ok((Count::one(transcript.success), transcript.success, None))
         }
         Area::Rust => rust(workspace),
+        Area::Kernels => kernels(workspace),
         Area::Prelude => prelude(workspace),
         Area::Jupyter => pytest(workspace, scratch, area, &["tests/jupyter"]),
         Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks"]),
@@ -143,24 +147,20 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
 
 /// The session tower and the kernel tower, each tested in an invocation of its own, as they are built: features that one wants
 /// of a shared dependency do not rebuild the other.
-const TOWERS: [&[&str]; 2] = [
+const TOWERS: [&[&str]; 3] = [
     &["onrush-frame", "onrush-io", "onrush-plan", "onrush-session"],
     &["onrush-wire", "onrush-cell", "onrush-view", "onrush-jupyter", "xtask"],
+    KERNELS,
 ];
+
+/// The device and the kernels, on the emulated device: they need neither Arrow nor DataFusion.
+pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels"];
 
 /// By nextest where it is installed; then the examples in the documentation of the crates that do not link DataFusion.
 fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
-    let nextest = workspace.cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
     let mut transcripts = Vec::new();
     for tower in TOWERS {
-        let mut cargo = workspace.cargo();
-        if nextest {
-            cargo.args(["nextest", "run", "--no-fail-fast", "--no-tests=pass", "--status-level=fail"]);
-        } else {
-            cargo.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
-        }
-        tower.iter().for_each(|package| _ = cargo.args(["--package", package]));
-        transcripts.push(process::run_recorded("the crates' tests", &mut cargo)?);
+        transcripts.push(tower_tests(workspace, tower)?);
     }
     let mut cargo = workspace.cargo();
     // The same packages as above, so that their dependencies are not built with other features.
@@ -168,6 +168,22 @@ fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
     TOWERS[1].iter().for_each(|package| _ = cargo.args(["--package", package]));
     transcripts.push(process::run_recorded("the examples in the documentation", &mut cargo)?);
     Ok(counted(&transcripts, count::cargo))
+}
+
+fn kernels(workspace: &Workspace) -> Result<Ran, Failure> {
+    Ok(counted(&[tower_tests(workspace, KERNELS)?], count::cargo))
+}
+
+fn tower_tests(workspace: &Workspace, tower: &[&str]) -> Result<Transcript, Failure> {
+    let nextest = workspace.cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
+    let mut cargo = workspace.cargo();
+    if nextest {
+        cargo.args(["nextest", "run", "--no-fail-fast", "--no-tests=pass", "--status-level=fail"]);
+    } else {
+        cargo.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+    }
+    tower.iter().for_each(|package| _ = cargo.args(["--package", package]));
+    process::run_recorded("the crates' tests", &mut cargo)
 }
 
 /// The prelude and the cell process share one standard library with the cells: a cargo invocation of their own, as in the

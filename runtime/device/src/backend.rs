@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::Properties;
 use crate::error::Result;
 use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
-use crate::Properties;
 
 /// A stream, an event, a module or a function of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,5 +53,11 @@ pub trait Backend: Send + Sync {
     unsafe fn allow_dynamic_shared(&self, function: Handle, bytes: u32) -> Result<()>;
     unsafe fn blocks_per_multiprocessor(&self, function: Handle, threads: u32, dynamic_shared: u32) -> Result<u32>;
     /// `arguments` are the addresses of the values.
-    unsafe fn launch(&self, function: Handle, grid: &Grid, arguments: &mut [*mut libc::c_void], stream: Handle) -> Result<()>;
+    unsafe fn launch(
+        &self,
+        function: Handle,
+        grid: &Grid,
+        arguments: &mut [*mut libc::c_void],
+        stream: Handle,
+    ) -> Result<()>;
 }

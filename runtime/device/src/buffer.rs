@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Owner, Reservation};
 use crate::staging::{PIECE, Pinned};
 use crate::stream::Stream;
-use crate::device::Device;
 
 /// A type whose values are plain bytes, on the host as on a device, any of which are a value.
 ///

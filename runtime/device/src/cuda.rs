@@ -125,7 +125,9 @@ impl Cuda {
         let device = result::device::get(ordinal as i32).map_err(failed("cuDeviceGet"))?;
         // SAFETY: the device comes from `get`, here and below.
         let attribute = |which| unsafe {
-            result::device::get_attribute(device, which).map(|value| value as u32).map_err(failed("cuDeviceGetAttribute"))
+            result::device::get_attribute(device, which)
+                .map(|value| value as u32)
+                .map_err(failed("cuDeviceGetAttribute"))
         };
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
@@ -336,7 +338,8 @@ impl Backend for Cuda {
     unsafe fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration> {
         self.bind()?;
         // SAFETY: see above.
-        let milliseconds = unsafe { result::event::elapsed(event(from), event(to)) }.map_err(failed("cuEventElapsedTime"))?;
+        let milliseconds =
+            unsafe { result::event::elapsed(event(from), event(to)) }.map_err(failed("cuEventElapsedTime"))?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds).max(0.0) / 1e3))
     }
 

@@ -32,8 +32,8 @@ pub enum Error {
     OldDriver { found: u32, needed: u32 },
     #[error("the NVIDIA driver does not start: {reason}")]
     DriverFailed { reason: String },
-    #[error("no NVRTC for CUDA {max_major} or older was found, which compiles kernels{}", rejected.as_deref().map(|r| format!(" ({r})")).unwrap_or_default())]
-    NoNvrtc { max_major: u32, rejected: Option<String> },
+    #[error("no NVRTC{} was found, which compiles kernels{}", max_major.map(|m| format!(" for CUDA {m} or older")).unwrap_or_default(), rejected.as_deref().map(|r| format!(" ({r})")).unwrap_or_default())]
+    NoNvrtc { max_major: Option<u32>, rejected: Option<String> },
     #[error("no C++ compiler was found (g++, c++ or clang++), which the emulated device needs")]
     NoHostCompiler,
     #[error("the emulated device cannot be prepared: {reason}")]
@@ -75,7 +75,9 @@ impl Error {
             | Error::NoHostCompiler
             | Error::EmulationFailed { .. }
             | Error::File { .. } => Class::Environment,
-            Error::OutOfMemory { .. } | Error::DriverOutOfMemory { .. } | Error::OutOfHostMemory { .. } => Class::Resources,
+            Error::OutOfMemory { .. } | Error::DriverOutOfMemory { .. } | Error::OutOfHostMemory { .. } => {
+                Class::Resources
+            }
             Error::Compile { .. } | Error::Kernel { .. } => Class::Kernel,
             Error::Lost { .. } => Class::Lost,
             Error::NoSuchFunction { .. } | Error::Driver { .. } | Error::OutOfRange { .. } => Class::Internal,
@@ -85,11 +87,17 @@ impl Error {
     /// What to do about it, where there is something to do.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            Error::NoDriver | Error::NoGpu => "queries run on the CPU; a GPU needs NVIDIA's driver for CUDA 12.0 or newer",
+            Error::NoDriver | Error::NoGpu => {
+                "queries run on the CPU; a GPU needs NVIDIA's driver for CUDA 12.0 or newer"
+            }
             Error::OldDriver { .. } => "install a newer NVIDIA driver",
-            Error::NoNvrtc { .. } => "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into the active Python",
+            Error::NoNvrtc { .. } => {
+                "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into the active Python"
+            }
             Error::NoHostCompiler => "install g++ (Debian and Ubuntu: `apt install g++`)",
-            Error::OutOfMemory { .. } | Error::DriverOutOfMemory { .. } => "drop frames that are persisted on the device",
+            Error::OutOfMemory { .. } | Error::DriverOutOfMemory { .. } => {
+                "drop frames that are persisted on the device"
+            }
             Error::Lost { .. } => "the engine must be started again",
             _ => return None,
         })

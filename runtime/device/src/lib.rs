@@ -18,6 +18,7 @@ mod staging;
 mod stream;
 
 pub use buffer::{Buffer, Pod};
+pub use cuda::nvrtc::compile_for;
 pub use device::{Device, MemoryReport, Options, Warming};
 pub use emulated::Emulation;
 pub use error::{Class, Error, Result};

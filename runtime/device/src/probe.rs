@@ -35,7 +35,9 @@ pub fn probe() -> Vec<Finding> {
         Err(error) => not_there("NVRTC", &error),
     });
     findings.push(match emulated::find_compiler() {
-        Ok(compiler) => works("emulated device", format!("{}, compiles CUDA kernels for the processor", compiler.identity)),
+        Ok(compiler) => {
+            works("emulated device", format!("{}, compiles CUDA kernels for the processor", compiler.identity))
+        }
         Err(error) => not_there("emulated device", &error),
     });
     findings

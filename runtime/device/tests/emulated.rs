@@ -176,12 +176,16 @@ fn a_missing_barrier_is_a_race() {
                 tile[threadIdx.x] = threadIdx.x;\n  out[threadIdx.x] = tile[threadIdx.x ^ 32];\n}";
     let reason = fault(text, Grid::new(1, 64), 64);
     assert!(reason.starts_with("race: thread (") && reason.ends_with("with no barrier between"), "{reason}");
-    assert!(reason.contains("of shared memory at test.cu:4, which") || reason.contains("at test.cu:3, which"), "{reason}");
+    assert!(
+        reason.contains("of shared memory at test.cu:4, which") || reason.contains("at test.cu:3, which"),
+        "{reason}"
+    );
 }
 
 #[test]
 fn blocks_that_write_the_same_place_race() {
-    let text = "extern \"C\" __global__ void kernel(unsigned* out, unsigned n) {\n  if (threadIdx.x == 0) out[0] += 1;\n}";
+    let text =
+        "extern \"C\" __global__ void kernel(unsigned* out, unsigned n) {\n  if (threadIdx.x == 0) out[0] += 1;\n}";
     let reason = fault(text, Grid::new(2, 32), 4);
     assert!(reason.starts_with("race: thread (0,0,0) of block (1,0,0)"), "{reason}");
     assert!(reason.contains("which thread (0,0,0) of block (0,0,0) wrote at test.cu:2"), "{reason}");

@@ -18,6 +18,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-cell", &["onrush-wire"]),
     ("onrush-view", &["onrush-wire"]),
     ("onrush-jupyter", &["onrush-cell", "onrush-view", "onrush-wire"]),
+    ("onrush-device", &[]),
+    ("onrush-kernels", &["onrush-device"]),
     ("onrush-frame", &["onrush-wire"]),
     ("onrush-io", &["onrush-frame", "onrush-wire"]),
     ("onrush-plan", &["onrush-frame", "onrush-io", "onrush-wire"]),

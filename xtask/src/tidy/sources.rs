@@ -12,6 +12,8 @@ const LONG: &[(&str, &str)] = &[];
 
 /// Where `unsafe` may be, by the start of the path, and what for. Everywhere else the compiler's guarantees hold.
 const UNSAFE: &[(&str, &str)] = &[
+    ("runtime/device/", "the CUDA driver, NVRTC, memory of devices, and kernels that are loaded into this process"),
+    ("kernels/src/", "launches: the arguments are what the kernel takes"),
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),
     ("kernel/onrush/src/host", "the cell process's side of the prelude"),
     ("kernel/onrush/src/session/memory.rs", "the mapping of results in shared memory"),

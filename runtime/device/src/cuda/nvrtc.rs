@@ -35,13 +35,14 @@ impl Nvrtc {
                 _ => {}
             }
         }
-        best.ok_or(Error::NoNvrtc { max_major: max_major.min(99), rejected })
+        best.ok_or(Error::NoNvrtc { max_major: (max_major < u32::MAX).then_some(max_major), rejected })
     }
 
     fn open(candidate: &Path) -> Option<Nvrtc> {
         // SAFETY: NVRTC's initialisers are NVIDIA's.
         let library = unsafe { Library::new(candidate) }.ok()?;
         let library: &'static Library = Box::leak(Box::new(library));
+        load_builtins(candidate);
         let mut version = (0 as c_int, 0 as c_int);
         // SAFETY: the signature is nvrtc.h's.
         unsafe {
@@ -160,6 +161,24 @@ impl Nvrtc {
             }
         }
     }
+}
+
+/// NVRTC opens its companion by name alone, which finds the one of a wheel only if it is loaded already.
+fn load_builtins(nvrtc: &Path) {
+    for entry in nvrtc.parent().map(entries).unwrap_or_default() {
+        let name = entry.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with("libnvrtc-builtins.so") {
+            // SAFETY: NVIDIA's data, without initialisers of note. Without it NVRTC says what is missing when it compiles.
+            if let Ok(library) = unsafe { Library::new(&entry) } {
+                Box::leak(Box::new(library));
+            }
+        }
+    }
+}
+
+/// Compiles for a GPU that need not be here, with the newest NVRTC that is found.
+pub fn compile_for(architecture: &str, source: &Source, options: &CompileOptions) -> Result<Vec<u8>> {
+    Nvrtc::find(u32::MAX)?.compile(source, options, architecture)
 }
 
 /// Where NVRTC may be: by name where the linker looks, in the toolkit's folders, and in the wheels of the active Python.

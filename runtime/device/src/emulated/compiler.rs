@@ -25,7 +25,11 @@ pub fn find() -> Result<HostCompiler> {
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
     let named = ["g++", "c++", "clang++"].iter();
     let in_path = named.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    chosen.into_iter().chain(in_path.filter(|path| path.is_file())).find_map(|path| version(&path)).ok_or(Error::NoHostCompiler)
+    chosen
+        .into_iter()
+        .chain(in_path.filter(|path| path.is_file()))
+        .find_map(|path| version(&path))
+        .ok_or(Error::NoHostCompiler)
 }
 
 fn version(path: &Path) -> Option<HostCompiler> {

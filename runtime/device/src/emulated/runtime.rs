@@ -234,7 +234,10 @@ impl Loaded {
     fn line_of(&self, address: u64) -> String {
         let offset = self.offset_of(address).unwrap_or(address);
         let mut lines = self.inner.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.entry(offset).or_insert_with(|| self.look_up(offset).unwrap_or_else(|| format!("offset {offset:#x}"))).clone()
+        lines
+            .entry(offset)
+            .or_insert_with(|| self.look_up(offset).unwrap_or_else(|| format!("offset {offset:#x}")))
+            .clone()
     }
 
     fn offset_of(&self, address: u64) -> Option<u64> {

@@ -1,0 +1,88 @@
+//! Compiled kernels on disk, under a hash of all that went into them. A file that is damaged is a file that is not there.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Changes when what is in a file changes its meaning.
+const FORMAT: &[u8; 8] = b"onrush01";
+
+/// What a cache has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    pub compiled: u64,
+    pub from_disk: u64,
+    pub from_memory: u64,
+    /// Time spent in the compiler.
+    pub compiling: Duration,
+    /// Time spent loading compiled code onto the device.
+    pub loading: Duration,
+}
+
+/// A folder of compiled kernels; without a folder it keeps nothing.
+pub struct DiskCache {
+    folder: Option<PathBuf>,
+}
+
+impl DiskCache {
+    pub fn new(folder: Option<&Path>) -> Self {
+        let folder = folder.map(Path::to_path_buf).filter(|folder| fs::create_dir_all(folder).is_ok());
+        DiskCache { folder }
+    }
+
+    pub fn get(&self, key: &blake3::Hash) -> Option<Vec<u8>> {
+        let bytes = fs::read(self.path(key)?).ok()?;
+        let (head, image) = bytes.split_at_checked(FORMAT.len() + blake3::OUT_LEN)?;
+        let (format, sum) = head.split_at(FORMAT.len());
+        (format == FORMAT && blake3::hash(image).as_bytes() == sum).then(|| image.to_vec())
+    }
+
+    /// A cache that cannot be written, such as a full disk's, is as good as none: the kernel is compiled again.
+    pub fn put(&self, key: &blake3::Hash, image: &[u8]) {
+        let Some(path) = self.path(key) else { return };
+        let folder = path.parent().unwrap_or(Path::new("."));
+        // Under another name first: a reader, or a crash, never meets half a file.
+        let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+            file.write_all(FORMAT)?;
+            file.write_all(blake3::hash(image).as_bytes())?;
+            file.write_all(image)?;
+            Ok(file)
+        });
+        if let Ok(file) = written {
+            drop(file.persist(path));
+        }
+    }
+
+    fn path(&self, key: &blake3::Hash) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("{}.kernel", key.to_hex())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_is_a_miss() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(Some(folder.path()));
+        let key = blake3::hash(b"source and options");
+        assert_eq!(cache.get(&key), None);
+        cache.put(&key, b"machine code");
+        assert_eq!(cache.get(&key).as_deref(), Some(&b"machine code"[..]));
+        let path = cache.path(&key).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for damage in [whole.len() - 1, 3, 20] {
+            let mut bytes = whole.clone();
+            bytes[damage] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            assert_eq!(cache.get(&key), None, "byte {damage}");
+        }
+        fs::write(&path, &whole[..10]).unwrap();
+        assert_eq!(cache.get(&key), None);
+        // And is written anew.
+        cache.put(&key, b"machine code");
+        assert_eq!(cache.get(&key).as_deref(), Some(&b"machine code"[..]));
+    }
+}

@@ -1,0 +1,48 @@
+//! What a kernel reads: values on a device with an optional bitmap of which are there. A view; it owns nothing.
+
+use onrush_device::Buffer;
+
+use crate::scalar::Scalar;
+
+/// Values of one type, in Arrow's layout. `first` rows and bits are skipped: a slice.
+#[derive(Clone, Copy)]
+pub struct Column<'a> {
+    pub scalar: Scalar,
+    pub values: &'a Buffer,
+    pub first: u64,
+    pub rows: u64,
+    /// One bit a row, set where the value is there; words of 32 bits. `first` counts for it too.
+    pub validity: Option<&'a Buffer>,
+}
+
+impl<'a> Column<'a> {
+    pub fn new(scalar: Scalar, values: &'a Buffer) -> Self {
+        Column { scalar, values, first: 0, rows: values.bytes() / scalar.bytes(), validity: None }
+    }
+
+    #[must_use]
+    pub fn with_validity(mut self, validity: &'a Buffer) -> Self {
+        self.validity = Some(validity);
+        self
+    }
+
+    /// # Panics
+    /// If the slice does not lie in the column.
+    #[must_use]
+    pub fn slice(mut self, first: u64, rows: u64) -> Self {
+        assert!(first + rows <= self.rows, "rows {first} to {} of {}", first + rows, self.rows);
+        self.first += first;
+        self.rows = rows;
+        self
+    }
+
+    /// Of the first row's value.
+    pub fn address(&self) -> u64 {
+        self.values.address() + self.first * self.scalar.bytes()
+    }
+
+    /// Of the bitmap, or 0.
+    pub fn validity_address(&self) -> u64 {
+        self.validity.map_or(0, Buffer::address)
+    }
+}

@@ -1,0 +1,71 @@
+//! The headers of `cuda/`, in the binary: nothing else has to travel with it.
+
+/// A header, and those that must stand before it.
+#[derive(Debug)]
+pub struct Header {
+    pub name: &'static str,
+    pub text: &'static str,
+    pub needs: &'static [&'static Header],
+}
+
+macro_rules! headers {
+    ($($constant:ident $name:literal needs [$($need:ident),*])*) => {
+        $(
+            pub static $constant: Header =
+                Header { name: $name, text: include_str!(concat!("../cuda/", $name)), needs: &[$(&$need),*] };
+        )*
+        /// All of them.
+        pub static ALL: &[&Header] = &[$(&$constant),*];
+    };
+}
+
+headers! {
+    PRELUDE "prelude.cuh" needs []
+    PTX "ptx.cuh" needs [PRELUDE]
+    REDUCE "reduce.cuh" needs [PRELUDE, PTX]
+    LOOKBACK "lookback.cuh" needs [PRELUDE, PTX]
+    SCAN "scan.cuh" needs [PRELUDE, PTX, LOOKBACK]
+    COMPACT "compact.cuh" needs [PRELUDE, PTX, LOOKBACK]
+    HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX]
+}
+
+/// The text of a program: each header once, behind those that it needs, then the body. Compile errors name the header's own lines.
+pub fn assemble(headers: &[&'static Header], body: &str) -> String {
+    fn add(header: &'static Header, done: &mut Vec<&'static str>, text: &mut String) {
+        if done.contains(&header.name) {
+            return;
+        }
+        done.push(header.name);
+        header.needs.iter().for_each(|need| add(need, done, text));
+        text.push_str(&format!("#line 1 \"{}\"\n", header.name));
+        text.push_str(header.text);
+    }
+    let mut text = String::new();
+    let mut done = Vec::new();
+    headers.iter().for_each(|header| add(header, &mut done, &mut text));
+    text.push_str("#line 1 \"program.cu\"\n");
+    text.push_str(body);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_header_stands_once_and_behind_its_needs() {
+        let text = assemble(&[&SCAN, &COMPACT], "body");
+        let order: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("#line 1 ")).collect();
+        let expected = ["prelude.cuh", "ptx.cuh", "lookback.cuh", "scan.cuh", "compact.cuh", "program.cu"];
+        assert_eq!(order, expected.map(|name| format!("\"{name}\"")));
+        assert!(text.ends_with("\nbody"));
+    }
+
+    #[test]
+    fn inline_assembly_is_in_one_header_and_nothing_includes() {
+        for header in ALL {
+            assert_eq!(header.text.contains("asm "), header.name == "ptx.cuh", "{}", header.name);
+            assert!(!header.text.contains("#include"), "{}", header.name);
+        }
+    }
+}

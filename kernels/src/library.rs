@@ -1,0 +1,177 @@
+//! Compiled kernels of one device: source text to a function that can be launched, by way of a cache in memory and one on disk.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use onrush_device::{CompileOptions, Device, Function, Module, Owner, Source, Stream};
+
+use crate::cache::{CacheStatistics, DiskCache};
+use crate::error::Result;
+use crate::headers::{self, Header};
+
+/// What is compiled together: headers, and a body whose kernels are `entries`. Literals that choose code belong into the body; all
+/// others are parameters, so that one compilation serves them all.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub headers: Vec<&'static Header>,
+    pub body: String,
+    pub entries: Vec<String>,
+    pub options: CompileOptions,
+}
+
+impl Program {
+    pub fn new<S: Into<String>>(
+        headers: &[&'static Header],
+        body: String,
+        entries: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let entries = entries.into_iter().map(Into::into).collect();
+        Program { headers: headers.to_vec(), body, entries, options: CompileOptions::default() }
+    }
+
+    /// What the compiler reads.
+    pub fn source(&self) -> Source {
+        let text = headers::assemble(&self.headers, &self.body);
+        Source { name: "program.cu".into(), text, entries: self.entries.clone() }
+    }
+}
+
+/// The kernels of one device. Clones are the same library.
+#[derive(Clone)]
+pub struct Library {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    device: Device,
+    disk: DiskCache,
+    /// By key; a program that two threads want at once is compiled by the first.
+    modules: Mutex<HashMap<blake3::Hash, Arc<Mutex<Option<Module>>>>>,
+    /// By body and entry: most calls find their kernel here without a hash of all headers.
+    functions: Mutex<HashMap<(String, String), Function>>,
+    statistics: Mutex<CacheStatistics>,
+    programs: Mutex<Vec<Program>>,
+}
+
+impl Library {
+    /// `folder` is where compiled kernels are kept; without it they live as long as the library.
+    pub fn new(device: &Device, folder: Option<&Path>) -> Library {
+        Library {
+            inner: Arc::new(Inner {
+                device: device.clone(),
+                disk: DiskCache::new(folder),
+                modules: Mutex::default(),
+                functions: Mutex::default(),
+                statistics: Mutex::default(),
+                programs: Mutex::default(),
+            }),
+        }
+    }
+
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    pub fn statistics(&self) -> CacheStatistics {
+        *lock(&self.inner.statistics)
+    }
+
+    /// All programs that were asked for so far, each once.
+    pub fn programs(&self) -> Vec<Program> {
+        lock(&self.inner.programs).clone()
+    }
+
+    /// A kernel of a program, compiled if it is not known.
+    pub fn function(&self, program: &Program, entry: &str) -> Result<Function> {
+        let place = (program.body.clone(), entry.to_string());
+        if let Some(function) = lock(&self.inner.functions).get(&place) {
+            lock(&self.inner.statistics).from_memory += 1;
+            return Ok(function.clone());
+        }
+        let function = self.module(program)?.function(entry)?;
+        lock(&self.inner.functions).insert(place, function.clone());
+        Ok(function)
+    }
+
+    fn module(&self, program: &Program) -> Result<Module> {
+        let source = program.source();
+        let key = self.key(&source.text, program)?;
+        let place = Arc::clone(lock(&self.inner.modules).entry(key).or_default());
+        let mut place = lock(&place);
+        if let Some(module) = &*place {
+            return Ok(module.clone());
+        }
+        let image = match self.inner.disk.get(&key) {
+            Some(image) => {
+                lock(&self.inner.statistics).from_disk += 1;
+                image
+            }
+            None => {
+                let begun = Instant::now();
+                let image = self.device().compile(&source, &program.options)?;
+                let mut statistics = lock(&self.inner.statistics);
+                statistics.compiled += 1;
+                statistics.compiling += begun.elapsed();
+                drop(statistics);
+                self.inner.disk.put(&key, &image);
+                image
+            }
+        };
+        let begun = Instant::now();
+        let module = self.device().load(&image)?;
+        lock(&self.inner.statistics).loading += begun.elapsed();
+        *place = Some(module.clone());
+        lock(&self.inner.programs).push(program.clone());
+        Ok(module)
+    }
+
+    /// All that decides what the compiler makes.
+    fn key(&self, text: &str, program: &Program) -> Result<blake3::Hash> {
+        let mut hasher = blake3::Hasher::new();
+        let compiler = self.device().compiler()?;
+        let options = format!("{:?}", program.options);
+        let entries = program.entries.join(" ");
+        for part in [text, &self.device().properties().architecture, &compiler, &options, &entries] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Ok(hasher.finalize())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an algorithm runs with: kernels, the stream it is given to, and whom its memory is counted for.
+#[derive(Clone)]
+pub struct Context {
+    pub library: Library,
+    pub stream: Stream,
+    pub owner: Owner,
+}
+
+impl Context {
+    pub fn new(library: &Library, owner: &Owner) -> Result<Context> {
+        Ok(Context { library: library.clone(), stream: library.device().stream()?, owner: owner.clone() })
+    }
+
+    pub fn device(&self) -> &Device {
+        self.library.device()
+    }
+
+    /// Uninitialised memory.
+    pub fn allocate(&self, bytes: u64) -> Result<onrush_device::Buffer> {
+        Ok(self.device().allocate(&self.owner, bytes, &self.stream)?)
+    }
+
+    pub fn zeros(&self, bytes: u64) -> Result<onrush_device::Buffer> {
+        Ok(self.device().zeros(&self.owner, bytes, &self.stream)?)
+    }
+
+    pub fn upload<T: onrush_device::Pod>(&self, values: &[T]) -> Result<onrush_device::Buffer> {
+        Ok(self.device().upload(&self.owner, values, &self.stream)?)
+    }
+}
