@@ -183,10 +183,14 @@ impl Functions {
     }
 }
 
+/// Not a shared folder: what lies there is loaded into this process.
 fn default_cache() -> PathBuf {
-    // SAFETY: the function has no preconditions.
-    let user = unsafe { libc::getuid() };
-    env::temp_dir().join(format!("onrush-emulated-{user}"))
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("ONRUSH_CACHE_DIR")
+        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("onrush")))
+        .or_else(|| folder("HOME").map(|home| home.join(".cache/onrush")))
+        .unwrap_or_else(|| PathBuf::from(".onrush"))
+        .join("emulated")
 }
 
 /// A compiled kernel file that is loaded.
