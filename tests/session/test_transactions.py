@@ -4,10 +4,11 @@ one sentence says what happened and that the variables were kept."""
 import os
 import re
 import signal
-import threading
+import subprocess
 import time
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import processes
@@ -131,6 +132,32 @@ def test_a_failure_changes_nothing(notebook, name):
     unchanged(notebook)
 
 
+def test_variables_and_their_snapshot_together_keep_to_the_limit(notebook):
+    notebook.ok("let mut big = vec![1u8; 400_000_000];")
+    ran = notebook.fails(CHANGE + "loop { big.iter_mut().for_each(|b| *b = b.wrapping_add(1)); }")
+    assert ran.error["ename"] == "out-of-memory"
+    assert re.search(rf"used up the notebook's memory: \d+ MB of at most 629 MB; it was stopped, and {KEPT}", ran.error_text)
+    assert re.search(r"\d+ MB of that are values from before the cell", ran.error_text)
+    assert notebook.value("big.iter().map(|b| *b as u64).sum::<u64>()") == "400000000"
+    notebook.ok("drop(big);")
+    unchanged(notebook)
+
+
+def test_a_cell_memory_that_is_no_size_is_said(onrush_bin, tmp_path):
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")]), tmp_path / "in.ipynb")
+
+    def run(*arguments, **environment):
+        command = [onrush_bin, "run", tmp_path / "in.ipynb", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | environment)
+
+    ran = run("--cell-memory", "lots")
+    assert ran.returncode == 2 and "`lots` is no size: write 4G, 512M or `none`" in ran.stderr
+    ran = run(ONRUSH_CELL_MEMORY="12 apples")
+    assert ran.returncode == 1 and "ONRUSH_CELL_MEMORY: `12 apples` is no size" in ran.stdout
+    for given in ("1G", "none"):
+        assert "Out[1]: 2" in run("--cell-memory", given).stdout
+
+
 WAITS = {
     "a loop": "let mut n = 0u64; loop { n = std::hint::black_box(n.wrapping_add(1)); }",
     "a sleep": "std::thread::sleep(std::time::Duration::from_secs(3600));",
@@ -172,6 +199,17 @@ def printed(kernel: Kernel, message: str, text: str):
 
 
 SLEEP = 'println!("begun"); std::thread::sleep(std::time::Duration::from_secs(30));'
+
+
+def test_a_shell_command_is_interrupted_whatever_it_started(notebook):
+    """A process that left its group keeps the pipes open."""
+    for command in ("sleep 100", "setsid sleep 5"):
+        message = notebook.client.execute(f"!echo begun; {command}")
+        printed(notebook, message, "begun")
+        begun = time.monotonic()
+        notebook.interrupt()
+        assert notebook.wait(message, begun).error["ename"] == "interrupted"
+        assert time.monotonic() - begun < 2
 
 
 def test_the_runner_is_killed_from_outside(notebook):

@@ -159,6 +159,7 @@ struct Running {
     threads: u32,
     watch: Option<Watch>,
     machine_kills: u64,
+    /// Since when a cell that was interrupted waits for its snapshot.
     interrupted_at: Option<Instant>,
 }
 
@@ -192,7 +193,9 @@ impl CellProcess {
         // A trace of our own frames says nothing about the cell.
         command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
         // Large pages: the fork before each cell copies page tables, 195 ms for 8 GB of small ones and 4 ms of large ones.
-        command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+        if std::env::var_os("GLIBC_TUNABLES").is_none() {
+            command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+        }
         // SAFETY: only system calls that are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
@@ -409,7 +412,9 @@ impl CellProcess {
     /// Whether a cell that was interrupted does not even get as far as its snapshot: a thread of an earlier cell holds a lock that
     /// the cell process needs.
     fn hangs(&self, running: &mut Running) -> bool {
-        if running.watch.is_some() || !self.stop.interrupted() {
+        // A process that computes is in the middle of the fork: with many gigabytes that takes seconds.
+        if running.watch.is_some() || !self.stop.interrupted() || !sleeps(self.pid) {
+            running.interrupted_at = None;
             return false;
         }
         running.interrupted_at.get_or_insert_with(Instant::now).elapsed() > HUNG
@@ -545,6 +550,12 @@ pub fn interrupted() -> Diagnostic {
 fn threads_of(pid: i32) -> u32 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.flatten().count());
     tasks.saturating_sub(1) as u32
+}
+
+/// Whether the main thread waits for something.
+fn sleeps(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
 }
 
 /// Both the limit and what it may be raised to.

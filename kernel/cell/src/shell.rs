@@ -5,7 +5,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
 
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, Diagnostic};
@@ -28,10 +29,19 @@ pub fn run(line: &str, folder: &Path, stop: &Arc<Stoppable>, events: &Sender<Eve
         let _ = child.kill();
     }
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        scope.spawn(|| forward(err, Stream::Stderr, events.clone()));
-        forward(out, Stream::Stdout, events.clone());
+    let (ended, ends) = mpsc::channel::<()>();
+    let (events_of_err, ended_too) = (events.clone(), ended.clone());
+    let events_of_out = events.clone();
+    std::thread::spawn(move || {
+        forward(err, Stream::Stderr, events_of_err);
+        drop(ended_too);
     });
+    std::thread::spawn(move || {
+        forward(out, Stream::Stdout, events_of_out);
+        drop(ended);
+    });
+    // A process that left the group keeps the pipes open: after an interrupt nobody waits for it.
+    while ends.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) && !stop.interrupted() {}
     stop.unwatch();
     let status = child.wait().map_err(|e| failed(e.to_string()))?;
     if stop.interrupted() {
@@ -43,6 +53,9 @@ pub fn run(line: &str, folder: &Path, stop: &Arc<Stoppable>, events: &Sender<Eve
         (None, signal) => Err(failed(format!("`{line}` was ended by signal {}", signal.unwrap_or(0)))),
     }
 }
+
+/// Between two looks at whether the user interrupts.
+const LOOK: Duration = Duration::from_millis(20);
 
 fn forward(pipe: Option<impl Read>, stream: Stream, events: Sender<Event>) {
     let Some(mut pipe) = pipe else { return };
