@@ -64,7 +64,7 @@ fn main() {
                     Event::Timed(times) => println!("  {times:?}"),
                     Event::Engine { reply, .. } => drop(reply.send(Ok("engine   none\n".to_string()))),
                     Event::Frames { reply } => drop(reply.send(Vec::new())),
-                    Event::ClearOutput { .. } | Event::Working { .. } => {}
+                    Event::ClearOutput { .. } | Event::Working { .. } | Event::Flow(_) => {}
                 }
             }
         });

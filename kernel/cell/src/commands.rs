@@ -15,6 +15,7 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandKind {
     Vars,
+    Stale,
     Help,
     Clear,
     RestartCells,
@@ -59,6 +60,7 @@ a cell that fails leaves every variable as it was.
 
 Look
   :vars            variables: type, value, size, and the cell that made them
+  :stale           cells whose outputs do not follow from the cells above them
   :type NAME       the type of a variable
   :engine          where frames are computed, and what the session holds
   :timing          say after each cell where its time went (again: stop)
@@ -80,7 +82,8 @@ In the code
   read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 
-const NAMES: [&str; 9] = [":vars", ":help", ":clear", ":restart-cells", ":type", ":timing", ":opt", ":engine", ":dep"];
+const NAMES: [&str; 10] =
+    [":vars", ":stale", ":help", ":clear", ":restart-cells", ":type", ":timing", ":opt", ":engine", ":dep"];
 const MAGICS: [&str; 4] = ["%%time", "%%sql", "%%html", "%%markdown"];
 
 fn error(file: &str, line: u32, length: usize, code: &str, message: String) -> Diagnostic {
@@ -222,6 +225,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
     }
     match name {
         ":vars" | ":v" => Ok(CommandKind::Vars),
+        ":stale" => Ok(CommandKind::Stale),
         ":help" | ":h" | ":?" => Ok(CommandKind::Help),
         ":clear" => Ok(CommandKind::Clear),
         ":restart-cells" | ":restart_cells" => Ok(CommandKind::RestartCells),

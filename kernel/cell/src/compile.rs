@@ -1,6 +1,6 @@
 //! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +44,8 @@ struct Remembered {
     file: String,
     #[serde(default)]
     warnings: Vec<Diagnostic>,
+    #[serde(default)]
+    unchanged: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,6 +58,8 @@ pub struct Ready {
     pub phases: Phases,
     /// What rustc warned of, in the cell's lines; the same when the cell comes from the cache.
     pub warnings: Vec<Diagnostic>,
+    /// Variables of earlier cells that are `mut` and that this cell does not change, says rustc.
+    pub unchanged: BTreeSet<String>,
 }
 
 pub struct Compiler {
@@ -89,9 +93,9 @@ impl Compiler {
             let library = self.folder.join(&remembered.file);
             if touch(&rustc::metadata_of(&library)) && touch(&library) {
                 let generated = make(&remembered.omitted, remembered.any_error);
-                let Remembered { omitted, any_error, warnings, .. } = remembered;
-                let phases = Phases::default();
-                return Ok(Ready { library, generated, omitted, any_error, from_cache: true, phases, warnings });
+                let Remembered { omitted, any_error, warnings, unchanged, .. } = remembered;
+                let (from_cache, phases) = (true, Phases::default());
+                return Ok(Ready { library, generated, omitted, any_error, from_cache, phases, warnings, unchanged });
             }
         }
         let name = format!("lib{crate_name}-{key}.so");
@@ -107,11 +111,27 @@ impl Compiler {
                     phases.check += tried;
                     let places = Places { file, map: &generated.map, notebook };
                     let warnings = places.warnings(&messages, &cell.code);
-                    let remembered =
-                        Remembered { omitted: omitted.clone(), any_error, file: name, warnings: warnings.clone() };
+                    let unchanged = unchanged(&messages, &generated, &places);
+                    let remembered = Remembered {
+                        omitted: omitted.clone(),
+                        any_error,
+                        file: name,
+                        warnings: warnings.clone(),
+                        unchanged: unchanged.clone(),
+                    };
                     write_record(&record, &remembered);
                     self.bound_cache_sometimes();
-                    return Ok(Ready { library, generated, omitted, any_error, from_cache: false, phases, warnings });
+                    let from_cache = false;
+                    return Ok(Ready {
+                        library,
+                        generated,
+                        omitted,
+                        any_error,
+                        from_cache,
+                        phases,
+                        warnings,
+                        unchanged,
+                    });
                 }
                 Compiled::Errors(messages) => {
                     tried += begun.elapsed();
@@ -359,6 +379,19 @@ impl Places<'_> {
             length: end.saturating_sub(column).max(1),
         })
     }
+}
+
+/// The variables that are taken as `mut`, of which rustc says that they need not be.
+fn unchanged(messages: &[Message], generated: &Generated, places: &Places<'_>) -> BTreeSet<String> {
+    let first = generated.files.get(1).and_then(|(_, body)| body.lines().next()).unwrap_or("");
+    let name = |message: &Message| {
+        let span = message.primary().filter(|span| message.code() == "unused_mut" && span.line_start == 1)?;
+        let taken = matches!(places.of(span), Place::Elsewhere);
+        let text = first.chars().skip(span.column_start as usize - 1);
+        let text: String = text.take((span.column_end - span.column_start) as usize).collect();
+        taken.then(|| text.trim_start_matches("mut ").trim().to_string())
+    };
+    messages.iter().filter_map(name).collect()
 }
 
 /// If an error is about putting a variable back, which one, and why it cannot be.

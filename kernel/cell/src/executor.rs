@@ -1,6 +1,7 @@
 //! The interface of this crate: execute cells of one notebook, one after another.
 
 mod commit;
+mod flow;
 mod interface;
 mod query;
 mod run_commands;
@@ -27,6 +28,7 @@ use crate::reemit;
 use crate::rustc::{Phases, remove_abandoned};
 use crate::scan;
 use crate::split::{Cell, ItemKind, Part, PartKind, split};
+use crate::stale::{Ledger, Made, Origin};
 use crate::types::{KnownTypes, short};
 
 pub use interface::{Completeness, Completions, Config, Event, Inspection, Interrupt, Outcome, Times, VariableInfo};
@@ -87,6 +89,12 @@ pub struct Executor {
     /// Frames of variables that went with their process, to be told to the session.
     dropped: Vec<FrameId>,
     types: KnownTypes,
+    origin: Origin,
+    ledger: Ledger,
+    /// Sentences about stale values, to be said when the cell runs.
+    notes: Vec<String>,
+    /// What the cell that runs has made.
+    made: Made,
 }
 
 impl Executor {
@@ -144,7 +152,20 @@ impl Executor {
             frames: Vec::new(),
             dropped: Vec::new(),
             types,
+            origin: Origin::default(),
+            ledger: Ledger::default(),
+            notes: Vec::new(),
+            made: Made::default(),
         })
+    }
+
+    /// As [`Executor::execute`], for a cell that the front end knows by an id.
+    pub fn execute_from(&mut self, origin: Origin, cell: u64, text: &str, events: &Sender<Event>) -> Outcome {
+        self.ledger.arrange(&origin);
+        self.origin = origin;
+        let outcome = self.execute(cell, text, events);
+        self.origin = Origin::default();
+        outcome
     }
 
     /// Compiles and runs one cell. `cell` is its execution number.
@@ -217,8 +238,10 @@ impl Executor {
         let saved_level = self.compiler.optimisation;
         self.compiler.optimisation = cell.optimisation.unwrap_or(saved_level);
         let made: Vec<String> = cell.parts.iter().flat_map(new_variables).collect();
-        let outcome = self.compile_and_run(number, file, cell, started, events);
+        let uses = self.begin_flow(number, &cell, events);
+        let outcome = self.compile_and_run(number, file, cell.clone(), started, events);
         self.compiler.optimisation = saved_level;
+        self.end_flow(&cell, &uses, matches!(outcome, Outcome::Ok { .. }), events);
         if matches!(outcome, Outcome::Failed { .. }) {
             for name in made.into_iter().filter(|name| !self.notebook.variables.contains_key(name)) {
                 self.notebook.gone.insert(name, format!("is made by cell {number}, which failed"));
@@ -309,6 +332,7 @@ impl Executor {
             self.compiler.prepare();
         }
         self.process.know_places(file, &ready.generated.map);
+        self.say_notes(events);
         let clock = self.timed.then(|| self.process.processor_time());
         let ended = self.process.run(number, &ready.library, &ready.generated.entry, events);
         if needs_more(&ended) && !self.compiler.full_link.swap(true, Ordering::Relaxed) {
@@ -332,6 +356,7 @@ impl Executor {
         match ended {
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
+                    self.ledger.forget();
                     for name in std::mem::take(&mut self.notebook.variables).into_keys() {
                         self.notebook.gone.insert(name, "was lost with the cell process".to_string());
                     }
@@ -349,6 +374,7 @@ impl Executor {
                 let Finished { variables, frames, mut released, published, .. } = finished;
                 released.append(&mut self.dropped);
                 self.frames = frames.iter().map(|(_, frame)| *frame).collect();
+                self.note_made(&ready);
                 self.commit(number, cell, &crate_name, file, ready, variables, events);
                 Outcome::Ok { generation, complaint: None, frames, released, published }
             }

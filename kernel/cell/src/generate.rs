@@ -288,7 +288,7 @@ fn root_prologue(
     // The prelude first: rustc looks up what earlier cells link among the crates that are loaded.
     let _ = write!(
         text,
-        "#![allow(unused, nonstandard_style, future_incompatible)] #![warn({LINTS})] extern crate onrush; "
+        "#![allow(unused, nonstandard_style, future_incompatible)] #![warn({LINTS}, unused_mut)] extern crate onrush; "
     );
     for &index in links {
         let _ = write!(text, "extern crate {}; ", notebook.crates[index].name);

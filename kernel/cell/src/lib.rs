@@ -19,9 +19,11 @@ mod rustc;
 mod scan;
 mod shell;
 mod split;
+mod stale;
 mod types;
 
 pub use executor::{
     Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Outcome, Times, VariableInfo,
 };
 pub use names::Names;
+pub use stale::{Flow, Origin, Stale};

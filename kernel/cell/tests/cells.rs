@@ -54,7 +54,7 @@ fn collect(events: Receiver<Event>, input: &str) -> Run {
             Event::NeedSession { reply } => drop(reply.send(Ok(()))),
             Event::Engine { reply, .. } => drop(reply.send(Ok("engine   none\n".to_string()))),
             Event::Frames { reply } => drop(reply.send(Vec::new())),
-            Event::ClearOutput { .. } | Event::Working { .. } | Event::Timed(_) => {}
+            Event::ClearOutput { .. } | Event::Working { .. } | Event::Timed(_) | Event::Flow(_) => {}
         }
     }
     run

@@ -4,6 +4,7 @@
 mod comms;
 mod execution;
 mod history;
+mod lineage;
 mod replies;
 mod requests;
 mod stdin;

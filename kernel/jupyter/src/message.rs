@@ -30,6 +30,7 @@ pub struct Request {
     /// As it came: it becomes the parent header of everything that the request causes.
     pub header: Value,
     pub msg_type: String,
+    pub metadata: Value,
     pub content: Value,
 }
 
@@ -56,7 +57,9 @@ impl Request {
         if !header["msg_id"].is_string() {
             return Err(Malformed::NoField("msg_id"));
         }
-        Ok(Request { channel, identities: raw.zmq_identities, header, msg_type, content })
+        // Nothing that must be there is in it.
+        let metadata = serde_json::from_slice(&raw.jparts[2]).unwrap_or(Value::Null);
+        Ok(Request { channel, identities: raw.zmq_identities, header, msg_type, metadata, content })
     }
 
     /// The content as a type of the protocol; the error says what is wrong with it.

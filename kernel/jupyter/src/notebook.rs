@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use onrush_cell::{Config, Event, Outcome};
+use onrush_cell::{Config, Event, Flow, Origin, Outcome};
 use onrush_view::Bundle;
 use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
@@ -76,6 +76,12 @@ pub enum Answer {
 /// Where a cell's outputs go and its questions are answered.
 pub trait Front {
     fn output(&mut self, output: Output);
+    /// Which cell of the notebook it is, if the front end knows that.
+    fn origin(&self) -> Origin {
+        Origin::default()
+    }
+    /// What the cell reads, before it runs, and what it has made, after that.
+    fn flow(&mut self, _flow: Flow) {}
     /// `interrupted` becomes true when the question is moot.
     fn input(&mut self, prompt: &str, password: bool, interrupted: &dyn Fn() -> bool) -> Answer;
 }
@@ -280,7 +286,7 @@ impl Run<'_> {
             self.session_time = Some(facts::processor_time(&self.notebook.session.pids()));
         }
         let (sender, events) = mpsc::channel();
-        let ticket = self.notebook.worker.execute(self.cell, text, sender);
+        let ticket = self.notebook.worker.execute(self.cell, text, self.front.origin(), sender);
         let outcome = self.pump(&events, &ticket);
         self.flush();
         let (newest, end, result) = match outcome {
@@ -385,6 +391,7 @@ impl Run<'_> {
                 let _ = reply.send(());
             }
             Event::Working { what, fraction } => self.progress.working(&what, fraction),
+            Event::Flow(flow) => self.front.flow(flow),
             Event::Timed(times) => {
                 let session = self
                     .session_time

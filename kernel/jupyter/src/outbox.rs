@@ -72,7 +72,11 @@ impl Outbox {
     }
 
     pub fn reply_as(&self, request: &Request, msg_type: &str, content: &Value) {
-        let frames = self.signer.frames(&request.identities, &request.header, msg_type, &json!({}), content);
+        self.reply_with(request, msg_type, &json!({}), content);
+    }
+
+    pub fn reply_with(&self, request: &Request, msg_type: &str, metadata: &Value, content: &Value) {
+        let frames = self.signer.frames(&request.identities, &request.header, msg_type, metadata, content);
         let _ = match request.channel {
             Channel::Shell => self.ordered.send(Item::Shell(frames)).is_ok(),
             Channel::Control => self.control.send(frames).is_ok(),

@@ -9,6 +9,8 @@ use onrush_wire::host::Stream;
 use onrush_wire::plot::Plot;
 use onrush_wire::{Diagnostic, FrameId, Generation, NotebookId};
 
+use crate::stale::Flow;
+
 /// What an executor needs to know. Everything that is `None` is found by the executor.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -60,6 +62,8 @@ pub enum Event {
     },
     /// A warning of rustc or of ours that belongs under the cell.
     Warning(Diagnostic),
+    /// What the cell reads, before it runs; after it what it made, too, and which cells are stale now.
+    Flow(Flow),
     /// `%%time`: what the cell took.
     Timed(Times),
     /// `:engine`: describe the engine of the session, or choose another.

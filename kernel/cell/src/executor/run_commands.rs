@@ -10,6 +10,7 @@ use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 use super::{Event, Executor, VariableInfo};
 use crate::commands::{self, Command, CommandKind, Separated};
 use crate::notebook::Notebook;
+use crate::stale::Stale;
 use crate::types::short;
 use crate::{complete, process, shell};
 
@@ -50,9 +51,18 @@ impl Executor {
         let say = |text: String| process::output(events, Stream::Stdout, text);
         match &command.kind {
             CommandKind::Vars => drop(events.send(Event::Display(self.variable_table(events)))),
+            CommandKind::Stale => {
+                let cells = self.ledger.stale_cells();
+                let line = |stale: &Stale| format!("In [{}] {}\n", stale.execution, stale.why);
+                say(match cells.is_empty() {
+                    true => "no cell is stale: the outputs follow from the cells above them\n".to_string(),
+                    false => cells.iter().map(line).collect(),
+                });
+            }
             CommandKind::Help => say(commands::HELP.to_string()),
             CommandKind::Clear => {
                 self.process.forget(Vec::new())?;
+                self.ledger.forget();
                 let old = std::mem::take(&mut self.notebook);
                 self.notebook.gone = went(&old, "was forgotten by `:clear`");
                 // Their code stays loaded, and diagnostics may still point at it.
@@ -103,6 +113,7 @@ impl Executor {
     /// Ends the cell process with all that is in it, and says what that was.
     fn restart_cells(&mut self) -> Result<String, Diagnostic> {
         self.process.restart()?;
+        self.ledger.forget();
         let old = std::mem::take(&mut self.notebook);
         // Compiled code links crates that are no longer loaded.
         self.shapes.clear();
@@ -124,17 +135,24 @@ impl Executor {
             Some(Ok(())) => answer.recv().unwrap_or_default().into_iter().collect(),
             _ => BTreeMap::new(),
         };
+        let made = self.ledger.variables();
+        let some_stale = made.values().any(|(_, state)| state.is_some());
         let column = |name: &str, dtype: DataType| PreviewColumn { name: name.to_string(), dtype, nulls: None };
         let row = |v: VariableInfo| {
             let known = self.notebook.variables.get(&v.name);
             let shown = frames.get(&v.name).cloned().filter(|_| v.type_name == "Frame").or(v.preview);
+            let (made, state) = made.get(&v.name).cloned().unzip();
             let name = if v.mutable { format!("mut {}", v.name) } else { v.name };
-            vec![
+            let made = made.map(|number| Value::Text(format!("In [{number}]")));
+            let mut row = vec![
                 Value::Text(name),
                 Value::Text(v.type_name),
                 shown.map_or(Value::Null, Value::Text),
                 Value::UInt(known.map_or(0, |known| known.bytes)),
-            ]
+                made.unwrap_or(Value::Null),
+            ];
+            row.extend(some_stale.then(|| state.flatten().map_or(Value::Null, Value::Text)));
+            row
         };
         let rows: Vec<Vec<Value>> = self.variables().into_iter().map(row).collect();
         let content = if rows.is_empty() {
@@ -147,7 +165,11 @@ impl Executor {
                     column("type", DataType::String),
                     column("value", DataType::String),
                     column("bytes", DataType::UInt64),
-                ],
+                    column("cell", DataType::String),
+                ]
+                .into_iter()
+                .chain(some_stale.then(|| column("state", DataType::String)))
+                .collect(),
                 total_rows: rows.len() as u64,
                 head: rows,
                 tail: Vec::new(),

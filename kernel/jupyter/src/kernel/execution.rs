@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use onrush_cell::{Flow, Origin};
+use onrush_view::Bundle;
 use onrush_wire::host::Stream;
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Kernel;
-use super::replies;
+use super::lineage::{self, Lineage};
+use super::{Kernel, replies};
 use crate::message::Request;
 use crate::notebook::{Answer, CellError, Front, HIDDEN, Output};
 use crate::outbox::Outbox;
@@ -85,15 +87,16 @@ impl Default for Execute {
 struct Counter {
     count: u64,
     hidden: u64,
+    lineage: Lineage,
 }
 
 /// Works the queue off until it is closed.
 pub fn run(kernel: &Arc<Kernel>) {
-    let mut counter = Counter { count: 0, hidden: HIDDEN };
+    let mut counter = Counter { count: 0, hidden: HIDDEN, lineage: Lineage::default() };
     while let Some(request) = kernel.queue.next() {
         kernel.outbox.status(&request.header, "busy");
         *kernel.current.lock() = request.header.clone();
-        let (reply, abort) = cell(kernel, &request, &mut counter);
+        let (reply, metadata, abort) = cell(kernel, &request, &mut counter);
         let aborted = if abort {
             // What was sent before the error could be known must not run; what is sent after the reply may.
             std::thread::sleep(SETTLE);
@@ -102,7 +105,7 @@ pub fn run(kernel: &Arc<Kernel>) {
             Vec::new()
         };
         *kernel.current.lock() = Value::Null;
-        kernel.outbox.reply(&request, &reply);
+        kernel.outbox.reply_with(&request, &request.reply_type(), &metadata, &reply);
         kernel.outbox.status(&request.header, "idle");
         for request in aborted {
             kernel.outbox.status(&request.header, "busy");
@@ -116,15 +119,15 @@ pub fn run(kernel: &Arc<Kernel>) {
     }
 }
 
-/// Runs one cell; gives the reply, and whether the waiting cells must be given up.
-fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Value, bool) {
+/// Runs one cell; gives the reply with its metadata, and whether the waiting cells must be given up.
+fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Value, Value, bool) {
     let parsed = request.content::<Execute>().and_then(|execute| match execute.code.clone() {
         Some(code) => Ok((execute, code)),
         None => Err("it has no `code`".to_string()),
     });
     let (execute, code) = match parsed {
         Ok(parsed) => parsed,
-        Err(why) => return (replies::error(&request.msg_type, &why), false),
+        Err(why) => return (replies::error(&request.msg_type, &why), json!({}), false),
     };
     let store_history = execute.store_history.unwrap_or(true) && !execute.silent;
     if code.trim().is_empty() {
@@ -132,7 +135,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
             let count = counter.count + u64::from(store_history);
             kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
         }
-        return (ok(counter.count, json!({})), false);
+        return (ok(counter.count, json!({})), json!({}), false);
     }
     let number = if store_history {
         counter.count += 1;
@@ -146,6 +149,9 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
         kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
     }
     let mut front = JupyterFront {
+        origin: counter.lineage.origin(request),
+        flow: None,
+        shown: Vec::new(),
         kernel,
         request,
         count,
@@ -157,6 +163,13 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     };
     let result = kernel.notebook.run_cell(number, &code, &mut front);
     let text = front.result_text.take();
+    let (shown, flow) = (std::mem::take(&mut front.shown), front.flow.take());
+    let id = front.origin.id.take();
+    // A cell that failed has made nothing: what is stale is so as before.
+    let metadata = flow.as_ref().filter(|_| result.is_ok()).map_or(json!({}), |flow| {
+        counter.lineage.finish(&kernel.outbox, request, id.as_deref(), shown, flow);
+        lineage::of_reply(id.as_deref(), flow)
+    });
     if store_history {
         kernel.history.lock().store(number, &code, text);
     }
@@ -167,7 +180,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
                 .iter()
                 .map(|(name, expression)| (name.clone(), user_expression(kernel, request, expression, counter)))
                 .collect::<serde_json::Map<_, _>>();
-            (ok(count, Value::Object(values)), false)
+            (ok(count, Value::Object(values)), metadata, false)
         }
         Err(error) => {
             let mut reply = error_content(&error);
@@ -178,7 +191,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
             reply["execution_count"] = count.into();
             reply["user_expressions"] = json!({});
             reply["payload"] = json!([]);
-            (reply, execute.stop_on_error)
+            (reply, metadata, execute.stop_on_error)
         }
     }
 }
@@ -195,6 +208,9 @@ fn error_content(error: &CellError) -> Value {
 fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, counter: &mut Counter) -> Value {
     counter.hidden += 1;
     let mut front = JupyterFront {
+        origin: Origin::default(),
+        flow: None,
+        shown: Vec::new(),
         kernel,
         request,
         count: 0,
@@ -216,6 +232,11 @@ fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, co
 
 /// Outputs become iopub messages of the request.
 struct JupyterFront<'a> {
+    origin: Origin,
+    /// What the cell reads, and in the end what it made.
+    flow: Option<Flow>,
+    /// Outputs that can be marked later, by display id.
+    shown: Vec<(String, Bundle)>,
     kernel: &'a Kernel,
     request: &'a Request,
     count: u64,
@@ -232,6 +253,20 @@ struct JupyterFront<'a> {
 impl JupyterFront<'_> {
     fn outbox(&self) -> &Outbox {
         &self.kernel.outbox
+    }
+
+    fn metadata(&self) -> Value {
+        self.flow.as_ref().map_or(json!({}), |flow| lineage::of_output(self.origin.id.as_deref(), flow))
+    }
+
+    /// Every output of a cell with an id can be found again.
+    fn remember(&mut self, display_id: Option<String>, data: &Bundle) -> Option<String> {
+        if self.origin.id.is_none() {
+            return display_id;
+        }
+        let id = display_id.unwrap_or_else(|| format!("output-{}", uuid::Uuid::new_v4()));
+        self.shown.push((id.clone(), data.clone()));
+        Some(id)
     }
 }
 
@@ -259,12 +294,23 @@ impl Front for JupyterFront<'_> {
             }
             Output::Display { data, display_id, update } => {
                 let msg_type = if update { "update_display_data" } else { "display_data" };
-                let content = json!({ "data": data, "metadata": {}, "transient": transient(display_id) });
+                let display_id = if update {
+                    self.shown
+                        .iter_mut()
+                        .filter(|(id, _)| Some(id) == display_id.as_ref())
+                        .for_each(|(_, old)| *old = data.clone());
+                    display_id
+                } else {
+                    self.remember(display_id, &data)
+                };
+                let content = json!({ "data": data, "metadata": self.metadata(), "transient": transient(display_id) });
                 self.outbox().publish(parent, msg_type, &content);
             }
             Output::Result { data, display_id } => {
+                let display_id = self.remember(display_id, &data);
                 let content = json!({
-                    "data": data, "metadata": {}, "transient": transient(display_id), "execution_count": self.count,
+                    "data": data, "metadata": self.metadata(), "transient": transient(display_id),
+                    "execution_count": self.count,
                 });
                 self.outbox().publish(parent, "execute_result", &content);
             }
@@ -274,8 +320,19 @@ impl Front for JupyterFront<'_> {
                 let content = json!({ "data": data, "metadata": {}, "transient": transient(Some(id)) });
                 self.outbox().publish(parent, msg_type, &content);
             }
-            Output::Clear { wait } => self.outbox().publish(parent, "clear_output", &json!({ "wait": wait })),
+            Output::Clear { wait } => {
+                self.shown.clear();
+                self.outbox().publish(parent, "clear_output", &json!({ "wait": wait }));
+            }
         }
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin.clone()
+    }
+
+    fn flow(&mut self, flow: Flow) {
+        self.flow = Some(flow);
     }
 
     fn input(&mut self, prompt: &str, password: bool, interrupted: &dyn Fn() -> bool) -> Answer {

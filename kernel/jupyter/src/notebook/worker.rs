@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use onrush_cell::{Config, Event, Executor, Interrupt, Names, Outcome};
+use onrush_cell::{Config, Event, Executor, Interrupt, Names, Origin, Outcome};
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, Diagnostic, Generation};
 use parking_lot::{Condvar, Mutex};
 
 enum Command {
     Start,
-    Execute { cell: u64, text: String, events: Sender<Event>, ticket: Ticket },
+    Execute { cell: u64, text: String, origin: Origin, events: Sender<Event>, ticket: Ticket },
     Stop,
 }
 
@@ -116,9 +116,9 @@ impl Worker {
 
     /// Hands a cell to the executor. Events arrive on the channel; the last one is an empty piece of output that only wakes
     /// the receiver, sent after the outcome is in the ticket.
-    pub fn execute(&self, cell: u64, text: &str, events: Sender<Event>) -> Ticket {
+    pub fn execute(&self, cell: u64, text: &str, origin: Origin, events: Sender<Event>) -> Ticket {
         let ticket = Ticket(Arc::new(Mutex::new(None)));
-        let command = Command::Execute { cell, text: text.to_string(), events, ticket: ticket.clone() };
+        let command = Command::Execute { cell, text: text.to_string(), origin, events, ticket: ticket.clone() };
         let _ = self.commands.send(command);
         ticket
     }
@@ -163,8 +163,8 @@ fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
     while let Ok(command) = inbox.recv() {
         match command {
             Command::Start => start(shared),
-            Command::Execute { cell, text, events, ticket } => {
-                let outcome = execute(shared, cell, &text, &events);
+            Command::Execute { cell, text, origin, events, ticket } => {
+                let outcome = execute(shared, cell, &text, origin, &events);
                 *ticket.0.lock() = Some(outcome);
                 let _ = events.send(Event::Output { stream: Stream::Stdout, text: String::new() });
             }
@@ -213,10 +213,10 @@ fn start(shared: &Arc<Shared>) {
     shared.changed.notify_all();
 }
 
-fn execute(shared: &Arc<Shared>, cell: u64, text: &str, events: &Sender<Event>) -> Outcome {
+fn execute(shared: &Arc<Shared>, cell: u64, text: &str, origin: Origin, events: &Sender<Event>) -> Outcome {
     let mut guard = shared.executor.lock();
     let Some(executor) = guard.as_mut() else { return lost() };
-    match catch_unwind(AssertUnwindSafe(|| executor.execute(cell, text, events))) {
+    match catch_unwind(AssertUnwindSafe(|| executor.execute_from(origin, cell, text, events))) {
         Ok(outcome) => {
             *shared.names.lock() = Arc::new(executor.names());
             outcome

@@ -1,0 +1,87 @@
+//! What a cell reads and makes, told to the ledger of stale cells.
+
+use std::sync::mpsc::Sender;
+
+use super::{Event, Executor};
+use crate::compile::{Ends, Ready};
+use crate::split::{Cell, ItemKind, PartKind};
+use crate::stale::{Name, Uses, uses};
+
+/// Cells that the user does not see (silent ones, `user_expressions`) have numbers from here on. They are no cells of the notebook.
+const HIDDEN: u64 = 1 << 32;
+
+impl Executor {
+    pub(super) fn begin_flow(&mut self, number: u64, cell: &Cell, events: &Sender<Event>) -> Uses {
+        let uses = uses(cell, &self.notebook);
+        self.made = Default::default();
+        if number >= HIDDEN {
+            return uses;
+        }
+        let (flow, notes) = self.ledger.begin(&self.origin, number, &uses);
+        self.notes = notes;
+        if !flow.reads.is_empty() {
+            let _ = events.send(Event::Flow(flow));
+        }
+        uses
+    }
+
+    /// Only when the cell runs: an error of rustc says enough.
+    pub(super) fn say_notes(&mut self, events: &Sender<Event>) {
+        for note in std::mem::take(&mut self.notes) {
+            let (message, help) = note.split_once(": ").unwrap_or((&note, "`:stale` lists the cells to run again"));
+            self.warn(events, "stale", message.to_string(), help);
+        }
+    }
+
+    /// What rustc found out about the variables that the cell takes.
+    pub(super) fn note_made(&mut self, ready: &Ready) {
+        let generated = &ready.generated;
+        for name in &generated.takes {
+            let variable = Name::Variable(name.clone());
+            if ready.omitted.get(name) == Some(&Ends::Moved) {
+                self.made.moved.insert(variable);
+            } else if self.notebook.variables.get(name).is_some_and(|v| v.mutable) && !ready.unchanged.contains(name) {
+                self.made.written.insert(variable, None);
+            }
+        }
+        for put in generated.puts.iter().filter(|put| !generated.takes.contains(&put.name)) {
+            self.made.written.insert(Name::Variable(put.name.clone()), None);
+        }
+    }
+
+    pub(super) fn end_flow(&mut self, cell: &Cell, uses: &Uses, succeeded: bool, events: &Sender<Event>) {
+        if !succeeded {
+            return self.ledger.fail();
+        }
+        let mut made = std::mem::take(&mut self.made);
+        for part in &cell.parts {
+            match &part.kind {
+                PartKind::Let { names, .. } => {
+                    let kept = names.iter().filter(|b| self.notebook.variables.contains_key(&b.name));
+                    made.written.extend(kept.map(|b| (Name::Variable(b.name.clone()), None)));
+                }
+                PartKind::Item(item) => {
+                    // The same text again is the same item.
+                    let text = || Some(cell.code[part.range.clone()].to_string());
+                    let mut item_of = |name: &String| drop(made.written.insert(Name::Item(name.clone()), text()));
+                    match &item.kind {
+                        ItemKind::Named(name) | ItemKind::Trait(name) | ItemKind::Macro(name) => item_of(name),
+                        ItemKind::Statics(names) => names.iter().for_each(item_of),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        made.written.extend(uses.shared.iter().map(|name| (Name::Variable(name.clone()), None)));
+        for (name, value) in &mut made.written {
+            if let Name::Variable(name) = name {
+                let preview = self.notebook.variables.get(name).and_then(|v| v.preview.clone());
+                // A preview that was cut does not say all.
+                *value = preview.filter(|text| !text.contains('…'));
+            }
+        }
+        let flow = self.ledger.commit(&cell.code, made);
+        let _ = events.send(Event::Flow(flow));
+    }
+}
