@@ -93,6 +93,8 @@ pub struct Measurement {
     pub rows: u64,
     pub median: Duration,
     pub fastest: Duration,
+    /// On the host, from the call until the stream is done.
+    pub wall: Duration,
     /// Bytes that must cross device memory at least once.
     pub floor_bytes: u64,
 }
@@ -128,8 +130,22 @@ impl Bench<'_> {
             times.push(begin.elapsed(&end)?);
         }
         times.sort();
-        let measurement =
-            Measurement { name: name.into(), rows, median: times[times.len() / 2], fastest: times[0], floor_bytes };
+        let mut walls = Vec::new();
+        for _ in 0..self.repetitions {
+            let begun = Instant::now();
+            run(self.context)?;
+            stream.synchronize()?;
+            walls.push(begun.elapsed());
+        }
+        walls.sort();
+        let measurement = Measurement {
+            name: name.into(),
+            rows,
+            median: times[times.len() / 2],
+            fastest: times[0],
+            wall: walls[walls.len() / 2],
+            floor_bytes,
+        };
         self.measurements.push(measurement);
         Ok(())
     }

@@ -129,6 +129,11 @@ pub fn check(cases: &mut Cases) {
 }
 
 pub fn measure(bench: &mut Bench) -> Result<()> {
+    let nothing = Reduce::new(bench.context, Scalar::F64, SUM, false)?;
+    let empty = bench.context.zeros(0)?;
+    bench.measure("reduce of no rows: what a launch costs", 0, 0, |context| {
+        nothing.launch(context, &Column::new(Scalar::F64, &empty))
+    })?;
     let rows = bench.rows;
     for (scalar, want, nulls, name) in [
         (Scalar::F64, SUM, false, "reduce f64 sum (mean)"),

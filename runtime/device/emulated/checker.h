@@ -155,21 +155,13 @@ void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool 
          (unsigned long)found.offset, found.space, name(worker->launch, mark.block, mark.thread).text, then, missing);
 }
 
-inline u32 next_random() {
-    u32 x = worker->random;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return worker->random = x;
-}
-
 void look(u64 address, u64 bytes, bool write, bool atomic, u64 place) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     if (--fiber->budget <= 0) {
         onrush_yield();
         // At times that are not the same in each thread: other orders than the usual one are tried.
-        fiber->budget = 32 + (int)(next_random() % 256);
+        fiber->budget = 16 + (int)(next_random() % 128);
     }
     Found found;
     if (!find(fiber, address, bytes, write, place, &found)) return;
@@ -234,6 +226,8 @@ void fence() {
 void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
+    // Between two atomic operations is where another block's view matters: it gets its turn there more often than elsewhere.
+    if (next_random() % 8 == 0) to_scheduler(fiber->owner, SPINNING);
     if (order >= __ATOMIC_RELEASE) fence();
     look((u64)address, bytes, write, true, place);
     publish(fiber, write);

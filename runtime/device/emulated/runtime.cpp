@@ -127,6 +127,8 @@ struct Block {
     u32 result_count, result_arrived;
     u32 phase;
     u32 spins;
+    // The thread that ran last: the next one comes first when the block runs again.
+    u32 last;
     u64 acquired;
     std::vector<u64> published;
     Fiber* fibers;
@@ -274,6 +276,7 @@ void to_scheduler(Block* block, Reason reason) {
     block->reason = reason;
     void* ignored;
     Fiber* fiber = here();
+    if (fiber) block->last = fiber->linear;
     change(fiber ? &fiber->context : &ignored, worker->context);
 }
 
@@ -297,6 +300,14 @@ void leave(Fiber* fiber) {
     } else {
         run_fiber(next, &fiber->context);
     }
+}
+
+u32 next_random() {
+    u32 x = worker->random;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return worker->random = x;
 }
 
 void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) __attribute__((format(printf, 4, 5)));
@@ -523,6 +534,7 @@ Block* start_block(Launch* launch, u64 linear) {
     block->linear = (u32)linear;
     block->index = uint3{(u32)(linear % g[0]), (u32)(linear / g[0] % g[1]), (u32)(linear / g[0] / g[1])};
     block->threads = launch->threads;
+    block->last = launch->threads - 1;
     block->fibers = new Fiber[launch->threads]();
     size_t dynamic = launch->request->dynamic_shared;
     block->dynamic_shared = (char*)aligned_alloc(128, (dynamic + 256) / 128 * 128);
@@ -573,7 +585,7 @@ void put_in_place(Block* block) {
 Reason run_block(Block* block) {
     put_in_place(block);
     worker->current = block;
-    Fiber* first = next_ready(block, block->threads - 1);
+    Fiber* first = next_ready(block, block->last);
     if (first == nullptr) return STUCK;
     run_fiber(first, &worker->context);
     onrush_fiber = nullptr;
@@ -743,7 +755,9 @@ void onrush_yield() {
     fiber->budget = BUDGET;
     fiber->place = (u64)__builtin_return_address(0);
     Fiber* next = next_ready(block, fiber->linear);
-    if (next == fiber || ++block->spins > 2 * block->threads) {
+    // When checked, blocks take turns at random: each sees the others half done.
+    bool turn = worker->launch->request->checked && next_random() % 8 == 0;
+    if (next == fiber || turn || ++block->spins > 2 * block->threads) {
         block->spins = 0;
         to_scheduler(block, SPINNING);
     } else {
