@@ -117,7 +117,8 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                 if open.as_ref().is_some_and(|(other, _)| *other != mark) {
                     close(&mut open, &mut lines);
                 }
-                let text = open.take().map_or_else(String::new, |(_, text)| text) + &text;
+                // A return of the carriage would be taken for the end of a line in the file.
+                let text = open.take().map_or_else(String::new, |(_, text)| text) + &text.replace('\r', "␍");
                 let mut pieces: Vec<&str> = text.split('\n').collect();
                 let last = pieces.pop().filter(|text| !text.is_empty());
                 lines.extend(pieces.into_iter().map(|line| format!("{mark} {line}")));
