@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-mod table;
+#[path = "../src/index/source.rs"]
+#[allow(dead_code, reason = "cells are indexed when they run")]
+mod source;
 
 const CRATES: [&str; 4] = ["wire", "macros", "onrush", "host"];
 
@@ -37,7 +39,11 @@ fn main() {
     );
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("kit_files.rs"), kit).expect("OUT_DIR is writable");
-    fs::write(out.join("prelude_table.rs"), table::table(&files)).expect("OUT_DIR is writable");
+    let mut index = String::new();
+    for (folder, name) in [("onrush", "onrush"), ("wire", "onrush_wire"), ("macros", "onrush_macros")] {
+        index.push_str(&source::index_crate(&root.join("kernel").join(folder).join("src/lib.rs"), name));
+    }
+    fs::write(out.join("prelude.index"), index).expect("OUT_DIR is writable");
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {

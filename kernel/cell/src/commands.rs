@@ -86,6 +86,21 @@ const NAMES: [&str; 10] =
     [":vars", ":stale", ":help", ":clear", ":restart-cells", ":type", ":timing", ":opt", ":engine", ":dep"];
 const MAGICS: [&str; 4] = ["%%time", "%%sql", "%%html", "%%markdown"];
 
+/// Commands and what `:help` says of them.
+pub fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
+    NAMES.iter().map(|name| (*name, help(name)))
+}
+
+/// Magics of whole cells.
+pub fn magics() -> impl Iterator<Item = (&'static str, &'static str)> {
+    MAGICS.iter().map(|name| (*name, help(name)))
+}
+
+fn help(name: &str) -> &'static str {
+    let line = HELP.lines().find(|line| line.split_whitespace().next() == Some(name));
+    line.and_then(|line| line.split_once("  ")).map_or("", |(_, text)| text.trim())
+}
+
 fn error(file: &str, line: u32, length: usize, code: &str, message: String) -> Diagnostic {
     let span = Span { file: file.to_string(), line, column: 1, length: length.max(1) as u32 };
     Diagnostic::error(Class::Compile, code, message).at(span, "")

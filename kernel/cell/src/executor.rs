@@ -17,11 +17,10 @@ use onrush_wire::host::{Finished, Stream};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation};
 
 use crate::compile::{Compiler, Ready};
-use crate::complete;
 use crate::generate::SourceMap;
 use crate::hints;
 use crate::kit;
-use crate::names::{self, Names};
+use crate::names::{Knowledge, Names};
 use crate::notebook::{KnownVariable, Notebook};
 use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
 use crate::reemit;
@@ -31,7 +30,9 @@ use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::stale::{Ledger, Made, Origin};
 use crate::types::{KnownTypes, short};
 
-pub use interface::{Completeness, Completions, Config, Event, Inspection, Interrupt, Outcome, Times, VariableInfo};
+pub use interface::{
+    Completeness, Completions, Config, Event, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
+};
 
 /// The file name under which rustc and diagnostics know the cell with this execution number.
 pub fn cell_file(cell: u64) -> String {
@@ -95,6 +96,7 @@ pub struct Executor {
     notes: Vec<String>,
     /// What the cell that runs has made.
     made: Made,
+    knowledge: Arc<Knowledge>,
 }
 
 impl Executor {
@@ -126,6 +128,7 @@ impl Executor {
         };
         let stop = Arc::new(Stoppable::default());
         let types = KnownTypes::load(cells.join(format!("types-{}.json", kit.key)));
+        let knowledge = Knowledge::new(kit.clone(), cells.clone(), config.folder.clone());
         let compiler = Compiler {
             kit,
             folder: cells,
@@ -156,6 +159,7 @@ impl Executor {
             ledger: Ledger::default(),
             notes: Vec::new(),
             made: Made::default(),
+            knowledge,
         })
     }
 
@@ -415,22 +419,9 @@ impl Executor {
         self.stop.clone()
     }
 
-    pub fn is_complete(&self, text: &str) -> Completeness {
-        complete::is_complete(text)
-    }
-
-    /// `columns` gives a frame variable's column names, from the session.
-    pub fn complete(&self, text: &str, cursor: usize, columns: &dyn Fn(&str) -> Vec<String>) -> Completions {
-        complete::complete(&self.notebook, text, cursor, columns)
-    }
-
-    pub fn inspect(&self, text: &str, cursor: usize) -> Inspection {
-        names::inspect(&self.notebook, &self.sources, text, cursor)
-    }
-
     /// A copy of what completion and inspection need, for while the next cell runs.
     pub fn names(&self) -> Names {
-        Names::new(&self.notebook, &self.sources)
+        Names::new(&self.notebook, &self.sources, &self.knowledge)
     }
 
     pub fn variables(&self) -> Vec<VariableInfo> {

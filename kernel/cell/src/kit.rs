@@ -128,6 +128,12 @@ pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
     Ok(Toolchain { rustc, cargo, sysroot, verbose_version })
 }
 
+/// The versions with which the kit is built, as cargo writes them down.
+pub fn lock_file() -> &'static str {
+    let file = sources::FILES.iter().find(|(name, _)| *name == "Cargo.lock");
+    file.and_then(|(_, bytes)| std::str::from_utf8(bytes).ok()).unwrap_or("")
+}
+
 fn hash(parts: &[&[u8]]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

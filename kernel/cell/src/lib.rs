@@ -9,6 +9,7 @@ mod complete;
 pub mod executor;
 mod generate;
 mod hints;
+mod index;
 pub mod kit;
 mod linker;
 mod names;
@@ -23,7 +24,7 @@ mod stale;
 mod types;
 
 pub use executor::{
-    Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Outcome, Times, VariableInfo,
+    Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
 };
-pub use names::Names;
+pub use names::{Frames, Names, NoFrames};
 pub use stale::{Flow, Origin, Stale};

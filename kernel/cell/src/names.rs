@@ -1,49 +1,168 @@
 //! What completion and inspection need of an executor, as a copy: they are asked while a cell runs, and the executor is busy
 //! then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 
-use crate::complete;
+use onrush_wire::FrameId;
+use onrush_wire::session::NamedFrame;
+
+use crate::complete::{self, Probe};
 use crate::executor::{Completeness, Completions, Inspection};
+use crate::index::source::{Chunk, chunks_of};
+use crate::index::{self, Index};
+use crate::kit::{self, Kit};
 use crate::notebook::Notebook;
+use crate::split::items_of;
+
+/// What the session says of frames while code is typed. Nothing, where there is none or it does not answer at once.
+pub trait Frames {
+    /// This notebook's frames by variable name, then published ones.
+    fn frames(&self) -> Vec<NamedFrame>;
+    /// Facts about a column, such as (`nulls`, `8255`).
+    fn summary(&self, frame: FrameId, column: &str) -> Vec<(String, String)>;
+}
+
+/// No session.
+pub struct NoFrames;
+
+impl Frames for NoFrames {
+    fn frames(&self) -> Vec<NamedFrame> {
+        Vec::new()
+    }
+
+    fn summary(&self, _: FrameId, _: &str) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+/// What stays the same from cell to cell.
+#[derive(Debug)]
+pub(crate) struct Knowledge {
+    pub probe: Arc<Probe>,
+    /// The notebook's folder, for names of files.
+    pub folder: PathBuf,
+    /// What earlier cells define, by their text.
+    chunks: Mutex<HashMap<String, Arc<Vec<Chunk>>>>,
+    /// Indexes of crates that cells added, by name.
+    crates: Mutex<BTreeMap<String, Arc<Index>>>,
+    /// Where indexes are kept.
+    work: PathBuf,
+    begun: Once,
+}
+
+impl Knowledge {
+    pub fn new(kit: Kit, work: PathBuf, folder: PathBuf) -> Arc<Self> {
+        let _ = std::thread::Builder::new().name("index".into()).spawn(|| (index::standard(), index::prelude()));
+        let probe = Arc::new(Probe::new(kit, work.clone()));
+        let (chunks, crates, begun) = (Mutex::default(), Mutex::default(), Once::new());
+        Arc::new(Knowledge { probe, folder, chunks, crates, work, begun })
+    }
+
+    /// Notes a crate that cells can use, and what it holds. Reading its source takes a while.
+    pub fn add_crate(&self, name: &str, index: Arc<Index>) {
+        self.crates.lock().unwrap_or_else(|p| p.into_inner()).insert(name.to_string(), index);
+    }
+
+    /// Somebody types: what takes long to read is read in the background.
+    fn begin(self: &Arc<Self>) {
+        self.begun.call_once(|| {
+            let known = Arc::clone(self);
+            let read = move || {
+                for (name, index) in index::crates::of_the_prelude(&known.work, kit::lock_file()) {
+                    known.add_crate(&name, index);
+                }
+            };
+            // Without a thread these crates have no members.
+            let _ = std::thread::Builder::new().name("crates".into()).spawn(read);
+        });
+    }
+
+    fn chunks(&self, text: &str) -> Arc<Vec<Chunk>> {
+        let mut known = self.chunks.lock().unwrap_or_else(|p| p.into_inner());
+        let chunks = known.entry(text.to_string()).or_insert_with(|| Arc::new(chunks_of(&items_of(text))));
+        Arc::clone(chunks)
+    }
+
+    pub fn crates(&self) -> Vec<Arc<Index>> {
+        self.crates.lock().unwrap_or_else(|p| p.into_inner()).values().cloned().collect()
+    }
+}
 
 /// The notebook as it was when the last cell had ended.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Names {
-    notebook: Notebook,
-    sources: BTreeMap<String, (u64, String)>,
+    pub(crate) notebook: Arc<Notebook>,
+    pub(crate) sources: Arc<BTreeMap<String, (u64, String)>>,
+    /// `None` before the executor has started.
+    pub(crate) knowledge: Option<Arc<Knowledge>>,
+    pub(crate) cells: Arc<OnceLock<Arc<Index>>>,
 }
 
 impl Names {
-    pub(crate) fn new(notebook: &Notebook, sources: &BTreeMap<String, (u64, String)>) -> Self {
-        Names { notebook: notebook.clone(), sources: sources.clone() }
+    pub(crate) fn new(
+        notebook: &Notebook,
+        sources: &BTreeMap<String, (u64, String)>,
+        knowledge: &Arc<Knowledge>,
+    ) -> Self {
+        Names {
+            notebook: Arc::new(notebook.clone()),
+            sources: Arc::new(sources.clone()),
+            knowledge: Some(Arc::clone(knowledge)),
+            cells: Arc::default(),
+        }
     }
 
     pub fn is_complete(&self, text: &str) -> Completeness {
         complete::is_complete(text)
     }
 
-    /// `columns` gives a frame variable's column names, from the session.
-    pub fn complete(&self, text: &str, cursor: usize, columns: &dyn Fn(&str) -> Vec<String>) -> Completions {
-        complete::complete(&self.notebook, text, cursor, columns)
+    /// `cursor` counts code points.
+    pub fn complete(&self, text: &str, cursor: usize, frames: &dyn Frames) -> Completions {
+        if let Some(known) = &self.knowledge {
+            known.begin();
+        }
+        complete::complete(self, text, cursor, frames)
     }
 
-    pub fn inspect(&self, text: &str, cursor: usize) -> Inspection {
-        inspect(&self.notebook, &self.sources, text, cursor)
+    /// `detail` as Jupyter asks for it: 1 wants more.
+    pub fn inspect(&self, text: &str, cursor: usize, detail: u8, frames: &dyn Frames) -> Inspection {
+        complete::inspect(self, text, cursor, detail, frames)
     }
-}
 
-/// With the text of items that cells define.
-pub(crate) fn inspect(
-    notebook: &Notebook,
-    sources: &BTreeMap<String, (u64, String)>,
-    text: &str,
-    cursor: usize,
-) -> Inspection {
-    let source = |name: &str| {
-        let home = notebook.items.get(name).copied().or_else(|| notebook.macros.get(name).map(|m| m.home))?;
-        let (_, code) = sources.get(&notebook.crates[home].file)?;
-        complete::item_text(code, name)
-    };
-    complete::inspect(notebook, &source, text, cursor)
+    pub(crate) fn folder(&self) -> &Path {
+        self.knowledge.as_ref().map_or(Path::new("."), |known| &known.folder)
+    }
+
+    /// What the cells that ran define. The newest item of a name hides the earlier ones, and their impls.
+    pub(crate) fn cells(&self) -> Arc<Index> {
+        let make = || {
+            let notebook = &self.notebook;
+            // What `:clear` forgot is still linked.
+            let is_known = |i: usize| {
+                notebook.items.values().any(|&home| home == i) || notebook.macros.values().any(|m| m.home == i)
+            };
+            let crates = notebook.crates.iter().enumerate().filter(|(i, _)| is_known(*i)).map(|(_, c)| &c.file);
+            let files = crates.chain(notebook.impl_files.values().map(|(file, _)| file));
+            let mut texts: Vec<(u64, &str)> = files
+                .filter_map(|file| self.sources.get(file))
+                .map(|(number, text)| (*number, text.as_str()))
+                .collect();
+            texts.sort_unstable();
+            texts.dedup();
+            let mut chunks: Vec<Chunk> = Vec::new();
+            for (_, text) in texts {
+                let new = match &self.knowledge {
+                    Some(known) => known.chunks(text),
+                    None => Arc::new(chunks_of(&items_of(text))),
+                };
+                let is_new = |old: &Chunk| new.iter().any(|n| !n.is_impl && n.path == old.path);
+                chunks.retain(|old| !is_new(old));
+                chunks.extend(new.iter().cloned());
+            }
+            Arc::new(Index::new(chunks.iter().map(|c| c.text.as_str()).collect::<String>()))
+        };
+        Arc::clone(self.cells.get_or_init(make))
+    }
 }

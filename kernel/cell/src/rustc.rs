@@ -199,6 +199,30 @@ pub fn check(job: &Job<'_>) -> Result<Vec<Message>, Diagnostic> {
     Ok(messages::parse(&run(command, job.stop)?.stderr))
 }
 
+/// Shows rustc's messages about a source one by one, until one is what was asked for: then rustc is stopped. With public paths,
+/// too. The job's [`Warm`] must be one for questions.
+pub fn ask<T>(job: &Job<'_>, mut answer: impl FnMut(&Message) -> Option<T>) -> Result<Option<T>, Diagnostic> {
+    let (mut rustc, work) = job.warm.rustc(&job.kit.toolchain, job.folder()).map_err(failed)?;
+    write_sources(job, &work)?;
+    let mut arguments = arguments(job);
+    arguments.extend(["-Ztrim-diagnostic-paths=no", "-Zwrite-long-types-to-disk=no"].map(String::from));
+    arguments.push(format!("--emit=metadata={}", work.path().join("check.rmeta").display()));
+    warm::tell(&mut rustc, &arguments).map_err(failed)?;
+    let mut found = None;
+    let watched = watched(&mut rustc, job.stop, |rustc| {
+        let Some(pipe) = rustc.stderr.take() else { return };
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            found = messages::parse(&line).first().and_then(&mut answer);
+            if found.is_some() {
+                break;
+            }
+        }
+    });
+    let _ = rustc.kill();
+    let _ = rustc.wait();
+    watched.map(|()| found)
+}
+
 impl Job<'_> {
     /// Where work is done that is to be moved to its place.
     fn folder(&self) -> &Path {

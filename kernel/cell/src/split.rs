@@ -149,6 +149,18 @@ pub fn split(code: &str) -> Cell {
     cell
 }
 
+/// The items of a cell, wherever they stand between its statements. Commands are no Rust: their lines count as empty.
+pub fn items_of(code: &str) -> Vec<Item> {
+    let is_command = |line: &&str| line.starts_with([':', '%', '!']) && !line.starts_with("::");
+    let lines: Vec<&str> = code.split('\n').map(|line| if is_command(&line) { "" } else { line }).collect();
+    let parse = |input: ParseStream<'_>| -> syn::Result<Vec<Stmt>> {
+        Attribute::parse_inner(input)?;
+        Block::parse_within(input)
+    };
+    let statements = parse.parse_str(&lines.join("\n")).unwrap_or_default();
+    statements.into_iter().filter_map(|s| if let Stmt::Item(item) = s { Some(item) } else { None }).collect()
+}
+
 fn part(statement: &Stmt, is_last: bool) -> Part {
     let range = statement.span().byte_range();
     let mut mentions = BTreeSet::new();
@@ -317,11 +329,7 @@ fn item_part(item: &Item) -> ItemPart {
             ItemKind::Trait(i.ident.to_string())
         }
         Item::Macro(i) => i.ident.as_ref().map_or(ItemKind::Other, |name| ItemKind::Macro(name.to_string())),
-        Item::Use(i) => {
-            let mut leaves = Vec::new();
-            use_leaves(&i.tree, if i.leading_colon.is_some() { "::" } else { "" }, &mut leaves);
-            ItemKind::Use(leaves)
-        }
+        Item::Use(i) => ItemKind::Use(leaves_of(i)),
         Item::Impl(i) => {
             if i.trait_.is_none() {
                 for inner in &i.items {
@@ -419,6 +427,13 @@ fn after_attributes(tokens: TokenStream) -> Option<usize> {
         tokens.next();
     }
     None
+}
+
+/// The names that a `use` brings in.
+pub fn leaves_of(item: &syn::ItemUse) -> Vec<UseLeaf> {
+    let mut leaves = Vec::new();
+    use_leaves(&item.tree, if item.leading_colon.is_some() { "::" } else { "" }, &mut leaves);
+    leaves
 }
 
 fn use_leaves(tree: &syn::UseTree, prefix: &str, leaves: &mut Vec<UseLeaf>) {

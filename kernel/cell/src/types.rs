@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use crate::complete::table::{ENTRIES, Entry};
+use crate::index;
 
 /// How a type's name can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -361,8 +361,8 @@ fn public_path(path: &str) -> Option<String> {
     if root == "onrush" {
         // What the prelude exports has a short public path.
         let name = rest.rsplit("::").next()?;
-        let exported = |e: &Entry| e.owner.is_empty() && e.kind == "type" && e.name == name;
-        return ENTRIES.iter().any(exported).then(|| format!("::onrush::prelude::{name}"));
+        let public = format!("onrush::prelude::{name}");
+        return index::prelude().at(&public).iter().any(|item| item.is_type()).then(|| format!("::{public}"));
     }
     if !matches!(root, "std" | "core" | "alloc") {
         return None;

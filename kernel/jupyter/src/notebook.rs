@@ -404,7 +404,7 @@ impl Run<'_> {
                 let _ = reply.send(facts::engine(choice.as_deref()));
             }
             Event::Frames { reply } => {
-                let frames = self.notebook.session.frames();
+                let frames = self.notebook.session.own_frames();
                 let _ = reply.send(frames.iter().map(|f| (f.name.clone(), facts::frame(f))).collect());
             }
             Event::Warning(diagnostic) => {

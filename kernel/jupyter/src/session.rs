@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use onrush_cell::Frames;
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::{CellEnd, Event, Hello, NamedFrame, Reply, Request, Role, Status, Welcome};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, TaskId, paths};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL, TaskId, paths};
 use parking_lot::Mutex;
 
 use crate::log;
@@ -212,30 +213,23 @@ impl Session {
         }
     }
 
-    /// Column names of a frame variable; empty if it is none or the session does not answer at once.
-    pub fn columns(&self, name: &str) -> Vec<String> {
-        let (own, published) = self.names().unwrap_or_default();
-        let frame = own.iter().chain(&published).find(|frame| frame.name == name);
-        frame.map(|frame| frame.schema.names().map(str::to_string).collect()).unwrap_or_default()
-    }
-
     /// The frames that variables hold; none if the session does not answer at once.
-    pub fn frames(&self) -> Vec<NamedFrame> {
-        self.names().unwrap_or_default().0
+    pub fn own_frames(&self) -> Vec<NamedFrame> {
+        match self.ask_quickly(&Request::Names) {
+            Some(Reply::Names { own, .. }) => own,
+            _ => Vec::new(),
+        }
     }
 
-    /// This notebook's frames and those that are published.
-    fn names(&self) -> Option<(Vec<NamedFrame>, Vec<NamedFrame>)> {
+    /// A connection for a question that nobody waits long for.
+    fn ask_quickly(&self, request: &Request) -> Option<Reply> {
         if !self.socket.exists() {
             return None;
         }
         let generation = self.state.try_lock()?.generation;
         let mut connection = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation).ok()?;
         connection.limit(Some(NAMES_LIMIT));
-        match connection.ask(&Request::Names) {
-            Ok(Reply::Names { own, published }) => Some((own, published)),
-            _ => None,
-        }
+        connection.ask(request).ok()
     }
 
     /// Process ids of the supervisor and the engine, if a session answers.
@@ -321,6 +315,24 @@ impl Session {
                 )),
             }
         }
+    }
+}
+
+impl Frames for Session {
+    fn frames(&self) -> Vec<NamedFrame> {
+        match self.ask_quickly(&Request::Names) {
+            Some(Reply::Names { own, published }) => {
+                let is_new = |frame: &NamedFrame| !own.iter().any(|f| f.name == frame.name);
+                let published: Vec<NamedFrame> = published.into_iter().filter(is_new).collect();
+                own.into_iter().chain(published).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn summary(&self, frame: FrameId, column: &str) -> Vec<(String, String)> {
+        let _ = (frame, column);
+        Vec::new()
     }
 }
 
@@ -523,7 +535,7 @@ mod tests {
         session.begin_cell(1, Generation(1));
         session.end_cell(Generation(1), CellEnd::RolledBack);
         session.cancel();
-        assert!(session.columns("flights").is_empty() && session.pids().is_empty() && session.tasks().is_empty());
+        assert!(session.frames().is_empty() && session.pids().is_empty() && session.tasks().is_empty());
         assert!(begun.elapsed() < Duration::from_secs(1));
     }
 
@@ -551,8 +563,9 @@ mod tests {
         let _heard = fake(&path);
         let session = Session::new(NotebookId("n".into()), path);
         session.ensure().unwrap();
-        assert_eq!(session.columns("flights"), ["dep_delay"]);
-        assert!(session.columns("other").is_empty());
+        let columns: Vec<Vec<String>> =
+            session.frames().iter().map(|f| f.schema.names().map(str::to_string).collect()).collect();
+        assert_eq!(columns, [["dep_delay"]]);
         until(|| !session.tasks().is_empty());
         assert_eq!(session.tasks(), [task(TaskState::Running, 5)]);
         session.forget_tasks();

@@ -124,15 +124,35 @@ pub enum Completeness {
 pub struct Completions {
     pub start: usize,
     pub end: usize,
-    /// Text to insert and its kind (`function`, `variable`, `method`, `column`, `keyword`, `type`, `macro`, `module`).
-    pub matches: Vec<(String, String)>,
+    /// Best first.
+    pub matches: Vec<Match>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// What is inserted.
+    pub text: String,
+    /// `function`, `variable`, `method`, `field`, `column`, `keyword`, `type`, `trait`, `macro`, `module`, `constant`, `file`, …
+    pub kind: &'static str,
+    pub signature: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     pub found: bool,
-    /// Markdown; the plain text is the same text.
     pub markdown: String,
+}
+
+impl Inspection {
+    /// For consoles: the same without the marks.
+    pub fn plain(&self) -> String {
+        let is_rule = |line: &str| line.starts_with("```") || line.starts_with("|---") || line == "| | |";
+        let cells = |line: &str| match line.strip_prefix("| ").and_then(|l| l.strip_suffix(" |")) {
+            Some(cells) => cells.split(" | ").collect::<Vec<_>>().join("  "),
+            None => line.to_string(),
+        };
+        self.markdown.lines().filter(|l| !is_rule(l)).map(cells).collect::<Vec<_>>().join("\n").trim().to_string()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::commands::{self, Command, CommandKind, Separated};
 use crate::notebook::Notebook;
 use crate::stale::Stale;
 use crate::types::short;
-use crate::{complete, process, shell};
+use crate::{process, shell};
 
 impl Executor {
     /// A cell's commands, and its code without them.
@@ -101,11 +101,11 @@ impl Executor {
     }
 
     fn no_variable(&self, name: &str) -> Diagnostic {
-        let near = complete::complete(&self.notebook, name, name.chars().count(), &|_| Vec::new());
+        let names: Vec<&str> = self.notebook.variables.keys().map(String::as_str).collect();
         let diagnostic =
             Diagnostic::error(Class::Compile, "unknown-variable", format!("there is no variable `{name}`"));
-        match near.matches.first() {
-            Some((near, _)) => diagnostic.help(format!("did you mean `{near}`?")),
+        match commands::nearest(name, &names) {
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             None => diagnostic.help("`:vars` lists them"),
         }
     }

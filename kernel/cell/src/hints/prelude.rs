@@ -3,7 +3,7 @@
 use onrush_wire::Diagnostic;
 
 use super::{primary, text_at};
-use crate::complete::table::{ENTRIES, Entry};
+use crate::index::{Entry, entries};
 
 pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
     match diagnostic.code.as_str() {
@@ -17,7 +17,7 @@ pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
 
 /// The prelude's function or method of a name, if there is only one signature for it.
 fn entry(name: &str, is_method: bool) -> Option<&'static Entry> {
-    let mut found = ENTRIES.iter().filter(|e| e.name == name && e.owner.is_empty() != is_method);
+    let mut found = entries().iter().filter(|e| e.name == name && e.owner.is_empty() != is_method);
     let first = found.next()?;
     // Of several types' methods the frame's is meant, if it has one.
     let others: Vec<&Entry> = found.collect();
@@ -65,7 +65,7 @@ fn count(diagnostic: &mut Diagnostic, code: &str) {
 fn bound(diagnostic: &mut Diagnostic, code: &str) {
     let call = diagnostic.labels.iter().find(|l| l.text == "required by a bound introduced by this call");
     let Some(name) = call.and_then(|l| text_at(code, &l.span)) else { return };
-    let Some(entry) = ENTRIES.iter().find(|e| e.name == name) else { return };
+    let Some(entry) = entries().iter().find(|e| e.name == name) else { return };
     // Which trait it is that the prelude asks for says nothing to its users.
     diagnostic.help.retain(|help| !help.starts_with("the trait "));
     let Some((found, wanted)) = diagnostic
@@ -95,7 +95,7 @@ fn method(diagnostic: &mut Diagnostic) {
     let (Some(method), Some(owner)) = (names.next(), names.next()) else { return };
     let owner = owner.trim_start_matches('&').rsplit("::").next().unwrap_or(owner);
     let owner = owner.split('<').next().unwrap_or(owner);
-    let known: Vec<&str> = ENTRIES.iter().filter(|e| e.owner == owner).map(|e| e.name).collect();
+    let known: Vec<&str> = entries().iter().filter(|e| e.owner == owner).map(|e| e.name.as_str()).collect();
     if known.is_empty() {
         return;
     }

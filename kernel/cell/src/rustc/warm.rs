@@ -16,10 +16,23 @@ use crate::linker::Linker;
 
 #[derive(Default)]
 pub struct Warm {
+    purpose: Purpose,
     /// With the folder that it runs in.
     rustc: Mutex<Option<(Child, Folder)>>,
     linker: Mutex<Option<(Child, ())>>,
 }
+
+/// What a rustc is started for.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Purpose {
+    #[default]
+    Cells,
+    /// Types: behind the cells that run meanwhile, and with the options for messages, which are unstable.
+    Questions,
+}
+
+/// Starts a command with a lower priority.
+const NICE: &str = "/usr/bin/nice";
 
 /// The same for each rustc, waiting or not.
 pub fn environment(command: &mut Command, work: &Folder) {
@@ -27,10 +40,14 @@ pub fn environment(command: &mut Command, work: &Folder) {
 }
 
 impl Warm {
+    pub fn for_questions() -> Self {
+        Warm { purpose: Purpose::Questions, rustc: Mutex::default(), linker: Mutex::default() }
+    }
+
     /// Starts what does not wait already. Folders for the work are made in `parent`.
     pub fn prepare(&self, toolchain: &Toolchain, linker: Option<&Linker>, parent: &Path) {
         // What cannot be started now is started, and its error seen, when it is needed.
-        fill(&self.rustc, || waiting_rustc(toolchain, parent));
+        fill(&self.rustc, || waiting_rustc(self.purpose, toolchain, parent));
         if let Some(linker) = linker {
             fill(&self.linker, || waiting_linker(linker));
         }
@@ -38,7 +55,7 @@ impl Warm {
 
     /// A rustc that waits to be told its arguments, and the folder that it runs in.
     pub fn rustc(&self, toolchain: &Toolchain, parent: &Path) -> io::Result<(Child, Folder)> {
-        taken(&self.rustc).map_or_else(|| waiting_rustc(toolchain, parent), Ok)
+        taken(&self.rustc).map_or_else(|| waiting_rustc(self.purpose, toolchain, parent), Ok)
     }
 
     /// A linker that waits to be told its arguments beside those for every shared object.
@@ -82,9 +99,19 @@ pub fn tell(child: &mut Child, arguments: &[String]) -> io::Result<()> {
     input.write_all(arguments.join("\n").as_bytes())
 }
 
-fn waiting_rustc(toolchain: &Toolchain, parent: &Path) -> io::Result<(Child, Folder)> {
+fn waiting_rustc(purpose: Purpose, toolchain: &Toolchain, parent: &Path) -> io::Result<(Child, Folder)> {
     let folder = Folder::new(parent)?;
-    let mut command = Command::new(&toolchain.rustc);
+    let mut command = match purpose {
+        Purpose::Questions if Path::new(NICE).is_file() => {
+            let mut command = Command::new(NICE);
+            command.args(["-n", "5"]).arg(&toolchain.rustc);
+            command
+        }
+        _ => Command::new(&toolchain.rustc),
+    };
+    if purpose == Purpose::Questions {
+        command.env("RUSTC_BOOTSTRAP", "1");
+    }
     environment(&mut command, &folder);
     Ok((wait_for_arguments(command)?, folder))
 }

@@ -93,9 +93,11 @@ fn complete(kernel: &Kernel, request: &Request) -> Result<Value, String> {
     let typed: Vec<Value> = found
         .matches
         .iter()
-        .map(|(text, kind)| json!({ "start": found.start, "end": found.end, "text": text, "type": kind }))
+        .map(|m| {
+            json!({ "start": found.start, "end": found.end, "text": m.text, "type": m.kind, "signature": m.signature })
+        })
         .collect();
-    let matches: Vec<&String> = found.matches.iter().map(|(text, _)| text).collect();
+    let matches: Vec<&String> = found.matches.iter().map(|m| &m.text).collect();
     Ok(json!({
         "status": "ok",
         "matches": matches,
@@ -106,10 +108,10 @@ fn complete(kernel: &Kernel, request: &Request) -> Result<Value, String> {
 }
 
 fn inspect(kernel: &Kernel, request: &Request) -> Result<Value, String> {
-    let InspectRequest { code, cursor_pos, .. } = request.content()?;
-    let found = kernel.notebook.inspect(&code, cursor_pos);
+    let InspectRequest { code, cursor_pos, detail_level } = request.content()?;
+    let found = kernel.notebook.inspect(&code, cursor_pos, detail_level.unwrap_or(0) as u8);
     let data = match found.found {
-        true => json!({ "text/plain": found.markdown, "text/markdown": found.markdown }),
+        true => json!({ "text/plain": found.plain(), "text/markdown": found.markdown }),
         false => json!({}),
     };
     Ok(json!({ "status": "ok", "found": found.found, "data": data, "metadata": {} }))

@@ -17,11 +17,12 @@ impl Notebook {
     /// `cursor` counts code points.
     pub fn complete(&self, text: &str, cursor: usize) -> Completions {
         let cursor = cursor.min(text.chars().count());
-        self.worker.names(PATIENCE).complete(text, cursor, &|name: &str| self.session.columns(name))
+        self.worker.names(PATIENCE).complete(text, cursor, &*self.session)
     }
 
-    pub fn inspect(&self, text: &str, cursor: usize) -> Inspection {
+    /// `detail` is Jupyter's level: 1 wants more.
+    pub fn inspect(&self, text: &str, cursor: usize, detail: u8) -> Inspection {
         let cursor = cursor.min(text.chars().count());
-        self.worker.names(PATIENCE).inspect(text, cursor)
+        self.worker.names(PATIENCE).inspect(text, cursor, detail, &*self.session)
     }
 }

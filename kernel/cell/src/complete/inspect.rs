@@ -1,0 +1,327 @@
+//! What a name is: type, signature, documentation; of a frame its schema and size, of a column its summary.
+
+use std::fmt::Write;
+
+use onrush_wire::session::NamedFrame;
+
+use super::Place;
+use super::calls::enclosing;
+use super::frames::{self, Column};
+use super::members::{Found, head};
+use super::repair::PROBE;
+use super::tokens::{End, Kind, word_end, word_start};
+use super::ty::Ty;
+use super::words::{in_expression, in_use, receiver, written_path};
+use super::world::Known;
+use crate::executor::Inspection;
+use crate::index::Item;
+use crate::names::{Frames, Names};
+use crate::split::{ItemKind, PartKind, split};
+use crate::types::short;
+
+/// Columns that are listed.
+const COLUMNS: usize = 60;
+
+/// `cursor` counts code points; `detail` is Jupyter's.
+pub fn inspect(names: &Names, text: &str, cursor: usize, detail: u8, frames: &dyn Frames) -> Inspection {
+    let at = text.char_indices().nth(cursor).map_or(text.len(), |(i, _)| i);
+    let (start, end) = (word_start(text, at), word_end(text, at));
+    let characters = |at: usize| text[..at].chars().count();
+    if start < end {
+        let place = Place::new(names, frames, text, characters(end));
+        if let Some(markdown) = about_word(&place, detail) {
+            return found(markdown);
+        }
+    }
+    // Between the brackets of a call: the function.
+    let place = Place::new(names, frames, text, characters(start));
+    for call in enclosing(&place.tokens).into_iter().filter(|c| !c.name.is_empty()) {
+        let name_end = place.tokens[call.at].end();
+        let place = Place::new(names, frames, text, characters(name_end));
+        if let Some(markdown) = about_word(&place, detail) {
+            return found(markdown);
+        }
+    }
+    Inspection::default()
+}
+
+fn found(markdown: String) -> Inspection {
+    Inspection { found: true, markdown }
+}
+
+fn code(text: &str) -> String {
+    format!("```rust\n{text}\n```\n")
+}
+
+fn about_word(place: &Place<'_>, detail: u8) -> Option<String> {
+    if let End::Text { contents, .. } = place.end {
+        return about_text(place, contents);
+    }
+    if place.end == End::Comment || place.word().starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    match place.last() {
+        Some(dot) if dot.is(".") => {
+            let known = Known::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
+            let ty = receiver(place, &known, &place.tokens)?;
+            let members = known.world.members(&ty);
+            members.iter().find(|m| m.name == place.word()).map(|m| about_member(m, &ty))
+        }
+        Some(colons) if colons.is("::") => about_path(place),
+        _ if in_use(&place.tokens).is_some_and(|path| !path.is_empty()) => about_path(place),
+        _ => about_name(place, detail),
+    }
+}
+
+fn about_member(member: &Found, ty: &Ty) -> String {
+    let head = match member.kind {
+        'f' => format!("{}.{}: {}", member.owner, member.name, member.signature),
+        _ => member.signature.clone(),
+    };
+    let mut text = code(&head);
+    let of = if member.kind == 'f' { String::new() } else { format!("\n*{}, of `{ty}`*\n", member.owner) };
+    let _ = write!(text, "\n{}\n{of}", member.docs);
+    text
+}
+
+fn about_item(item: &Item<'_>) -> String {
+    let head =
+        if item.signature.is_empty() { format!("{} {}", item.kind, item.path) } else { item.signature.to_string() };
+    let mut text = code(&head);
+    let _ = write!(text, "\n{}\n", item.docs());
+    let list = |kind: char| -> Vec<String> {
+        let members = item.members().filter(|m| m.kind == kind);
+        members
+            .map(|m| if kind == 'f' { format!("{}: {}", m.name, m.signature) } else { m.signature.to_string() })
+            .collect()
+    };
+    for (kind, title) in [('f', "Fields"), ('v', "Variants")] {
+        let members = list(kind);
+        if !members.is_empty() {
+            let _ = write!(
+                text,
+                "\n{title}: {}\n",
+                members.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ")
+            );
+        }
+    }
+    if item.path.contains("::") {
+        let _ = write!(text, "\n*{}*\n", item.path);
+    }
+    text
+}
+
+fn about_path(place: &Place<'_>) -> Option<String> {
+    let used = in_use(&place.tokens);
+    let mut written = match &used {
+        Some(path) => path.clone(),
+        None => written_path(&place.tokens)?,
+    };
+    let known = Known::at(place, place.before(), PROBE);
+    let owner = known.full_path(&written);
+    written.push(place.word());
+    if let Some(item) = known.full_path(&written).and_then(|path| known.items(&path).first().map(about_item)) {
+        return Some(item);
+    }
+    let ty = match &owner {
+        Some(path) if !known.items(path).is_empty() => Ty::path(path),
+        _ => known.asked(place)?,
+    };
+    let of_type = known.world.associated(&ty);
+    let member = of_type.iter().find(|m| m.name == place.word()).map(|m| about_member(m, &ty));
+    member.or_else(|| {
+        let item = known.world.trait_item(&head(&ty))?;
+        let member = item.members().find(|m| m.name == place.word())?;
+        Some(format!("{}\n{}\n", code(member.signature), member.docs()))
+    })
+}
+
+fn about_name(place: &Place<'_>, detail: u8) -> Option<String> {
+    let word = place.word();
+    let known = Known::at(place, place.before(), PROBE);
+    if in_expression(&place.tokens)
+        && let Some(column) = column_named(place, word)
+    {
+        return Some(about_column(place, &column));
+    }
+    if known.scope.locals.iter().any(|l| l == word) || is_bound_here(place) {
+        let ty = type_of_local(place)?;
+        let frame = place.frames.frames().into_iter().find(|f| f.name == word);
+        let mut text = code(&format!("let {word}: {ty}"));
+        if let (true, Some(frame)) = (ty.to_string() == "Frame", frame) {
+            text.push_str(&about_frame(&frame));
+        }
+        return Some(text);
+    }
+    if !known.scope.in_function
+        && let Some(text) = about_variable(place, word)
+    {
+        return Some(text);
+    }
+    for index in [&known.present, &known.cells] {
+        if let Some(item) = index.at(word).into_iter().find(|i| i.kind != "impl") {
+            let mut text = about_item(&item);
+            let source = place.names.notebook.sources.get(word);
+            if let Some(source) = source.filter(|_| detail > 0) {
+                text = format!("{}\n{text}", code(&source.text));
+            }
+            if let Some(number) = cell_of(place.names, word) {
+                let _ = write!(text, "\n*defined in cell {number}*\n");
+            }
+            return Some(text);
+        }
+    }
+    let is_macro = place.text[place.at..].starts_with('!');
+    let standard = crate::index::standard();
+    if let Some(item) = known.full_path(&[word]).and_then(|path| {
+        let found = known.items(&path);
+        found.iter().find(|i| (i.kind == "macro") == is_macro).or(found.first()).map(about_item)
+    }) {
+        return Some(item);
+    }
+    if let Some((_, item)) = standard.children("std").into_iter().find(|(name, i)| *name == word && i.kind == "macro") {
+        return Some(about_item(&item));
+    }
+    for (name, of) in [
+        ("Some", "std::option::Option"),
+        ("None", "std::option::Option"),
+        ("Ok", "std::result::Result"),
+        ("Err", "std::result::Result"),
+    ] {
+        if name == word {
+            return known.items(of).first().map(about_item);
+        }
+    }
+    let keyword = standard.at(word).into_iter().find(|i| matches!(i.kind, "keyword" | "primitive"))?;
+    Some(format!("`{word}`: {}\n", keyword.docs()))
+}
+
+/// The name of a pattern: `let x| = …`.
+fn is_bound_here(place: &Place<'_>) -> bool {
+    let n = place.tokens.len();
+    let before = |i: usize| n.checked_sub(i).map(|i| &place.tokens[i]);
+    before(1).is_some_and(|t| t.is("let"))
+        || before(1).is_some_and(|t| t.is("mut")) && before(2).is_some_and(|t| t.is("let"))
+}
+
+fn type_of_local(place: &Place<'_>) -> Option<Ty> {
+    let word = place.word();
+    if !is_bound_here(place) {
+        let with_word = Place::new(place.names, place.frames, place.text, place.text[..place.at].chars().count());
+        return Known::at(&with_word, &place.text[..place.at], &format!(".{PROBE}")).asked(place);
+    }
+    // Behind the statement that binds it.
+    let rest = &place.text[place.at..];
+    let (tokens, _) = super::tokens::tokens(rest);
+    let pairs = super::tokens::partners(&tokens);
+    let mut i = 0;
+    while i < tokens.len() && !tokens[i].is(";") {
+        i = pairs[i].filter(|&p| p > i).map_or(i + 1, |p| p + 1);
+    }
+    let end = tokens.get(i).map_or(place.text.len(), |t| place.at + t.end());
+    let semicolon = if tokens.get(i).is_some() { "" } else { ";" };
+    let before = format!("{}{semicolon} {word}", &place.text[..end]);
+    Known::at(place, &before, &format!(".{PROBE}")).asked(place)
+}
+
+fn about_variable(place: &Place<'_>, word: &str) -> Option<String> {
+    let variable = place.names.notebook.variables.get(word)?;
+    let mutable = if variable.mutable { "mut " } else { "" };
+    let mut text = code(&format!("let {mutable}{word}: {}", short(&variable.type_code)));
+    if let Some(frame) = place.frames.frames().iter().find(|f| f.name == word) {
+        text.push_str(&about_frame(frame));
+    } else if let Some(preview) = &variable.preview {
+        let _ = write!(text, "\n`{preview}`\n");
+    }
+    let made = cell_of(place.names, word).map(|n| format!("made by cell {n}"));
+    let bytes = (variable.bytes > 0).then(|| size(variable.bytes));
+    let facts: Vec<String> = bytes.into_iter().chain(made).collect();
+    if !facts.is_empty() {
+        let _ = write!(text, "\n*{}*\n", facts.join(", "));
+    }
+    Some(text)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// The newest cell that defines a name and did not fail.
+fn cell_of(names: &Names, name: &str) -> Option<u64> {
+    let ran = names.notebook.crates.iter().filter_map(|c| names.sources.get(&c.file));
+    let mut cells: Vec<&(u64, String)> = ran.filter(|(number, _)| *number < 1 << 32).collect();
+    cells.sort_unstable();
+    let defines = |text: &str| {
+        text.contains(name)
+            && split(text).parts.iter().any(|part| match &part.kind {
+                PartKind::Let { names, .. } => names.iter().any(|b| b.name == name),
+                PartKind::Item(item) => match &item.kind {
+                    ItemKind::Named(n) | ItemKind::Trait(n) | ItemKind::Macro(n) => n == name,
+                    _ => false,
+                },
+                _ => false,
+            })
+    };
+    cells.iter().rev().find(|(_, text)| defines(text)).map(|(number, _)| *number)
+}
+
+fn about_frame(frame: &NamedFrame) -> String {
+    let columns = &frame.schema.fields;
+    let rows =
+        frame.rows.map_or_else(|| "rows are counted when it is shown".to_string(), |n| format!("{} rows", grouped(n)));
+    let mut text = format!("\n{rows}, {} columns, in the session\n\n| column | type |\n|---|---|\n", columns.len());
+    for field in columns.iter().take(COLUMNS) {
+        let _ = writeln!(text, "| {} | {} |", field.name.replace('|', "\\|"), field.dtype);
+    }
+    if columns.len() > COLUMNS {
+        let _ = writeln!(text, "\nand {} more", columns.len() - COLUMNS);
+    }
+    text
+}
+
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn column_named(place: &Place<'_>, name: &str) -> Option<Column> {
+    let in_hand = frames::in_hand(place).unwrap_or_else(|| frames::all(place));
+    in_hand.into_iter().find(|c| c.name == name)
+}
+
+/// A string that names a column.
+fn about_text(place: &Place<'_>, contents: usize) -> Option<String> {
+    let end = place.text[place.at..].find('"').map_or(place.text.len(), |n| place.at + n);
+    let name = place.text.get(contents..end)?;
+    let call = enclosing(&place.tokens).into_iter().find(|c| place.tokens[c.open].kind == Kind::Open('('))?;
+    let column = column_named(place, name).filter(|_| !call.name.is_empty())?;
+    Some(about_column(place, &column))
+}
+
+fn about_column(place: &Place<'_>, column: &Column) -> String {
+    let Some((frame, id)) = &column.of else {
+        return format!("`{}`: a column that an earlier step of this chain makes\n", column.name);
+    };
+    let dtype = column.dtype.as_ref().map(ToString::to_string).unwrap_or_default();
+    let mut text = format!("`{}`: **{dtype}**, a column of `{frame}`\n", column.name);
+    let facts = place.frames.summary(*id, &column.name);
+    if !facts.is_empty() {
+        text.push_str("\n| | |\n|---|---|\n");
+        for (what, value) in facts {
+            let _ = writeln!(text, "| {what} | {} |", value.replace('|', "\\|"));
+        }
+    }
+    text
+}

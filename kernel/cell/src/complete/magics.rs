@@ -1,0 +1,78 @@
+//! Lines that are no Rust: `:` commands and their arguments, `!` and files, `%%sql` and its query.
+
+use super::tokens::word_start;
+use super::{Offers, Place, files, sql};
+use crate::commands;
+
+/// Whether the cursor is in such a line; what can stand there is offered then.
+pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
+    let before = &place.text[..place.at];
+    let line_start = before.rfind('\n').map_or(0, |n| n + 1);
+    let line = &before[line_start..];
+    let first = place.text.trim_start();
+    if first.starts_with("%%") {
+        let head = before.len() - before.trim_start().len();
+        if !before[head..].contains([' ', '\n']) {
+            offers.replace(place.text, head..place.at);
+            commands::magics().for_each(|(name, help)| offers.add(0, name, "magic", help));
+        } else if first.starts_with("%%sql") {
+            let query = place.text[head..].find([' ', '\n']).map_or(place.at, |n| head + n);
+            sql::complete(place, &place.text[query.min(place.at)..place.at], &place.text[place.at..], offers);
+        }
+        return true;
+    }
+    // Inside of a text of several lines nothing is a command.
+    let inside = crate::scan::scan(&before[..line_start]).unterminated.is_some();
+    if inside {
+        return false;
+    }
+    if line.starts_with(':') && !line.starts_with("::") {
+        match line.split_once(char::is_whitespace) {
+            None => {
+                offers.replace(place.text, line_start..place.at);
+                commands::commands().for_each(|(name, help)| offers.add(0, name, "magic", help));
+            }
+            Some((name, _)) => arguments(name, place, offers),
+        }
+        return true;
+    }
+    if line.starts_with('%') {
+        offers.replace(place.text, line_start..place.at);
+        commands::magics().for_each(|(name, help)| offers.add(0, name, "magic", help));
+        return true;
+    }
+    // `!x` is an expression if `x` is one of ours.
+    let shell = line.strip_prefix('!').filter(|rest| {
+        let end = rest.find(|c: char| !super::tokens::is_word(c)).unwrap_or(rest.len());
+        let name = &rest[..end];
+        !name.is_empty()
+            && !place.names.notebook.variables.contains_key(name)
+            && !rest[end..].starts_with(['(', '.', ':'])
+    });
+    if let Some(rest) = shell {
+        let typed = rest.rsplit([' ', '=', '\'', '"', '>', '<', '|']).next().unwrap_or(rest);
+        // The first word is a program, not a file.
+        if typed.len() < rest.len() {
+            files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+        }
+        return true;
+    }
+    false
+}
+
+fn arguments<'a>(command: &str, place: &Place<'a>, offers: &mut Offers<'a>) {
+    offers.replace(place.text, word_start(place.text, place.at)..place.at);
+    match command {
+        ":type" | ":t" => {
+            for (name, variable) in &place.names.notebook.variables {
+                offers.add(0, name, "variable", &crate::types::short(&variable.type_code));
+            }
+        }
+        ":opt" => ["0", "1", "2", "3"].iter().for_each(|level| offers.add(0, level, "argument", "")),
+        ":sh" => {
+            let typed = place.text[..place.at].rsplit(' ').next().unwrap_or("");
+            files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,135 @@
+//! Asks rustc for types: the cell up to the cursor with a field that nothing has, checked and not compiled. rustc's complaint
+//! names the type.
+//!
+//! It never delays a cell: rustc runs with a low priority, an answer that nobody waits for any more is stopped, and what was
+//! answered once is remembered.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::repair::PROBE;
+use crate::executor::Interrupt;
+use crate::generate::{Generated, Request, generate};
+use crate::kit::Kit;
+use crate::notebook::Notebook;
+use crate::process::Stoppable;
+use crate::rustc::{self, Job, Message, Warm};
+use crate::split::split;
+
+/// A front end that waits longer shows nothing at all.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// Answers that are kept.
+const KEPT: usize = 1000;
+const CRATE: &str = "onrush_probe";
+const FILE: &str = "probe.rs";
+
+/// What is known of types, shared by all requests of a notebook.
+pub struct Probe {
+    kit: Kit,
+    /// Where rustc may write.
+    folder: PathBuf,
+    warm: Warm,
+    answers: Mutex<HashMap<String, Option<String>>>,
+    current: Mutex<Option<(String, Arc<Stoppable>)>>,
+}
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Probe").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+impl Probe {
+    pub fn new(kit: Kit, folder: PathBuf) -> Self {
+        Probe { kit, folder, warm: Warm::for_questions(), answers: Mutex::default(), current: Mutex::default() }
+    }
+
+    /// The type that the question in `code` is about, as rustc spells it.
+    pub fn ask(self: &Arc<Self>, notebook: &Arc<Notebook>, code: &str) -> Option<String> {
+        let cell = split(code);
+        let omit = BTreeMap::new();
+        let request =
+            Request { cell: &cell, crate_name: CRATE, file: FILE, notebook, omit: &omit, any_error: true, probes: &[] };
+        let generated = generate(&request);
+        let mut key = String::new();
+        generated.files.iter().for_each(|(_, text)| key.push_str(text));
+        // A crate that was made again has another file.
+        generated.links.iter().for_each(|&i| key.push_str(&notebook.crates[i].library.to_string_lossy()));
+        if let Some(known) = lock(&self.answers).get(&key) {
+            return known.clone();
+        }
+        let stop = Arc::new(Stoppable::default());
+        stop.begin();
+        let before = lock(&self.current).replace((key.clone(), Arc::clone(&stop)));
+        if let Some((other, running)) = before
+            && other != key
+        {
+            running.interrupt();
+        }
+        let (sender, answer) = channel();
+        let (probe, notebook) = (Arc::clone(self), Arc::clone(notebook));
+        let work = move || {
+            let found = probe.run(&notebook, &generated, &stop);
+            // What was stopped says nothing.
+            if let Ok(found) = &found {
+                let mut answers = lock(&probe.answers);
+                if answers.len() >= KEPT {
+                    answers.clear();
+                }
+                answers.insert(key, found.clone());
+            }
+            let _ = sender.send(found.ok().flatten());
+            // For the next question.
+            probe.warm.prepare(&probe.kit.toolchain, None, &probe.folder);
+        };
+        std::thread::Builder::new().name("types".into()).spawn(work).ok()?;
+        answer.recv_timeout(PATIENCE).ok().flatten()
+    }
+
+    fn run(&self, notebook: &Notebook, generated: &Generated, stop: &Arc<Stoppable>) -> Result<Option<String>, ()> {
+        let library = self.folder.join("libonrush_probe.so");
+        let job = Job {
+            kit: &self.kit,
+            notebook,
+            generated,
+            crate_name: CRATE,
+            library: &library,
+            optimisation: 0,
+            stop,
+            warm: &self.warm,
+            full_link: false,
+        };
+        rustc::ask(&job, type_in).map_err(|_| ())
+    }
+}
+
+/// The type that a complaint about the question names.
+fn type_in(message: &Message) -> Option<String> {
+    let text = &message.message;
+    if !text.contains(PROBE) && message.code() != "E0610" {
+        return None;
+    }
+    let quoted = |after: &str| -> Option<String> {
+        let rest = &text[text.find(after)? + after.len()..];
+        // A type may hold no backtick.
+        Some(rest.split('`').next()?.to_string())
+    };
+    match message.code() {
+        // no field `x` on type `T`
+        "E0609" => quoted("on type `"),
+        // `T` is a primitive type and therefore doesn't have fields
+        "E0610" => text.strip_prefix('`')?.split('`').next().map(str::to_string),
+        // no associated item named `x` found for struct `T` in the current scope
+        "E0599" | "E0576" | "E0223" => {
+            text.rsplit_once(" for ").and_then(|(_, rest)| rest.split('`').nth(1)).map(str::to_string)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,157 @@
+//! Inside a string: what it holds depends on the call that it is given to. Columns, files, a query, names in `{}`; in any other
+//! string nothing is offered.
+
+use super::calls::{Call, enclosing};
+use super::repair::PROBE;
+use super::tokens::{Kind, is_word};
+use super::world::Known;
+use super::{Offers, Place, files, frames, sql};
+
+/// Functions whose string is a file, and the endings that they like best.
+const FILES: &[(&str, &[&str])] = &[
+    ("read_csv", &[".csv", ".tsv", ".txt", ".gz", ".zst"]),
+    ("read_parquet", &[".parquet"]),
+    ("read_json", &[".json", ".jsonl", ".ndjson"]),
+    ("read_ndjson", &[".ndjson", ".jsonl", ".json"]),
+    ("write_csv", &[]),
+    ("write_parquet", &[]),
+    ("write_json", &[]),
+    ("read", &[]),
+    ("write", &[]),
+    ("save", &[]),
+    ("open", &[]),
+    ("create", &[]),
+    ("read_to_string", &[]),
+    ("read_dir", &[]),
+    ("create_dir", &[]),
+    ("create_dir_all", &[]),
+    ("remove_file", &[]),
+    ("remove_dir_all", &[]),
+    ("metadata", &[]),
+    ("copy", &[]),
+    ("rename", &[]),
+    ("include_str", &[]),
+    ("include_bytes", &[]),
+    ("include", &[]),
+    ("glob", &[]),
+];
+
+const FORMATS: &[&str] = &[
+    "print",
+    "println",
+    "eprint",
+    "eprintln",
+    "format",
+    "write",
+    "writeln",
+    "panic",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "todo",
+    "unimplemented",
+    "unreachable",
+    "format_args",
+    "raise",
+    "debug_assert",
+];
+
+/// Functions whose strings name columns, whatever they are called on.
+const COLUMNS: &[&str] = &["col", "desc", "asc", "on", "using", "over", "sort_by", "exclude"];
+
+pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool, offers: &mut Offers<'a>) {
+    let contents = contents.min(place.at);
+    let typed = &place.text[contents..place.at];
+    let calls = enclosing(&place.tokens);
+    let Some(call) = calls.iter().find(|c| !c.name.is_empty()) else { return };
+    // A block between the string and the call is code of its own.
+    let is_direct =
+        calls.iter().take_while(|c| c.open != call.open).all(|c| place.tokens[c.open].kind != Kind::Open('{'));
+    if !is_direct {
+        return;
+    }
+    if call.is_macro && FORMATS.contains(&call.name) {
+        return arguments(place, start, typed, offers);
+    }
+    if call.name == "sql" && !call.is_method {
+        let rest = &place.text[place.at..];
+        let end = if raw { rest.find("\"#").or(rest.find('"')) } else { rest.find('"') };
+        return sql::complete(place, typed, &rest[..end.unwrap_or(rest.len())], offers);
+    }
+    if let Some((_, liked)) = FILES.iter().find(|(name, _)| *name == call.name).filter(|_| is_for_files(place, call)) {
+        return files::complete(place.text, place.at, typed, place.names.folder(), liked, offers);
+    }
+    if is_path(place, call) {
+        return files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+    }
+    columns(place, &calls, call, contents, offers);
+}
+
+/// `rename` is a method of frames and a function of files.
+fn is_for_files(place: &Place<'_>, call: &Call<'_>) -> bool {
+    match call.name {
+        "rename" | "copy" | "write" | "read" | "open" | "create" | "metadata" => {
+            let first = call.open + 1 == place.tokens.len() || call.name == "rename" || call.name == "copy";
+            first && (!call.is_method || call.name == "read" || call.name == "write" || call.name == "open")
+        }
+        _ => true,
+    }
+}
+
+/// `Path::new("`, `PathBuf::from("`.
+fn is_path(place: &Place<'_>, call: &Call<'_>) -> bool {
+    let owner = call.at.checked_sub(2).filter(|_| place.tokens[call.at - 1].is("::"));
+    owner.is_some_and(|i| matches!(place.tokens[i].text, "Path" | "PathBuf")) && matches!(call.name, "new" | "from")
+}
+
+/// `"{na|}"`: variables and locals.
+fn arguments<'a>(place: &Place<'a>, start: usize, typed: &'a str, offers: &mut Offers<'a>) {
+    let open = typed.rfind('{').filter(|&n| {
+        let braces = typed[..=n].len() - typed[..=n].trim_end_matches('{').len();
+        braces % 2 == 1 && typed[n + 1..].chars().all(is_word)
+    });
+    if open.is_none() {
+        return;
+    }
+    let known = Known::at(place, &place.text[..start], PROBE);
+    for name in known.scope.locals.iter().rev() {
+        offers.add(0, name, "variable", "");
+    }
+    if !known.scope.in_function {
+        for (name, variable) in &place.names.notebook.variables {
+            offers.add(1, name, "variable", &crate::types::short(&variable.type_code));
+        }
+    }
+    for index in [&known.present, &known.cells] {
+        for (name, item) in index.children("").into_iter().filter(|(_, i)| matches!(i.kind, "const" | "static")) {
+            offers.add(2, name, "constant", item.signature);
+        }
+    }
+}
+
+fn columns<'a>(place: &Place<'a>, calls: &[Call<'a>], call: &Call<'a>, contents: usize, offers: &mut Offers<'a>) {
+    let tokens = &place.tokens;
+    let by_name = COLUMNS.contains(&call.name);
+    // Values, not names: `x!(carrier == "AA")`, `.str.contains("U")`.
+    let of_values =
+        call.at >= 2 && tokens[call.at - 1].is(".") && matches!(tokens[call.at - 2].text, "str" | "dt" | "list");
+    let is_value = call.is_macro && call.name == "x"
+        || of_values
+        || matches!(
+            call.name,
+            "lit" | "alias" | "cast" | "title" | "x_label" | "y_label" | "theme" | "publish" | "get" | "suffix"
+        );
+    let compares = tokens.last().is_some_and(|t| matches!(t.text, "==" | "!=" | "<" | ">" | "<=" | ">="));
+    if is_value || compares {
+        return;
+    }
+    let found = frames::in_hand(place).or_else(|| {
+        let in_x = calls.iter().any(|c| c.is_macro && c.name == "x");
+        (by_name || in_x).then(|| frames::all(place))
+    });
+    offers.replace(place.text, contents..place.at);
+    for column in found.into_iter().flatten() {
+        let dtype = column.dtype.map(|d| d.to_string()).unwrap_or_default();
+        offers.add(0, &column.name, "column", &dtype);
+    }
+}

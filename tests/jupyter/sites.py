@@ -1,0 +1,123 @@
+"""Places in cells where something is typed, and what must be offered there. Expected names are those of the documentation of Rust
+1.95 and of the cells themselves; `|` is the cursor."""
+
+SETUP = [
+    "use std::collections::{HashMap, BTreeMap};\nuse std::fmt::Display;",
+    '#[derive(Debug, Clone, PartialEq)]\npub struct Point { pub x: f64, pub y: f64, label: String }\n'
+    "/// A point's methods.\nimpl Point {\n    /// Distance from the origin.\n    pub fn norm(&self) -> f64 { (self.x * self.x + self.y * self.y).sqrt() }\n"
+    "    pub fn new(x: f64, y: f64) -> Self { Point { x, y, label: String::new() } }\n}",
+    "enum Shape { Circle(f64), Square { side: f64 }, Empty }\nimpl Shape { fn area(&self) -> f64 { 0.0 } }",
+    "trait Describe { fn describe(&self) -> String; fn shout(&self) -> String { self.describe().to_uppercase() } }\n"
+    "impl Describe for Point { fn describe(&self) -> String { format!(\"{self:?}\") } }",
+    "struct Countdown(u32);\nimpl Iterator for Countdown { type Item = u32; fn next(&mut self) -> Option<u32> { self.0.checked_sub(1).inspect(|n| self.0 = *n) } }",
+    "mod geometry { pub mod flat { pub struct Grid { pub width: usize } impl Grid { pub fn cells(&self) -> usize { self.width } } }"
+    " pub fn distance(a: f64) -> f64 { a } pub const SCALE: f64 = 2.0; }",
+    "/// Twice as much.\nfn double(n: i64) -> i64 { n * 2 }\nconst LIMIT: usize = 10;\nmacro_rules! square { ($e:expr) => { $e * $e } }",
+    'let numbers = vec![3, 1, 2]; let text = String::from("abc"); let words = ["a", "b"];\n'
+    "let mut ages: HashMap<String, u32> = HashMap::new(); let p = Point::new(1.0, 2.0); let points = vec![p.clone()];",
+    "use std::rc::Rc; use std::cell::RefCell; use std::sync::{Arc, Mutex};\n"
+    "let shared = Rc::new(RefCell::new(vec![1])); let lock = Arc::new(Mutex::new(BTreeMap::<u8, String>::new())); let maybe = Some(2.5);\n"
+    "let boxed: Box<dyn Fn(i32) -> i32> = Box::new(|x| x); let pair = (1u8, String::new()); let größe = 1.5;",
+]
+
+# Kind, place, names that are offered, names that are not.
+SITES = [
+    ("variable", "numbers.|", ["len", "push", "iter", "sort_unstable", "windows", "clone"], ["to_ascii_lowercase", "push_str"]),
+    ("variable", "text.|", ["push_str", "chars", "trim", "to_uppercase", "len"], ["iter"]),
+    ("variable", "words.|", ["iter", "contains", "map", "join"], ["push"]),
+    ("variable", "ages.|", ["insert", "entry", "values_mut", "contains_key"], ["push", "range"]),
+    ("variable", "p.|", ["x", "y", "label", "norm", "clone", "describe", "shout"], ["area"]),
+    ("variable", "shared.|", ["borrow_mut", "borrow", "clone"], []),
+    ("variable", "lock.|", ["lock", "try_lock", "clone"], []),
+    ("variable", "maybe.|", ["unwrap_or", "map", "is_some"], ["is_ok"]),
+    ("variable", "pair.|", ["0", "1"], ["2"]),
+    ("variable", "größe.sq|", ["sqrt"], []),
+    ("variable", "numbers.sort_unst|", ["sort_unstable", "sort_unstable_by_key"], ["sort"]),
+    ("field", "p.x.|", ["sqrt", "powi", "abs"], ["len"]),
+    ("field", "p.label.|", ["push_str", "is_empty"], []),
+    ("chain", "numbers.iter().|", ["map", "filter", "rev", "sum", "enumerate"], ["push"]),
+    ("chain", "numbers.iter().map(|x| x * 2).|", ["collect", "filter", "sum"], ["push"]),
+    ("chain", "numbers\n    .iter()\n    .map(|x| x * 2)\n    .|", ["collect", "rev"], []),
+    ("chain", 'text.split(\',\').collect::<Vec<_>>().|', ["join", "push", "len"], []),
+    ("chain", 'text.parse::<i32>().|', ["unwrap", "map_err", "ok"], ["push"]),
+    ("chain", 'ages.get("a").|', ["copied", "cloned", "unwrap_or"], ["entry"]),
+    ("chain", 'ages.entry("a".into()).|', ["or_insert", "or_default", "and_modify"], ["values"]),
+    ("chain", "shared.borrow_mut().|", ["push", "len"], []),
+    ("chain", "lock.lock().unwrap().|", ["insert", "range", "first_key_value"], []),
+    ("chain", "Countdown(3).|", ["map", "filter", "collect", "0", "next"], []),
+    ("chain", "points.first().unwrap().|", ["norm", "x", "describe"], []),
+    ("chain", "points[0].|", ["norm", "label"], []),
+    ("chain", "(1..10).|", ["map", "rev", "contains"], ["push"]),
+    ("chain", "Point::new(1.0, 2.0).|", ["norm", "shout"], []),
+    ("chain", "std::time::Instant::now().|", ["elapsed", "duration_since"], []),
+    ("chain", 'std::fs::read_to_string("a")?.|', ["lines", "trim"], ["unwrap"]),
+    ("chain", 'std::path::Path::new("a").|', ["exists", "join", "extension"], []),
+    ("closure", "numbers.iter().map(|n| n.|", ["pow", "abs", "checked_add", "to_string"], ["sqrt"]),
+    ("closure", "points.iter().filter(|q| q.|", ["norm", "x", "describe"], []),
+    ("closure", "points.iter().map(|q| { let z = q.norm(); z.|", ["sqrt", "floor"], []),
+    ("closure", "points.iter().max_by(|a, b| a.x.|", ["total_cmp", "partial_cmp"], []),
+    ("local", "let v: Vec<u8> = Vec::new();\nv.|", ["push", "to_ascii_lowercase"], []),
+    ("local", "let mut v = Vec::new();\nv.push(1.5);\nv[0].|", ["sqrt"], []),
+    ("local", "let (a, b) = (1, \"x\");\nb.|", ["len", "to_string"], []),
+    ("local", "for (name, age) in &ages {\n    name.|", ["len", "push_str", "as_str"][:1], []),
+    ("local", "for q in points.iter_mut() {\n    q.|\n}\nlet after = 1;", ["norm", "x"], []),
+    ("local", "if let Some(m) = maybe {\n    m.|", ["sqrt"], []),
+    ("local", "match maybe {\n    Some(m) => m.|", ["round"], []),
+    ("local", "let s = Shape::Circle(1.0);\nmatch s {\n    Shape::Circle(r) => r.|", ["sqrt"], []),
+    ("local", "while let Some(n) = numbers.pop() {\n    n.|", ["abs"], []),
+    ("function", "fn f(v: &mut Vec<String>) {\n    v.|", ["push", "drain"], []),
+    ("function", "fn f<T: Display + Clone>(t: T) {\n    t.|", ["to_string", "clone"], ["len"]),
+    ("function", "fn f(it: impl Iterator<Item = u8>) {\n    it.|", ["map", "take"], ["push"]),
+    ("function", "fn f(d: &dyn Describe) {\n    d.|", ["describe", "shout"], ["norm"]),
+    ("function", "fn f(q: Point) -> f64 {\n    let w = q.label.len();\n    q.|\n}", ["norm", "x"], []),
+    ("function", "struct Tree { leaves: Vec<i32> }\nimpl Tree {\n    fn count(&self) -> usize { 1 }\n    fn sum(&self) -> i32 {\n        self.|", ["leaves", "count", "sum"], []),
+    ("function", "struct Tree { leaves: Vec<i32> }\nimpl Tree {\n    fn sum(&self) -> i32 {\n        self.leaves.|", ["iter", "len"], []),
+    ("macro", 'println!("{}", p.|', ["norm", "x"], []),
+    ("macro", 'println!("{} {}", p.x, text.|);', ["len", "trim"], []),
+    ("macro", 'assert_eq!(numbers.iter().|', ["sum", "map"], []),
+    ("macro", 'let s = format!("{:?}", points.iter().map(|q| q.|', ["norm"], []),
+    ("broken", "let x = ;\nnumbers.|", ["push"], []),
+    ("broken", "let v = vec![1.5];\nfoo(;\nv.|", ["push"], []),
+    ("broken", "let ok = vec![\"a\"];\nlet b = if ok.|", ["is_empty", "len"], []),
+    ("await", "async fn load() -> String { String::new() }\nload().await.|", ["push_str", "len"], []),
+    ("await", "async fn load() -> String { String::new() }\nload().|", ["await"], []),
+    ("path", "Vec::|", ["new", "with_capacity", "from"], ["push_str"]),
+    ("path", "String::fr|", ["from_utf8", "from"], ["new"]),
+    ("path", "HashMap::<String, i32>::|", ["new", "with_capacity"], []),
+    ("path", "use std::coll|", ["collections"], []),
+    ("path", "use std::collections::{HashS|", ["HashSet"], ["HashMap"]),
+    ("path", "use std::io::{self, Re|", ["Read"], []),
+    ("path", "std::f64::consts::|", ["PI", "E", "TAU"], []),
+    ("path", "f64::|", ["MAX", "NAN", "EPSILON"], []),
+    ("path", "Shape::|", ["Circle", "Square", "Empty", "area"], []),
+    ("path", "Point::|", ["new", "norm"], []),
+    ("path", "geometry::|", ["flat", "distance", "SCALE"], []),
+    ("path", "geometry::flat::|", ["Grid"], []),
+    ("path", "std::fs::|", ["File", "read_to_string", "write"], []),
+    ("path", "enum Side { Left, Right }\nimpl Side { fn flip(self) -> Side { Self::|", ["Left", "Right", "flip"], []),
+    ("path", "i32::fro|", ["from_str_radix"], []),
+    ("name", "numb|", ["numbers"], []),
+    ("name", "dou|", ["double"], []),
+    ("name", "squ|", ["square!"], []),
+    ("name", "let local_value = 1;\nlocal_|", ["local_value"], []),
+    ("name", "fn f(first_argument: i32) -> i32 { first_|", ["first_argument"], []),
+    ("name", "prin|", ["println!", "print!"], []),
+    ("name", "Str|", ["String"], []),
+    ("name", "LIM|", ["LIMIT"], []),
+    ("name", "HashM|", ["HashMap"], []),
+    ("name", "read_c|", ["read_csv"], []),
+    ("name", "let q = Point { x: 1.0, |", ["y", "label"], ["x"]),
+    ("name", "#[derive(De|", ["Debug", "Default"], []),
+    ("name", 'println!("{numb|}")', ["numbers"], []),
+    ("name", "ret|", ["return"], []),
+    ("magic", ":ty|", [":type"], []),
+    ("magic", ":type numb|", ["numbers"], []),
+    ("magic", "%%s|", ["%%sql"], []),
+]
+
+
+def split(place: str) -> tuple[str, int]:
+    """The code without the cursor, and where that was. A closure's bars stand before it."""
+    ends = [place.index(end) for end in ["|\n}", "|);", '|}")'] if end in place]
+    at = len(place) - 1 if place.endswith("|") else ends[0]
+    return place[:at] + place[at + 1 :], at
