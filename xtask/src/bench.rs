@@ -15,6 +15,8 @@ pub enum Suite {
     Cells,
     /// How long common steps take on the flights data, beside Polars and DuckDB
     Frames,
+    /// How long a list of completions takes, for each kind of place
+    Completion,
 }
 
 pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<(), Failure> {
@@ -29,6 +31,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
     let script = match suite {
         Suite::Cells => "cells.py",
         Suite::Frames => "frames.py",
+        Suite::Completion => "completion.py",
     };
     process::stage(start, script);
     let mut bench = workspace.command(python::python(workspace));
