@@ -17,22 +17,22 @@ def ready(kernel):
     return kernel
 
 
-def ask(kernel, marked: str) -> dict:
-    code, at = split(marked)
-    message = kernel.client.complete(code, at)
+def reply_to(kernel, message: str) -> dict:
     while True:
         reply = kernel.client.get_shell_msg(timeout=30)
         if reply["parent_header"].get("msg_id") == message:
-            assert reply["content"]["status"] == "ok"
+            assert reply["content"]["status"] == "ok" or "indent" in reply["content"] or reply["msg_type"] == "is_complete_reply"
             return reply["content"]
 
 
+def ask(kernel, marked: str) -> dict:
+    code, at = split(marked)
+    return reply_to(kernel, kernel.client.complete(code, at))
+
+
 def inspect(kernel, code: str, at: int, detail: int = 0) -> str:
-    message = kernel.client.inspect(code, at, detail)
-    while True:
-        reply = kernel.client.get_shell_msg(timeout=30)
-        if reply["parent_header"].get("msg_id") == message:
-            return reply["content"]["data"].get("text/plain", "") if reply["content"]["found"] else ""
+    content = reply_to(kernel, kernel.client.inspect(code, at, detail))
+    return content["data"].get("text/plain", "") if content["found"] else ""
 
 
 @pytest.mark.parametrize("kind, place, wanted, unwanted", SITES, ids=[f"{s[0]}-{i}" for i, s in enumerate(SITES)])
@@ -40,3 +40,120 @@ def test_what_is_offered(ready, kind, place, wanted, unwanted):
     matches = ask(ready, place)["matches"]
     assert not set(wanted) - set(matches), f"{place}: {matches[:60]}"
     assert not set(unwanted) & set(matches), place
+
+
+def test_positions_are_code_points(ready):
+    """JupyterLab counts code points; emoji and combining marks are one or two of them."""
+    code = 'let s = "\U0001f980e\u0301"; numb'
+    content = reply_to(ready, ready.client.complete(code, len(code)))
+    assert (content["cursor_start"], content["cursor_end"], content["matches"]) == (len(code) - 4, len(code), ["numbers"])
+    [typed] = content["metadata"]["_jupyter_types_experimental"]
+    assert typed == {"start": len(code) - 4, "end": len(code), "text": "numbers", "type": "variable", "signature": "Vec<i32>"}
+
+
+def test_methods_have_their_signature(ready):
+    content = ask(ready, "numbers.pus|")
+    typed = {m["text"]: m for m in content["metadata"]["_jupyter_types_experimental"]}
+    assert typed["push"]["type"] == "method" and typed["push"]["signature"] == "fn push(&mut self, value: T)"
+
+
+def test_fields_come_first_and_what_is_nearer_before_what_is_behind(ready):
+    matches = ask(ready, "p.|")["matches"]
+    assert matches[:3] == ["label", "x", "y"]
+    assert matches.index("norm") < matches.index("clone") < matches.index("eq")
+    matches = ask(ready, "numbers.|")["matches"]
+    assert matches.index("push") < matches.index("windows") < matches.index("partial_cmp")
+
+
+def test_files_are_offered(ready):
+    (ready.folder / "data").mkdir(exist_ok=True)
+    (ready.folder / "data/flights.csv").write_text("a\n1\n")
+    (ready.folder / "data/notes ä.txt").write_text("")
+    assert ask(ready, 'read_csv("da|')["matches"] == ["data/"]
+    content = ask(ready, 'read_csv("data/|')
+    assert content["matches"] == ["flights.csv", "notes ä.txt"]
+    assert content["cursor_start"] == len('read_csv("data/')
+    assert ask(ready, 'std::fs::File::open("data/fl|')["matches"] == ["flights.csv"]
+    assert ask(ready, "!cat data/fl|")["matches"] == ["flights.csv"]
+
+
+def test_it_is_answered_while_a_cell_runs(ready):
+    message = ready.client.execute("std::thread::sleep(std::time::Duration::from_secs(4));")
+    begun = time.monotonic()
+    time.sleep(0.3)
+    matches = ask(ready, "let fresh = vec![\"a\"]; fresh.iter().ma|")["matches"]
+    assert "map" in matches
+    assert inspect(ready, "numbers", 3)
+    assert time.monotonic() - begun < 3.5, "the answer waited for the cell"
+    ready.wait(message, begun)
+
+
+def test_a_burst_of_requests_ends_with_the_last(ready):
+    """As while typing: earlier questions may come back with nothing, the last one is answered."""
+    code = "let fresh = vec![1.5]; fresh.first().unwrap()."
+    messages = [ready.client.complete(code[:at], at) for at in range(len(code) - 12, len(code) + 1)]
+    replies = {}
+    while messages[-1] not in replies:
+        reply = ready.client.get_shell_msg(timeout=30)
+        replies[reply["parent_header"].get("msg_id")] = reply["content"]
+    assert "sqrt" in replies[messages[-1]]["matches"]
+
+
+def test_names_are_explained(ready):
+    for code, at, wanted in [
+        ("numbers", 3, ["let numbers: Vec<i32>", "[3, 1, 2]", "made by cell"]),
+        ("numbers.push(1)", 10, ["fn push(&mut self, value: T)", "Appends an element"]),
+        ("numbers.push(", 13, ["fn push(&mut self, value: T)"]),
+        ("let q = numbers.iter().map(|n| n.pow(2));", 35, ["fn pow(self, exp: u32) -> i32", "Raises self to the power"]),
+        ("double(2)", 3, ["fn double(n: i64) -> i64", "Twice as much."]),
+        ("p.norm()", 4, ["fn norm(&self) -> f64", "Distance from the origin."]),
+        ("p.x", 3, ["Point.x: f64"]),
+        ("Point::new", 8, ["fn new(x: f64, y: f64) -> Self"]),
+        ("String::with_capacity(4)", 12, ["fn with_capacity(capacity: usize) -> String"]),
+        ("HashMap", 3, ["hash map"]),
+        ("Shape::Circle(1.0)", 9, ["Circle(f64)"]),
+        ('println!("a")', 3, ["println!", "standard output"]),
+        ("read_csv", 3, ["read_csv"]),
+        ("let total = numbers.iter().sum::<i32>();\ntotal", 5, ["let total: i32"]),
+        ("match numbers", 2, ["match"]),
+    ]:
+        text = inspect(ready, code, at)
+        for part in wanted:
+            assert part in text, f"{code}: {text}"
+    assert inspect(ready, "no_such_name", 3) == ""
+
+
+def test_questions_are_cells(ready):
+    shown = ready.ok("numbers?").bundles[0]
+    assert "let numbers: Vec<i32>" in shown["text/plain"] and "```rust" in shown["text/markdown"]
+    assert "Twice as much." in ready.ok("?double").bundles[0]["text/plain"]
+    assert "n * 2" in ready.ok("double??").bundles[0]["text/plain"]
+    assert "nothing is known" in ready.fails("no_such_name?").error_text
+    # The operator stays Rust's.
+    ready.ok('let parsed: Result<i32, std::num::ParseIntError> = "12".parse();')
+    assert ready.value("parsed?") == "12"
+
+
+def test_the_next_line_is_indented(ready):
+    def indent(code: str) -> str | None:
+        message = ready.client.is_complete(code)
+        content = reply_to(ready, message)
+        return content.get("indent") if content["status"] == "incomplete" else None
+
+    assert indent("fn main() {") == "    "
+    assert indent("match x {\n    1 => {") == "        "
+    assert indent("let x = numbers.iter()\n    .map(|x| x)") == "    "
+    assert indent("let s = \"abc") == ""
+    assert indent("%%sql\nselect 1") == ""
+    assert indent("numbers?") is None
+    assert indent("let x = 1;") is None
+
+
+def test_it_is_fast(ready):
+    """The median of all places, each asked about again as while typing on: a front end waits as long for the list."""
+    times = []
+    for _, place, _, _ in SITES:
+        begun = time.monotonic()
+        ask(ready, place)
+        times.append(time.monotonic() - begun)
+    assert statistics.median(times) < LIMIT, sorted(times)

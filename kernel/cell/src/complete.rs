@@ -21,7 +21,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
-pub use inspect::inspect;
+pub use inspect::{inspect, question};
 pub use probe::Probe;
 pub use whole::is_complete;
 

@@ -115,7 +115,10 @@ impl Names {
     }
 
     pub fn is_complete(&self, text: &str) -> Completeness {
-        complete::is_complete(text)
+        match self.question(text) {
+            Some(_) => Completeness::Complete,
+            None => complete::is_complete(text),
+        }
     }
 
     /// `cursor` counts code points.
@@ -129,6 +132,11 @@ impl Names {
     /// `detail` as Jupyter asks for it: 1 wants more.
     pub fn inspect(&self, text: &str, cursor: usize, detail: u8, frames: &dyn Frames) -> Inspection {
         complete::inspect(self, text, cursor, detail, frames)
+    }
+
+    /// What a cell that is no Rust but a question asks about, `name?`, and how much it wants to know.
+    pub fn question<'a>(&self, text: &'a str) -> Option<(&'a str, u8)> {
+        complete::question(self, text)
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -229,7 +229,14 @@ struct Run<'a> {
 impl Run<'_> {
     fn whole(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let ready = self.wait_for_executor();
-        let result = ready.and_then(|()| self.execute(text));
+        let result = ready.and_then(|()| match self.notebook.answer(text) {
+            Some(answer) => {
+                let data = answer.map_err(|diagnostic| vec![diagnostic])?;
+                self.front.output(Output::Display { data, display_id: None, update: false });
+                Ok(())
+            }
+            None => self.execute(text),
+        });
         self.flush();
         let interrupted = self.interrupted();
         let ended_as = match result {

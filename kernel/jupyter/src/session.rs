@@ -16,7 +16,7 @@ use onrush_cell::Frames;
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::{CellEnd, Event, Hello, NamedFrame, Reply, Request, Role, Status, Welcome};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL, TaskId, paths};
+use onrush_wire::{Arg, Class, Diagnostic, Expr, ExprKind, FrameId, Generation, NotebookId, PROTOCOL, TaskId, paths};
 use parking_lot::Mutex;
 
 use crate::log;
@@ -27,6 +27,9 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Completion does without columns rather than wait longer.
 const NAMES_LIMIT: Duration = Duration::from_millis(300);
+
+/// What a summary of a column may take, for each number.
+const SUMMARY_LIMIT: Duration = Duration::from_millis(700);
 
 /// One connection, after its [`Hello`].
 pub struct Connection {
@@ -331,8 +334,38 @@ impl Frames for Session {
     }
 
     fn summary(&self, frame: FrameId, column: &str) -> Vec<(String, String)> {
-        let _ = (frame, column);
-        Vec::new()
+        // A frame whose rows are not known has not been computed: a look at a name must not start that.
+        let known = self.frames().into_iter().find(|f| f.frame == frame);
+        let Some((field, rows)) = known.and_then(|f| Some((f.schema.field(column)?.clone(), f.rows?))) else {
+            return Vec::new();
+        };
+        let state = self.state.try_lock().map(|state| state.generation);
+        let connection =
+            state.map(|generation| Connection::open(&self.socket, &self.notebook, Role::Kernel, generation));
+        let Some(Ok(mut connection)) = connection else { return Vec::new() };
+        connection.limit(Some(SUMMARY_LIMIT));
+        let mut facts = vec![("rows".to_string(), rows.to_string())];
+        let ends: &[&str] = if field.dtype.is_numeric() { &["min", "max", "mean"] } else { &["min", "max"] };
+        for function in ["null_count", "n_unique"].iter().chain(ends) {
+            let expr = |kind| Expr { kind, span: None };
+            let value = expr(ExprKind::Column(column.to_string()));
+            let args = vec![Arg { name: None, value }];
+            let call = expr(ExprKind::Call { function: function.to_string(), args });
+            match connection.ask(&Request::Value { frame, expr: call }) {
+                Ok(Reply::Value { value, .. }) => {
+                    let name = match *function {
+                        "null_count" => "nulls",
+                        "n_unique" => "distinct",
+                        other => other,
+                    };
+                    facts.push((name.to_string(), onrush_view::value(&value)));
+                }
+                // Lists have no least one.
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        facts
     }
 }
 

@@ -9,13 +9,18 @@ mod progress;
 mod table;
 mod value;
 
-use onrush_wire::Diagnostic;
 use onrush_wire::display::Content;
 use onrush_wire::plot::Plot;
 use onrush_wire::progress::Task;
+use onrush_wire::{Diagnostic, Value};
 
 /// MIME type to data, as Jupyter's `data` field.
 pub type Bundle = serde_json::Map<String, serde_json::Value>;
+
+/// A value as a table shows it.
+pub fn value(value: &Value) -> String {
+    value::ColumnFormat::of(std::iter::once(value)).cell(value).text
+}
 
 /// The bundle of one output.
 pub fn bundle(content: &Content) -> Bundle {

@@ -22,6 +22,33 @@ use crate::types::short;
 /// Columns that are listed.
 const COLUMNS: usize = 60;
 
+/// What a cell such as `name?`, `name??` or `?name` asks about, and for how much. `None` where it is Rust: `result?`.
+pub fn question<'a>(names: &Names, text: &'a str) -> Option<(&'a str, u8)> {
+    let text = text.trim();
+    let marks = |n: usize| if n > 1 { 1 } else { 0 };
+    let (subject, detail) = match text.strip_prefix('?') {
+        Some(rest) => (rest.trim_start_matches('?').trim(), marks(text.len() - rest.trim_start_matches('?').len())),
+        None => {
+            let subject = text.trim_end_matches('?');
+            (subject.trim_end(), marks(text.len() - subject.len()))
+        }
+    };
+    let is_path = !subject.is_empty()
+        && subject.len() < text.len()
+        && subject.chars().all(|c| super::tokens::is_word(c) || matches!(c, ':' | '.' | '!'))
+        && !subject.starts_with(|c: char| c.is_ascii_digit());
+    if !is_path {
+        return None;
+    }
+    // The operator's work: these end the cell, or give what is inside.
+    let tries = names.notebook.variables.get(subject).is_some_and(|v| {
+        ["::Result<", "::Option<", "::ControlFlow<", "::Poll<"]
+            .iter()
+            .any(|t| v.type_code.split('<').next().is_some_and(|h| format!("{h}<").ends_with(t)))
+    });
+    (text.starts_with('?') || !tries).then_some((subject, detail))
+}
+
 /// `cursor` counts code points; `detail` is Jupyter's.
 pub fn inspect(names: &Names, text: &str, cursor: usize, detail: u8, frames: &dyn Frames) -> Inspection {
     let at = text.char_indices().nth(cursor).map_or(text.len(), |(i, _)| i);

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use onrush_cell::{Completeness, Completions, Inspection};
+use onrush_view::Bundle;
+use onrush_wire::{Class, Diagnostic};
 
 use super::Notebook;
 
@@ -24,5 +26,20 @@ impl Notebook {
     pub fn inspect(&self, text: &str, cursor: usize, detail: u8) -> Inspection {
         let cursor = cursor.min(text.chars().count());
         self.worker.names(PATIENCE).inspect(text, cursor, detail, &*self.session)
+    }
+
+    /// The answer to a cell such as `name?`. `None` for a cell that is none.
+    pub fn answer(&self, text: &str) -> Option<Result<Bundle, Diagnostic>> {
+        let (subject, detail) = self.worker.names(Duration::ZERO).question(text)?;
+        let found = self.inspect(subject, subject.chars().count(), detail);
+        if !found.found {
+            let message = format!("nothing is known about `{subject}`");
+            let help = "`:vars` lists the variables; Shift-Tab explains what stands in code";
+            return Some(Err(Diagnostic::error(Class::Compile, "unknown-name", message).help(help)));
+        }
+        let mut data = Bundle::new();
+        data.insert("text/plain".to_string(), found.plain().into());
+        data.insert("text/markdown".to_string(), found.markdown.into());
+        Some(Ok(data))
     }
 }
