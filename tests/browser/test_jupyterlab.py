@@ -191,3 +191,40 @@ def test_a_typing_mistake_an_interrupt_and_a_restart(page, lab, outputs_dir):
     set_last_cell(page, "kept + 1")
     [output] = run_last(page)["outputs"]
     assert output["output_type"] == "error" and "kept" in output["evalue"] + "".join(output["traceback"])
+
+
+def offered(page, code: str) -> list[str]:
+    """What JupyterLab lists for code that was typed into a new cell, after Tab."""
+    set_last_cell(page, "")
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCell.editor.focus()")
+    page.evaluate("window.jupyterapp.commands.execute('notebook:enter-edit-mode')")
+    page.keyboard.type(code)
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".jp-Completer:not(.lm-mod-hidden) .jp-Completer-item")
+    return page.eval_on_selector_all(".jp-Completer-item .jp-Completer-match", "all => all.map(one => one.textContent)")
+
+
+def test_completion_and_inspection(page, lab, outputs_dir):
+    open_notebook(page, lab, "01-tour.ipynb")
+    set_last_cell(page, 'let numbers = vec![3, 1, 2]; let flown = read_parquet("data/flights.parquet");')
+    assert run_last(page)["outputs"] == []
+    # Names from the documentation of `Vec` and of slices.
+    matches = offered(page, "numbers.")
+    assert {"push", "iter", "sort_unstable", "windows"} <= set(matches)
+    page.screenshot(path=outputs_dir / "completion.png")
+    page.keyboard.press("Escape")
+    matches = offered(page, "numbers.iter().map(|n| n.che")
+    assert "checked_add" in matches
+    page.keyboard.press("Escape")
+    matches = offered(page, 'flown.sort("dep_')
+    assert {"dep_time", "dep_delay"} <= set(matches)
+    page.screenshot(path=outputs_dir / "completion-columns.png")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    set_last_cell(page, "")
+    page.evaluate("window.jupyterapp.commands.execute('notebook:enter-edit-mode')")
+    page.keyboard.type("numbers.push(")
+    page.keyboard.press("Shift+Tab")
+    tooltip = page.wait_for_selector(".jp-Tooltip")
+    assert "Appends an element" in tooltip.inner_text()
+    page.screenshot(path=outputs_dir / "inspection.png")

@@ -119,5 +119,5 @@ SITES = [
 def split(place: str) -> tuple[str, int]:
     """The code without the cursor, and where that was. A closure's bars stand before it."""
     ends = [place.index(end) for end in ["|\n}", "|);", '|}")'] if end in place]
-    at = len(place) - 1 if place.endswith("|") else ends[0]
+    at = len(place) - 1 if place.endswith("|") else ends[0] if ends else place.index("|")
     return place[:at] + place[at + 1 :], at

@@ -157,3 +157,61 @@ def test_it_is_fast(ready):
         ask(ready, place)
         times.append(time.monotonic() - begun)
     assert statistics.median(times) < LIMIT, sorted(times)
+
+
+@pytest.fixture(scope="module")
+def frames(ready, data_dir):
+    """Frames of the session: the columns are those of the files."""
+    ready.ok(f'let flights = read_parquet("{data_dir}/flights.parquet");')
+    ready.ok('let airports = frame! { faa: ["JFK", "LGA"], "Full Name": ["Kennedy", "La Guardia"] };')
+    # Its rows are known once it was shown.
+    ready.ok("flights")
+    return ready
+
+
+COLUMNS = [
+    ('flights.sort("dep_|', ["dep_time", "dep_delay"]),
+    ('col("dep_d|', ["dep_delay"]),
+    ("flights.filter(x!(dist|", ["distance"]),
+    ("flights.filter(x!(distance > 3 && arr_d|", ["arr_delay"]),
+    ('flights.group_by(["origin", "des|', ["dest"]),
+    ('flights.group_by("origin").agg(x!(m = dep_d|', ["dep_delay"]),
+    ('flights.with_columns(x!(speed = distance / air_time)).select(["spe|', ["speed"]),
+    ('flights\n    .group_by("origin")\n    .agg(x!(late = dep_delay.mean()))\n    .sort("|', ["late", "origin"]),
+    ('flights.left_join(&airports, on("origin", "faa")).select(["Full|', ["Full Name"]),
+    ('let few = flights.select(["carrier", "origin"]);\nfew.sort("|', ["carrier", "origin"]),
+    ('sql("select carr| from flights")', ["carrier"]),
+    ('sql("select * from fli|', ["flights"]),
+    ("%%sql\nselect f.carr|\nfrom flights f", ["carrier"]),
+    ("%%sql\nselect * from airp|", ["airports"]),
+    ("flights.|", ["group_by", "left_join", "filter", "plot"]),
+    ('flights.group_by("origin").|', ["agg", "mean", "len"]),
+    ("flights.plot().|", ["scatter", "bar", "title"]),
+    ('flights.column::<f64>("dep_delay").|', ["len", "iter"]),
+    ("flights.filter(x!(carrier.str.|", ["contains", "starts_with"]),
+    ("flights.filter(x!(time_hour.dt.|", ["month", "year"]),
+]
+
+
+@pytest.mark.parametrize("place, wanted", COLUMNS, ids=range(len(COLUMNS)))
+def test_columns_and_frames_are_offered(frames, place, wanted):
+    matches = ask(frames, place)["matches"]
+    assert not set(wanted) - set(matches), f"{place}: {matches[:40]}"
+
+
+def test_after_known_steps_only_their_columns_are_offered(frames):
+    assert ask(frames, 'flights.select(["carrier", "origin"]).sort("|')["matches"] == ["carrier", "origin"]
+    assert ask(frames, 'let s = "dep_|')["matches"] == []
+    assert ask(frames, 'flights.filter(x!(carrier == "dep_|')["matches"] == []
+
+
+def test_frames_and_columns_are_explained(frames):
+    text = inspect(frames, "flights", 3)
+    # From the file: 336776 flights, 19 columns.
+    assert "let flights: Frame" in text and "336,776 rows" in text and "19 columns" in text and "dep_delay" in text
+    text = inspect(frames, 'flights.sort("dep_delay")', 18)
+    # Counted by DuckDB: 8255 nulls, from -43 to 1301.
+    for part in ["dep_delay", "flights", "8255", "-43", "1301"]:
+        assert part in text.replace(",", ""), text
+    assert "distance" in inspect(frames, "flights.filter(x!(distance > 3))", 20)
+    assert "336,776 rows" in frames.ok("flights?").bundles[0]["text/plain"]

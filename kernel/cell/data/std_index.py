@@ -73,9 +73,33 @@ def split_at(text: str, separator: str) -> list[str]:
     return parts + [text[start:]]
 
 
-def impl_header(header: str) -> tuple[list[str], str, str]:
-    """Parameters, trait and type of `impl<T, A> Extend<&'a T> for Vec<T, A> where …`."""
-    header = split_at(header, " where ")[0].removeprefix("unsafe ")
+# What every type that one meets has.
+GIVEN = {"Sized", "Send", "Sync", "Allocator", "BuildHasher", "Hasher", "Unpin", "MetaSized", "PointeeSized", "Pattern", "Tuple"}
+
+
+def bounds(part: str) -> tuple[str, list[str]]:
+    """The name and the traits of `T: Clone + ?Sized`."""
+    name, _, rest = part.partition(":")
+    traits = []
+    for bound in split_at(rest, "+"):
+        bound = re.sub(r"^(?:\[const\] |const |for<[^>]*> )", "", bound.strip())
+        trait = re.match(r"[\w:]+", bound)
+        if trait and not bound.startswith(("'", "?")):
+            trait = trait.group(0).rsplit("::", 1)[-1]
+            if trait not in GIVEN:
+                traits.append(trait)
+    return name.strip().removeprefix("const ").split(" ")[0], traits
+
+
+def impl_header(header: str) -> tuple[list[str], str, str, dict[str, list[str]]]:
+    """Parameters, trait, type and bounds of `impl<T, A> Extend<&'a T> for Vec<T, A> where …`."""
+    header, *wheres = split_at(header, " where ")
+    header = header.removeprefix("unsafe ")
+    conditions: dict[str, list[str]] = {}
+    for part in split_at(" ".join(wheres), ","):
+        name, traits = bounds(part.strip())
+        if re.fullmatch(r"\w+", name) and traits:
+            conditions.setdefault(name, []).extend(traits)
     header = re.sub(r"^impl ?", "", header)
     header = re.sub(r"^const ", "", header)
     parameters: list[str] = []
@@ -90,11 +114,15 @@ def impl_header(header: str) -> tuple[list[str], str, str]:
             name = re.match(r"(?:const )?(\w+)", parameter.strip())
             if name:
                 parameters.append(name.group(1))
+            if ":" in parameter and not parameter.strip().startswith(("'", "const ")):
+                name, traits = bounds(parameter.split("=")[0].strip() if "<" not in parameter else parameter.strip())
+                if traits:
+                    conditions.setdefault(name, []).extend(traits)
         header = header[end + 1 :].strip()
     parts = split_at(header, " for ")
     if len(parts) == 2:
-        return parameters, parts[0].strip(), parts[1].strip()
-    return parameters, "", header.strip()
+        return parameters, parts[0].strip(), parts[1].strip(), conditions
+    return parameters, "", header.strip(), conditions
 
 
 class Page:
@@ -147,7 +175,8 @@ class Page:
                 out.append("\t".join(["v", identifier.split(".")[1], code_header(body), docs(doc)]))
                 continue
             if "impl" in words:
-                parameters, of_trait, target = impl_header(code_header(body))
+                parameters, of_trait, target, conditions = impl_header(code_header(body))
+                told = ",".join(p + "".join(f":{t}" for t in conditions.get(p, [])) for p in parameters)
                 ignored = bool(info and "unstable" in info)
                 if of_trait.startswith("!"):
                     ignored = True
@@ -161,13 +190,13 @@ class Page:
                     if wanted in QUIET:
                         ignored = True
                         continue
-                    line = "\t".join(["%", target, trait_path, ",".join(parameters)])
+                    line = "\t".join(["%", target, trait_path, told])
                     collected = None
                     if line not in seen and not ignored:
                         seen.add(line)
                         out.append(line)
                 else:
-                    out.append("\t".join(["%", target, "", ",".join(parameters)]))
+                    out.append("\t".join(["%", target, "", told]))
                     collected = out
                 continue
             if deref and "associatedtype" in words and identifier.startswith("associatedtype.Target"):

@@ -8,7 +8,8 @@
 //! ```text
 //! #KIND PATH SIGNATURE DOCS     an item; the lines below belong to it. The kind `impl` holds impls of a type of that name
 //! =PATH TARGET                  another path of an item
-//! % TYPE TRAIT PARAMETERS       an impl of the item, and what it is for: `Vec<u8>`, `std::io::Write` or nothing, `T,A`
+//! % TYPE TRAIT PARAMETERS       an impl of the item, and what it is for: `Vec<T>`, `std::io::Write` or nothing, and its parameters
+//!                              with the traits that they must have: `T:Clone:Debug,A`
 //! >TYPE                         what the impl above dereferences to
 //! K NAME SIGNATURE DOCS         a member: K is m(ethod), a(ssociated function), c(onstant), t(ype), f(ield), v(ariant)
 //! ```

@@ -44,6 +44,8 @@ const QUIET: &[&str] = &[
     "borrow",
     "borrow_mut",
     "type_id",
+    "fmt",
+    "hash",
     "try_into",
     "into",
     "as_ref",
@@ -196,6 +198,7 @@ impl World {
                     let owner = "tuple".to_string();
                     found.push(Found { name, kind: 'f', signature, docs: String::new(), rank: Rank::Field, owner });
                 }
+                self.of_trait("std::clone::Clone", wanted, found);
             }
             _ => {}
         }
@@ -216,20 +219,18 @@ impl World {
             Ty::Array(inner) => Some(Ty::Slice(inner.clone())),
             _ => None,
         };
-        for item in items.into_iter().filter(|i| i.kind != "trait").chain(self.impls(&head)) {
+        // What a reference has itself, what it refers to has too.
+        let own = items.into_iter().filter(|i| i.kind != "trait" && !matches!(ty, Ty::Reference(_)));
+        for item in own.chain(self.impls(&head)) {
             // Fields come before any impl.
             let mut bound = Some(HashMap::new());
             for line in item.lines() {
                 match line {
                     Line::Impl { of, of_trait, parameters } => {
-                        let parameters: Vec<&str> = parameters.split(',').collect();
-                        let mut map = HashMap::new();
-                        let pattern = Ty::parse(of);
-                        // The page of slices is also that of `&[T]`, and so on: what is for another type does not count.
-                        let same = head_matches(&pattern, ty, &parameters);
-                        let covers = same && pattern.covers(ty, &parameters, &mut map);
-                        bound = covers.then_some(map);
-                        if covers && !of_trait.is_empty() {
+                        // Most impls are of traits that nobody calls by name.
+                        let is_asked = of_trait.is_empty() || last(of_trait) == "Deref" || self.gives(of_trait);
+                        bound = is_asked.then(|| self.covers(of, parameters, ty, DEPTH)).flatten();
+                        if bound.is_some() && !of_trait.is_empty() {
                             self.of_trait(of_trait, wanted, found);
                         }
                     }
@@ -249,26 +250,86 @@ impl World {
                 }
             }
         }
-        if !matches!(ty, Ty::Reference(_)) && depth == 0 && wanted('m') {
-            self.of_reference_traits(ty, wanted, found);
-        }
         behind
     }
 
-    /// `into_iter` of an array or a vector is its own; what is left is what every type has through `&`.
-    fn of_reference_traits(&self, ty: &Ty, wanted: &dyn Fn(char) -> bool, found: &mut Vec<Found>) {
-        if matches!(ty, Ty::Tuple(_)) {
-            self.of_trait("std::clone::Clone", wanted, found);
+    /// Whether an impl is for a type: what its parameters stand for then.
+    fn covers(&self, of: &str, parameters: &str, ty: &Ty, depth: usize) -> Option<HashMap<String, Ty>> {
+        let parameters: Vec<(&str, &str)> =
+            parameters.split(',').map(|p| p.split_once(':').unwrap_or((p, ""))).collect();
+        let names: Vec<&str> = parameters.iter().map(|p| p.0).collect();
+        let pattern = Ty::parse(of);
+        let mut map = HashMap::new();
+        // The page of slices is also that of `&[T]`, and so on: what is for another type does not count.
+        if !head_matches(&pattern, ty, &names) || !pattern.covers(ty, &names, &mut map) {
+            return None;
         }
+        let holds = |(name, traits): &(&str, &str)| match map.get(*name) {
+            Some(actual) => traits.split(':').all(|of_trait| of_trait.is_empty() || self.has(actual, of_trait, depth)),
+            None => true,
+        };
+        parameters.iter().all(holds).then_some(map)
+    }
+
+    /// Whether a trait gives methods that can be called here, or others that do.
+    fn gives(&self, of_trait: &str) -> bool {
+        matches!(last(of_trait), "Display" | "Future") || self.in_scope(of_trait)
+    }
+
+    /// Whether a type has a trait. In doubt it has: too much is offered rather than too little.
+    pub fn has(&self, ty: &Ty, of_trait: &str, depth: usize) -> bool {
+        let wanted = last(of_trait);
+        let Some(depth) = depth.checked_sub(1) else { return true };
+        // Of derives and operators, parts decide.
+        let by_parts = matches!(
+            wanted,
+            "Clone" | "Copy" | "PartialEq" | "Eq" | "PartialOrd" | "Ord" | "Hash" | "Debug" | "Default"
+        );
+        match ty {
+            Ty::Bounds(bounds) => {
+                bounds.iter().any(|b| matches!(b, Ty::Path { path, .. } if self.is_or_above(path, wanted, depth)))
+            }
+            Ty::Path { path, arguments, .. } if arguments.is_empty() && self.generics.contains_key(path) => {
+                let bounds = Ty::parse(&format!("impl {}", self.generics[path]));
+                !self.generics[path].is_empty() && self.has(&bounds, wanted, depth)
+            }
+            Ty::Reference(_) | Ty::Other(_) if matches!(wanted, "Clone" | "Copy") => true,
+            Ty::Reference(inner) => self.has(inner, wanted, depth),
+            Ty::Other(_) => matches!(wanted, "Fn" | "FnMut" | "FnOnce"),
+            Ty::Tuple(parts) => by_parts && parts.iter().all(|part| self.has(part, wanted, depth)),
+            Ty::Slice(inner) | Ty::Array(inner) if by_parts => self.has(inner, wanted, depth),
+            _ => {
+                let head = head(ty);
+                let items = self.items(&head);
+                if items.is_empty() {
+                    return true;
+                }
+                items.into_iter().chain(self.impls(&head)).any(|item| {
+                    item.lines().any(|line| match line {
+                        Line::Impl { of, of_trait, parameters } if last(of_trait) == wanted => {
+                            self.covers(of, parameters, ty, depth).is_some()
+                        }
+                        _ => false,
+                    })
+                })
+            }
+        }
+    }
+
+    /// Whether a trait is one, or has it as a supertrait.
+    fn is_or_above(&self, path: &str, wanted: &str, depth: usize) -> bool {
+        last(path) == wanted
+            || depth > 0
+                && self.trait_item(without_cell(path)).is_some_and(|item| {
+                    supertraits(&item).iter().any(|above| self.is_or_above(above, wanted, depth - 1))
+                })
     }
 
     fn of_bounds(&self, bounds: &[Ty], wanted: &dyn Fn(char) -> bool, found: &mut Vec<Found>) {
         for bound in bounds {
             if let Ty::Path { path, .. } = bound {
-                let before = self.in_scope(path);
                 // A bound needs no import.
                 self.methods_of(path, wanted, found, 0);
-                let _ = before;
             }
         }
     }
@@ -293,19 +354,27 @@ impl World {
         if depth >= DEPTH {
             return;
         }
-        let above = item.signature.split(" where ").next().unwrap_or("").split_once(": ").map(|(_, above)| above);
-        if let Some(Ty::Bounds(bounds)) = above.map(|above| Ty::parse(&format!("impl {above}"))) {
-            for bound in bounds {
-                if let Ty::Path { path, .. } = bound {
-                    self.methods_of(&path, wanted, found, depth + 1);
-                }
-            }
+        for above in supertraits(&item) {
+            self.methods_of(&above, wanted, found, depth + 1);
         }
         match last(of_trait) {
             "Display" => self.methods_of("std::string::ToString", wanted, found, DEPTH),
             "Iterator" => self.methods_of("std::iter::IntoIterator", wanted, found, DEPTH),
             _ => {}
         }
+    }
+}
+
+/// The traits behind the colon of `trait Ord: Eq + PartialOrd`.
+fn supertraits(item: &Item<'_>) -> Vec<String> {
+    let head = item.signature.split(" where ").next().unwrap_or("");
+    let Some((_, above)) = head.split_once(": ") else { return Vec::new() };
+    match Ty::parse(&format!("impl {above}")) {
+        Ty::Bounds(bounds) => {
+            let path = |b: Ty| if let Ty::Path { path, .. } = b { Some(path) } else { None };
+            bounds.into_iter().filter_map(path).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -430,6 +499,10 @@ mod tests {
         check("f64", &["sqrt", "powi", "max", "is_nan", "to_string"], &[]);
         check("char", &["is_alphabetic", "to_digit"], &[]);
         check("[i32; 3]", &["iter", "map", "contains", "len"], &[]);
+        check("std::boxed::Box<dyn std::error::Error>", &["to_string", "source"], &["map", "read"]);
+        check("std::boxed::Box<std::vec::IntoIter<i32>>", &["map", "next"], &["write"]);
+        check("std::vec::Vec<std::fs::File>", &["len", "push"], &["clone", "dedup"]);
+        check("std::option::Option<std::vec::Vec<i32>>", &["clone", "cmp", "unwrap_or_default"], &["to_string"]);
         check("(i32, &str)", &["0", "1", "clone"], &["2"]);
         check("std::ops::Range<i32>", &["start", "end", "contains", "map", "rev"], &[]);
         check("impl std::iter::Iterator<Item = i32>", &["filter", "into_iter"], &["len", "next_back"]);

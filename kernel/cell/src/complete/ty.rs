@@ -72,7 +72,13 @@ impl Ty {
             (Ty::Tuple(a), Ty::Tuple(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.covers(b, parameters, bound))
             }
-            (Ty::Bounds(_), Ty::Bounds(_)) => true,
+            // `Box<dyn Any>` has methods that `Box<dyn Fn()>` has not.
+            (Ty::Bounds(a), Ty::Bounds(b)) => {
+                let name = |t: &Ty| {
+                    if let Ty::Path { path, .. } = t { Some(crate::index::last(path).to_string()) } else { None }
+                };
+                a.first().is_none_or(|a| b.iter().any(|b| name(a) == name(b)))
+            }
             _ => false,
         }
     }

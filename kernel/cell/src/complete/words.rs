@@ -140,8 +140,8 @@ pub fn members(place: &Place<'_>, offers: &mut Offers<'_>) {
     let known = Known::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
     let Some(ty) = receiver(place, &known, &place.tokens) else { return };
     add_found(&known.world.members(&ty), offers);
-    let is_future = matches!(&ty, Ty::Bounds(bounds) if bounds.iter().any(|b| head(b).ends_with("Future")));
-    if is_future {
+    let is_block = matches!(&ty, Ty::Other(text) if text.contains("{async"));
+    if is_block || matches!(&ty, Ty::Bounds(_)) && known.world.has(&ty, "Future", 4) {
         offers.add(0, "await", "keyword", "");
     }
 }
@@ -324,7 +324,10 @@ pub fn names(place: &Place<'_>, offers: &mut Offers<'_>) {
         return;
     }
     fields_of_literal(&known, tokens, offers);
-    variables(place, &known, offers);
+    let wants_type = is_type_due(tokens);
+    if !wants_type {
+        variables(place, &known, offers);
+    }
     items(&known, offers);
     imported(&known, offers);
     let prelude = crate::index::prelude();
@@ -361,6 +364,22 @@ pub fn names(place: &Place<'_>, offers: &mut Offers<'_>) {
         offers.add(1, "Self", "type", known.scope.self_type.as_deref().unwrap_or(""));
     }
     not_imported(place, &known, offers);
+}
+
+/// Behind `let x:`, `->`, `as` and their kin stands a type.
+fn is_type_due(tokens: &[Token<'_>]) -> bool {
+    let before = tokens.iter().rev().find(|t| !(t.is("&") || t.is("mut") || t.kind == Kind::Lifetime));
+    let Some(token) = before else { return false };
+    let call = enclosing(tokens).first().copied();
+    // The value of a field, or of a named argument.
+    let is_value = call.is_some_and(|c| {
+        c.is_macro
+            || tokens[c.open].kind == Kind::Open('{')
+                && c.open > 0
+                && tokens[c.open - 1].text.starts_with(char::is_uppercase)
+                && !tokens[..c.open - 1].last().is_some_and(|t| matches!(t.text, "struct" | "enum" | "union"))
+    });
+    matches!(token.text, "->" | "as" | "impl" | "dyn") || token.is(":") && !is_value
 }
 
 /// Crates that cells can use.
@@ -470,6 +489,16 @@ fn fields_of_literal(known: &Known, tokens: &[Token<'_>], offers: &mut Offers<'_
     written.push(name.text);
     let given: Vec<&str> = tokens[call.open + 1..].windows(2).filter(|w| w[1].is(":")).map(|w| w[0].text).collect();
     let Some(path) = known.full_path(&written) else { return };
+    // A variant's fields are in its signature: `Square { side: f64 }`.
+    if let Some((of, variant)) = path.rsplit_once("::") {
+        for member in known.items(of).iter().flat_map(|i| i.members()).filter(|m| m.kind == 'v' && m.name == variant) {
+            let inside = member.signature.split_once('{').map_or("", |(_, rest)| rest.trim_end().trim_end_matches('}'));
+            let (fields, _) = super::tokens::tokens(inside);
+            for pair in fields.windows(2).filter(|w| w[1].is(":") && !given.contains(&w[0].text)) {
+                offers.add(0, pair[0].text, "field", member.signature);
+            }
+        }
+    }
     for item in known.items(&path) {
         for member in item.members().filter(|m| m.kind == 'f' && !given.contains(&m.name)) {
             offers.add(0, member.name, "field", member.signature);

@@ -306,16 +306,7 @@ fn collect(item: &Item, module: &str, which: Which, out: &mut Vec<Chunk>) {
 }
 
 fn impl_chunk(block: &syn::ItemImpl, which: Which) -> Option<Chunk> {
-    let parameters: Vec<String> = block
-        .generics
-        .params
-        .iter()
-        .filter_map(|p| match p {
-            syn::GenericParam::Type(t) => Some(plain(&t.ident)),
-            syn::GenericParam::Const(c) => Some(plain(&c.ident)),
-            syn::GenericParam::Lifetime(_) => None,
-        })
-        .collect();
+    let parameters = parameters(&block.generics);
     let name = match &*block.self_ty {
         syn::Type::Path(path) => plain(&path.path.segments.last()?.ident),
         syn::Type::Slice(_) => "slice".to_string(),
@@ -325,7 +316,8 @@ fn impl_chunk(block: &syn::ItemImpl, which: Which) -> Option<Chunk> {
         _ => return None,
     };
     // An impl for every type that has some trait.
-    let name = if parameters.contains(&name) { "*".to_string() } else { name };
+    let is_parameter = parameters.iter().any(|p| p.split(':').next() == Some(name.as_str()));
+    let name = if is_parameter { "*".to_string() } else { name };
     let of_trait = match &block.trait_ {
         Some((Some(_), ..)) => return None,
         Some((_, path, _)) => path.segments.iter().map(|s| plain(&s.ident)).collect::<Vec<_>>().join("::"),
@@ -349,6 +341,39 @@ fn impl_chunk(block: &syn::ItemImpl, which: Which) -> Option<Chunk> {
         }
     }
     Some(Chunk { path: name, is_impl: true, text })
+}
+
+/// The parameters of an impl with the traits that they must have: `T:Clone:Debug`.
+fn parameters(generics: &syn::Generics) -> Vec<String> {
+    let traits = |bounds: &mut dyn Iterator<Item = &syn::TypeParamBound>| -> String {
+        let mut text = String::new();
+        for bound in bounds {
+            if let syn::TypeParamBound::Trait(bound) = bound
+                && !matches!(bound.modifier, syn::TraitBoundModifier::Maybe(_))
+                && let Some(last) = bound.path.segments.last()
+            {
+                let _ = write!(text, ":{}", last.ident);
+            }
+        }
+        text
+    };
+    let mut parameters: Vec<String> = Vec::new();
+    for parameter in &generics.params {
+        match parameter {
+            syn::GenericParam::Type(t) => parameters.push(plain(&t.ident) + &traits(&mut t.bounds.iter())),
+            syn::GenericParam::Const(c) => parameters.push(plain(&c.ident)),
+            syn::GenericParam::Lifetime(_) => {}
+        }
+    }
+    for condition in generics.where_clause.iter().flat_map(|w| &w.predicates) {
+        if let syn::WherePredicate::Type(condition) = condition {
+            let name = spell(&condition.bounded_ty);
+            if let Some(known) = parameters.iter_mut().find(|p| p.split(':').next() == Some(name.as_str())) {
+                known.push_str(&traits(&mut condition.bounds.iter()));
+            }
+        }
+    }
+    parameters
 }
 
 fn trait_line(item: &TraitItem) -> String {
