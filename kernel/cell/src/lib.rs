@@ -27,4 +27,4 @@ pub use executor::{
     Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
 };
 pub use names::{Frames, Names, NoFrames};
-pub use stale::{Flow, Origin, Stale};
+pub use stale::{Flow, Origin, Stale, defined_names};

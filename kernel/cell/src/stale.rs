@@ -10,7 +10,7 @@ mod uses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-pub use uses::{Uses, uses};
+pub use uses::{Uses, defined_names, uses};
 
 /// Where a cell comes from, as the front end says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! `onrush run`: executes a notebook with no Jupyter and no Python, by the same core as the Jupyter kernel.
 
+mod check;
 mod ipynb;
 mod terminal;
 
+use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +28,9 @@ pub struct Arguments {
     /// Write the notebook with its outputs here; without it they are printed
     #[arg(long, short, value_name = "OUT.ipynb")]
     output: Option<PathBuf>,
+    /// Run it and compare the outputs with the stored ones; print what differs
+    #[arg(long, conflicts_with = "output")]
+    check: bool,
     /// Stop a cell that runs longer, such as 90s or 10m [default: none]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
     timeout: Option<Duration>,
@@ -49,6 +54,7 @@ pub enum RunError {
 /// True if all cells did what they should. Everything that went wrong in a cell has been printed.
 pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
     let mut document = Document::read(&arguments.input)?;
+    let stored = if arguments.check { Some(Document::read(&arguments.input)?) } else { None };
     if let Some(output) = &arguments.output {
         ipynb::check_writable(output)?;
     }
@@ -59,14 +65,15 @@ pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
     catch_interrupts(Arc::clone(&notebook), Arc::clone(&stopped)).map_err(RunError::Signals)?;
 
     let begun = Instant::now();
-    let mut terminal = Terminal::new(arguments.output.is_some());
+    let mut terminal = Terminal::new(arguments.output.is_some() || arguments.check);
+    let mut errors: HashMap<usize, String> = HashMap::new();
     let cells = document.code_cells();
     let total = cells.len();
     let mut count = 0;
     let mut failures: Vec<String> = Vec::new();
     document.clear_outputs();
     for (position, cell) in cells.into_iter().enumerate() {
-        if cell.source.trim().is_empty() || cell.has_tag("skip-execution") {
+        if !check::is_run(&cell) {
             continue;
         }
         count += 1;
@@ -83,8 +90,10 @@ pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
         terminal.end_of_cell();
         if let Err(error) = result {
             document.add_error(cell.index, &error);
-            let expected = cell.has_tag("raises-exception");
+            // A check says of each failure whether it was expected.
+            let expected = arguments.check || cell.has_tag("raises-exception");
             terminal.error(&error, expected);
+            errors.insert(cell.index, error.evalue.clone());
             if stopped.load(Ordering::Relaxed) {
                 failures.push(format!("cell {} of {total} (In [{count}]) was interrupted", position + 1));
                 break;
@@ -102,6 +111,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
         document.set_language(notebook.rustc_version());
         document.write(output)?;
     }
+    if let (Some(stored), true) = (&stored, failures.is_empty()) {
+        return Ok(report(&arguments.input, stored, &document, &errors, begun.elapsed()));
+    }
     for failure in &failures {
         terminal.failure(failure);
     }
@@ -109,6 +121,31 @@ pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
         eprintln!("{count} cells in {:.1} s: {}", begun.elapsed().as_secs_f64(), output.display());
     }
     Ok(failures.is_empty())
+}
+
+/// Prints what a check has found; true if the stored outputs follow.
+fn report(path: &Path, stored: &Document, fresh: &Document, errors: &HashMap<usize, String>, took: Duration) -> bool {
+    let report = check::compare(stored, fresh, &|index| errors.get(&index).cloned());
+    let mut text: String = report.lines.iter().map(|line| format!("{line}\n")).collect();
+    let (path, seconds) = (path.display(), took.as_secs_f64());
+    let cells = |count: usize| format!("{count} cell{}", if count == 1 { "" } else { "s" });
+    text.push_str(&match (report.compared, report.different) {
+        (0, 0) => {
+            format!("{path}: no outputs are stored, so there is nothing to compare; no cell fails ({seconds:.1} s)")
+        }
+        (0, failed) => format!("{path}: no outputs are stored, and {} failed", cells(failed)),
+        (all, 0) => {
+            format!(
+                "{path}: the outputs of {} follow from running the notebook from top to bottom ({seconds:.1} s)",
+                cells(all)
+            )
+        }
+        (all, different) => {
+            format!("{path}: {different} of {} do not follow from running the notebook from top to bottom", cells(all))
+        }
+    });
+    println!("{text}");
+    report.different == 0
 }
 
 /// The first Ctrl-C stops the cell, and with it the run; the second ends the program.

@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::Name;
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, PartKind, identifiers};
+use crate::split::{Cell, ItemKind, PartKind, identifiers, split};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
@@ -94,6 +94,26 @@ pub fn uses(cell: &Cell, notebook: &Notebook) -> Uses {
     uses
 }
 
+/// The names that a cell's text defines: variables, items, macros and imports.
+pub fn defined_names(text: &str) -> BTreeSet<String> {
+    let is_rust = |_: &str| false;
+    let code = crate::commands::separate(text, "", &is_rust).map_or_else(|_| text.to_string(), |cell| cell.code);
+    let mut names = BTreeSet::new();
+    for part in split(&code).parts {
+        match part.kind {
+            PartKind::Let { names: bound, .. } => names.extend(bound.into_iter().map(|b| b.name)),
+            PartKind::Item(item) => match item.kind {
+                ItemKind::Named(name) | ItemKind::Trait(name) | ItemKind::Macro(name) => drop(names.insert(name)),
+                ItemKind::Statics(statics) => names.extend(statics),
+                ItemKind::Use(leaves) => names.extend(leaves.into_iter().map(|leaf| leaf.name)),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    names
+}
+
 /// Words that can be names of variables and items; `changes` if one of [`CHANGES`] is called.
 fn collect(tokens: TokenStream, words: &mut BTreeSet<String>, changes: &mut bool) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
@@ -126,7 +146,6 @@ fn collect(tokens: TokenStream, words: &mut BTreeSet<String>, changes: &mut bool
 mod tests {
     use super::*;
     use crate::notebook::KnownVariable;
-    use crate::split::split;
 
     fn used(code: &str) -> Vec<String> {
         let mut notebook = Notebook::default();

@@ -111,7 +111,7 @@ fn short(time: Duration) -> String {
         s if s >= 1.0 => format!("{s:.2} s"),
         s if s >= 0.001 => format!("{:.1} ms", s * 1e3),
         s if s > 0.0 => format!("{:.0} µs", s * 1e6),
-        _ => "0".to_string(),
+        _ => "0 ms".to_string(),
     }
 }
 

@@ -65,7 +65,21 @@ impl Document {
         if !root["cells"].as_array().is_some_and(|cells| cells.iter().all(Value::is_object)) {
             return Err(DocumentError::NoCells { path: own() });
         }
-        Ok(Document { root, displays: HashMap::new(), clear_next: None })
+        Ok(Document::of(root))
+    }
+
+    /// Of a notebook's JSON.
+    pub fn of(root: Value) -> Document {
+        Document { root, displays: HashMap::new(), clear_next: None }
+    }
+
+    /// The outputs of a cell, by its index.
+    pub fn outputs_of(&self, cell: usize) -> &[Value] {
+        self.root["cells"][cell]["outputs"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    pub fn count(&self, cell: usize) -> Option<u64> {
+        self.root["cells"][cell]["execution_count"].as_u64()
     }
 
     fn cells(&self) -> &[Value] {
@@ -238,7 +252,7 @@ pub fn check_writable(path: &Path) -> Result<(), DocumentError> {
 }
 
 /// Text is a string or a list of strings.
-fn joined(text: &Value) -> String {
+pub fn joined(text: &Value) -> String {
     match text {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),

@@ -182,7 +182,7 @@ fn clip(text: &str, width: usize) -> String {
 }
 
 /// Removes ANSI escape sequences of colours and styles.
-fn without_colors(text: &str) -> String {
+pub fn without_colors(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
