@@ -58,7 +58,7 @@ def stored(run, tmp_path):
 
 def test_outputs_that_follow(check, stored):
     status, said = check(stored)
-    assert status == 0 and "the outputs of 3 cells follow" in said
+    assert status == 0 and "the outputs of 3 cells follow" in said, said
 
 
 def test_a_cell_that_was_changed_after_it_ran(check, stored):

@@ -191,7 +191,8 @@ fn settled(text: &str) -> String {
     let lines = plain.lines().map(|line| {
         // What a carriage return wrote over is gone.
         let line = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line);
-        if line.starts_with("compiled in ") || line.starts_with("found compiled in ") {
+        let of_a_cell = ["compiled in ", "found compiled in ", "wall "].iter().any(|start| line.starts_with(start));
+        if of_a_cell && line.chars().any(|c| c.is_ascii_digit()) {
             return "‹times›".to_string();
         }
         let settled = settled_line(line);
@@ -283,6 +284,10 @@ mod tests {
             ("10 %\r100 %", "100 %"),
             ("│ 9.1 ms  │", "│ 10.25 ms │"),
             ("compiled in 9 ms", "found compiled in 1.2 ms, ran in 2 ms"),
+            (
+                "wall 2 ms · processor 1 ms user, 0 ms system",
+                "wall 2 s · processor 1 ms user, 0 ms system · session 10 ms",
+            ),
         ] {
             assert_eq!(settled(a), settled(b), "{a}");
         }
