@@ -42,6 +42,15 @@ def test_what_is_offered(ready, kind, place, wanted, unwanted):
     assert not set(unwanted) & set(matches), place
 
 
+def test_crates_of_the_prelude_are_known(ready):
+    """chrono's source is read in the background, once: names from its documentation."""
+    until = time.monotonic() + 30
+    while not (matches := ask(ready, "chrono::NaiveDate::from_ymd_opt(2026, 1, 2).unwrap().|")["matches"]):
+        assert time.monotonic() < until, "chrono has no members"
+    assert {"and_hms_opt", "signed_duration_since"} <= set(matches)
+    assert "Datelike" in ask(ready, "use chrono::{Date|")["matches"]
+
+
 def test_positions_are_code_points(ready):
     """JupyterLab counts code points; emoji and combining marks are one or two of them."""
     code = 'let s = "\U0001f980e\u0301"; numb'

@@ -174,6 +174,7 @@ impl Executor {
 
     /// Compiles and runs one cell. `cell` is its execution number.
     pub fn execute(&mut self, cell: u64, text: &str, events: &Sender<Event>) -> Outcome {
+        self.knowledge.probe.stop();
         self.stop.begin();
         let outcome = self.execute_watched(cell, text, events);
         self.stop.end();

@@ -1,15 +1,16 @@
 //! What completion and inspection need of an executor, as a copy: they are asked while a cell runs, and the executor is busy
 //! then.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use onrush_wire::FrameId;
 use onrush_wire::session::NamedFrame;
 
 use crate::complete::{self, Probe};
 use crate::executor::{Completeness, Completions, Inspection};
+use crate::index::crates::Package;
 use crate::index::source::{Chunk, chunks_of};
 use crate::index::{self, Index};
 use crate::kit::{self, Kit};
@@ -49,34 +50,34 @@ pub(crate) struct Knowledge {
     crates: Mutex<BTreeMap<String, Arc<Index>>>,
     /// Where indexes are kept.
     work: PathBuf,
-    begun: Once,
+    wanted: Mutex<BTreeSet<Package>>,
 }
 
 impl Knowledge {
     pub fn new(kit: Kit, work: PathBuf, folder: PathBuf) -> Arc<Self> {
         let _ = std::thread::Builder::new().name("index".into()).spawn(|| (index::standard(), index::prelude()));
         let probe = Arc::new(Probe::new(kit, work.clone()));
-        let (chunks, crates, begun) = (Mutex::default(), Mutex::default(), Once::new());
-        Arc::new(Knowledge { probe, folder, chunks, crates, work, begun })
+        let (chunks, crates, wanted) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Arc::new(Knowledge { probe, folder, chunks, crates, work, wanted })
     }
 
-    /// Notes a crate that cells can use, and what it holds. Reading its source takes a while.
-    pub fn add_crate(&self, name: &str, index: Arc<Index>) {
-        self.crates.lock().unwrap_or_else(|p| p.into_inner()).insert(name.to_string(), index);
-    }
-
-    /// Somebody types: what takes long to read is read in the background.
-    fn begin(self: &Arc<Self>) {
-        self.begun.call_once(|| {
-            let known = Arc::clone(self);
-            let read = move || {
-                for (name, index) in index::crates::of_the_prelude(&known.work, kit::lock_file()) {
-                    known.add_crate(&name, index);
+    /// Reads what crates hold, in the background: those that are not known yet.
+    pub fn learn(self: &Arc<Self>, packages: Vec<Package>) {
+        let mut wanted = self.wanted.lock().unwrap_or_else(|p| p.into_inner());
+        let new: Vec<Package> = packages.into_iter().filter(|package| wanted.insert(package.clone())).collect();
+        if new.is_empty() {
+            return;
+        }
+        let known = Arc::clone(self);
+        let read = move || {
+            for package in new {
+                if let Some(index) = index::crates::of_registry(&known.work, &package) {
+                    known.crates.lock().unwrap_or_else(|p| p.into_inner()).insert(package.name, index);
                 }
-            };
-            // Without a thread these crates have no members.
-            let _ = std::thread::Builder::new().name("crates".into()).spawn(read);
-        });
+            }
+        };
+        // Without a thread these crates have no members.
+        let _ = std::thread::Builder::new().name("crates".into()).spawn(read);
     }
 
     fn chunks(&self, text: &str) -> Arc<Vec<Chunk>> {
@@ -124,7 +125,7 @@ impl Names {
     /// `cursor` counts code points.
     pub fn complete(&self, text: &str, cursor: usize, frames: &dyn Frames) -> Completions {
         if let Some(known) = &self.knowledge {
-            known.begin();
+            known.learn(index::crates::of_the_prelude(kit::lock_file()));
         }
         complete::complete(self, text, cursor, frames)
     }

@@ -93,6 +93,13 @@ impl Probe {
         answer.recv_timeout(PATIENCE).ok().flatten()
     }
 
+    /// A cell is run: what was asked while it was typed is moot, and must not keep it waiting.
+    pub fn stop(&self) {
+        if let Some((_, running)) = lock(&self.current).take() {
+            running.interrupt();
+        }
+    }
+
     fn run(&self, notebook: &Notebook, generated: &Generated, stop: &Arc<Stoppable>) -> Result<Option<String>, ()> {
         let library = self.folder.join("libonrush_probe.so");
         let job = Job {

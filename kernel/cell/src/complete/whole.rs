@@ -31,7 +31,7 @@ pub fn is_complete(text: &str) -> Completeness {
     if !found.open.is_empty() {
         return incomplete();
     }
-    let lines = |line: &str| !(line.starts_with([':', '!', '%']) && !line.starts_with("::"));
+    let lines = |line: &str| !line.starts_with([':', '!', '%']) || line.starts_with("::");
     let code: Vec<&str> = text.split('\n').map(|l| if lines(l) { l } else { "" }).collect();
     let cell = crate::split::split(&code.join("\n"));
     match cell.error {

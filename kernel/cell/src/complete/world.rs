@@ -97,10 +97,10 @@ impl Known {
         let mut traits: BTreeSet<String> = notebook.traits.clone();
         traits.extend(scope.items.iter().filter(|(_, kind)| *kind == "trait").map(|(name, _)| name.clone()));
         let mut indexes = vec![Arc::clone(&present), Arc::clone(&cells), index::prelude()];
+        indexes.push(index::standard());
         if let Some(known) = &place.names.knowledge {
             indexes.extend(known.crates());
         }
-        indexes.push(index::standard());
         let mut world = World { indexes, traits: BTreeSet::new(), generics: scope.generics.clone() };
         for leaf in &uses {
             traits.insert(last(&leaf.path).to_string());

@@ -11,10 +11,10 @@ use super::source::index_crate;
 const OF_THE_PRELUDE: &[&str] = &["chrono", "serde_core", "arrow-schema", "arrow-array"];
 
 /// What changes when the format or what is put into it does.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The index of a crate whose root is `root`; `folder` keeps it for the next time.
-pub fn index(folder: &Path, package: &str, version: &str, root: &Path) -> Arc<Index> {
+fn index(folder: &Path, package: &str, version: &str, root: &Path) -> Arc<Index> {
     let kept = folder.join(format!("index-{FORMAT}-{package}-{version}"));
     if let Ok(text) = fs::read_to_string(&kept) {
         return Arc::new(Index::new(text));
@@ -26,16 +26,23 @@ pub fn index(folder: &Path, package: &str, version: &str, root: &Path) -> Arc<In
     Arc::new(Index::new(text))
 }
 
-/// The crates that the prelude hands on, from where cargo keeps the sources with which it built the kit.
-pub fn of_the_prelude(folder: &Path, lock: &str) -> Vec<(String, Arc<Index>)> {
-    let mut found = Vec::new();
-    for &package in OF_THE_PRELUDE {
-        let version = version_of(package, lock);
-        if let Some((version, root)) = version.and_then(|v| Some((v, registry_source(package, v)?))) {
-            found.push((package.to_string(), index(folder, package, version, &root)));
-        }
-    }
-    found
+/// A crate whose source cargo keeps: a package and its version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Package {
+    pub name: String,
+    pub version: String,
+}
+
+/// The crates that the prelude hands on, in the versions with which cargo built the kit.
+pub fn of_the_prelude(lock: &str) -> Vec<Package> {
+    let package = |name: &&str| Some(Package { name: name.to_string(), version: version_of(name, lock)?.to_string() });
+    OF_THE_PRELUDE.iter().filter_map(package).collect()
+}
+
+/// The index of a package from the registry. `None` if its source is not there.
+pub fn of_registry(folder: &Path, package: &Package) -> Option<Arc<Index>> {
+    let root = registry_source(&package.name, &package.version)?;
+    Some(index(folder, &package.name, &package.version, &root))
 }
 
 fn version_of<'a>(package: &str, lock: &'a str) -> Option<&'a str> {

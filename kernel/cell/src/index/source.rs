@@ -182,7 +182,7 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// Tests, and what its author hides.
+/// Tests, and what its author hides or has given up.
 fn is_left_out(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|a| {
         let hidden = |list: &syn::MetaList| list.tokens.to_string() == "hidden";
@@ -190,7 +190,7 @@ fn is_left_out(attributes: &[Attribute]) -> bool {
         match &a.meta {
             syn::Meta::List(list) if a.path().is_ident("doc") => hidden(list),
             syn::Meta::List(list) if a.path().is_ident("cfg") => test(list),
-            _ => a.path().is_ident("test"),
+            _ => a.path().is_ident("test") || a.path().is_ident("deprecated"),
         }
     })
 }
