@@ -85,9 +85,12 @@ impl Probe {
                 }
                 answers.insert(key, found.clone());
             }
+            let is_done = found.is_ok();
             let _ = sender.send(found.ok().flatten());
-            // For the next question.
-            probe.warm.prepare(&probe.kit.toolchain, None, &probe.folder);
+            // For the next question; not beside the cell, or the question, for which this one was stopped.
+            if is_done {
+                probe.warm.prepare(&probe.kit.toolchain, None, &probe.folder);
+            }
         };
         std::thread::Builder::new().name("types".into()).spawn(work).ok()?;
         answer.recv_timeout(PATIENCE).ok().flatten()
