@@ -27,6 +27,7 @@ fn main() {
         folder: std::env::current_dir().expect("a folder"),
         session_socket: paths::session_socket(),
         cache: None,
+        file: None,
     };
     let (events, progress) = channel();
     let printer = std::thread::spawn(move || {

@@ -25,8 +25,11 @@ pub enum CommandKind {
     Opt(Option<u8>),
     /// `None` asks what it is.
     Engine(Option<String>),
+    /// A line as of `[dependencies]`; an empty one asks what there is.
     Dep(String),
     Shell(String),
+    /// `:export crate`, with a folder if one is given.
+    Export(Option<String>),
 }
 
 impl CommandKind {
@@ -66,11 +69,14 @@ Look
   :timing          say after each cell where its time went (again: stop)
   :help            this text
 Change
-  :dep NAME        arrow, chrono and serde are there already
+  :dep NAME        a crate for this notebook, as cargo takes it: `:dep regex`,
+                   `:dep rand = \"0.9\"`, features, git and paths; alone: the list
   :opt [0-3]       optimisation from here on; `#![opt(3)]` for its cell alone
   :clear           forget all variables and items
   :restart-cells   a new cell process: variables and items go, the session stays
   !COMMAND         run a shell command in the notebook's folder
+  :export crate [FOLDER]
+                   the cells that succeeded, as a cargo project
 At the top of a cell
   %%time           say how long the cell takes, and of which processor time
   %%sql [NAME]     the rest is a query over frames by their variables' names;
@@ -82,8 +88,8 @@ In the code
   read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 
-const NAMES: [&str; 10] =
-    [":vars", ":stale", ":help", ":clear", ":restart-cells", ":type", ":timing", ":opt", ":engine", ":dep"];
+const NAMES: [&str; 11] =
+    [":vars", ":stale", ":help", ":clear", ":restart-cells", ":type", ":timing", ":opt", ":engine", ":dep", ":export"];
 const MAGICS: [&str; 4] = ["%%time", "%%sql", "%%html", "%%markdown"];
 
 /// Commands and what `:help` says of them.
@@ -255,30 +261,15 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
                 .help("`:opt 3` for hot loops, `:opt 1` is the default")),
         },
         ":engine" => Ok(CommandKind::Engine(Some(argument.to_string()).filter(|a| !a.is_empty()))),
-        ":dep" if !argument.is_empty() => Ok(CommandKind::Dep(argument.to_string())),
-        ":dep" => Err(fails("argument", "`:dep` needs the name of a crate".into()).help("`:dep chrono`")),
+        ":export" => match argument.split_once(char::is_whitespace).map_or((argument, ""), |(w, f)| (w, f.trim())) {
+            ("crate", folder) => Ok(CommandKind::Export(Some(folder.to_string()).filter(|f| !f.is_empty()))),
+            _ => Err(fails("argument", "`:export` writes a cargo project".into()).help("`:export crate [FOLDER]`")),
+        },
+        ":dep" => Ok(CommandKind::Dep(argument.to_string())),
         _ if MAGICS.contains(&name) => Err(fails("magic", format!("`{name}` stands below the first line of its cell"))
             .help("make it the first line, or give it a cell of its own")),
         _ if name.starts_with('%') => Err(unknown("magic", name, &MAGICS, |message| fails("unknown-magic", message))),
         _ => Err(unknown("command", name, &NAMES, |message| fails("unknown-command", message))),
-    }
-}
-
-/// What `:dep` says about a crate: `Ok` if it is there already.
-pub fn dependency(text: &str, file: &str, line: u32) -> Result<String, Diagnostic> {
-    let name = text.split(['=', ' ']).next().unwrap_or(text).trim();
-    match name {
-        "arrow" | "chrono" | "serde" => {
-            Ok(format!("`{name}` is the one that Onrush itself uses: `use {name}::…;` works in every cell\n"))
-        }
-        _ => Err(error(
-            file,
-            line,
-            5 + text.chars().count(),
-            "dep",
-            format!("`{name}` cannot be added: cells cannot use other crates yet"),
-        )
-        .help("`arrow`, `chrono` and `serde` are there without `:dep`; other code can be put into cells as `mod`s")),
     }
 }
 

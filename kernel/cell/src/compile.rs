@@ -197,10 +197,13 @@ impl Compiler {
         notebook: &Notebook,
         ready: &Ready,
         names: &[String],
+        crates: &BTreeSet<String>,
     ) -> BTreeMap<String, String> {
         let any_error = ready.any_error;
         let omit = &ready.omitted;
-        let generated = generate(&Request { cell, crate_name, file, notebook, omit, any_error, probes: names });
+        let mut generated = generate(&Request { cell, crate_name, file, notebook, omit, any_error, probes: names });
+        // rustc says the public paths of the crates that a crate names.
+        crates.iter().for_each(|name| generated.files[0].1.push_str(&format!("extern crate {name};\n")));
         let job = self.job(notebook, &generated, crate_name, &ready.library);
         let Ok(messages) = rustc::check(&job) else { return BTreeMap::new() };
         let places = Places { file, map: &generated.map, notebook };
@@ -209,7 +212,9 @@ impl Compiler {
             let Some(Place::Added(line)) = message.primary().map(|span| places.of(span)) else { continue };
             let Some(name) = names.get(line as usize - 1) else { continue };
             let spelled = message.message.strip_prefix("the trait bound `").and_then(|m| Some(m.rsplit_once(": ")?.0));
-            if let Some(code) = spelled.and_then(|text| from_message(text, crate_name)) {
+            if let Some(code) =
+                spelled.and_then(|text| from_message(text, crate_name, &|root| notebook.dependencies.root(root)))
+            {
                 types.insert(name.clone(), code);
             }
         }
@@ -263,6 +268,7 @@ impl Compiler {
             add(name);
             add(text);
         }
+        add(notebook.dependencies.key());
         for &index in &generated.links {
             // The file name holds the hash of that crate.
             add(&notebook.crates[index].library.file_name().unwrap_or_default().to_string_lossy());

@@ -1,6 +1,7 @@
 //! The interface of this crate: execute cells of one notebook, one after another.
 
 mod commit;
+mod dependencies;
 mod flow;
 mod interface;
 mod query;
@@ -17,6 +18,7 @@ use onrush_wire::host::{Finished, Stream};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation};
 
 use crate::compile::{Compiler, Ready};
+use crate::export::Ran;
 use crate::generate::SourceMap;
 use crate::hints;
 use crate::kit;
@@ -97,6 +99,10 @@ pub struct Executor {
     /// What the cell that runs has made.
     made: Made,
     knowledge: Arc<Knowledge>,
+    /// The cells that succeeded.
+    ran: Vec<Ran>,
+    /// The versions of crates in the notebook's file, once they were asked for.
+    locked: Option<Option<String>>,
 }
 
 impl Executor {
@@ -160,6 +166,8 @@ impl Executor {
             notes: Vec::new(),
             made: Made::default(),
             knowledge,
+            ran: Vec::new(),
+            locked: None,
         })
     }
 
@@ -200,10 +208,14 @@ impl Executor {
             run_commands::show(mime, text, events);
         }
         self.timed = separated.timed;
+        let code = separated.code.clone();
         let outcome = self.execute_code(number, &file, separated.code, events);
         self.timed = false;
         match outcome {
             Outcome::Ok { generation, frames, released, published, .. } => {
+                if !code.trim().is_empty() {
+                    self.ran.push(Ran { number, code, text: text.clone() });
+                }
                 let complaint = self.carry_out(&separated.after, &file, events).err();
                 Outcome::Ok { generation, complaint, frames, released, published }
             }

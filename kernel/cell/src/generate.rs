@@ -76,6 +76,13 @@ pub struct Generated {
     pub macros: String,
 }
 
+impl Generated {
+    /// Whether a word stands anywhere in the text.
+    pub fn names(&self, word: &str) -> bool {
+        self.files.iter().any(|(_, text)| text.contains(word))
+    }
+}
+
 /// The folder of the statements' file; rustc is told to leave it out of file names.
 pub const BODY: &str = "body";
 
@@ -309,7 +316,7 @@ fn root_prologue(
         let _ = write!(text, "use ::{}::{{{}}}; ", notebook.crates[*index].name, names.join(", "));
     }
     for leaf in uses {
-        let _ = write!(text, "use {}; ", leaf.code());
+        let _ = write!(text, "use {}; ", use_code(leaf, notebook));
     }
     // Two globs with one name: what the user asked for hides the prelude's.
     let own_globs = cell.parts.iter().filter_map(|p| match &p.kind {
@@ -329,11 +336,23 @@ fn root_prologue(
     text
 }
 
+/// An import as the generated crate writes it.
+pub fn use_code(leaf: &UseLeaf, notebook: &Notebook) -> String {
+    if notebook.dependencies.replaces(leaf.first()) && !leaf.path.starts_with("::") {
+        return format!("::{}", leaf.plain_code());
+    }
+    leaf.code()
+}
+
 /// The prelude's glob and the crates that rustc is given have the same crates: an explicit import decides.
 fn explicit_crates(own: &BTreeSet<&str>, mentions: &BTreeSet<String>, notebook: &Notebook) -> String {
     let wanted =
         |name: &&&str| !own.contains(**name) && mentions.contains(**name) && !notebook.items.contains_key(**name);
-    ["arrow", "chrono", "serde"].iter().filter(wanted).map(|name| format!("use ::onrush::{name}; ")).collect()
+    let import = |name: &&str| match notebook.dependencies.replaces(name) {
+        true => format!("use ::{name}; "),
+        false => format!("use ::onrush::{name}; "),
+    };
+    ["arrow", "chrono", "serde"].iter().filter(wanted).map(import).collect()
 }
 
 fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool, crates: &str) -> String {

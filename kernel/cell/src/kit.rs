@@ -3,6 +3,7 @@
 //! A kit is a folder under the cache, named by a hash of those sources and of `rustc -vV`, so that a new rustc or a new Onrush
 //! builds a kit of its own. Compiling cells against it is `rustc`'s business, not done here.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
@@ -75,6 +76,18 @@ pub struct KitPaths {
     pub deps: PathBuf,
     /// `onrush-cell`.
     pub host: PathBuf,
+    /// The crates that the prelude holds.
+    pub crates: Vec<KitCrate>,
+}
+
+/// A crate of a registry that the prelude was built from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KitCrate {
+    pub name: String,
+    pub version: String,
+    pub features: BTreeSet<String>,
+    /// Its `.rlib`.
+    pub file: PathBuf,
 }
 
 fn environment(code: &str, message: String) -> Diagnostic {
@@ -134,7 +147,7 @@ pub fn lock_file() -> &'static str {
     file.and_then(|(_, bytes)| std::str::from_utf8(bytes).ok()).unwrap_or("")
 }
 
-fn hash(parts: &[&[u8]]) -> String {
+pub fn hash(parts: &[&[u8]]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
         hasher.update(&(part.len() as u64).to_le_bytes());
@@ -150,6 +163,11 @@ fn key(toolchain: &Toolchain) -> String {
         parts.push(bytes);
     }
     hash(&parts)
+}
+
+/// The prelude's sources and the manifest of their workspace, by their paths in it.
+pub fn sources() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    sources::FILES.iter().copied().chain([("Cargo.toml", sources::MANIFEST.as_bytes())])
 }
 
 /// Whether the kit for this rustc is there.
@@ -214,6 +232,12 @@ fn remove_old(kits: &Path, key: &str) {
 struct CargoMessage {
     reason: String,
     #[serde(default)]
+    package_id: String,
+    #[serde(default)]
+    features: BTreeSet<String>,
+    #[serde(default)]
+    profile: CargoProfile,
+    #[serde(default)]
     target: CargoTarget,
     #[serde(default)]
     filenames: Vec<PathBuf>,
@@ -225,7 +249,25 @@ struct CargoTarget {
     name: String,
 }
 
-fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
+#[derive(Default, Deserialize)]
+struct CargoProfile {
+    opt_level: String,
+}
+
+/// A crate that is linked into the prelude; what build scripts and macros link is not optimised.
+fn linked(message: &CargoMessage) -> Option<KitCrate> {
+    let (name, version) = message.package_id.strip_prefix("registry+")?.rsplit_once('#')?.1.split_once('@')?;
+    let file = message.filenames.iter().find(|f| f.extension().is_some_and(|e| e == "rlib"))?;
+    (message.profile.opt_level != "0").then(|| KitCrate {
+        name: name.to_string(),
+        version: version.to_string(),
+        features: message.features.clone(),
+        file: file.clone(),
+    })
+}
+
+/// Cargo, without what the caller's own cargo told this process.
+pub fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
     let mut command = Command::new(&toolchain.cargo);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
@@ -258,7 +300,7 @@ fn build(
             .help("make room or make it writable, or set ONRUSH_CACHE_DIR to another folder")
     };
     let source = folder.join("source");
-    for (name, bytes) in sources::FILES.iter().copied().chain([("Cargo.toml", sources::MANIFEST.as_bytes())]) {
+    for (name, bytes) in self::sources() {
         let path = source.join(name);
         fs::create_dir_all(path.parent().unwrap_or(&source)).map_err(io)?;
         fs::write(&path, bytes).map_err(io)?;
@@ -307,6 +349,7 @@ fn build(
 
 struct Artifacts {
     files: Vec<PathBuf>,
+    crates: Vec<KitCrate>,
     prelude: PathBuf,
     host: PathBuf,
 }
@@ -326,7 +369,7 @@ fn run_build(
         let _ = errors.read_to_string(&mut text);
         text
     });
-    let mut files = Vec::new();
+    let (mut files, mut crates) = (Vec::new(), Vec::new());
     let (mut prelude, mut host) = (None, None);
     let mut names = std::collections::BTreeSet::new();
     for line in BufReader::new(out).lines().map_while(Result::ok) {
@@ -334,6 +377,7 @@ fn run_build(
         if message.reason != "compiler-artifact" {
             continue;
         }
+        crates.extend(linked(&message));
         if message.target.name == "onrush" {
             prelude = message.filenames.iter().find(|f| f.extension().is_some_and(|e| e == "so")).cloned();
         }
@@ -352,7 +396,7 @@ fn run_build(
     let status = child.wait().map_err(|e| e.to_string())?;
     let text = reader.join().unwrap_or_default();
     match (status.success(), prelude, host) {
-        (true, Some(prelude), Some(host)) => Ok(Artifacts { files, prelude, host }),
+        (true, Some(prelude), Some(host)) => Ok(Artifacts { files, crates, prelude, host }),
         _ => Err(text),
     }
 }
@@ -377,7 +421,13 @@ fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<KitPaths> {
         fs::copy(from, &to)?;
         Ok(to)
     };
+    let moved = |mut crate_: KitCrate| {
+        crate_.file = deps.join(crate_.file.file_name()?);
+        Some(crate_)
+    };
+    let crates = artifacts.crates.into_iter().filter_map(moved).collect();
     let paths = KitPaths {
+        crates,
         prelude: place(&artifacts.prelude, "libonrush.so")?,
         host: place(&artifacts.host, "onrush-cell")?,
         deps,

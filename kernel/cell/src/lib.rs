@@ -6,7 +6,9 @@
 mod commands;
 mod compile;
 mod complete;
+mod deps;
 pub mod executor;
+mod export;
 mod generate;
 mod hints;
 mod index;

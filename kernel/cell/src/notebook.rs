@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use crate::deps::Dependencies;
 use crate::generate::SourceMap;
 use crate::split::UseLeaf;
 
@@ -63,6 +64,8 @@ pub struct Notebook {
     pub methods: BTreeMap<String, BTreeSet<String>>,
     /// Variables that are no more, and why, as the end of a sentence: "was moved by cell 3".
     pub gone: BTreeMap<String, String>,
+    /// Crates of `:dep`.
+    pub dependencies: Dependencies,
 }
 
 impl Notebook {

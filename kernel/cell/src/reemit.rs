@@ -11,7 +11,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::compile::{Compiler, Places};
-use crate::generate::{Generated, SourceMap, crates_in, lay_out_only};
+use crate::generate::{Generated, SourceMap, crates_in, lay_out_only, use_code};
 use crate::hints;
 use crate::notebook::Notebook;
 use crate::rustc::{self, Compiled, Source};
@@ -135,13 +135,13 @@ fn add_impls(
     }
     for leaf in &notebook.uses {
         if leaf.name != "*" && !notebook.items.contains_key(leaf.first()) {
-            prologue.push_str(&format!("use {}; ", leaf.code()));
+            prologue.push_str(&format!("use {}; ", use_code(leaf, notebook)));
         }
     }
     for part in &cell.parts {
         if let PartKind::Item(item) = &part.kind {
             if let ItemKind::Use(leaves) = &item.kind {
-                leaves.iter().for_each(|leaf| prologue.push_str(&format!("use {}; ", leaf.code())));
+                leaves.iter().for_each(|leaf| prologue.push_str(&format!("use {}; ", use_code(leaf, notebook))));
             }
         }
     }

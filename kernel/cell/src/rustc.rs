@@ -62,7 +62,9 @@ fn failed(what: impl std::fmt::Display) -> Diagnostic {
 
 pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     let asks_for_libraries = |text: &String| ["extern \"", "#[link", "global_asm!"].iter().any(|w| text.contains(w));
-    let full = job.full_link || job.generated.files.iter().any(|(_, text)| asks_for_libraries(text));
+    let full = job.full_link
+        || job.notebook.dependencies.has_static()
+        || job.generated.files.iter().any(|(_, text)| asks_for_libraries(text));
     let compiled = match &job.kit.linker {
         Some(linker) if !full => compile_and_link(job, linker)?,
         _ => None,
@@ -134,6 +136,8 @@ fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Opt
     let mut arguments = vec![object.display().to_string(), "-o".into(), library.display().to_string()];
     arguments.push(format!("-soname={file}"));
     arguments.extend(job.libraries().iter().map(|library| library.display().to_string()));
+    arguments.extend(job.crates().map(|library| library.display().to_string()));
+    arguments.extend(job.notebook.dependencies.folders().map(|folder| format!("-rpath={}", folder.display())));
     arguments.extend(linker.libraries().iter().map(|library| library.display().to_string()));
     let mut link = job.warm.linker(linker).map_err(failed)?;
     warm::tell(&mut link, &arguments).map_err(failed)?;
@@ -165,6 +169,9 @@ fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     let mut command = base(job, &work);
     command.args(CODE).arg(format!("-Copt-level={}", job.optimisation));
     command.arg(format!("-Clink-arg=-Wl,-soname,{file}"));
+    for folder in job.notebook.dependencies.folders() {
+        command.arg(format!("-Clink-arg=-Wl,-rpath,{}", folder.display()));
+    }
     command.arg(format!("--emit=link={},metadata={}", out.display(), metadata.display()));
     let output = run(command, job.stop)?;
     let messages = messages::parse(&output.stderr);
@@ -233,6 +240,14 @@ impl Job<'_> {
     fn libraries(&self) -> Vec<&Path> {
         self.generated.links.iter().map(|&index| self.notebook.crates[index].library.as_path()).collect()
     }
+
+    /// The libraries of `:dep`, where the cell or what it links can need some of them: generics of one crate call another.
+    fn crates(&self) -> impl Iterator<Item = &Path> {
+        let dependencies = &self.notebook.dependencies;
+        let mut externs = dependencies.externs(&|name| self.generated.names(name)).into_iter();
+        let needed = !self.generated.links.is_empty() || externs.any(|(name, _)| self.generated.names(&name));
+        dependencies.libraries().filter(move |_| needed)
+    }
 }
 
 fn base(job: &Job<'_>, work: &Folder) -> Command {
@@ -259,9 +274,16 @@ fn arguments(job: &Job<'_>) -> Vec<String> {
         }
     }
     arguments.push(format!("--extern=onrush={prelude}"));
-    // The derives of serde name the crate `serde`: the prelude re-exports all of it. (Its own rlib would be linked twice.)
-    arguments.push(format!("--extern=serde={prelude}"));
+    let dependencies = &job.notebook.dependencies;
+    if !dependencies.replaces("serde") {
+        // The derives of serde name the crate `serde`: the prelude re-exports all of it. (Its own rlib would be linked twice.)
+        arguments.push(format!("--extern=serde={prelude}"));
+    }
     arguments.push(format!("-Ldependency={}", kit.paths.deps.display()));
+    for (name, library) in dependencies.externs(&|name| job.generated.names(name)) {
+        arguments.push(format!("--extern={name}={}", library.display()));
+    }
+    arguments.extend(dependencies.folders().map(|folder| format!("-Ldependency={}", folder.display())));
     for &index in &generated.links {
         let cell = &job.notebook.crates[index];
         // What the crate holds, and where its code is.

@@ -100,7 +100,8 @@ impl UseLeaf {
         format!("{root}{}", self.plain_code())
     }
 
-    fn plain_code(&self) -> String {
+    /// Without the prelude before its own crates.
+    pub fn plain_code(&self) -> String {
         match self.name.as_str() {
             "*" => format!("{}::*", self.path),
             name if self.path.rsplit("::").next() == Some(name) => self.path.clone(),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use proc_macro2::{TokenStream, TokenTree};
 
+use crate::deps::INDIRECT;
 use crate::index;
 
 /// How a type's name can be used.
@@ -178,11 +179,13 @@ pub fn spell(type_name: &str) -> Spelling {
 }
 
 /// Code for a type as rustc's messages spell it with full paths, in a crate of this name. `None` if other crates cannot name it.
-pub fn from_message(text: &str, crate_name: &str) -> Option<String> {
+/// `dependency` says how code names one of the notebook's crates.
+pub fn from_message(text: &str, crate_name: &str, dependency: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     if text.contains('{') || text.contains("__body") {
         return None;
     }
     let path = |path: &str| {
+        let path = path.strip_prefix("crate::").filter(|p| p.starts_with(INDIRECT)).unwrap_or(path);
         let root = path.split("::").next().unwrap_or(path);
         if PRIMITIVES.contains(&path) || matches!(path, "Output" | "Item") {
             Some(path.to_string())
@@ -190,6 +193,8 @@ pub fn from_message(text: &str, crate_name: &str) -> Option<String> {
             Some(format!("::{path}"))
         } else if matches!(root, "core" | "alloc") {
             public_path(path)
+        } else if let (true, Some(named)) = (path.contains("::"), dependency(root)) {
+            Some(format!("{named}{}", &path[root.len()..]))
         } else if path.contains("::") && root.starts_with(|c: char| c.is_lowercase()) && root != "crate" {
             // Another crate that cells cannot see, or a module of this cell.
             Some(format!("::{crate_name}::{path}"))

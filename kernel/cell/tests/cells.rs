@@ -71,6 +71,7 @@ impl Notebook {
             folder: std::env::temp_dir(),
             session_socket: "/nonexistent/session.sock".into(),
             cache,
+            file: None,
         };
         let (events, _receiver) = channel();
         let executor = Executor::start(config, &events).unwrap_or_else(|e| panic!("{e:#?}"));

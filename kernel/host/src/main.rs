@@ -5,6 +5,7 @@
 
 mod crash;
 mod files;
+mod pools;
 mod run;
 mod snapshot;
 mod stdio;
@@ -88,7 +89,7 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
                     snapshot::reap(pid, succeeded);
                 }
                 // The cell failed: this process is the cell process now, and the kernel process configures it.
-                snapshot::Fork::TookOver => {}
+                snapshot::Fork::TookOver => pools::forget(),
                 snapshot::Fork::Failed(reason) => {
                     let started = FromHost::Started { snapshot_pid: None, reason: Some(reason), threads, held };
                     write_message(&mut *control, &started)?;

@@ -42,6 +42,7 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
         .map_err(|e| failed("the compiled cell cannot be loaded", e))?;
     // Values, vtables and thread-locals of the cell outlive it: no library is ever unloaded.
     let library = std::mem::ManuallyDrop::new(library);
+    crate::pools::remember();
     // SAFETY: generated code declares the symbol with the type `Entry`.
     let entry: Symbol<Entry> =
         unsafe { library.get(entry.as_bytes()) }.map_err(|e| failed("the compiled cell has no entry function", e))?;

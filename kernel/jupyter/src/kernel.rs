@@ -95,7 +95,7 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     outbox.status(&Value::Null, "starting");
     let folder = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
     let kernel = Arc::new(Kernel {
-        notebook: Notebook::open(folder, true),
+        notebook: Notebook::open(folder, None, true),
         outbox,
         queue: execution::Queue::default(),
         history: Mutex::new(history::History::open()),

@@ -98,11 +98,11 @@ pub struct Notebook {
 
 impl Notebook {
     /// Starts the executor, and the session if `warm`, in the background; returns at once.
-    pub fn open(folder: PathBuf, warm: bool) -> Arc<Notebook> {
+    pub fn open(folder: PathBuf, file: Option<PathBuf>, warm: bool) -> Arc<Notebook> {
         let id = NotebookId(uuid::Uuid::new_v4().to_string());
         let socket = paths::session_socket();
         let session = Session::new(id.clone(), socket.clone());
-        let config = Config { notebook: id, folder: folder.clone(), session_socket: socket, cache: None };
+        let config = Config { notebook: id, folder: folder.clone(), session_socket: socket, cache: None, file };
         let notebook = Arc::new(Notebook {
             folder,
             session: Arc::clone(&session),

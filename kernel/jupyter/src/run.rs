@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
     }
     // Paths in cells are relative to the notebook, as in Jupyter.
     let folder = arguments.input.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
-    let notebook = Notebook::open(folder.unwrap_or_else(|| PathBuf::from(".")), false);
+    let notebook = Notebook::open(folder.unwrap_or_else(|| PathBuf::from(".")), Some(arguments.input.clone()), false);
     let stopped = Arc::new(AtomicBool::new(false));
     catch_interrupts(Arc::clone(&notebook), Arc::clone(&stopped)).map_err(RunError::Signals)?;
 

@@ -193,7 +193,7 @@ impl Executor {
             match spell(&variable.type_name) {
                 Spelling::Code(code) => drop(types.insert(variable.name.clone(), Ok(code))),
                 Spelling::Unnameable(what) => drop(types.insert(variable.name.clone(), Err(what))),
-                Spelling::Unsure(_) => match self.types.get(&variable.type_name) {
+                Spelling::Unsure(_) => match self.memo(&variable.type_name).and_then(|memo| self.types.get(&memo)) {
                     Some(code) => drop(types.insert(variable.name.clone(), Ok(code.clone()))),
                     None => unsure.push((put.name.clone(), variable)),
                 },
@@ -201,12 +201,16 @@ impl Executor {
         }
         if !unsure.is_empty() {
             let names: Vec<String> = unsure.iter().map(|(name, _)| name.clone()).collect();
-            let found = self.compiler.type_codes(cell, crate_name, file, &self.notebook, ready, &names);
+            let type_names = unsure.iter().map(|(_, variable)| variable.type_name.as_str());
+            let crates = type_names.flat_map(|name| self.notebook.dependencies.indirect(name)).collect();
+            let found = self.compiler.type_codes(cell, crate_name, file, &self.notebook, ready, &names, &crates);
             for (name, variable) in unsure {
                 match found.get(&name) {
                     Some(code) => {
                         types.insert(variable.name.clone(), Ok(code.clone()));
-                        self.types.learn(&variable.type_name, code);
+                        if let Some(memo) = self.memo(&variable.type_name) {
+                            self.types.learn(&memo, code);
+                        }
                     }
                     None if is_function(&variable.type_name) => {
                         types.insert(variable.name.clone(), Err("a function"));
@@ -216,6 +220,21 @@ impl Executor {
             }
         }
         types
+    }
+}
+
+impl Executor {
+    /// Under which name a type's spelling is remembered: another graph of crates may spell it otherwise. `None` where one name
+    /// can mean two types: a crate of the prelude and the notebook's own build of it.
+    fn memo(&self, type_name: &str) -> Option<String> {
+        let dependencies = &self.notebook.dependencies;
+        if ["arrow", "chrono", "serde"].iter().any(|name| dependencies.replaces(name)) {
+            return None;
+        }
+        Some(match dependencies.key() {
+            "" => type_name.to_string(),
+            key => format!("{type_name} {key}"),
+        })
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Config {
     pub session_socket: PathBuf,
     /// Folder for compiled cells and the prelude; `paths::cache_dir()` if `None`.
     pub cache: Option<PathBuf>,
+    /// The notebook itself, where locked versions are read; else what Jupyter says it is.
+    pub file: Option<PathBuf>,
 }
 
 /// What happens while a cell is compiled and run, in order. Sent on the channel given to [`super::Executor::execute`].

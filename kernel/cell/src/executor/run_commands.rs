@@ -32,9 +32,18 @@ impl Executor {
         file: &str,
         events: &Sender<Event>,
     ) -> Result<(), Diagnostic> {
-        for command in commands {
+        let is_request = |command: &Command| match &command.kind {
+            CommandKind::Dep(text) if !text.is_empty() => Some((command.line, text.clone())),
+            _ => None,
+        };
+        let requests: Vec<(u32, String)> = commands.iter().filter_map(is_request).collect();
+        if !requests.is_empty() {
+            let lines: Vec<(u32, &str)> = requests.iter().map(|(line, text)| (*line, text.as_str())).collect();
+            self.depend(&lines, file, events)?;
+        }
+        for command in commands.iter().filter(|command| is_request(command).is_none()) {
             // Points at the command if it has no better place.
-            self.command(command, file, events).map_err(|mut d| {
+            self.command(command, events).map_err(|mut d| {
                 if d.labels.is_empty() {
                     let text = self.sources.get(file).map_or("", |(_, text)| text.as_str());
                     let line = text.split('\n').nth(command.line as usize - 1).unwrap_or("");
@@ -47,7 +56,7 @@ impl Executor {
         Ok(())
     }
 
-    fn command(&mut self, command: &Command, file: &str, events: &Sender<Event>) -> Result<(), Diagnostic> {
+    fn command(&mut self, command: &Command, events: &Sender<Event>) -> Result<(), Diagnostic> {
         let say = |text: String| process::output(events, Stream::Stdout, text);
         match &command.kind {
             CommandKind::Vars => drop(events.send(Event::Display(self.variable_table(events)))),
@@ -67,6 +76,7 @@ impl Executor {
                 self.notebook.gone = went(&old, "was forgotten by `:clear`");
                 // Their code stays loaded, and diagnostics may still point at it.
                 self.notebook.crates = old.crates;
+                self.notebook.dependencies = old.dependencies;
             }
             CommandKind::RestartCells => {
                 say(self.restart_cells()?);
@@ -94,7 +104,9 @@ impl Executor {
                 let gone = || Err(Diagnostic::error(Class::Internal, "engine", "the kernel gave no answer"));
                 say(answer.recv().unwrap_or_else(|_| gone())?);
             }
-            CommandKind::Dep(name) => say(commands::dependency(name, file, command.line)?),
+            // Those that ask for something were carried out together.
+            CommandKind::Dep(_) => say(self.notebook.dependencies.list()),
+            CommandKind::Export(folder) => say(self.export(folder.as_deref())?),
             CommandKind::Shell(line) => shell::run(line, &self.config.folder, &self.stop, events)?,
         }
         Ok(())
@@ -115,6 +127,7 @@ impl Executor {
         self.process.restart()?;
         self.ledger.forget();
         let old = std::mem::take(&mut self.notebook);
+        self.notebook.dependencies = old.dependencies.clone();
         // Compiled code links crates that are no longer loaded.
         self.shapes.clear();
         self.dropped.append(&mut self.frames);

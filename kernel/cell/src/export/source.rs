@@ -1,0 +1,295 @@
+//! `main.rs` of an exported notebook, from the texts of its cells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use crate::index;
+use crate::split::{Cell, ItemKind, ItemPart, PartKind, UseLeaf, split};
+
+/// A cell that succeeded: its number, and its code without commands.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub number: u64,
+    pub code: String,
+    /// As the user wrote it.
+    pub text: String,
+}
+
+pub struct Source {
+    pub text: String,
+    pub uses_prelude: bool,
+    /// What a reader should know, by cell.
+    pub notes: Vec<String>,
+}
+
+/// What the prelude exports beside the functions and types that completion knows.
+const PRELUDE: [&str; 16] = [
+    "Serialize",
+    "Deserialize",
+    "serde",
+    "chrono",
+    "arrow",
+    "RecordBatch",
+    "DateTime",
+    "NaiveDate",
+    "NaiveDateTime",
+    "NaiveTime",
+    "TimeDelta",
+    "Utc",
+    "DataType",
+    "TimeUnit",
+    "Schema",
+    "show",
+];
+
+/// Shows values where there is no prelude: `Debug`, else `Display`, else nothing.
+const SHOW: &str = r#"
+/// Prints what a notebook shows: the value of a cell's last expression.
+macro_rules! show {
+    ($value:expr) => {
+        match &$value {
+            value => {
+                #[allow(unused_imports)]
+                use shown::{ViaDebug as _, ViaDisplay as _, ViaNothing as _};
+                (&&&shown::Shown(value)).show();
+            }
+        }
+    };
+}
+use show;
+
+mod shown {
+    use std::fmt::{Debug, Display};
+
+    pub struct Shown<'a, T: ?Sized>(pub &'a T);
+
+    pub trait ViaDebug {
+        fn show(&self);
+    }
+
+    impl<T: Debug + ?Sized> ViaDebug for &&Shown<'_, T> {
+        fn show(&self) {
+            if std::any::type_name::<T>() != "()" {
+                println!("{:?}", self.0);
+            }
+        }
+    }
+
+    pub trait ViaDisplay {
+        fn show(&self);
+    }
+
+    impl<T: Display + ?Sized> ViaDisplay for &Shown<'_, T> {
+        fn show(&self) {
+            println!("{}", self.0);
+        }
+    }
+
+    pub trait ViaNothing {
+        fn show(&self);
+    }
+
+    impl<T: ?Sized> ViaNothing for Shown<'_, T> {
+        fn show(&self) {}
+    }
+}
+"#;
+
+/// An item of a cell, and what makes a later one its successor.
+struct Item<'a> {
+    number: u64,
+    text: &'a str,
+    keys: BTreeSet<String>,
+    is_macro: bool,
+}
+
+pub fn main_file(cells: &[Ran]) -> Source {
+    let mut notes = Vec::new();
+    let cells: Vec<(u64, Cell)> = newest(cells).map(|ran| (ran.number, split(&ran.code))).collect();
+    let mut items: Vec<Item<'_>> = Vec::new();
+    let mut uses: Vec<&UseLeaf> = Vec::new();
+    let mut body = String::new();
+    let (mut awaits, mut shows) = (false, false);
+    for (number, cell) in &cells {
+        if let Some(error) = &cell.error {
+            notes.push(format!("In [{number}] is left out: {error}"));
+            continue;
+        }
+        let mut statements = String::new();
+        for part in &cell.parts {
+            let text = &cell.code[part.range.clone()];
+            match &part.kind {
+                PartKind::Item(ItemPart { kind: ItemKind::Use(leaves), .. }) => {
+                    for leaf in leaves {
+                        uses.retain(|old| *old != leaf && (matches!(&*leaf.name, "*" | "_") || old.name != leaf.name));
+                        uses.push(leaf);
+                    }
+                }
+                PartKind::Item(item) => {
+                    let keys = keys(item, text);
+                    // What is defined again replaces what was there.
+                    items.retain(|old| old.keys.is_empty() || !old.keys.is_subset(&keys));
+                    if let Some(old) = items.iter().find(|old| old.keys.intersection(&keys).next().is_some()) {
+                        let again = format!(
+                            "an `impl` of In [{number}] defines some of what one of In [{}] defines",
+                            old.number
+                        );
+                        notes.push(format!("{again}: take one of them out"));
+                    }
+                    items.push(Item { number: *number, text, keys, is_macro: matches!(item.kind, ItemKind::Macro(_)) });
+                }
+                kind => {
+                    awaits |= part.mentions.contains("await");
+                    let text = text.trim_end().trim_end_matches(';');
+                    match kind {
+                        PartKind::Show => {
+                            shows = true;
+                            let _ = writeln!(statements, "    show!({text});");
+                        }
+                        _ => {
+                            let _ = writeln!(statements, "    {text};");
+                        }
+                    }
+                }
+            }
+        }
+        if !statements.is_empty() {
+            let _ = write!(body, "\n    // In [{number}]\n{statements}");
+        }
+    }
+    if body.is_empty() && items.is_empty() {
+        return Source { text: String::new(), uses_prelude: false, notes };
+    }
+    let own: BTreeSet<&str> = items.iter().flat_map(|item| item.keys.iter().map(String::as_str)).collect();
+    let text_of_items = items.iter().map(|item| item.text);
+    let mentions_prelude = uses.iter().any(|leaf| matches!(leaf.first(), "arrow" | "chrono" | "serde" | "onrush"))
+        || text_of_items.chain([body.as_str()]).any(|text| {
+            // Outside of the prelude a body that does not parse alone would show nothing.
+            text.parse::<TokenStream>().is_ok_and(|tokens| names_prelude(tokens, &own))
+        });
+    let uses_prelude = mentions_prelude || awaits;
+
+    let mut text = String::from("//! A notebook as a program.\n#![allow(unused, nonstandard_style)]\n\n");
+    if uses_prelude {
+        text.push_str("use onrush::prelude::*;\n");
+    }
+    let _ = uses
+        .iter()
+        .try_for_each(|leaf| writeln!(text, "use {};", if uses_prelude { leaf.code() } else { leaf.plain_code() }));
+    if uses_prelude && shows {
+        text.push_str("use onrush::show;\n");
+    } else if shows {
+        text.push_str(SHOW);
+    }
+    // A macro is known from its definition on.
+    items.sort_by_key(|item| !item.is_macro);
+    for item in &items {
+        let _ = write!(text, "\n// In [{}]\n{}\n", item.number, item.text);
+    }
+    text.push_str("\nfn main() -> Result<(), Box<dyn std::error::Error>> {\n");
+    if awaits {
+        text.push_str("    onrush::host::block_on(async {\n");
+    }
+    text.push_str(body.trim_start_matches('\n'));
+    text.push_str("    Ok(())\n");
+    if awaits {
+        text.push_str("    })\n");
+    }
+    text.push_str("}\n");
+    Source { text, uses_prelude, notes }
+}
+
+/// A cell that ran several times unchanged counts once.
+fn newest(cells: &[Ran]) -> impl Iterator<Item = &Ran> {
+    let mut seen = BTreeMap::new();
+    for (at, ran) in cells.iter().enumerate() {
+        seen.entry(ran.code.trim()).or_insert(at);
+    }
+    cells.iter().enumerate().filter(move |(at, ran)| seen.get(ran.code.trim()) == Some(at)).map(|(_, ran)| ran)
+}
+
+/// What an item defines. Empty: nothing replaces it.
+fn keys(item: &ItemPart, text: &str) -> BTreeSet<String> {
+    match &item.kind {
+        ItemKind::Named(name) | ItemKind::Trait(name) => BTreeSet::from([name.clone()]),
+        ItemKind::Macro(name) => BTreeSet::from([format!("{name}!")]),
+        ItemKind::Statics(names) => names.iter().cloned().collect(),
+        ItemKind::Impl { methods, .. } => {
+            // Without its body: `impl Named for Point`.
+            let header: String =
+                text.split('{').next().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ");
+            if header.contains(" for ") {
+                BTreeSet::from([header])
+            } else {
+                methods.iter().map(|method| format!("{header}::{method}")).collect()
+            }
+        }
+        _ => BTreeSet::new(),
+    }
+}
+
+/// Whether code calls a function or a macro of the prelude, or names one of its types.
+fn names_prelude(tokens: TokenStream, own: &BTreeSet<&str>) -> bool {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is = |at: usize, c: char| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == c);
+    tokens.iter().enumerate().any(|(at, token)| match token {
+        TokenTree::Group(group) => names_prelude(group.stream(), own),
+        TokenTree::Ident(ident) => {
+            let name = ident.to_string();
+            if at > 0 && (is(at - 1, '.') || is(at - 1, ':')) || own.contains(name.as_str()) {
+                return false;
+            }
+            let is_macro = is(at + 1, '!') && !is(at + 2, '=');
+            let is_call = matches!(tokens.get(at + 1), Some(TokenTree::Group(_)));
+            let is_type = name.starts_with(char::is_uppercase) || is(at + 1, ':') && is(at + 2, ':');
+            let known = || {
+                !index::prelude().at(&format!("onrush::prelude::{name}")).is_empty() || PRELUDE.contains(&name.as_str())
+            };
+            // `show!` is what the generated text calls in any case.
+            name != "show" && !own.contains(format!("{name}!").as_str()) && (is_macro || is_call || is_type) && known()
+        }
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(cells: &[&str]) -> Source {
+        let ran =
+            |(i, code): (usize, &&str)| Ran { number: i as u64 + 1, code: code.to_string(), text: code.to_string() };
+        main_file(&cells.iter().enumerate().map(ran).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn items_are_the_newest_and_statements_are_in_order() {
+        let source = export(&[
+            "struct P { x: i32 }\nimpl P { fn a(&self) -> i32 { 1 } }",
+            "let p = P { x: 1 };\nfn f() -> i32 { 1 }\np.a()",
+            "fn f() -> i32 { 2 }\nuse std::fmt::Write as _;",
+            "impl P { fn a(&self) -> i32 { 2 } }",
+            "f() + p.len()",
+        ]);
+        assert!(!source.uses_prelude);
+        assert_eq!(source.text.matches("fn f()").count(), 1);
+        assert!(source.text.contains("fn f() -> i32 { 2 }") && source.text.contains("fn a(&self) -> i32 { 2 }"));
+        assert!(!source.text.contains("{ 1 } }"));
+        let main = source.text.split("fn main").nth(1).unwrap();
+        assert!(main.find("let p").unwrap() < main.find("show!(p.a());").unwrap());
+        assert!(main.contains("show!(f() + p.len());"));
+        assert!(syn::parse_file(&source.text).is_ok(), "{}", source.text);
+    }
+
+    #[test]
+    fn the_prelude_comes_along_where_it_is_used() {
+        assert!(export(&["let f = read_csv(\"a.csv\"); f"]).uses_prelude);
+        assert!(export(&["#[derive(Serialize)]\nstruct A;"]).uses_prelude);
+        assert!(export(&["let d = NaiveDate::from_ymd_opt(2026, 1, 2);"]).uses_prelude);
+        assert!(export(&["async fn f() {}\nf().await;"]).uses_prelude);
+        assert!(!export(&["let len = vec![1].len(); fn get() {}\nget(); len"]).uses_prelude);
+        assert!(export(&[]).text.is_empty());
+    }
+}

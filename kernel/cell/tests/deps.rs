@@ -1,0 +1,280 @@
+//! `:dep` through the real cargo, the real compiler and the real cell process: local crates without a network, and the crates of
+//! the registry that notebooks use most.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use onrush_cell::{Config, Event, Executor, Outcome};
+use onrush_wire::display::Content;
+use onrush_wire::{Diagnostic, NotebookId};
+
+const LOCK: &str = "application/vnd.onrush.lock+json";
+
+struct Notebook {
+    executor: Executor,
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    results: Vec<String>,
+    locks: Vec<String>,
+    working: Vec<String>,
+    warnings: Vec<String>,
+    errors: Vec<Diagnostic>,
+}
+
+impl Run {
+    #[track_caller]
+    fn ok(self) -> Self {
+        assert!(self.errors.is_empty(), "{:#?}", self.errors);
+        self
+    }
+
+    #[track_caller]
+    fn error(&self) -> &Diagnostic {
+        self.errors.first().unwrap_or_else(|| panic!("the cell succeeded: {self:#?}"))
+    }
+}
+
+fn collect(events: Receiver<Event>) -> Run {
+    let mut run = Run::default();
+    for event in events {
+        match event {
+            Event::Display(display) => match display.content {
+                Content::Text(text) => run.results.push(text),
+                Content::Mime(bundle) => {
+                    let of = |mime: &str| bundle.iter().find(|(m, _)| m == mime).map(|(_, data)| data.clone());
+                    run.results.extend(of("text/plain"));
+                    run.locks.extend(of(LOCK));
+                }
+                other => run.results.push(format!("{other:?}")),
+            },
+            Event::Output { text, .. } => run.results.push(text),
+            Event::Begin { reply, .. } => drop(reply.send(())),
+            Event::Warning(warning) => run.warnings.push(warning.message),
+            Event::Working { what, .. } => run.working.push(what),
+            _ => {}
+        }
+    }
+    run
+}
+
+impl Notebook {
+    fn open(folder: &Path, file: Option<PathBuf>) -> Self {
+        let config = Config {
+            notebook: NotebookId("test".into()),
+            folder: folder.to_path_buf(),
+            session_socket: "/nonexistent/session.sock".into(),
+            cache: None,
+            file,
+        };
+        let (events, _receiver) = channel();
+        let executor = Executor::start(config, &events).unwrap_or_else(|e| panic!("{e:#?}"));
+        Notebook { executor, next: 1 }
+    }
+
+    fn run(&mut self, text: &str) -> Run {
+        let (events, receiver) = channel();
+        let reader = std::thread::spawn(move || collect(receiver));
+        let outcome = self.executor.execute(self.next, text, &events);
+        self.next += 1;
+        drop(events);
+        let mut run = reader.join().unwrap();
+        if let Outcome::Failed { diagnostics, .. } = outcome {
+            run.errors = diagnostics;
+        }
+        run
+    }
+
+    #[track_caller]
+    fn shows(&mut self, text: &str, expected: &str) {
+        let run = self.run(text).ok();
+        assert_eq!(run.results.last().map(String::as_str), Some(expected), "{text}");
+    }
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // A file that is the same keeps its time: nothing is built again.
+        if fs::read_to_string(&path).ok().as_deref() != Some(*text) {
+            fs::write(&path, text).unwrap();
+        }
+    }
+}
+
+/// A crate with a static, one without the standard library, one with a derive, and one that uses them all.
+fn local_crates(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let package = |name: &str, rest: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"1.2.3\"\nedition = \"2024\"\n[workspace]\n{rest}")
+    };
+    write(
+        &folder,
+        &[
+            ("tally/Cargo.toml", &package("tally", "[features]\nloud = []\n")),
+            (
+                "tally/src/lib.rs",
+                "use std::sync::atomic::{AtomicU32, Ordering};\nstatic COUNT: AtomicU32 = AtomicU32::new(0);\n\
+                 pub fn tick() -> u32 { COUNT.fetch_add(1, Ordering::Relaxed) + 1 }\n\
+                 #[cfg(feature = \"loud\")] pub fn shout() -> &'static str { \"TICK\" }\n\
+                 mod hidden { #[derive(Debug, Clone, PartialEq)] pub struct Mark(pub u32); }\n\
+                 pub use hidden::Mark;\npub fn mark() -> Mark { Mark(7) }\n",
+            ),
+            ("bare-metal/Cargo.toml", &package("bare-metal", "")),
+            (
+                "bare-metal/src/lib.rs",
+                "#![no_std]\npub fn add<T: core::ops::Add<Output = T>>(a: T, b: T) -> T { a + b }\n",
+            ),
+            ("naming/Cargo.toml", &package("naming", "[lib]\nproc-macro = true\n")),
+            (
+                "naming/src/lib.rs",
+                "use proc_macro::{TokenStream, TokenTree};\n#[proc_macro_derive(Named)]\n\
+                 pub fn named(input: TokenStream) -> TokenStream {\n    let mut words = input.into_iter().skip_while(|t| \
+                 !matches!(t, TokenTree::Ident(i) if i.to_string() == \"struct\"));\n    let name = \
+                 words.nth(1).unwrap().to_string();\n    format!(\"impl ::everything::Named for {name} {{ fn name(&self) -> \
+                 &'static str {{ {name:?} }} }}\").parse().unwrap()\n}\n\
+                 #[proc_macro] pub fn forty_two(_: TokenStream) -> TokenStream { \"42\".parse().unwrap() }\n\
+                 #[proc_macro_attribute] pub fn as_is(_: TokenStream, item: TokenStream) -> TokenStream { item }\n",
+            ),
+            (
+                "everything/Cargo.toml",
+                &package(
+                    "everything",
+                    "[dependencies]\ntally = { path = \"../tally\" }\nbare-metal = { path = \"../bare-metal\" }\n\
+                     naming = { path = \"../naming\" }\n",
+                ),
+            ),
+            (
+                "everything/src/lib.rs",
+                "pub use naming::{Named, as_is, forty_two};\npub trait Named { fn name(&self) -> &'static str; }\n\
+                 pub fn tick() -> u32 { tally::tick() }\npub fn marks() -> Vec<tally::Mark> { vec![tally::mark()] }\n\
+                 pub fn three() -> i32 { bare_metal::add(1, 2) }\n",
+            ),
+        ],
+    );
+    folder
+}
+
+#[test]
+fn local_crates_are_there_once_for_all_cells() {
+    let folder = local_crates("once");
+    let mut n = Notebook::open(&folder, None);
+    n.shows(":dep everything = { path = \"everything\" }\neverything::tick()", "1");
+    // A crate of the graph that is asked for later is the same crate, and so is its static.
+    let run = n
+        .run(":dep tally = { path = \"tally\" }\n:dep metal = { package = \"bare-metal\", path = \"bare-metal\" }")
+        .ok();
+    assert!(run.results[0].starts_with("metal 1.2.3, tally 1.2.3"), "{:?}", run.results);
+    n.shows("tally::tick()", "2");
+    n.shows("everything::tick() + metal::add(10, 20)", "33");
+    // Variables of a crate's types, of private modules and of crates that were not asked for.
+    n.run("let m = tally::mark(); let v = everything::marks();").ok();
+    n.shows("v[0] == m", "true");
+    n.run("use everything::{Named, forty_two};\n#[derive(Named)]\nstruct Thing;\n#[everything::as_is]\nfn f() -> i32 { forty_two!() }").ok();
+    n.shows("(Thing.name(), f(), everything::three())", "(\"Thing\", 42, 3)");
+    let list = n.run(":dep").ok().results.concat();
+    assert!(list.contains("tally       1.2.3"), "{list}");
+}
+
+#[test]
+fn a_type_of_a_crate_that_was_not_asked_for_has_a_name() {
+    let folder = local_crates("indirect");
+    let mut n = Notebook::open(&folder, None);
+    n.run(":dep everything = { path = \"everything\" }\nlet v = everything::marks();").ok();
+    n.shows("v.len()", "1");
+    assert_eq!(n.executor.variables()[0].type_name, "Vec<Mark>");
+}
+
+#[test]
+fn features_come_together_and_old_values_go() {
+    let folder = local_crates("features");
+    let mut n = Notebook::open(&folder, None);
+    n.run(":dep tally = { path = \"tally\" }\nlet m = tally::mark(); let kept = 5;").ok();
+    assert!(n.run("tally::shout()").error().message.contains("shout"));
+    let run = n.run(":dep tally = { features = [\"loud\"] }").ok();
+    assert!(run.warnings.concat().contains("`m` went"), "{run:#?}");
+    n.shows("tally::shout()", "\"TICK\"");
+    n.shows("kept", "5");
+    let error = n.run("m");
+    assert!(format!("{:?}", error.error()).contains("earlier build of `tally`"), "{error:#?}");
+}
+
+#[test]
+fn a_local_crate_can_be_edited() {
+    let folder = local_crates("edited");
+    let library = folder.join("tally/src/lib.rs");
+    let before = fs::read_to_string(&library).unwrap();
+    let mut n = Notebook::open(&folder, None);
+    n.shows(":dep tally = { path = \"tally\" }\ntally::mark()", "Mark(7)");
+    fs::write(&library, before.replace("Mark(7)", "Mark(8)")).unwrap();
+    n.shows(":dep tally = { path = \"tally\" }\ntally::mark()", "Mark(8)");
+    // A build error is the crate's own.
+    fs::write(&library, before.replace("Mark(7)", "Mark(nothing)")).unwrap();
+    let run = n.run(":dep tally = { path = \"tally\" }");
+    assert_eq!(run.error().message, "the crate `tally` does not compile");
+    assert!(run.error().notes.concat().contains("cannot find value `nothing`"), "{run:#?}");
+    fs::write(&library, &before).unwrap();
+    n.shows("tally::mark()", "Mark(8)");
+}
+
+#[test]
+fn what_cargo_refuses_is_said_in_its_words() {
+    let folder = local_crates("refused");
+    let mut n = Notebook::open(&folder, None);
+    let run = n.run("let x = 1;\n:dep tally = { path = \"nowhere\" }");
+    assert!(run.error().notes.concat().contains("nowhere"), "{run:#?}");
+    assert_eq!(run.error().labels[0].span.line, 2);
+    let run = n.run(":dep tally = { path = \"tally\", features = [\"quiet\"] }");
+    assert_eq!(run.error().message, "a feature that was asked for does not exist");
+    assert!(run.error().notes.concat().contains("quiet"), "{run:#?}");
+    let run = n.run(":dep tally 1.0");
+    assert_eq!(run.error().message, "`=` was expected after `tally`, found `1.0`");
+    // Nothing of this stays.
+    assert_eq!(n.run(":dep").ok().results, ["no crates yet: `:dep regex`, `:dep rand = \"0.9\"`\n"]);
+    n.run("1 + 1").ok();
+}
+
+#[test]
+fn crates_of_the_registry() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("registry");
+    fs::create_dir_all(&folder).unwrap();
+    let deps = ":dep serde_json = \"1\"\n:dep rayon = \"1\"\n:dep regex = \"1\"\n";
+    let mut n = Notebook::open(&folder, None);
+    let first = n.run(&format!("{deps}let word = regex::Regex::new(r\"(\\w+)@\")?;")).ok();
+    let lock = &first.locks[0];
+    assert!(lock.contains("regex-automata") && lock.contains("checksum"), "{lock}");
+    // The prelude's derives are those that the registry's crates know.
+    n.run("#[derive(Serialize, Deserialize, Debug, PartialEq)]\nstruct Mail { to: String, copies: Vec<u8> }").ok();
+    n.shows(
+        "serde_json::to_string(&Mail { to: \"a\".into(), copies: vec![1] })?",
+        "\"{\\\"to\\\":\\\"a\\\",\\\"copies\\\":[1]}\"",
+    );
+    n.shows("serde_json::from_str::<Mail>(\"{\\\"to\\\":\\\"b\\\",\\\"copies\\\":[]}\")?.to", "\"b\"");
+    n.shows("&word.captures(\"to ann@x\").unwrap()[1]", "\"ann\"");
+    n.run("use rayon::prelude::*;\nlet mut v: Vec<u64> = (0..10_000).into_par_iter().map(|x| x * x % 1009).collect();")
+        .ok();
+    // Rayon's pool is there again after a cell failed: the snapshot that goes on has none of its threads.
+    let failed = n.run("v.par_sort(); panic!(\"no\")");
+    assert!(failed.error().message.contains("no"), "{failed:#?}");
+    n.shows("v.par_sort_unstable(); v.par_iter().max().copied()", "Some(1008)");
+
+    // Another notebook, with the versions of the first in its file: no cargo, and the same versions.
+    let file = folder.join("locked.ipynb");
+    let data: serde_json::Value = serde_json::from_str(lock).unwrap();
+    let cell = serde_json::json!({ "cell_type": "code", "outputs": [{ "data": { LOCK: data } }] });
+    fs::write(&file, serde_json::json!({ "cells": [cell], "metadata": {} }).to_string()).unwrap();
+    let mut other = Notebook::open(&folder, Some(file));
+    let started = Instant::now();
+    let run = other.run(deps).ok();
+    assert!(started.elapsed() < Duration::from_millis(500), "{:?}", started.elapsed());
+    assert_eq!((&run.locks[0], run.working.len()), (lock, 0));
+
+    let run = n.run(":dep serde_jsn = \"1\"");
+    assert_eq!(run.error().message, "there is no crate `serde_jsn`");
+    assert!(run.error().notes.concat().contains("no matching package named `serde_jsn` found"), "{run:#?}");
+}
