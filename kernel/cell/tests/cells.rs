@@ -281,7 +281,7 @@ fn commands_and_input() {
     assert_eq!(n.run("!echo hello; echo oops >&2").ok().shown.replace("[oops\n]", ""), "hello\n");
     assert_eq!(n.run("!exit 3").error().code, "shell");
     assert_eq!(n.run(":vasr").error().help, ["did you mean `:vars`?"]);
-    assert_eq!(n.run(":dep rand").error().code, "dep");
+    assert_eq!(n.run(":dep rand 1").error().code, "dep");
     n.shows("input(\"name? \")", "\"typed\"");
     n.shows("let mut line = String::new(); std::io::stdin().read_line(&mut line)?; line", "\"typed\\n\"");
     n.run(":clear").ok();

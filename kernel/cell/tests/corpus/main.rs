@@ -79,6 +79,7 @@ fn execute(notebook: &Notebook) -> Vec<Vec<String>> {
         folder: cache.0.clone(),
         session_socket: cache.0.join("no-session.sock"),
         cache: Some(cache.0.clone()),
+        file: None,
     };
     let (events, _receiver) = channel();
     let mut executor = Executor::start(config, &events).unwrap_or_else(|e| panic!("{e:#?}"));
