@@ -1,95 +1,73 @@
-// Grouping by a 64-bit key in an open-addressing table in device memory, with the accumulators beside the key.
+// Grouping by a 64-bit key in an open-addressing table in device memory, with the accumulators (accumulate.cuh) beside the key.
 //
-// A slot is WORDS 64-bit words, 1, 2 or 4 so that a slot lies in one 32-byte sector: the key, then accumulators, which the caller
-// updates by atomics. Linear probing from the mixed key on; the table has a power of two slots plus two: one for the key that marks an
-// empty slot, one for null keys. A key that finds no place within PROBES slots sets `overflow`: the caller starts again with a larger
-// table, so an estimate of the number of groups that is too low costs time and never a wrong result.
-// Layout: keys of 64 bits at any aligned address. Determinism: the order of groups and the last bits of float sums vary.
+// A slot is STRIDE 64-bit words, 2 or 4 so that it lies in one 32-byte sector (8 when there is more): the key, then the accumulators.
+// Linear probing from the place that the high bits of the mixed key give, so that rows partitioned by those bits work on a part of
+// the table that fits into L2. Two more slots: one for the key that marks an empty slot, one for null keys. A key that finds no
+// place within PROBES slots sets `overflow`: the caller starts again with a larger table, so an estimate of the number of groups
+// that is too low costs time and never a wrong result.
+//
+// hash_direct works on that table alone. hash_front has a table in shared memory before it, which takes the first keys that come
+// and is merged at the end of a chunk of rows; other keys go past it. It is for few groups, and for rows that are partitioned; with
+// `replicas` above one, lanes with the same key do not meet.
+// Layout: keys of up to 64 bits at any aligned address. Determinism: the order of groups and the last bits of float sums vary.
 // Bytes: the columns once; and at random, one sector read and one updated a row: 51 G rows/s while the table fits L2 (32 MB), 14 past it.
 
 enum : u64 { EMPTY_KEY = ~0ull };
-enum : u32 { PROBES = 512 };
+enum : u32 { PROBES = 512, FRONT_PROBES = 4 };
 
-template <int WORDS> struct Slot {
-    u64 word[WORDS];
-};
-
-template <int WORDS> struct HashTable {
-    Slot<WORDS>* slots;
-    u64 mask;
+template <int STRIDE> struct HashTable {
+    u64* words;
+    u64 slots;
     u32* overflow;
 
-    __device__ __forceinline__ u64 null_slot() const { return mask + 2; }
+    __device__ __forceinline__ u64* slot(u64 at) const { return words + at * STRIDE; }
+    __device__ __forceinline__ u64 place(u64 hash) const { return __umul64hi(hash, slots); }
 
-    // The slot of a key, claimed if need be; null when the table is too small.
-    __device__ __forceinline__ u64* find(u64 key) const {
-        if (key == EMPTY_KEY) {
-            u64* slot = slots[mask + 1].word;
-            // Any other key marks it as used: its real key is known.
-            if (load_relaxed(&slot[0]) == EMPTY_KEY) atomicExch(&slot[0], 0ull);
-            return slot;
-        }
-        u64 at = mix(key) & mask;
+    // The slot of a key, claimed if need be; null when the table is too small. `there` is the key at `place(mix(key))`, loaded before.
+    __device__ __forceinline__ u64* find(u64 key, u64 at, u64 there) const {
         for (u32 probe = 0; probe < PROBES; probe++) {
-            u64* slot = slots[at].word;
-            u64 there = load_relaxed(&slot[0]);
-            if (there == EMPTY_KEY) there = atomicCAS(&slot[0], (u64)EMPTY_KEY, key);
-            if (there == key || there == EMPTY_KEY) return slot;
-            at = (at + 1) & mask;
+            u64* here = slot(at);
+            if (there == EMPTY_KEY) there = atomicCAS(here, (u64)EMPTY_KEY, key);
+            if (there == key || there == EMPTY_KEY) return here;
+            at = at + 1 == slots ? 0 : at + 1;
+            there = load_relaxed(slot(at));
         }
         store_relaxed(overflow, 1u);
         return nullptr;
     }
-
-    __device__ __forceinline__ u64* null_group() const {
-        u64* slot = slots[mask + 2].word;
-        if (load_relaxed(&slot[0]) == EMPTY_KEY) atomicExch(&slot[0], 0ull);
-        return slot;
+    // The slot behind the others: 0 for the key that marks an empty slot, 1 for null keys. Any key marks it as used.
+    __device__ __forceinline__ u64* special(u32 which) const {
+        u64* here = slot(slots + which);
+        if (load_relaxed(here) == EMPTY_KEY) atomicExch(here, 0ull);
+        return here;
     }
-
     // Whether another thread has found the table too small: then going on is a waste.
     __device__ __forceinline__ bool is_lost() const { return load_relaxed(overflow) != 0; }
 };
 
-// Writes `initial` into all slots.
-template <int WORDS> __device__ __forceinline__ void hash_clear(HashTable<WORDS> table, Slot<WORDS> initial) {
-    u64 slots = table.mask + 3;
-    for (u64 i = thread_in_grid(); i < slots; i += threads_in_grid()) table.slots[i] = initial;
-}
-
-// Calls `write(group, key, is_null, slot)` for each group, with groups numbered from 0 on in no order.
-template <int WORDS, class F> __device__ __forceinline__ void hash_extract(HashTable<WORDS> table, u64* groups, F write) {
-    u64 slots = table.mask + 3;
-    u64 rounds = (slots + threads_in_grid() - 1) / threads_in_grid();
-    for (u64 r = 0; r < rounds; r++) {
-        u64 i = r * threads_in_grid() + thread_in_grid();
-        Slot<WORDS> slot;
-        bool used = false;
-        if (i < slots) {
-            slot = table.slots[i];
-            used = slot.word[0] != EMPTY_KEY;
-        }
-        // One atomic operation for a warp.
-        u32 all = __ballot_sync(ALL_LANES, used);
-        u64 first = 0;
-        if (lane_id() == 0 && all) first = atomicAdd(groups, (u64)__popc(all));
-        first = __shfl_sync(ALL_LANES, first, 0);
-        if (used) {
-            u64 key = i == table.mask + 1 ? (u64)EMPTY_KEY : i == table.mask + 2 ? 0 : slot.word[0];
-            write(first + __popc(all & ((1u << lane_id()) - 1)), key, i == table.mask + 2, slot);
-        }
+template <class V, int WANT, int STRIDE> __device__ __forceinline__ void hash_clear(HashTable<STRIDE> table) {
+    u64 words[STRIDE] = {};
+    words[0] = EMPTY_KEY;
+    Slots<V, WANT>::clear(words + 1);
+    for (u64 i = thread_in_grid(); i < table.slots + 2; i += threads_in_grid()) {
+#pragma unroll
+        for (int w = 0; w < STRIDE; w++) table.slot(i)[w] = words[w];
     }
 }
 
-// Finds each row's group and calls `update(slot, value)` where the value is there. UNROLL rows of a thread are under way at a time.
-template <int WORDS, class K, class V, int UNROLL, class F>
-__device__ __forceinline__ void hash_rows(HashTable<WORDS> table, const K* keys, const u32* key_validity, u64 key_bit, const V* values,
-                                          const u32* value_validity, u64 value_bit, u64 rows, F update) {
+// UNROLL rows of a thread are under way at a time, up to the first probe.
+template <class K, class V, int WANT, bool NULLS, int STRIDE, int UNROLL>
+__device__ __forceinline__ void hash_direct(HashTable<STRIDE> table, const K* keys, const u32* key_validity, u64 key_bit, const V* values,
+                                            const u32* value_validity, u64 value_bit, u64 rows) {
     u64 stride = threads_in_grid();
+    Part<V> nulls;
+    nulls.clear();
+#pragma unroll 1
     for (u64 first = thread_in_grid(); first < rows; first += stride * UNROLL) {
         if (table.is_lost()) return;
         K key[UNROLL];
         V value[UNROLL];
+        u64 at[UNROLL], there[UNROLL];
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
             u64 row = first + k * stride;
@@ -100,13 +78,109 @@ __device__ __forceinline__ void hash_rows(HashTable<WORDS> table, const K* keys,
         }
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
-            u64 row = first + k * stride;
-            if (row < rows) {
-                bool has_key = key_validity == nullptr || is_valid(key_validity, key_bit + row);
-                u64* slot = has_key ? table.find((u64)key[k]) : table.null_group();
-                if (slot == nullptr) return;
-                if (value_validity == nullptr || is_valid(value_validity, value_bit + row)) update(slot, value[k]);
+            if (first + k * stride < rows) {
+                at[k] = table.place(mix((u64)key[k]));
+                there[k] = load_relaxed(table.slot(at[k]));
             }
         }
+#pragma unroll
+        for (int k = 0; k < UNROLL; k++) {
+            u64 row = first + k * stride;
+            if (row < rows) {
+                bool valid = !NULLS || value_validity == nullptr || is_valid(value_validity, value_bit + row);
+                if (NULLS && key_validity != nullptr && !is_valid(key_validity, key_bit + row)) {
+                    nulls.template add<WANT>(value[k], valid);
+                } else {
+                    u64 word = (u64)key[k];
+                    u64* slot = word == EMPTY_KEY ? table.special(0) : table.find(word, at[k], there[k]);
+                    if (slot == nullptr) return;
+                    Slots<V, WANT>::add(slot + 1, value[k], valid);
+                }
+            }
+        }
+    }
+    if (NULLS && nulls.rows != 0) Slots<V, WANT>::merge(table.special(1) + 1, nulls);
+}
+
+// `front` slots and two special ones, times `replicas`, in dynamic shared memory. Chunks of `chunk` rows: one a block, or several.
+template <class K, class V, int WANT, bool NULLS, int STRIDE, int UNROLL>
+__device__ __forceinline__ void hash_front(HashTable<STRIDE> table, const K* keys, const u32* key_validity, u64 key_bit, const V* values,
+                                           const u32* value_validity, u64 value_bit, u64 rows, u64 chunk, u32 front, u32 replicas) {
+    DYNAMIC_SHARED(memory);
+    u32 slots = (front + 2) * replicas;
+    u64* front_keys = (u64*)memory;
+    SharedSlots<V, WANT> shared(memory + 8ull * slots, slots);
+    u32 mine = lane_id() & (replicas - 1);
+#pragma unroll 1
+    for (u64 begin = (u64)blockIdx.x * chunk; begin < rows; begin += (u64)gridDim.x * chunk) {
+        u64 end = rows - begin < chunk ? rows : begin + chunk;
+        for (u32 i = threadIdx.x; i < slots; i += blockDim.x) {
+            front_keys[i] = EMPTY_KEY;
+            shared.clear(i);
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (u64 first = begin + threadIdx.x; first < end; first += (u64)blockDim.x * UNROLL) {
+            K key[UNROLL];
+            V value[UNROLL];
+#pragma unroll
+            for (int k = 0; k < UNROLL; k++) {
+                u64 row = first + (u64)k * blockDim.x;
+                if (row < end) {
+                    key[k] = __ldcs(&keys[row]);
+                    value[k] = __ldcs(&values[row]);
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < UNROLL; k++) {
+                u64 row = first + (u64)k * blockDim.x;
+                if (row < end) {
+                    bool valid = !NULLS || value_validity == nullptr || is_valid(value_validity, value_bit + row);
+                    bool null_key = NULLS && key_validity != nullptr && !is_valid(key_validity, key_bit + row);
+                    u64 word = (u64)key[k];
+                    if (null_key || word == EMPTY_KEY) {
+                        // These slots need no key: that they are there is seen by their counts.
+                        shared.add((front + (null_key ? 1 : 0)) * replicas + mine, value[k], valid);
+                    } else {
+                        u64 hash = mix(word);
+                        // The low bits: the high ones are the same in a part.
+                        u32 s = __umulhi((u32)hash, front);
+                        u32 at = 0;
+                        bool found = false;
+#pragma unroll 1
+                        for (u32 probe = 0; probe < FRONT_PROBES; probe++) {
+                            at = s * replicas + mine;
+                            u64 there = peek(&front_keys[at]);
+                            if (there == EMPTY_KEY) there = atomicCAS(&front_keys[at], (u64)EMPTY_KEY, word);
+                            found = there == word || there == EMPTY_KEY;
+                            if (found) break;
+                            s = s + 1 == front ? 0 : s + 1;
+                        }
+                        if (found) {
+                            shared.add(at, value[k], valid);
+                        } else if (!table.is_lost()) {
+                            u64 place = table.place(hash);
+                            u64* slot = table.find(word, place, load_relaxed(table.slot(place)));
+                            if (slot != nullptr) Slots<V, WANT>::add(slot + 1, value[k], valid);
+                        }
+                    }
+                }
+            }
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < slots; i += blockDim.x) {
+            Part<V> part;
+            part.clear();
+            shared.take(i, part);
+            if (shared.is_there(part) && !table.is_lost()) {
+                u64 key = front_keys[i];
+                u32 s = i / replicas;
+                u64 place = table.place(mix(key));
+                u64* slot = s >= front ? table.special(s - front) : table.find(key, place, load_relaxed(table.slot(place)));
+                if (slot != nullptr) Slots<V, WANT>::merge(slot + 1, part);
+            }
+        }
+        __syncthreads();
     }
 }

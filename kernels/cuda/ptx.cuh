@@ -11,6 +11,8 @@ template <class T> __device__ __forceinline__ T load_acquire(const T* p) {
 }
 template <class T> __device__ __forceinline__ void store_relaxed(T* p, T x) { __atomic_store_n(p, x, __ATOMIC_RELAXED); }
 template <class T> __device__ __forceinline__ void store_release(T* p, T x) { __atomic_store_n(p, x, __ATOMIC_RELEASE); }
+// A look at memory that other threads of the block change by atomic operations meanwhile.
+template <class T> __device__ __forceinline__ T peek(const T* p) { return load_relaxed(p); }
 // Loads that are used once: not kept in the nearest cache.
 template <class T> __device__ __forceinline__ Pack<T> stream_pack(const T* p) { return load_pack(p); }
 #else
@@ -38,6 +40,7 @@ __device__ __forceinline__ void store_relaxed(u32* p, u32 x) { asm volatile("st.
 __device__ __forceinline__ void store_relaxed(u64* p, u64 x) { asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory"); }
 __device__ __forceinline__ void store_release(u32* p, u32 x) { asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
 __device__ __forceinline__ void store_release(u64* p, u64 x) { asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory"); }
+template <class T> __device__ __forceinline__ T peek(const T* p) { return *(const volatile T*)p; }
 template <class T> __device__ __forceinline__ Pack<T> stream_pack(const T* p) {
     Pack<T> pack;
     uint4& x = *(uint4*)&pack;

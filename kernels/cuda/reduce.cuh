@@ -42,6 +42,7 @@ template <class T, int WANT> struct Accumulator {
     }
     __device__ __forceinline__ Totals<T> totals() const { return Totals<T>{sum, low, high, count}; }
     __device__ __forceinline__ void across_warp() {
+#pragma unroll 1
         for (u32 by = 16; by > 0; by /= 2) {
             Totals<T> other = totals();
             if (WANT & WANT_SUM) other.sum = Shuffle<Sum>::down(sum, by);
@@ -51,23 +52,12 @@ template <class T, int WANT> struct Accumulator {
             merge(other);
         }
     }
-    // The block's result in thread 0.
-    __device__ __forceinline__ void across_block(Totals<T>* shared) {
-        across_warp();
-        if (lane_id() == 0) shared[warp_id()] = totals();
-        __syncthreads();
-        if (warp_id() == 0) {
-            u32 warps = (blockDim.x + WARP - 1) / WARP;
-            clear();
-            if (lane_id() < warps) merge(shared[lane_id()]);
-            across_warp();
-        }
-    }
 };
 
-template <class T, int WANT, bool NULLS, int UNROLL>
+// Only values for which `where` holds count.
+template <class T, int WANT, bool NULLS, int UNROLL, class F>
 __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64 first_bit, u64 rows, Totals<T>* partials, u32* ticket,
-                                       Totals<T>* out) {
+                                       Totals<T>* out, F where) {
     Accumulator<T, WANT> a;
     a.clear();
     const int N = Pack<T>::N;
@@ -76,6 +66,7 @@ __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64
     u64 stride = threads_in_grid();
     u64 me = thread_in_grid();
     // All loads of a round are under way before the first is used.
+#pragma unroll 1
     for (u64 p = me; p < packs; p += stride * UNROLL) {
         Pack<T> pack[UNROLL];
 #pragma unroll
@@ -89,7 +80,8 @@ __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64
             if (at < packs) {
 #pragma unroll
                 for (int i = 0; i < N; i++) {
-                    if (!NULLS || is_valid(validity, first_bit + head + at * N + i)) a.add(pack[k].v[i]);
+                    T x = pack[k].v[i];
+                    if ((!NULLS || is_valid(validity, first_bit + head + at * N + i)) && where(x)) a.add(x);
                 }
             }
         }
@@ -98,26 +90,34 @@ __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64
     u64 rest = head + (rows - tail);
     if (me < rest) {
         u64 row = me < head ? me : tail + (me - head);
-        if (!NULLS || is_valid(validity, first_bit + row)) a.add(values[row]);
+        if ((!NULLS || is_valid(validity, first_bit + row)) && where(values[row])) a.add(values[row]);
     }
 
     __shared__ Totals<T> shared[WARP];
     __shared__ bool last;
-    a.across_block(shared);
-    if (threadIdx.x == 0) {
-        partials[blockIdx.x] = a.totals();
-        __threadfence();
-        last = atomicAdd(ticket, 1u) == gridDim.x - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    if (last) {
-        a.clear();
-        for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) a.merge(partials[b]);
-        a.across_block(shared);
+    // Twice the same code, which the compiler sees once: a block's threads, and then, in the last block, the blocks.
+#pragma unroll 1
+    for (u32 round = 0; round < 2; round++) {
+        a.across_warp();
+        if (lane_id() == 0) shared[warp_id()] = a.totals();
+        __syncthreads();
         if (threadIdx.x == 0) {
-            *out = a.totals();
-            *ticket = 0;
+#pragma unroll 1
+            for (u32 w = 1; w < blockDim.x / WARP; w++) a.merge(shared[w]);
+            if (round == 0) {
+                partials[blockIdx.x] = a.totals();
+                __threadfence();
+                last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+                __threadfence();
+            } else {
+                *out = a.totals();
+                *ticket = 0;
+            }
         }
+        __syncthreads();
+        if (round == 1 || !last) return;
+        a.clear();
+#pragma unroll 1
+        for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) a.merge(partials[b]);
     }
 }

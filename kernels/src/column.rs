@@ -46,3 +46,14 @@ impl<'a> Column<'a> {
         self.validity.map_or(0, Buffer::address)
     }
 }
+
+/// The type that values are moved as which nobody looks at: one kernel for each size.
+pub(crate) fn moved_as(scalar: Scalar) -> &'static str {
+    match scalar.bytes() {
+        1 => "u8",
+        2 => "u16",
+        4 => "u32",
+        8 => "u64",
+        _ => "u128",
+    }
+}

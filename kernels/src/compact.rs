@@ -2,7 +2,7 @@
 
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
-use crate::column::Column;
+use crate::column::{Column, moved_as};
 use crate::error::Result;
 use crate::headers;
 use crate::library::{Context, Program};
@@ -20,17 +20,6 @@ pub const TUNING: Tuning = Tuning { threads: 256, items: 16 };
 
 fn tile_rows() -> u64 {
     u64::from(TUNING.threads * TUNING.items)
-}
-
-/// Values are moved and not looked at: one kernel for each size.
-fn moved_as(scalar: Scalar) -> &'static str {
-    match scalar.bytes() {
-        1 => "u8",
-        2 => "u16",
-        4 => "u32",
-        8 => "u64",
-        _ => "u128",
-    }
 }
 
 pub fn program(scalar: Scalar) -> Program {

@@ -1,207 +1,273 @@
-//! Grouping by a 64-bit key in a hash table: `cuda/hash_group.cuh`. Sum, count, minimum and maximum of one column of values; kernels
-//! generated from plans use the same table with other accumulators.
+//! Grouping by a 64-bit key in a hash table: `cuda/hash_group.cuh`. Kernels that are generated from plans use the same tables with
+//! expressions for keys and values.
 
-use onrush_device::{Arguments, Buffer, Function, Grid};
+use onrush_device::{Arguments, Buffer, Function};
 
+use crate::accumulate::{Groups, Output, Shape, fill, rows};
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::headers;
 use crate::library::{Context, Program};
-use crate::scalar::Scalar;
+use crate::partition::{By, PARTS, Partition};
 
-/// Accumulators beside the key, in this order.
-pub const SUM: u32 = 1;
-pub const COUNT: u32 = 2;
-pub const LOW: u32 = 4;
-pub const HIGH: u32 = 8;
-
-/// Threads of a block, rows that a thread has under way, and slots for each group that is expected.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
+    /// Threads of a block, and rows that a thread has under way.
     pub threads: u32,
     pub unroll: u32,
+    /// The same with a table in shared memory before the other one.
+    pub front_threads: u32,
+    pub front_unroll: u32,
     pub slots_per_group: u64,
     pub smallest_table: u64,
     /// How much larger the next table is when one was too small.
     pub growth: u64,
+    /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
+    pub half_shared: u32,
+    /// Rows that a block adds up in shared memory before it merges them, when rows are partitioned.
+    pub chunk: u64,
+    /// Rows and bytes of table from which on rows are partitioned first.
+    pub partition_rows: u64,
+    pub partition_bytes: u64,
 }
 
-pub const TUNING: Tuning = Tuning { threads: 256, unroll: 4, slots_per_group: 2, smallest_table: 1 << 10, growth: 8 };
+pub const TUNING: Tuning = Tuning {
+    threads: 256,
+    unroll: 4,
+    front_threads: 1024,
+    front_unroll: 4,
+    slots_per_group: 2,
+    smallest_table: 1 << 10,
+    growth: 8,
+    half_shared: 113 << 10,
+    chunk: 1 << 17,
+    partition_rows: 1 << 22,
+    partition_bytes: 40 << 20,
+};
+
+/// How rows find their groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Shared memory first, `front` slots and so many of them side by side.
+    Front { front: u32, replicas: u32 },
+    /// The same behind a partition by hash. Not with nulls.
+    PartitionedFront { front: u32 },
+    /// The table in device memory alone.
+    Direct,
+    /// The same behind a partition by hash. Not with nulls.
+    Partitioned,
+}
+
+impl Strategy {
+    fn is_partitioned(self) -> bool {
+        matches!(self, Strategy::PartitionedFront { .. } | Strategy::Partitioned)
+    }
+
+    fn front(self) -> Option<(u32, u32)> {
+        match self {
+            Strategy::Front { front, replicas } => Some((front, replicas)),
+            Strategy::PartitionedFront { front } => Some((front, 1)),
+            _ => None,
+        }
+    }
+}
+
+/// What is best for a shape, a number of rows and an estimate of groups.
+pub fn strategy(context: &Context, shape: &Shape, rows: u64, groups: u64) -> Strategy {
+    let bytes = 8 + shape.shared_bytes();
+    // Slots that two blocks on a multiprocessor can have each, and that one can have.
+    let half = TUNING.half_shared / bytes - 2;
+    let whole = context.device().properties().shared_memory_per_block / bytes - 2;
+    if groups.saturating_mul(2) <= u64::from(half) {
+        let front = (groups as u32 * 2).max(16);
+        let fits = (TUNING.half_shared / (bytes * (front + 2))).clamp(1, 32);
+        return Strategy::Front { front, replicas: 1 << fits.ilog2() };
+    }
+    if groups <= u64::from(whole) {
+        return Strategy::Front { front: whole, replicas: 1 };
+    }
+    let table = groups.saturating_mul(TUNING.slots_per_group * 8 * stride(shape));
+    if shape.nulls || rows < TUNING.partition_rows {
+        return Strategy::Direct;
+    }
+    // A chunk sees the keys of one part or two, and each of them some times.
+    let in_part = groups.div_ceil(PARTS);
+    if in_part * 2 <= u64::from(whole) && in_part * 4 <= TUNING.chunk {
+        return Strategy::PartitionedFront { front: whole };
+    }
+    if table > TUNING.partition_bytes { Strategy::Partitioned } else { Strategy::Direct }
+}
 
 /// 64-bit words of a slot: the key and the accumulators, in whole sectors or parts of one.
-fn words(want: u32) -> u64 {
-    u64::from(1 + want.count_ones()).next_power_of_two()
+fn stride(shape: &Shape) -> u64 {
+    (1 + shape.words()).next_power_of_two()
 }
 
-pub fn program(key: Scalar, value: Scalar, want: u32) -> Program {
-    let (k, v, s) = (key.cuda(), value.cuda(), value.sum().cuda());
-    let (words, Tuning { threads, unroll, .. }) = (words(want), TUNING);
-    // 64-bit atomics on two's complement are the same for both signs.
-    let add_type = if s == "f64" { "f64" } else { "u64" };
-    let mut initial = String::from("EMPTY_KEY");
-    let mut update = String::new();
-    let mut at = 1;
-    let order = format!("(i64)Order<{v}>::of(x)");
-    let mut place = |bit: u32, start: String, code: String| {
-        if want & bit != 0 {
-            initial.push_str(&format!(", {start}"));
-            update.push_str(&code.replace("SLOT", &format!("slot[{at}]")));
-            at += 1;
-        }
-    };
-    place(SUM, "0".into(), format!("atomicAdd(({add_type}*)&SLOT, ({add_type})x); "));
-    place(COUNT, "0".into(), "atomicAdd(&SLOT, 1ull); ".into());
-    place(LOW, "(u64)Limits<i64>::high()".into(), format!("atomicMin((i64*)&SLOT, {order}); "));
-    place(HIGH, "(u64)Limits<i64>::low()".into(), format!("atomicMax((i64*)&SLOT, {order}); "));
+pub fn table_program(shape: &Shape) -> Program {
+    let (v, kept, stride, out) = (shape.value.cuda(), shape.kept(), stride(shape), shape.want.count_ones());
     let body = format!(
-        "extern \"C\" __global__ void hash_clear_table(Slot<{words}>* slots, u64 mask, u32* overflow) {{\n  \
-           hash_clear(HashTable<{words}>{{slots, mask, overflow}}, Slot<{words}>{{{{{initial}}}}});\n}}\n\
-         extern \"C\" __global__ void __launch_bounds__({threads}) hash_add(const {k}* keys, const u32* key_validity, u64 key_bit, \
-         const {v}* values, const u32* value_validity, u64 value_bit, u64 rows, Slot<{words}>* slots, u64 mask, u32* overflow) {{\n  \
-           HashTable<{words}> table{{slots, mask, overflow}};\n  \
-           hash_rows<{words}, {k}, {v}, {unroll}>(table, keys, key_validity, key_bit, values, value_validity, value_bit, rows,\n    \
-             [](u64* slot, {v} x) {{ {update}}});\n}}\n\
-         extern \"C\" __global__ void hash_write(Slot<{words}>* slots, u64 mask, u32* overflow, u64* groups, u64* keys, u64* accumulators, \
-         u64 capacity) {{\n  \
-           hash_extract(HashTable<{words}>{{slots, mask, overflow}}, groups,\n    \
-             [&](u64 group, u64 key, bool is_null, const Slot<{words}>& slot) {{\n      \
-               keys[group] = key;\n      \
-               for (int i = 1; i < {at}; i++) accumulators[(i - 1) * capacity + group] = slot.word[i];\n      \
-               if (is_null) groups[1] = group + 1;\n    }});\n}}\n"
+        "extern \"C\" __global__ void __launch_bounds__(256) hash_clear_table(u64* words, u64 slots, u32* overflow) {{\n  \
+           if (thread_in_grid() == 0) *overflow = 0;\n  \
+           hash_clear<{v}, {kept}, {stride}>(HashTable<{stride}>{{words, slots, overflow}});\n}}\n\
+         extern \"C\" __global__ void __launch_bounds__(256) hash_write(const u64* words, u64 slots, u64* groups, u64* keys, \
+         u64* accumulators, u64 capacity) {{\n  \
+           extract<256, 4>(slots + 2, groups,\n    \
+             [&](u64 at) {{ return words[at * {stride}] != EMPTY_KEY; }},\n    \
+             [&](u64 group, u64 at) {{\n      \
+               if (group >= capacity) return;\n      \
+               keys[group] = at == slots ? (u64)EMPTY_KEY : at > slots ? 0 : words[at * {stride}];\n      \
+               for (int i = 0; i < {out}; i++) accumulators[i * capacity + group] = words[at * {stride} + 1 + i];\n      \
+               if (at > slots) groups[1] = group + 1;\n    }});\n}}\n"
     );
-    Program::new(&[&headers::HASH_GROUP], body, ["hash_clear_table", "hash_add", "hash_write"])
+    Program::new(&[&headers::HASH_GROUP], body, ["hash_clear_table", "hash_write"])
 }
 
-/// Groups, in no order. Accumulators are 64-bit words as they were asked for, one column after the other.
-pub struct Groups {
-    pub count: u64,
-    /// Keys, sign-extended or zero-extended to 64 bits as their type is.
-    pub keys: Buffer,
-    pub accumulators: Buffer,
-    /// Entries of a column of `accumulators`.
-    pub capacity: u64,
-    /// Which of the groups has the null key.
-    pub null_group: Option<u64>,
-    /// How often the table was too small.
-    pub retries: u32,
+pub fn rows_program(shape: &Shape, front: bool) -> Program {
+    let (k, v, kept, nulls, stride) = (shape.key.cuda(), shape.value.cuda(), shape.kept(), shape.nulls, stride(shape));
+    let parameters = shape.row_parameters();
+    let columns = "keys, key_validity, key_bit, values, value_validity, value_bit, rows";
+    if front {
+        let Tuning { front_threads: threads, front_unroll: unroll, .. } = TUNING;
+        let body = format!(
+            "extern \"C\" __global__ void __launch_bounds__({threads}) hash_front_rows({parameters}, u64* words, u64 slots, u32* overflow, \
+             u64 chunk, u32 front, u32 replicas) {{\n  \
+             hash_front<{k}, {v}, {kept}, {nulls}, {stride}, {unroll}>(HashTable<{stride}>{{words, slots, overflow}}, {columns}, chunk, \
+             front, replicas);\n}}\n"
+        );
+        return Program::new(&[&headers::HASH_GROUP], body, ["hash_front_rows"]);
+    }
+    let Tuning { threads, unroll, .. } = TUNING;
+    let body = format!(
+        "extern \"C\" __global__ void __launch_bounds__({threads}) hash_direct_rows({parameters}, u64* words, u64 slots, u32* overflow) {{\n  \
+         hash_direct<{k}, {v}, {kept}, {nulls}, {stride}, {unroll}>(HashTable<{stride}>{{words, slots, overflow}}, {columns});\n}}\n"
+    );
+    Program::new(&[&headers::HASH_GROUP], body, ["hash_direct_rows"])
 }
 
-/// A table and its kernels.
+/// A grouping that can be run many times: kernels, table, and memory for the groups.
 pub struct HashGroup {
     clear: Function,
-    add: Function,
+    rows: Function,
     write: Function,
-    slots: Buffer,
-    mask: u64,
+    shape: Shape,
+    strategy: Strategy,
+    table: Buffer,
+    slots: u64,
     overflow: Buffer,
+    partition: Option<Partition>,
+    output: Output,
 }
 
 impl HashGroup {
-    /// A table for about `groups` keys.
-    pub fn new(context: &Context, key: Scalar, value: Scalar, want: u32, groups: u64) -> Result<HashGroup> {
-        if key.is_float() || key.bytes() > 8 {
-            return Err(Error::Unsupported { algorithm: "grouping", scalar: key.cuda() });
-        }
-        if value.bytes() > 8 || value == Scalar::U64 && want & (LOW | HIGH) != 0 {
-            return Err(Error::Unsupported { algorithm: "grouping of values", scalar: value.cuda() });
-        }
-        let program = program(key, value, want);
-        let wanted = (groups.saturating_mul(TUNING.slots_per_group)).max(TUNING.smallest_table).next_power_of_two();
+    /// With a table for about `groups` keys.
+    pub fn new(context: &Context, shape: Shape, rows: u64, groups: u64, strategy: Strategy) -> Result<HashGroup> {
+        let table_program = table_program(&shape);
+        let front = strategy.front().is_some();
+        let entry = if front { "hash_front_rows" } else { "hash_direct_rows" };
+        let slots = groups.saturating_mul(TUNING.slots_per_group).max(TUNING.smallest_table);
+        let partition = match strategy.is_partitioned() {
+            true => Some(Partition::new(context, shape.key, shape.value, rows, By::Hash)?),
+            false => None,
+        };
         Ok(HashGroup {
-            clear: context.library.function(&program, "hash_clear_table")?,
-            add: context.library.function(&program, "hash_add")?,
-            write: context.library.function(&program, "hash_write")?,
-            slots: context.allocate((wanted + 2) * words(want) * 8)?,
-            mask: wanted - 1,
+            clear: context.library.function(&table_program, "hash_clear_table")?,
+            rows: context.library.function(&rows_program(&shape, front), entry)?,
+            write: context.library.function(&table_program, "hash_write")?,
+            table: context.allocate((slots + 2) * stride(&shape) * 8)?,
+            slots,
             overflow: context.allocate(4)?,
+            partition,
+            output: Output::new(context, &shape, (slots + 2).min(rows))?,
+            shape,
+            strategy,
         })
     }
 
     pub fn slots(&self) -> u64 {
-        self.mask + 1
+        self.slots
     }
 
-    pub fn clear(&self, context: &Context) -> Result<()> {
-        self.overflow.fill(0, &context.stream)?;
-        let arguments = Arguments::new().buffer(&self.slots).value(self.mask).buffer(&self.overflow);
-        self.run(context, &self.clear, arguments, self.mask + 3)
+    /// Gives all of it to the stream.
+    pub fn run(&self, context: &Context, keys: &Column, values: &Column) -> Result<()> {
+        let table = |arguments: Arguments| arguments.buffer(&self.table).value(self.slots);
+        fill(context, &self.clear, table(Arguments::new()).buffer(&self.overflow), self.slots + 2, 256, 0)?;
+        let (mut keys, mut values) = (*keys, *values);
+        if let Some(partition) = &self.partition {
+            partition.run(context, &keys, &values)?;
+            (keys, values) = (partition.keys(), partition.values());
+        }
+        let arguments = table(rows(&keys, &values)).buffer(&self.overflow);
+        match self.strategy.front() {
+            Some((front, replicas)) => self.add_with_front(context, arguments, keys.rows, front, replicas)?,
+            None => {
+                let items = keys.rows.div_ceil(u64::from(TUNING.unroll));
+                fill(context, &self.rows, arguments, items, TUNING.threads, 0)?;
+            }
+        }
+        self.output.counts.fill(0, &context.stream)?;
+        let arguments = table(Arguments::new())
+            .buffer(&self.output.counts)
+            .buffer(&self.output.keys)
+            .buffer(&self.output.accumulators)
+            .value(self.output.capacity);
+        fill(context, &self.write, arguments, self.slots + 2, 256, 0)
     }
 
-    pub fn add(&self, context: &Context, keys: &Column, values: &Column) -> Result<()> {
-        assert_eq!(keys.rows, values.rows, "keys and values have different numbers of rows");
-        let arguments = Arguments::new()
-            .value(keys.address())
-            .value(keys.validity_address())
-            .value(keys.first)
-            .value(values.address())
-            .value(values.validity_address())
-            .value(values.first)
-            .value(keys.rows)
-            .buffer(&self.slots)
-            .value(self.mask)
-            .buffer(&self.overflow);
-        self.run(context, &self.add, arguments, keys.rows.div_ceil(u64::from(TUNING.unroll)))
-    }
-
-    /// Waits: whether the table was too small. Then its contents are worth nothing.
-    pub fn has_overflowed(&self, context: &Context) -> Result<bool> {
-        Ok(self.overflow.read_one::<u32>(&context.stream)? != 0)
-    }
-
-    /// Writes the groups out, at most `capacity` of them, which is the caller's promise.
-    pub fn write(
+    fn add_with_front(
         &self,
         context: &Context,
-        groups: &Buffer,
-        keys: &Buffer,
-        accumulators: &Buffer,
-        capacity: u64,
+        arguments: Arguments,
+        rows: u64,
+        front: u32,
+        replicas: u32,
     ) -> Result<()> {
-        groups.fill(0, &context.stream)?;
-        let arguments = Arguments::new()
-            .buffer(&self.slots)
-            .value(self.mask)
-            .buffer(&self.overflow)
-            .buffer(groups)
-            .buffer(keys)
-            .buffer(accumulators)
-            .value(capacity);
-        self.run(context, &self.write, arguments, self.mask + 3)
+        let shared = (front + 2) * replicas * (8 + self.shape.shared_bytes());
+        let threads = u64::from(TUNING.front_threads);
+        let chunk = if self.strategy.is_partitioned() {
+            TUNING.chunk
+        } else {
+            // One chunk for each block that is resident.
+            let blocks = u64::from(self.rows.resident_blocks(TUNING.front_threads, shared)?);
+            rows.div_ceil(blocks).max(1).next_multiple_of(threads)
+        };
+        let arguments = arguments.value(chunk).value(front).value(replicas);
+        fill(context, &self.rows, arguments, rows.div_ceil(chunk) * threads, TUNING.front_threads, shared)
     }
 
-    fn run(&self, context: &Context, function: &Function, arguments: Arguments, items: u64) -> Result<()> {
-        let most = function.resident_blocks(TUNING.threads, 0)?;
-        let blocks = items.div_ceil(u64::from(TUNING.threads)).min(u64::from(most)) as u32;
-        // SAFETY: the parameters are those of `program`; the table has `mask + 3` slots, and columns are views inside of their buffers.
-        unsafe { function.launch(&Grid::new(blocks, TUNING.threads), arguments, &context.stream)? };
-        Ok(())
+    /// Waits. Nothing if the table was too small.
+    pub fn groups(self, context: &Context, retries: u32) -> Result<Option<Groups>> {
+        if self.overflow.read_one::<u32>(&context.stream)? != 0 {
+            return Ok(None);
+        }
+        Ok(Some(self.output.groups(context, retries)?))
     }
 }
 
 /// Groups with a table for `estimate` keys, and a larger one when that was too low.
-pub fn group(context: &Context, keys: &Column, values: &Column, want: u32, estimate: u64) -> Result<Groups> {
+pub fn group(
+    context: &Context,
+    keys: &Column,
+    values: &Column,
+    want: u32,
+    estimate: u64,
+    chosen: Option<Strategy>,
+) -> Result<Groups> {
+    let shape = Shape::new(keys, values, want)?;
     let mut expected = estimate;
     let mut retries = 0;
     loop {
-        let table = HashGroup::new(context, keys.scalar, values.scalar, want, expected)?;
-        table.clear(context)?;
-        table.add(context, keys, values)?;
-        if table.has_overflowed(context)? {
-            // A table of twice as many slots as rows never overflows but by a bad hash.
-            if table.slots() > 64 * keys.rows.max(1) {
-                return Err(Error::TooManyGroups { slots: table.slots() });
-            }
-            retries += 1;
-            expected = table.slots().saturating_mul(TUNING.growth / TUNING.slots_per_group);
-            continue;
+        let strategy = chosen.unwrap_or_else(|| strategy(context, &shape, keys.rows, expected));
+        let table = HashGroup::new(context, shape, keys.rows, expected, strategy)?;
+        table.run(context, keys, values)?;
+        let slots = table.slots();
+        if let Some(groups) = table.groups(context, retries)? {
+            return Ok(groups);
         }
-        let capacity = (table.slots() + 2).min(keys.rows);
-        let counts = context.allocate(16)?;
-        let out_keys = context.allocate(capacity * 8)?;
-        let accumulators = context.allocate(capacity * 8 * u64::from(want.count_ones()))?;
-        table.write(context, &counts, &out_keys, &accumulators, capacity)?;
-        let found = counts.read::<u64>(0..2, &context.stream)?;
-        let null_group = found[1].checked_sub(1);
-        return Ok(Groups { count: found[0], keys: out_keys, accumulators, capacity, null_group, retries });
+        // A table of twice as many slots as rows never overflows but by a bad hash.
+        if slots > 64 * keys.rows.max(1) {
+            return Err(Error::TooManyGroups { slots });
+        }
+        retries += 1;
+        expected = slots.saturating_mul(TUNING.growth / TUNING.slots_per_group);
     }
 }

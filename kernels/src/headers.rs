@@ -26,7 +26,10 @@ headers! {
     LOOKBACK "lookback.cuh" needs [PRELUDE, PTX]
     SCAN "scan.cuh" needs [PRELUDE, PTX, LOOKBACK]
     COMPACT "compact.cuh" needs [PRELUDE, PTX, LOOKBACK]
-    HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX]
+    ACCUMULATE "accumulate.cuh" needs [PRELUDE, PTX]
+    PARTITION "partition.cuh" needs [PRELUDE]
+    DENSE_GROUP "dense_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
+    HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
 }
 
 /// The text of a program: each header once, behind those that it needs, then the body. Compile errors name the header's own lines.

@@ -10,9 +10,12 @@ mod error;
 mod library;
 mod scalar;
 
+pub mod accumulate;
 pub mod compact;
+pub mod dense_group;
 pub mod hash_group;
 pub mod headers;
+pub mod partition;
 pub mod reduce;
 pub mod scan;
 pub mod suite;

@@ -59,13 +59,15 @@ pub enum Number {
     Float(f64),
 }
 
-pub fn program(scalar: Scalar, want: u32, nulls: bool) -> Program {
+/// `condition` is CUDA C++ for whether a value `x` counts.
+pub fn program(scalar: Scalar, want: u32, nulls: bool, condition: &str) -> Program {
     let t = scalar.cuda();
     let unroll = tuning(scalar).unroll;
     let body = format!(
         "extern \"C\" __global__ void reduce_{t}(const {t}* values, const u32* validity, u64 first_bit, u64 rows, \
          Totals<{t}>* partials, u32* ticket, Totals<{t}>* out) {{\n  \
-         reduce<{t}, {want}, {nulls}, {unroll}>(values, validity, first_bit, rows, partials, ticket, out);\n}}\n"
+         reduce<{t}, {want}, {nulls}, {unroll}>(values, validity, first_bit, rows, partials, ticket, out, \
+         []({t} x) {{ return {condition}; }});\n}}\n"
     );
     Program::new(&[&headers::REDUCE], body, [format!("reduce_{t}")])
 }
@@ -82,7 +84,13 @@ pub struct Reduce {
 
 impl Reduce {
     pub fn new(context: &Context, scalar: Scalar, want: u32, nulls: bool) -> Result<Reduce> {
-        let function = context.library.function(&program(scalar, want, nulls), &format!("reduce_{}", scalar.cuda()))?;
+        Reduce::filtered(context, scalar, want, nulls, "true")
+    }
+
+    /// Of the values for which `condition`, CUDA C++ about a value `x`, holds. A condition that is not an expression does not compile.
+    pub fn filtered(context: &Context, scalar: Scalar, want: u32, nulls: bool, condition: &str) -> Result<Reduce> {
+        let function =
+            context.library.function(&program(scalar, want, nulls, condition), &format!("reduce_{}", scalar.cuda()))?;
         let blocks = function.resident_blocks(tuning(scalar).threads, 0)?;
         Ok(Reduce {
             function,

@@ -4,7 +4,11 @@
 //! A reference shares nothing with what it checks: plain loops over slices.
 
 mod compact;
+mod dense_group;
+mod grouping;
 mod hash_group;
+mod partition;
+pub mod peers;
 mod reduce;
 mod scan;
 pub mod values;
@@ -158,6 +162,8 @@ const ALGORITHMS: &[(&str, Check, Measure)] = &[
     ("reduce", reduce::check, reduce::measure),
     ("scan", scan::check, scan::measure),
     ("compact", compact::check, compact::measure),
+    ("partition", partition::check, partition::measure),
+    ("dense_group", dense_group::check, dense_group::measure),
     ("hash_group", hash_group::check, hash_group::measure),
 ];
 

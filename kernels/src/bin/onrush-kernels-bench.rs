@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use onrush_device::{Device, Emulation, Kind, Options, Owner, compile_for, probe};
-use onrush_kernels::suite::{self, Depth};
+use onrush_kernels::suite::{self, Depth, peers};
 use onrush_kernels::{Context, Library};
 
 const USAGE: &str = "usage: onrush-kernels-bench [--device cuda|emulated|checked] [--bench] [--small] [--rows N] [--only NAME] [--cache FOLDER]
@@ -148,8 +148,8 @@ fn measure(context: &Context, arguments: &Arguments) -> bool {
     // Device-to-device copies on an H200 move this, bytes read and written together.
     let rate = 4.28e12;
     println!(
-        "\n{:<44} {:>12} {:>10} {:>10} {:>8} {:>10}",
-        "operation", "rows", "median ms", "wall ms", "GB/s", "x floor"
+        "\n{:<60} {:>12} {:>10} {:>10} {:>8} {:>8} {:>9} {:>9}",
+        "operation", "rows", "median ms", "wall ms", "GB/s", "x floor", "peer ms", "target ms"
     );
     let mut good = true;
     for (algorithm, measured) in suite::benchmark(context, rows, &arguments.only) {
@@ -164,8 +164,13 @@ fn measure(context: &Context, arguments: &Arguments) -> bool {
         for m in measurements {
             let seconds = m.median.as_secs_f64();
             let floor = m.floor_bytes as f64 / rate;
+            // Targets are for the device's time on an H200.
+            let mark = peers::mark(&m.name, m.rows).map_or(String::new(), |mark| {
+                let reached = if seconds * 1e3 <= mark.target { "reached" } else { "MISSED" };
+                format!(" {:>9.3} {:>9.2} {reached}", mark.peer, mark.target)
+            });
             println!(
-                "{:<44} {:>12} {:>10.4} {:>10.4} {:>8.0} {:>10.2}",
+                "{:<60} {:>12} {:>10.4} {:>10.4} {:>8.0} {:>8.2}{mark}",
                 m.name,
                 m.rows,
                 seconds * 1e3,

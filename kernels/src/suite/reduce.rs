@@ -116,7 +116,26 @@ fn one<T: Reference>(cases: &mut Cases, random: &mut Random, values: &[T], valid
     );
 }
 
+fn check_condition(cases: &mut Cases) {
+    let mut random = Random(63);
+    for rows in cases.depth.sizes() {
+        let values = i32::column(&mut random, rows);
+        cases.case(
+            || format!("reduce i32 where x % 3 == 0, {rows} rows"),
+            |context| {
+                let buffer = context.upload(&values)?;
+                let reduce = Reduce::filtered(context, Scalar::I32, SUM | LOW | HIGH, false, "x % 3 == 0")?;
+                reduce.launch(context, &Column::new(Scalar::I32, &buffer))?;
+                let chosen: Vec<i32> = values.iter().copied().filter(|x| x % 3 == 0).collect();
+                let (expected, tolerance) = i32::totals(&chosen, &vec![true; chosen.len()]);
+                Ok(agree(&reduce.result(context)?, &expected, tolerance))
+            },
+        );
+    }
+}
+
 pub fn check(cases: &mut Cases) {
+    check_condition(cases);
     check_type::<i8>(cases);
     check_type::<u16>(cases);
     check_type::<i32>(cases);
@@ -155,5 +174,12 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
             reduce.launch(context, &column)
         })?;
     }
-    Ok(())
+    let mut random = Random(8);
+    let values: Vec<f64> = (0..rows).map(|_| random.below(1 << 40) as f64 / f64::from(1 << 30)).collect();
+    let values = bench.context.upload(&values)?;
+    let condition = "([](f64 v) { f64 s, c; sincos(v, &s, &c); return s * s + c * c == 1.0; })(x)";
+    let count = Reduce::filtered(bench.context, Scalar::F64, 0, false, condition)?;
+    bench.measure("count where sin2 + cos2 == 1, f64", rows, rows * 8, |context| {
+        count.launch(context, &Column::new(Scalar::F64, &values))
+    })
 }
