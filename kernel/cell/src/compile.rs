@@ -31,9 +31,23 @@ const TRIES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ends {
     Moved,
+    /// `let x: i32;` that got no value.
+    Unset,
     Borrows,
     /// It borrows, and must be dropped before the others are put back: a guard.
     Holds,
+    /// It is a closure that does not end, and that changes what it captured.
+    CallsMut,
+    /// The same, and it can be called once.
+    CallsOnce,
+    /// It is a closure that no box fits: it is put back as it is, and ends when its type is seen.
+    Plain,
+}
+
+impl Ends {
+    pub fn is_end(self) -> bool {
+        !matches!(self, Ends::CallsMut | Ends::CallsOnce | Ends::Plain)
+    }
 }
 
 /// What the cache remembers beside the shared object.
@@ -141,11 +155,13 @@ impl Compiler {
                     let mut left = Vec::new();
                     let mut lost = Vec::new();
                     for error in errors {
-                        if let Some((name, ends)) = about_the_end(error, &generated, &places) {
+                        if let Some((name, ends)) = about_a_closure(error, &generated, &places, &omitted) {
+                            again |= omitted.insert(name, ends) != Some(ends);
+                        } else if let Some((name, ends)) = about_the_end(error, &generated, &places) {
                             if ends == Ends::Borrows && generated.takes.contains(&name) {
                                 lost.push((name, error));
-                            } else if ends == Ends::Moved && omitted.get(&name) != Some(&Ends::Moved)
-                                || !omitted.contains_key(&name)
+                            } else if matches!(ends, Ends::Moved | Ends::Unset) && omitted.get(&name) != Some(&ends)
+                                || omitted.get(&name).is_none_or(|ends| !ends.is_end())
                             {
                                 again |= omitted.insert(name, ends) != Some(ends);
                             }
@@ -400,6 +416,30 @@ fn unchanged(messages: &[Message], generated: &Generated, places: &Places<'_>) -
     messages.iter().filter_map(name).collect()
 }
 
+/// If an error is about the box of a closure, which one, and what to try next.
+fn about_a_closure(
+    message: &Message,
+    generated: &Generated,
+    places: &Places<'_>,
+    omitted: &BTreeMap<String, Ends>,
+) -> Option<(String, Ends)> {
+    if generated.closures.is_empty() || is_about_borrowing(message) {
+        return None;
+    }
+    let put = |span: &rustc::RustcSpan| match places.of(span) {
+        Place::Added(line) if span.file_name == places.file => generated.puts.get(line as usize - 1),
+        _ => None,
+    };
+    let name = message.spans.iter().find_map(put)?.name.clone();
+    generated.closures.get(&name)?;
+    let next = match (message.code(), omitted.get(&name)) {
+        ("E0525", None) => Ends::CallsMut,
+        ("E0525", Some(Ends::CallsMut)) => Ends::CallsOnce,
+        _ => Ends::Plain,
+    };
+    Some((name, next))
+}
+
 /// If an error is about putting a variable back, which one, and why it cannot be.
 fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) -> Option<(String, Ends)> {
     let put = |span: &rustc::RustcSpan| match places.of(span) {
@@ -412,7 +452,7 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
         "E0382" | "E0381" => {
             // Used in the epilogue, moved before.
             let name = message.primary().and_then(put)?;
-            Some((name, Ends::Moved))
+            Some((name, if message.code() == "E0381" { Ends::Unset } else { Ends::Moved }))
         }
         _ if is_about_borrowing(message) => {
             // The put that needs the borrow is the borrower's; the other one is what it borrows from.

@@ -3,14 +3,19 @@
 //! Both files carry the cell's file name and the same columns: what one inserts into a line, the other leaves blank. So one
 //! [`SourceMap`] leads from rustc's positions back to the user's.
 
+mod closures;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
+
+use syn::spanned::Spanned;
 
 use crate::compile::Ends;
 use crate::notebook::Notebook;
 use crate::rustc::LINTS;
 use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf};
+pub use closures::Closure;
 
 /// Where generated columns come from. Lines are the user's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,6 +79,8 @@ pub struct Generated {
     pub links: Vec<usize>,
     pub map: SourceMap,
     pub macros: String,
+    /// Variables that are closures and are put back in a box.
+    pub closures: BTreeMap<String, Closure>,
 }
 
 impl Generated {
@@ -103,7 +110,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let uses = visible_uses(notebook, &own);
     let (mentions, macros) = mentioned(cell, notebook, &uses);
 
-    let takes: Vec<String> = taken(&cell.parts, notebook, &mentions);
+    let takes: Vec<String> = taken(cell, notebook);
     let puts = put_back(&cell.parts, notebook, &takes, request.omit);
 
     // Crates: of the items that are mentioned, and of the types that taken variables have.
@@ -121,6 +128,10 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let links = notebook.closure(&roots);
 
     let mut insertions = Vec::new();
+    let made =
+        cell.parts.iter().filter_map(|p| if let PartKind::Let { names, .. } = &p.kind { Some(names) } else { None });
+    let known: BTreeSet<&str> =
+        made.flatten().map(|b| b.name.as_str()).chain(takes.iter().map(String::as_str)).collect();
     for part in &cell.parts {
         match &part.kind {
             PartKind::Item(item) => {
@@ -136,6 +147,10 @@ pub fn generate(request: &Request<'_>) -> Generated {
             PartKind::Show => {
                 let show = "::onrush::__show!(".to_string();
                 insertions.push(Insertion { at: part.range.start, text: show, into_items: false });
+                for at in shown_variables(&cell.code[part.range.clone()], &known) {
+                    let text = "&".to_string();
+                    insertions.push(Insertion { at: part.range.start + at, text, into_items: false });
+                }
                 insertions.push(Insertion { at: part.range.end, text: ", true);".to_string(), into_items: false });
             }
             PartKind::Statement => {
@@ -169,7 +184,19 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == Ends::Holds) {
         let _ = write!(body, "::core::mem::drop({name}); ");
     }
+    let kept = |put: &&Binding| request.omit.get(&put.name) != Some(&Ends::Plain) && !takes.contains(&put.name);
+    let closures: BTreeMap<String, Closure> = puts
+        .iter()
+        .filter(kept)
+        .filter_map(|put| Some((put.name.clone(), closures::closure(cell, &put.name)?)))
+        .collect();
     for put in &puts {
+        if let Some(closure) = closures.get(&put.name) {
+            let boxed = closure.boxed(request.omit.get(&put.name));
+            let name = &put.name;
+            let _ = writeln!(body, "__onrush_store.put({name:?}, ::std::boxed::Box::new({name}) as {boxed});");
+            continue;
+        }
         let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
     }
     let (_, end) = around(cell);
@@ -184,7 +211,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
         let home = &notebook.crates[index];
         files.push((format!("{}/{}", macro_folder(index), home.file), home.macros.clone()));
     }
-    Generated { files, entry, takes, puts, links, map: layers.map, macros: layers.macros }
+    Generated { files, entry, takes, puts, links, map: layers.map, macros: layers.macros, closures }
 }
 
 /// Names that this cell's own items and imports define.
@@ -232,27 +259,21 @@ fn mentioned(cell: &Cell, notebook: &Notebook, uses: &[&UseLeaf]) -> (BTreeSet<S
     }
 }
 
-/// Variables that a part mentions before the cell defines one of that name.
-fn taken(parts: &[Part], notebook: &Notebook, mentions: &BTreeSet<String>) -> Vec<String> {
-    let mut defined = BTreeSet::new();
-    let mut taken = Vec::new();
-    let mut take = |name: &String, defined: &BTreeSet<String>| {
-        if notebook.variables.contains_key(name) && !defined.contains(name) && !taken.contains(name) {
-            taken.push(name.clone());
-        }
-    };
-    for part in parts {
-        match &part.kind {
-            PartKind::Item(_) => {}
-            PartKind::Let { names, .. } => {
-                part.mentions.iter().for_each(|name| take(name, &defined));
-                defined.extend(names.iter().map(|b| b.name.clone()));
+/// Variables that a part mentions before the cell defines one of that name. A function or constant of this cell hides a variable
+/// of an earlier one.
+fn taken(cell: &Cell, notebook: &Notebook) -> Vec<String> {
+    let mut defined: BTreeSet<&str> = cell.values().collect();
+    let mut taken: Vec<String> = Vec::new();
+    for part in cell.parts.iter().filter(|part| !matches!(part.kind, PartKind::Item(_))) {
+        for name in &part.mentions {
+            if notebook.variables.contains_key(name) && !defined.contains(name.as_str()) && !taken.contains(name) {
+                taken.push(name.clone());
             }
-            _ => part.mentions.iter().for_each(|name| take(name, &defined)),
+        }
+        if let PartKind::Let { names, .. } = &part.kind {
+            defined.extend(names.iter().map(|b| b.name.as_str()));
         }
     }
-    // A macro of an earlier cell may mention variables only through its arguments: its body has names of its own.
-    let _ = mentions;
     taken
 }
 
@@ -266,10 +287,41 @@ fn put_back(parts: &[Part], notebook: &Notebook, takes: &[String], omit: &BTreeM
             puts.push(binding.clone());
         }
     }
-    puts.retain(|b| !omit.contains_key(&b.name));
+    puts.retain(|b| omit.get(&b.name).is_none_or(|ends| !ends.is_end()));
     // What was defined last borrows from what was defined first: the error is then at the borrower's line.
     puts.reverse();
     puts
+}
+
+/// Where the variables in a tuple or list that is shown begin: looking at `(a, b)` moves neither.
+fn shown_variables(code: &str, known: &BTreeSet<&str>) -> Vec<usize> {
+    fn collect(expr: &syn::Expr, known: &BTreeSet<&str>, places: &mut Vec<usize>) {
+        let mut is_variable = |item: &syn::Expr| match item {
+            syn::Expr::Path(path) if path.path.get_ident().is_some_and(|i| known.contains(i.to_string().as_str())) => {
+                Some(path.span().byte_range().start)
+            }
+            _ => None,
+        };
+        match expr {
+            syn::Expr::Tuple(tuple) => {
+                places.extend(tuple.elems.iter().filter_map(&mut is_variable));
+                tuple.elems.iter().for_each(|item| collect(item, known, places));
+            }
+            // The items of a list have one type.
+            syn::Expr::Array(array) => {
+                let found: Vec<usize> = array.elems.iter().filter_map(&mut is_variable).collect();
+                places.extend(found.iter().filter(|_| found.len() == array.elems.len()));
+            }
+            _ => {}
+        }
+    }
+    let mut places = Vec::new();
+    if code.starts_with(['(', '[']) {
+        if let Ok(expr) = syn::parse_str::<syn::Expr>(code) {
+            collect(&expr, known, &mut places);
+        }
+    }
+    places
 }
 
 /// The cell crates that a type's code names.

@@ -4,6 +4,8 @@ mod prelude;
 
 use onrush_wire::{Diagnostic, Span};
 
+use crate::commands::nearest;
+
 use crate::notebook::Notebook;
 
 /// Adds advice to the diagnostics of one cell, and leaves out those that only follow from another.
@@ -104,6 +106,21 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         "E0425" | "E0423" | "E0412" | "E0405" if elsewhere(&named).is_some() => {
             set(elsewhere(&named).unwrap_or_default().to_string(), diagnostic);
         }
+        "E0425" | "E0423" | "E0412" | "E0405" | "E0422" | "E0433" | "syntax"
+            if diagnostic.help.is_empty() && near_name(diagnostic, &named, notebook).is_some() =>
+        {
+            set(near_name(diagnostic, &named, notebook).unwrap_or_default(), diagnostic);
+        }
+        "E0282" | "E0283" if line.contains("let ") && diagnostic.message.starts_with("type annotations needed") => {
+            let note = "what a later cell does with a variable does not say its type: this cell must";
+            diagnostic.notes.push(note.to_string());
+        }
+        "E0277" if diagnostic.message.contains("can only be used on `Result`s, not `Option`s") => {
+            diagnostic.message =
+                "`?` on an `Option` at the top level of a cell, which ends with a `Result`".to_string();
+            diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
+            set("say what is wrong when it is `None`: `.ok_or(\"…\")?`".to_string(), diagnostic);
+        }
         "E0369" if diagnostic.labels.iter().any(|l| l.text == "Expr") => {
             diagnostic.notes.clear();
             set("comparisons of columns stand in `x!(a > 1)`, or are methods: `col(\"a\").gt(1)`".into(), diagnostic);
@@ -159,8 +176,40 @@ fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     diagnostic.help = vec![match name.strip_prefix('_') {
         Some(kept) if why.starts_with("begins") => format!("call it `{kept}` in its cell"),
         _ if why.ends_with("failed") => "correct that cell and run it again".to_string(),
+        _ if why.starts_with("borrowed") => keeping("borrowed").to_string(),
+        _ if why.starts_with("is ") && why.contains(", and ended with") => {
+            keeping(why[3..].split(", and ended").next().unwrap_or_default()).to_string()
+        }
         _ => "run the cell that defines it again".to_string(),
     }];
+}
+
+/// How a variable is made to last, by what kept it from lasting.
+pub fn keeping(what: &str) -> &'static str {
+    match what {
+        "borrowed" => "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
+        "a closure" => "write a `fn`, or box it with its type: `let f: Box<dyn Fn(i32) -> i32> = Box::new(…)`",
+        "a function" => "say its type: `let f: fn(i32) -> i32 = …`",
+        "an iterator over a closure" => {
+            "`.collect::<Vec<_>>()` it, or box it: `let it: Box<dyn Iterator<Item = i32>> = Box::new(…)`"
+        }
+        "a future" => "await it in its cell, or box it: `let f: Pin<Box<dyn Future<Output = i32>>> = Box::pin(…)`",
+        "of a private type" => "keep what it was made from, or turn it into a type with a name (`collect`, `to_owned`)",
+        _ => "define the type at the top level of a cell",
+    }
+}
+
+/// The nearest of the notebook's names, for one that is not there.
+fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Option<String> {
+    if !diagnostic.message.starts_with("cannot find ") || !diagnostic.message.ends_with(" in this scope") {
+        return None;
+    }
+    let names = notebook.variables.keys().chain(notebook.items.keys()).chain(notebook.macros.keys());
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    let found = nearest(named, &names)?;
+    // Short names are all near to each other.
+    let close = named.chars().count() > 3 || strsim::damerau_levenshtein(named, found) < named.chars().count().min(2);
+    close.then(|| format!("did you mean `{found}`?"))
 }
 
 /// Names that people bring along from other languages.

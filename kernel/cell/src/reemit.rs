@@ -248,6 +248,7 @@ fn rebuild(
         links: notebook.closure(&crate_.links),
         map: SourceMap::default(),
         macros: String::new(),
+        closures: Default::default(),
     };
     let library = compiler.library(&generated, &crate_.name, notebook);
     if !library.is_file() || !rustc::metadata_of(&library).is_file() {

@@ -115,10 +115,31 @@ impl UseLeaf {
 }
 
 impl Cell {
+    /// Names of functions, constants and statics that it defines.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            PartKind::Item(ItemPart { kind: ItemKind::Named(name), .. })
+                if is_value(&self.code[part.range.clone()], name) =>
+            {
+                Some(name.as_str())
+            }
+            _ => None,
+        })
+    }
+
     pub fn with_optimisation(mut self, level: Option<u8>) -> Self {
         self.optimisation = level;
         self
     }
+}
+
+/// Whether the item of this text is a function, a constant or a static.
+pub fn is_value(text: &str, name: &str) -> bool {
+    let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    words
+        .windows(2)
+        .find(|pair| pair[1] == name)
+        .is_some_and(|pair| matches!(pair[0], "fn" | "const" | "static" | "mut"))
 }
 
 /// Macros of statements that define items, whose names later cells want.
@@ -176,7 +197,8 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
             PartKind::Item(ItemPart { kind, publish, restrictions: Vec::new() })
         }
         Stmt::Local(local) => {
-            let mut names = Bindings::default();
+            let mut names =
+                Bindings { refutable: local.init.as_ref().is_some_and(|i| i.diverge.is_some()), ..Bindings::default() };
             names.visit_pat(&local.pat);
             if let Some(init) = &local.init {
                 identifiers(init.expr.to_token_stream(), &mut mentions);
@@ -187,8 +209,8 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
             // Paths and types of the pattern: `let Point { x, y } = p`, `let v: Vec<Item> = …`.
             let mut pattern = BTreeSet::new();
             identifiers(local.pat.to_token_stream(), &mut pattern);
-            mentions.extend(pattern.into_iter().filter(|name| !names.0.iter().any(|b| b.name == *name)));
-            PartKind::Let { names: names.0, has_value: local.init.is_some() }
+            mentions.extend(pattern.into_iter().filter(|name| !names.found.iter().any(|b| b.name == *name)));
+            PartKind::Let { names: names.found, has_value: local.init.is_some() }
         }
         Stmt::Expr(_, semicolon) => {
             identifiers(statement.to_token_stream(), &mut mentions);
@@ -248,15 +270,20 @@ fn is_assignment(op: &syn::BinOp) -> bool {
 }
 
 #[derive(Default)]
-struct Bindings(Vec<Binding>);
+struct Bindings {
+    found: Vec<Binding>,
+    /// Of a `let … else`: a name with a capital is more likely a constant or a variant.
+    refutable: bool,
+}
 
 impl<'ast> Visit<'ast> for Bindings {
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
         let name = pattern.ident.to_string();
-        // `None` and constants look like bindings; names of variables do not begin with a capital.
-        let constant = pattern.subpat.is_none() && pattern.mutability.is_none() && name.starts_with(char::is_uppercase);
-        if !constant && !self.0.iter().any(|b| b.name == name) {
-            self.0.push(Binding { name, mutable: pattern.mutability.is_some() });
+        // `None`, constants and variants look like bindings. Where nothing can go wrong a capital is a matrix, or a size.
+        let plain = pattern.subpat.is_none() && pattern.mutability.is_none();
+        let constant = self.refutable && plain && name.starts_with(char::is_uppercase);
+        if !constant && !self.found.iter().any(|b| b.name == name) {
+            self.found.push(Binding { name, mutable: pattern.mutability.is_some() });
         }
         syn::visit::visit_pat_ident(self, pattern);
     }

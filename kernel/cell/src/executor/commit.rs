@@ -8,8 +8,9 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::{Event, Executor};
 use crate::compile::{Ends, Ready};
+use crate::hints::keeping;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable};
-use crate::split::{Cell, ItemKind, ItemPart, PartKind};
+use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, is_value};
 use crate::types::{Spelling, is_function, spell};
 
 impl Executor {
@@ -75,6 +76,7 @@ impl Executor {
                 ItemKind::Other => {}
             }
         }
+        let mut forget = self.hide_older(cell, index, &ready);
         // A new item hides an older import of its name.
         let items = &self.notebook.items;
         self.notebook.uses.retain(|leaf| items.get(&leaf.name) != Some(&index));
@@ -87,18 +89,16 @@ impl Executor {
         for (name, ends) in &ready.omitted {
             let why = match ends {
                 Ends::Moved => format!("was moved by cell {number}"),
+                Ends::Unset => format!("got no value in cell {number}"),
                 Ends::Borrows | Ends::Holds => format!("borrowed from another variable and ended with cell {number}"),
+                Ends::CallsMut | Ends::CallsOnce | Ends::Plain => continue,
             };
             self.notebook.variables.remove(name);
             self.notebook.gone.insert(name.clone(), why);
-            if *ends != Ends::Moved {
+            // What its own cell has used is probably not wanted again; if it is, that cell says why it is gone.
+            if matches!(ends, Ends::Borrows | Ends::Holds) && !is_used(cell, name) {
                 let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
-                self.warn(
-                    events,
-                    "borrowed-variable",
-                    message,
-                    "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
-                );
+                self.warn(events, "borrowed-variable", message, keeping("borrowed"));
             }
         }
         for part in &cell.parts {
@@ -108,7 +108,6 @@ impl Executor {
                 self.notebook.gone.insert(binding.name.clone(), why);
             }
         }
-        let mut forget = Vec::new();
         for variable in variables {
             let Some(put) = ready.generated.puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
             match types.get(&variable.name).cloned().unwrap_or(Err("of a private type")) {
@@ -127,12 +126,11 @@ impl Executor {
                 Err(what) => {
                     self.notebook.variables.remove(&put.name);
                     self.notebook.gone.insert(put.name.clone(), format!("is {what}, and ended with cell {number}"));
-                    self.warn(
-                        events,
-                        "unnameable-type",
-                        format!("`{}` is {what}: its type has no name, so it lasts only for this cell", put.name),
-                        help_for(what),
-                    );
+                    if !is_used(cell, &put.name) {
+                        let message =
+                            format!("`{}` is {what}: its type has no name, so it lasts only for this cell", put.name);
+                        self.warn(events, "unnameable-type", message, keeping(what));
+                    }
                     forget.push(variable.name);
                 }
             }
@@ -140,6 +138,25 @@ impl Executor {
         if !forget.is_empty() {
             let _ = self.process.forget(forget);
         }
+    }
+
+    /// The newest of a name holds: a function hides an older variable, and a variable an older constant. Gives the variables that
+    /// nothing can name any more.
+    fn hide_older(&mut self, cell: &Cell, index: usize, ready: &Ready) -> Vec<String> {
+        let is_put = |name: &str| ready.generated.puts.iter().any(|put| put.name == name);
+        let hidden = cell.values().filter(|name| self.notebook.variables.contains_key(*name) && !is_put(name));
+        let hidden: Vec<String> = hidden.map(String::from).collect();
+        for name in &hidden {
+            self.notebook.variables.remove(name);
+        }
+        for put in &ready.generated.puts {
+            let is_older = self.notebook.items.get(&put.name).is_some_and(|&home| home != index);
+            let source = self.notebook.sources.get(&put.name).map_or("", |source| source.text.as_str());
+            if is_older && is_value(source, &put.name) && !source.contains("fn ") {
+                self.notebook.items.remove(&put.name);
+            }
+        }
+        hidden.iter().map(|name| plain(name).to_string()).collect()
     }
 
     /// Items of earlier cells keep the older item that they were compiled with: says which.
@@ -190,8 +207,17 @@ impl Executor {
         let mut unsure = Vec::new();
         for variable in variables {
             let Some(put) = puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
+            // A reference of a certain lifetime, where code can only say one of any.
+            let closure = ready.generated.closures.get(&put.name);
+            if closure.is_some_and(|closure| !closure.is_typed) && variable.type_name.contains('&') {
+                types.insert(variable.name.clone(), Err("a closure"));
+                continue;
+            }
             match spell(&variable.type_name) {
                 Spelling::Code(code) => drop(types.insert(variable.name.clone(), Ok(code))),
+                Spelling::Unnameable("a closure") if is_async(cell, &put.name) => {
+                    types.insert(variable.name.clone(), Err("a future"));
+                }
                 Spelling::Unnameable(what) => drop(types.insert(variable.name.clone(), Err(what))),
                 Spelling::Unsure(_) => match self.memo(&variable.type_name).and_then(|memo| self.types.get(&memo)) {
                     Some(code) => drop(types.insert(variable.name.clone(), Ok(code.clone()))),
@@ -243,12 +269,16 @@ fn plain(name: &str) -> &str {
     name.trim_start_matches("r#")
 }
 
-fn help_for(what: &str) -> &'static str {
-    match what {
-        "a closure" => "write a `fn`, or box it with its type: `let f: Box<dyn Fn(i32) -> i32> = Box::new(…)`",
-        "a function" => "say its type: `let f: fn(i32) -> i32 = …`",
-        "an iterator over a closure" => "`.collect::<Vec<_>>()` it, or keep what it iterates over",
-        "of a private type" => "keep what it was made from, or turn it into a type with a name (`collect`, `to_owned`)",
-        _ => "define the type at the top level of a cell",
-    }
+/// Whether a cell uses a variable after the `let` that makes it.
+fn is_used(cell: &Cell, name: &str) -> bool {
+    let binds = |part: &Part| matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
+    let made = cell.parts.iter().rposition(binds);
+    made.is_some_and(|at| cell.parts[at + 1..].iter().any(|part| part.mentions.contains(name)))
+}
+
+/// Whether a variable is made of `async`: the type of what that gives is named as a closure's is.
+fn is_async(cell: &Cell, name: &str) -> bool {
+    let binds =
+        |part: &&Part| matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
+    cell.parts.iter().rfind(binds).is_some_and(|part| part.mentions.contains("async"))
 }
