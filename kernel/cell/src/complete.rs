@@ -32,6 +32,8 @@ use tokens::{End, Kind, Token, tokens, word_start};
 /// A place in a cell, and what is known there.
 pub struct Place<'a> {
     pub names: &'a Names,
+    /// Which request it is: a later one makes earlier questions to rustc moot.
+    pub turn: u64,
     pub frames: &'a dyn Frames,
     pub text: &'a str,
     /// Bytes: where the cursor is, and where the word before it begins.
@@ -43,11 +45,11 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub fn new(names: &'a Names, frames: &'a dyn Frames, text: &'a str, cursor: usize) -> Self {
+    pub fn new(names: &'a Names, frames: &'a dyn Frames, text: &'a str, cursor: usize, turn: u64) -> Self {
         let at = text.char_indices().nth(cursor).map_or(text.len(), |(i, _)| i);
         let start = word_start(text, at);
         let (tokens, end) = tokens(&text[..start]);
-        Place { names, frames, text, at, start, tokens, end }
+        Place { names, turn, frames, text, at, start, tokens, end }
     }
 
     pub fn word(&self) -> &'a str {
@@ -114,8 +116,8 @@ impl<'a> Offers<'a> {
 }
 
 /// `cursor` counts code points.
-pub fn complete(names: &Names, text: &str, cursor: usize, frames: &dyn Frames) -> Completions {
-    let place = Place::new(names, frames, text, cursor);
+pub fn complete(names: &Names, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
+    let place = Place::new(names, frames, text, cursor, turn);
     let mut offers = Offers::new(&place);
     if !magics::complete(&place, &mut offers) {
         match place.end {

@@ -122,17 +122,17 @@ impl Names {
         }
     }
 
-    /// `cursor` counts code points.
-    pub fn complete(&self, text: &str, cursor: usize, frames: &dyn Frames) -> Completions {
+    /// `cursor` counts code points; `turn` counts requests.
+    pub fn complete(&self, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
         if let Some(known) = &self.knowledge {
             known.learn(index::crates::of_the_prelude(kit::lock_file()));
         }
-        complete::complete(self, text, cursor, frames)
+        complete::complete(self, text, cursor, turn, frames)
     }
 
     /// `detail` as Jupyter asks for it: 1 wants more.
-    pub fn inspect(&self, text: &str, cursor: usize, detail: u8, frames: &dyn Frames) -> Inspection {
-        complete::inspect(self, text, cursor, detail, frames)
+    pub fn inspect(&self, text: &str, cursor: usize, detail: u8, turn: u64, frames: &dyn Frames) -> Inspection {
+        complete::inspect(self, text, cursor, detail, turn, frames)
     }
 
     /// What a cell that is no Rust but a question asks about, `name?`, and how much it wants to know.

@@ -10,7 +10,7 @@ mod worker;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -94,6 +94,8 @@ pub struct Notebook {
     sources: Mutex<HashMap<u64, String>>,
     running: AtomicBool,
     interrupted: AtomicBool,
+    /// Requests for completion and inspection.
+    turns: AtomicU64,
 }
 
 impl Notebook {
@@ -110,6 +112,7 @@ impl Notebook {
             sources: Mutex::new(HashMap::new()),
             running: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
+            turns: AtomicU64::new(1),
         });
         if warm {
             let _ = std::thread::Builder::new().name("session start".into()).spawn(move || {

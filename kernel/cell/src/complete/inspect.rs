@@ -50,21 +50,21 @@ pub fn question<'a>(names: &Names, text: &'a str) -> Option<(&'a str, u8)> {
 }
 
 /// `cursor` counts code points; `detail` is Jupyter's.
-pub fn inspect(names: &Names, text: &str, cursor: usize, detail: u8, frames: &dyn Frames) -> Inspection {
+pub fn inspect(names: &Names, text: &str, cursor: usize, detail: u8, turn: u64, frames: &dyn Frames) -> Inspection {
     let at = text.char_indices().nth(cursor).map_or(text.len(), |(i, _)| i);
     let (start, end) = (word_start(text, at), word_end(text, at));
     let characters = |at: usize| text[..at].chars().count();
     if start < end {
-        let place = Place::new(names, frames, text, characters(end));
+        let place = Place::new(names, frames, text, characters(end), turn);
         if let Some(markdown) = about_word(&place, detail) {
             return found(markdown);
         }
     }
     // Between the brackets of a call: the function.
-    let place = Place::new(names, frames, text, characters(start));
+    let place = Place::new(names, frames, text, characters(start), turn);
     for call in enclosing(&place.tokens).into_iter().filter(|c| !c.name.is_empty()) {
         let name_end = place.tokens[call.at].end();
-        let place = Place::new(names, frames, text, characters(name_end));
+        let place = Place::new(names, frames, text, characters(name_end), turn);
         if let Some(markdown) = about_word(&place, detail) {
             return found(markdown);
         }
@@ -234,7 +234,8 @@ fn is_bound_here(place: &Place<'_>) -> bool {
 fn type_of_local(place: &Place<'_>) -> Option<Ty> {
     let word = place.word();
     if !is_bound_here(place) {
-        let with_word = Place::new(place.names, place.frames, place.text, place.text[..place.at].chars().count());
+        let cursor = place.text[..place.at].chars().count();
+        let with_word = Place::new(place.names, place.frames, place.text, cursor, place.turn);
         return Known::at(&with_word, &place.text[..place.at], &format!(".{PROBE}")).asked(place);
     }
     // Behind the statement that binds it.

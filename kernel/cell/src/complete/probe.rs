@@ -33,7 +33,8 @@ pub struct Probe {
     folder: PathBuf,
     warm: Warm,
     answers: Mutex<HashMap<String, Option<String>>>,
-    current: Mutex<Option<(String, Arc<Stoppable>)>>,
+    /// What is being asked, and by which request.
+    current: Mutex<Option<(u64, String, Arc<Stoppable>)>>,
 }
 
 impl std::fmt::Debug for Probe {
@@ -52,7 +53,7 @@ impl Probe {
     }
 
     /// The type that the question in `code` is about, as rustc spells it.
-    pub fn ask(self: &Arc<Self>, notebook: &Arc<Notebook>, code: &str) -> Option<String> {
+    pub fn ask(self: &Arc<Self>, notebook: &Arc<Notebook>, code: &str, turn: u64) -> Option<String> {
         let cell = split(code);
         let omit = BTreeMap::new();
         let request =
@@ -67,11 +68,15 @@ impl Probe {
         }
         let stop = Arc::new(Stoppable::default());
         stop.begin();
-        let before = lock(&self.current).replace((key.clone(), Arc::clone(&stop)));
-        if let Some((other, running)) = before
-            && other != key
         {
-            running.interrupt();
+            let mut current = lock(&self.current);
+            match &*current {
+                // Requests are answered on threads of their own, so an earlier one can come later.
+                Some((newer, ..)) if *newer > turn => return None,
+                Some((_, other, running)) if *other != key => running.interrupt(),
+                _ => {}
+            }
+            *current = Some((turn, key.clone(), Arc::clone(&stop)));
         }
         let (sender, answer) = channel();
         let (probe, notebook) = (Arc::clone(self), Arc::clone(notebook));
@@ -98,7 +103,7 @@ impl Probe {
 
     /// A cell is run: what was asked while it was typed is moot, and must not keep it waiting.
     pub fn stop(&self) {
-        if let Some((_, running)) = lock(&self.current).take() {
+        if let Some((_, _, running)) = lock(&self.current).take() {
             running.interrupt();
         }
     }

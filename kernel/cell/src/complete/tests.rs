@@ -41,7 +41,7 @@ fn names() -> Names {
 fn offers(marked: &str) -> Vec<String> {
     let at = marked.find('|').unwrap();
     let text = marked.replacen('|', "", 1);
-    let found = complete(&names(), &text, marked[..at].chars().count(), &Fake);
+    let found = complete(&names(), &text, marked[..at].chars().count(), 0, 0, &Fake);
     found.matches.into_iter().map(|m| m.text).collect()
 }
 
@@ -80,10 +80,10 @@ fn variables_items_and_keywords() {
 
 #[test]
 fn positions_are_code_points() {
-    let found = complete(&names(), "\u{1f980}; grö", 6, &Fake);
+    let found = complete(&names(), "\u{1f980}; grö", 6, 0, &Fake);
     assert_eq!((found.start, found.end, found.matches[0].text.as_str()), (3, 6, "größe"));
     let text = "let e\u{301}te\u{301} = 1; e\u{301}t";
-    let found = complete(&names(), text, text.chars().count(), &Fake);
+    let found = complete(&names(), text, text.chars().count(), 0, &Fake);
     assert_eq!((found.start, found.end), (15, 18));
     assert_eq!(found.matches[0].text, "e\u{301}te\u{301}");
 }
@@ -182,7 +182,7 @@ fn commands_and_files() {
 fn about(marked: &str) -> Inspection {
     let at = marked.find('|').unwrap();
     let text = marked.replacen('|', "", 1);
-    inspect(&names(), &text, marked[..at].chars().count(), 0, &Fake)
+    inspect(&names(), &text, marked[..at].chars().count(), 0, 0, &Fake)
 }
 
 #[test]

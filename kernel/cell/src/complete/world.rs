@@ -131,7 +131,7 @@ impl Known {
         if !self.code.contains(PROBE) {
             return None;
         }
-        let spelled = known.probe.ask(&place.names.notebook, &self.code)?;
+        let spelled = known.probe.ask(&place.names.notebook, &self.code, place.turn)?;
         Some(Ty::parse(&spelled))
     }
 

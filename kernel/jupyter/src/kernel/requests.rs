@@ -22,16 +22,17 @@ pub fn handle(kernel: &Arc<Kernel>, request: Request) {
         | "usage_request"
         | "kernel_info_request" => {
             let kernel = Arc::clone(kernel);
-            tokio::task::spawn_blocking(move || answer(&kernel, &request));
+            let turn = kernel.notebook.turn();
+            tokio::task::spawn_blocking(move || answer(&kernel, &request, turn));
         }
-        _ => answer(kernel, &request),
+        _ => answer(kernel, &request, 0),
     }
 }
 
 /// Answers between `busy` and `idle`.
-fn answer(kernel: &Arc<Kernel>, request: &Request) {
+fn answer(kernel: &Arc<Kernel>, request: &Request, turn: u64) {
     kernel.outbox.status(&request.header, "busy");
-    dispatch(kernel, request);
+    dispatch(kernel, request, turn);
     kernel.outbox.status(&request.header, "idle");
     // Front ends show the last state they saw: a cell that still runs is busy. Said under the lock, so that it cannot come
     // after the cell's own `idle`.
@@ -45,11 +46,11 @@ fn answer(kernel: &Arc<Kernel>, request: &Request) {
     }
 }
 
-fn dispatch(kernel: &Arc<Kernel>, request: &Request) {
+fn dispatch(kernel: &Arc<Kernel>, request: &Request, turn: u64) {
     let result = match request.msg_type.as_str() {
         "kernel_info_request" => Ok(replies::kernel_info(kernel.notebook.rustc_version())),
-        "complete_request" => complete(kernel, request),
-        "inspect_request" => inspect(kernel, request),
+        "complete_request" => complete(kernel, request, turn),
+        "inspect_request" => inspect(kernel, request, turn),
         "is_complete_request" => is_complete(kernel, request),
         "history_request" => {
             request.content().map(|query| json!({ "status": "ok", "history": kernel.history.lock().answer(&query) }))
@@ -87,9 +88,9 @@ fn dispatch(kernel: &Arc<Kernel>, request: &Request) {
     kernel.outbox.reply(request, &content);
 }
 
-fn complete(kernel: &Kernel, request: &Request) -> Result<Value, String> {
+fn complete(kernel: &Kernel, request: &Request, turn: u64) -> Result<Value, String> {
     let CompleteRequest { code, cursor_pos } = request.content()?;
-    let found = kernel.notebook.complete(&code, cursor_pos);
+    let found = kernel.notebook.complete(&code, cursor_pos, turn);
     let typed: Vec<Value> = found
         .matches
         .iter()
@@ -107,9 +108,9 @@ fn complete(kernel: &Kernel, request: &Request) -> Result<Value, String> {
     }))
 }
 
-fn inspect(kernel: &Kernel, request: &Request) -> Result<Value, String> {
+fn inspect(kernel: &Kernel, request: &Request, turn: u64) -> Result<Value, String> {
     let InspectRequest { code, cursor_pos, detail_level } = request.content()?;
-    let found = kernel.notebook.inspect(&code, cursor_pos, detail_level.unwrap_or(0) as u8);
+    let found = kernel.notebook.inspect(&code, cursor_pos, detail_level.unwrap_or(0) as u8, turn);
     let data = match found.found {
         true => json!({ "text/plain": found.plain(), "text/markdown": found.markdown }),
         false => json!({}),

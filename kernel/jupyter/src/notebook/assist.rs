@@ -1,5 +1,6 @@
 //! Completion, inspection and completeness, also while a cell runs: then from what the notebook was before that cell.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use onrush_cell::{Completeness, Completions, Inspection};
@@ -16,22 +17,27 @@ impl Notebook {
         self.worker.names(Duration::ZERO).is_complete(text)
     }
 
+    /// The number of a request, in the order in which they came.
+    pub fn turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// `cursor` counts code points.
-    pub fn complete(&self, text: &str, cursor: usize) -> Completions {
+    pub fn complete(&self, text: &str, cursor: usize, turn: u64) -> Completions {
         let cursor = cursor.min(text.chars().count());
-        self.worker.names(PATIENCE).complete(text, cursor, &*self.session)
+        self.worker.names(PATIENCE).complete(text, cursor, turn, &*self.session)
     }
 
     /// `detail` is Jupyter's level: 1 wants more.
-    pub fn inspect(&self, text: &str, cursor: usize, detail: u8) -> Inspection {
+    pub fn inspect(&self, text: &str, cursor: usize, detail: u8, turn: u64) -> Inspection {
         let cursor = cursor.min(text.chars().count());
-        self.worker.names(PATIENCE).inspect(text, cursor, detail, &*self.session)
+        self.worker.names(PATIENCE).inspect(text, cursor, detail, turn, &*self.session)
     }
 
     /// The answer to a cell such as `name?`. `None` for a cell that is none.
     pub fn answer(&self, text: &str) -> Option<Result<Bundle, Diagnostic>> {
         let (subject, detail) = self.worker.names(Duration::ZERO).question(text)?;
-        let found = self.inspect(subject, subject.chars().count(), detail);
+        let found = self.inspect(subject, subject.chars().count(), detail, self.turn());
         if !found.found {
             let message = format!("nothing is known about `{subject}`");
             let help = "`:vars` lists the variables; Shift-Tab explains what stands in code";
