@@ -84,6 +84,7 @@ SITES = [
     ("condition", "let v = vec![1.5];\nv.iter().copied().|", ["map", "sum"], ["write"]),
     ("variant", "let s = Shape::Square { |", ["side"], []),
     ("type", "fn f(p: &Poi|", ["Point"], ["points"]),
+    ("condition", "#[derive(Clone, Hash)]\nstruct Tag { name: String }\nlet t = Tag { name: String::new() };\nt.|", ["name", "clone"], []),
     ("await", "async fn load() -> String { String::new() }\nload().await.|", ["push_str", "len"], []),
     ("await", "async fn load() -> String { String::new() }\nload().|", ["await"], []),
     ("path", "Vec::|", ["new", "with_capacity", "from"], ["push_str"]),

@@ -9,6 +9,7 @@ use onrush_wire::FrameId;
 use onrush_wire::session::NamedFrame;
 
 use crate::complete::{self, Probe};
+use crate::deps::Crate;
 use crate::executor::{Completeness, Completions, Inspection};
 use crate::index::crates::Package;
 use crate::index::source::{Chunk, chunks_of};
@@ -107,6 +108,12 @@ impl Names {
         sources: &BTreeMap<String, (u64, String)>,
         knowledge: &Arc<Knowledge>,
     ) -> Self {
+        // Those that cells name come first.
+        let mut crates: Vec<&Crate> =
+            notebook.dependencies.crates().iter().filter(|c| !c.shared && !c.is_macro).collect();
+        crates.sort_by_key(|c| c.direct.is_none());
+        let package = |c: &&Crate| Package { name: c.package.clone(), version: c.version.clone() };
+        knowledge.learn(crates.iter().map(package).collect());
         Names {
             notebook: Arc::new(notebook.clone()),
             sources: Arc::new(sources.clone()),

@@ -41,7 +41,7 @@ fn names() -> Names {
 fn offers(marked: &str) -> Vec<String> {
     let at = marked.find('|').unwrap();
     let text = marked.replacen('|', "", 1);
-    let found = complete(&names(), &text, marked[..at].chars().count(), 0, 0, &Fake);
+    let found = complete(&names(), &text, marked[..at].chars().count(), 0, &Fake);
     found.matches.into_iter().map(|m| m.text).collect()
 }
 

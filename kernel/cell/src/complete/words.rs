@@ -307,7 +307,7 @@ pub fn names(place: &Place<'_>, offers: &mut Offers<'_>) {
             for name in ["std", "crate", "self", "super"] {
                 offers.add(1, name, "module", "");
             }
-            roots(&known, offers);
+            roots(place, &known, offers);
             items(&known, offers);
         } else {
             module(&known, &known.full_path(&path).unwrap_or_else(|| path.join("::")), true, offers);
@@ -357,7 +357,7 @@ pub fn names(place: &Place<'_>, offers: &mut Offers<'_>) {
     for name in ["std", "crate"] {
         offers.add(5, name, "module", "");
     }
-    roots(&known, offers);
+    roots(place, &known, offers);
     PRIMITIVES.iter().for_each(|name| offers.add(5, name, "type", ""));
     KEYWORDS.iter().for_each(|name| offers.add(6, name, "keyword", ""));
     if known.scope.self_type.is_some() {
@@ -383,7 +383,10 @@ fn is_type_due(tokens: &[Token<'_>]) -> bool {
 }
 
 /// Crates that cells can use.
-fn roots(known: &Known, offers: &mut Offers<'_>) {
+fn roots(place: &Place<'_>, known: &Known, offers: &mut Offers<'_>) {
+    for name in place.names.notebook.dependencies.crates().iter().filter_map(|c| c.direct.as_deref()) {
+        offers.add(5, name, "module", "");
+    }
     for name in ["arrow", "chrono", "serde"] {
         offers.add(5, name, "module", "");
     }

@@ -11,7 +11,7 @@ use super::source::index_crate;
 const OF_THE_PRELUDE: &[&str] = &["chrono", "serde_core", "arrow-schema", "arrow-array"];
 
 /// What changes when the format or what is put into it does.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The index of a crate whose root is `root`; `folder` keeps it for the next time.
 fn index(folder: &Path, package: &str, version: &str, root: &Path) -> Arc<Index> {

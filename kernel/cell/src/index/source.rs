@@ -228,7 +228,8 @@ fn collect(item: &Item, module: &str, which: Which, out: &mut Vec<Chunk>) {
         }
         Item::Struct(s) if wanted(&s.vis, &s.attrs) => {
             let name = plain(&s.ident);
-            let lines = derives(&s.attrs, &name) + &fields(&s.fields, which);
+            // Lines below an impl belong to it.
+            let lines = fields(&s.fields, which) + &derives(&s.attrs, &name);
             out.push(chunk(
                 "struct",
                 &join(module, &name),
