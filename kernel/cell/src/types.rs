@@ -181,6 +181,8 @@ pub fn spell(type_name: &str) -> Spelling {
 /// Code for a type as rustc's messages spell it with full paths, in a crate of this name. `None` if other crates cannot name it.
 /// `dependency` says how code names one of the notebook's crates.
 pub fn from_message(text: &str, crate_name: &str, dependency: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    // Nothing but its default decides a literal's type here.
+    let text = &text.replace("{float}", "f64").replace("{integer}", "i32");
     if text.contains('{') || text.contains("__body") {
         return None;
     }
@@ -439,6 +441,17 @@ mod tests {
         assert!(matches!(spell("onrush_cell_1::__body::__onrush_run::{{closure}}"), Spelling::Unnameable(_)));
         assert!(matches!(spell("onrush_cell_1::__body::__onrush_run::Local"), Spelling::Unnameable(_)));
         assert!(matches!(spell("arrow_array::record_batch::RecordBatch"), Spelling::Unsure(_)));
+    }
+
+    #[test]
+    fn messages_name_crates_and_defaults() {
+        let direct = |root: &str| (root == "ndarray").then(|| "::ndarray".to_string());
+        let text = "ndarray::ArrayBase<ndarray::OwnedRepr<{float}>, ndarray::Dim<[usize; 2]>>";
+        assert_eq!(
+            from_message(text, "onrush_cell_1", &direct).as_deref(),
+            Some("::ndarray::ArrayBase<::ndarray::OwnedRepr<f64>, ::ndarray::Dim<[usize; 2]>>")
+        );
+        assert_eq!(from_message("Vec<{closure@x}>", "onrush_cell_1", &direct), None);
     }
 
     #[test]
