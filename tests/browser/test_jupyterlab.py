@@ -86,7 +86,8 @@ def open_notebook(page, lab, name: str):
 
 
 def run_all(page) -> list[dict]:
-    """Runs all cells and returns them: id, tags, execution count, outputs."""
+    """Runs all cells and returns them: id, tags, execution count, outputs. Without the stored outputs, which have counts, too."""
+    page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => { window.onrushDone = true; }); null")
     page.wait_for_function("window.onrushDone === true", timeout=PATIENCE * 1000)
     # JupyterLab's promise ends at the first error, also at one that is allowed.

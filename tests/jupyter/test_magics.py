@@ -111,3 +111,44 @@ def test_an_answer_that_does_not_parse_is_an_error_of_the_cell(running):
 def test_macros_without_a_front_end_that_can_ask(running):
     for cell in 'input!("n: ")', 'password!("key: ")':
         assert "input" in running.fails(cell, allow_stdin=False).error_text
+
+
+# ---- `%%sql`, with frames of the notebook
+
+@pytest.fixture(scope="module")
+def small(running):
+    running.ok('let small = frame! { a: [1, 2, 3], b: ["x", "y", "z"] };')
+    return running
+
+
+def test_a_query_keeps_its_result_under_a_name(small):
+    ran = small.ok("// the largest\n%%sql top\nselect a + 1 as n\nfrom small\nwhere a > 1;")
+    assert "│   2 │" not in ran.result and "│   4 │" in ran.result
+    assert small.value("top.column::<i32>(\"n\").to_vec()") == "[3, 4]"
+    assert small.ok("%%sql\nselect sum(n) as s from top").result.split("│")[1].strip() == "s"
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "words"),
+    [
+        ("select a,\n  bb from small", "line 3, column 3\n", "did you mean `b`?"),
+        ("select * from smal", "line 2, column 15\n", "did you mean `small`?"),
+        ("selct * from small", "line 2, column 1\n", "Expected: an SQL statement"),
+        ("select a\nfrom small\nwhere a = = 1", "line 4, column 11\n", "Expected: an expression"),
+        ("select a from small where", "line 2, column 25\n", "found: EOF"),
+        ("select nofunc(a) from small", "line 2, column 8\n", "nofunc"),
+    ],
+)
+def test_an_error_of_a_query_is_underlined_in_it(small, query, place, words):
+    text = small.fails("%%sql\n" + query).error_text
+    assert place in text and words in text, text
+
+
+def test_an_expression_in_a_text_is_explained(small):
+    assert "`x!(a > 1)`" in small.fails('small.filter("a > 1")').error_text
+
+
+def test_the_engine_and_frames_are_described(small):
+    text = small.ok(":engine").stdout
+    assert re.search(r"^memory   .* of .* held by \d+ frames?$", text, re.MULTILINE), text
+    assert re.search(r"3 rows × 1 column<|2 columns, rows not counted yet<", small.ok(":vars").bundles[0]["text/html"])

@@ -104,3 +104,9 @@ def test_an_error_that_is_stored_follows(check, run, tmp_path):
 def test_check_writes_nothing(run, tmp_path):
     ran = run(tmp_path / "absent.ipynb", "--check", "-o", tmp_path / "out.ipynb")
     assert ran.returncode == 2 and not (tmp_path / "out.ipynb").exists()
+
+
+@pytest.mark.parametrize("name", ["01-tour.ipynb", "02-for-pandas-users.ipynb"])
+def test_the_stored_outputs_of_the_notebooks_follow(run, notebooks_copy, name):
+    ran = run(notebooks_copy / name, "--check")
+    assert ran.returncode == 0 and "cells follow" in ran.stdout, f"run it again with `onrush run -o`:\n{ran.stdout}\n{ran.stderr}"

@@ -380,6 +380,7 @@ impl Executor {
                 }
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
                 diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));
+                hints::advise_run(&mut diagnostic);
                 // Code that ran before is shown as this cell's: its text is the same.
                 for label in diagnostic.labels.iter_mut().filter(|l| l.span.file == file) {
                     label.span.file = users_file.to_string();

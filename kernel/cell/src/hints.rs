@@ -23,6 +23,11 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
         diagnostics.swap(0, first);
         diagnostics.truncate(1);
     }
+    // A text that does not parse was compiled as it is: names of earlier cells were not brought in.
+    let is_syntax = |d: &Diagnostic| d.code == "syntax" || d.code.starts_with("E07");
+    if diagnostics.iter().any(is_syntax) && crate::split::split(code).error.is_some() {
+        diagnostics.retain(is_syntax);
+    }
     // What rustc met after the cell's last token is generated.
     if diagnostics.len() > 1 {
         diagnostics.retain(|d| !(d.code == "syntax" && d.message.ends_with("found `::`") && is_past(d, code)));
@@ -156,6 +161,16 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     diagnostic.help.retain(|help| {
         !help.starts_with("the following other types implement") && !help.starts_with("the following types implement")
     });
+}
+
+/// Advice on an error that a running cell has raised.
+pub fn advise_run(diagnostic: &mut Diagnostic) {
+    let name = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
+    let is_expression = name.contains(['>', '<', '=', '+', '*', '/', '(']) || name.contains(" and ");
+    if diagnostic.code == "unknown-column" && is_expression && diagnostic.message.starts_with("there is no column") {
+        let expression = name.replace(" and ", " && ");
+        diagnostic.help = vec![format!("a text is the name of a column; an expression is written `x!({expression})`")];
+    }
 }
 
 fn primary(diagnostic: &Diagnostic) -> Option<Span> {
