@@ -289,7 +289,10 @@ impl Executor {
             self.compile_rest(number, file, &moved.cell, started, events)
         };
         match &outcome {
-            Outcome::Ok { .. } => impls.iter().for_each(|part| self.note_methods(part)),
+            Outcome::Ok { .. } => {
+                self.warn_of_callers(&impls, &before, events);
+                impls.iter().for_each(|part| self.note_methods(part));
+            }
             Outcome::Failed { .. } => {
                 // Variables may have been lost with the process; everything else is as it was.
                 let variables = std::mem::take(&mut self.notebook.variables);

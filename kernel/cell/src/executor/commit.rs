@@ -9,7 +9,7 @@ use onrush_wire::{Class, Diagnostic};
 use super::{Event, Executor};
 use crate::compile::{Ends, Ready};
 use crate::hints::keeping;
-use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable};
+use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
 use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, is_value};
 use crate::types::{Spelling, is_function, spell};
 
@@ -175,16 +175,59 @@ impl Executor {
             let uses = |(user, &home): (&String, &usize)| {
                 let crate_ = &self.notebook.crates[home];
                 let mentions = self.notebook.sources.get(user).is_some_and(|s| s.mentions.contains(name));
-                (home != index && mentions && !crate_.links.is_disjoint(&source.homes))
-                    .then(|| format!("`{user}` ({})", crate_.file.trim_end_matches(".rs").replace('_', " ")))
+                let sees = !crate_.links.is_disjoint(&source.homes) || source.homes.contains(&home) && user != name;
+                (home != index && mentions && sees).then(|| self.with_cell(user, home))
             };
-            let users: Vec<String> = self.notebook.items.iter().filter_map(uses).collect();
+            let mut users: Vec<String> = self.notebook.items.iter().filter_map(uses).collect();
+            // Values of a type that was defined again stay what they are.
+            let paths = source.homes.iter().map(|&home| format!("::{}::{name}", self.notebook.crates[home].name));
+            let paths: Vec<String> = if is_type { paths.collect() } else { Vec::new() };
+            let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            let is_of =
+                |code: &str, path: &str| code.match_indices(path).any(|(at, _)| is_whole(&code[at + path.len()..]));
+            for (variable, known) in &self.notebook.variables {
+                let is_made_again = cell.parts.iter().any(|part| binds(part, variable));
+                if !is_made_again && paths.iter().any(|path| is_of(&known.type_code, path)) {
+                    users.push(format!("the variable `{variable}`"));
+                }
+            }
             if !users.is_empty() {
                 let verb = if users.len() == 1 { "uses" } else { "use" };
                 let message = format!("{} still {verb} the earlier `{name}`", users.join(", "));
                 self.warn(events, "earlier-item", message, "run those cells again to use the new one");
             }
         }
+    }
+
+    /// What calls a method that an `impl` has replaced was compiled with the older one.
+    pub(super) fn warn_of_callers(&self, impls: &[Part], before: &Notebook, events: &Sender<Event>) {
+        for part in impls {
+            let PartKind::Item(ItemPart { kind: ItemKind::Impl { target: Some(target), methods, .. }, .. }) =
+                &part.kind
+            else {
+                continue;
+            };
+            let (Some(&home), Some(known)) = (before.items.get(target), before.methods.get(target)) else { continue };
+            for method in methods.iter().filter(|method| known.contains(*method)) {
+                let calls = |(user, &at): (&String, &usize)| {
+                    let mentions = self.notebook.sources.get(user).is_some_and(|s| s.mentions.contains(method));
+                    let sees = at == home || self.notebook.crates[at].links.contains(&home);
+                    (mentions && sees && user != target).then(|| self.with_cell(user, at))
+                };
+                let users: Vec<String> = before.items.iter().filter_map(calls).collect();
+                if !users.is_empty() {
+                    let verb = if users.len() == 1 { "uses" } else { "use" };
+                    let message = format!("{} still {verb} the earlier `{method}` of `{target}`", users.join(", "));
+                    self.warn(events, "earlier-item", message, "run those cells again to use the new one");
+                }
+            }
+        }
+    }
+
+    /// `total` (cell 3).
+    fn with_cell(&self, item: &str, home: usize) -> String {
+        let file = &self.notebook.crates[home].file;
+        format!("`{item}` ({})", file.trim_end_matches(".rs").replace('_', " "))
     }
 
     pub(super) fn warn(&self, events: &Sender<Event>, code: &str, message: String, help: &str) {
@@ -271,8 +314,7 @@ fn plain(name: &str) -> &str {
 
 /// Whether a cell uses a variable after the `let` that makes it.
 fn is_used(cell: &Cell, name: &str) -> bool {
-    let binds = |part: &Part| matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
-    let made = cell.parts.iter().rposition(binds);
+    let made = cell.parts.iter().rposition(|part| binds(part, name));
     made.is_some_and(|at| cell.parts[at + 1..].iter().any(|part| part.mentions.contains(name)))
 }
 
@@ -281,4 +323,8 @@ fn is_async(cell: &Cell, name: &str) -> bool {
     let binds =
         |part: &&Part| matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
     cell.parts.iter().rfind(binds).is_some_and(|part| part.mentions.contains("async"))
+}
+
+fn binds(part: &Part, name: &str) -> bool {
+    matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name))
 }
