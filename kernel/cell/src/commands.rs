@@ -65,7 +65,7 @@ Look
   :vars            variables: type, value, size, and the cell that made them
   :stale           cells whose outputs do not follow from the cells above them
   :type NAME       the type of a variable
-  NAME?            what a name is: its type, signature, documentation; `NAME??` more
+  NAME?            what a name is: type, signature, documentation
   :engine          where frames are computed, and what the session holds
   :timing          say after each cell where its time went (again: stop)
   :help            this text
