@@ -278,3 +278,27 @@ fn crates_of_the_registry() {
     assert_eq!(run.error().message, "there is no crate `serde_jsn`");
     assert!(run.error().notes.concat().contains("no matching package named `serde_jsn` found"), "{run:#?}");
 }
+
+#[test]
+fn an_exported_notebook_is_a_program() {
+    let folder = local_crates("exported");
+    let mut n = Notebook::open(&folder, None);
+    n.run(":dep tally = { path = \"tally\" }\nlet mut v = vec![1u32, 2];\nfn twice(n: u32) -> u32 { n * 3 }").ok();
+    n.run("fn twice(n: u32) -> u32 { n * 2 }").ok();
+    n.run("v.push(\"40\".parse::<u32>()?);\nv.iter().sum::<u32>()").ok();
+    assert!(!n.run("v.clear(); panic!(\"not this one\")").errors.is_empty());
+    n.run("println!(\"{}\", twice(tally::tick())); tally::mark()").ok();
+    let program = folder.join("program");
+    let _ = fs::remove_dir_all(&program);
+    n.run(":export crate program").ok();
+    let target = folder.join("program-target");
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--offline"]).current_dir(&program).env("CARGO_TARGET_DIR", target);
+    let output = cargo.env_remove("RUSTFLAGS").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // 1 + 2 + 40, and two times the first tick.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "43\n2\nMark(7)\n", "{said}");
+    // Written again it replaces itself; a folder with something else in it is left alone.
+    n.run(":export crate program").ok();
+    assert_eq!(n.run(":export crate tally").error().code, "export");
+}
