@@ -302,3 +302,37 @@ fn an_exported_notebook_is_a_program() {
     n.run(":export crate program").ok();
     assert_eq!(n.run(":export crate tally").error().code, "export");
 }
+
+#[test]
+fn an_interrupt_stops_cargo() {
+    let folder = local_crates("interrupted");
+    write(
+        &folder,
+        &[
+            ("slow/Cargo.toml", "[package]\nname = \"slow\"\nversion = \"1.0.0\"\nedition = \"2024\"\n[workspace]\n"),
+            ("slow/src/lib.rs", ""),
+            ("slow/build.rs", "fn main() { std::thread::sleep(std::time::Duration::from_secs(120)); }\n"),
+        ],
+    );
+    let mut n = Notebook::open(&folder, None);
+    n.run("let kept = 1;").ok();
+    let interrupter = n.executor.interrupter();
+    let (events, receiver) = channel();
+    let watcher = std::thread::spawn(move || {
+        for event in receiver {
+            if matches!(&event, Event::Working { what, .. } if what.starts_with("compiling slow")) {
+                interrupter.interrupt();
+            }
+        }
+    });
+    let started = Instant::now();
+    let outcome = n.executor.execute(n.next, ":dep slow = { path = \"slow\" }", &events);
+    n.next += 1;
+    drop(events);
+    watcher.join().unwrap();
+    let Outcome::Failed { diagnostics, .. } = outcome else { panic!("it was not stopped") };
+    assert_eq!(diagnostics[0].code, "interrupted");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    n.shows("kept", "1");
+    assert_eq!(n.run(":dep").ok().results, ["no crates yet: `:dep regex`, `:dep rand = \"0.9\"`\n"]);
+}
