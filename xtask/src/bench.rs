@@ -1,17 +1,17 @@
 //! `cargo xtask bench`: measurements that can be repeated. The programs that measure are in `xtask/bench`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
 
 use crate::process::{self, Failure};
-use crate::workspace::Workspace;
+use crate::workspace::{self, Workspace};
 use crate::{lab, python};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// How long a cell takes from Enter to its reply, compiled and from the cache
+    /// How long a cell takes from Enter to its reply, beside evcxr_jupyter
     Cells,
     /// How long common steps take on the flights data, beside Polars and DuckDB
     Frames,
@@ -33,11 +33,34 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
         Suite::Frames => "frames.py",
         Suite::Completion => "completion.py",
     };
+    let peer = if suite == Suite::Cells { Some(evcxr(workspace, start)?) } else { None };
     process::stage(start, script);
     let mut bench = workspace.command(python::python(workspace));
     bench.arg(workspace.root.join("xtask/bench").join(script)).env("ONRUSH_BIN", workspace.binary("onrush"));
+    if let Some(peer) = peer {
+        bench.env("EVCXR_BIN", peer);
+    }
     if let Some(out) = out {
         bench.arg("--out").arg(std::path::absolute(out).map_err(|e| Failure::io(out.display(), e))?);
     }
     process::run(script, &mut bench)
+}
+
+/// The version that is compared with. It builds with its own lock file only.
+const EVCXR: &str = "0.22.0";
+
+/// evcxr_jupyter as its users have it: installed by cargo, optimised.
+fn evcxr(workspace: &Workspace, start: Instant) -> Result<PathBuf, Failure> {
+    let root = workspace::cache()?.join("bench").join(format!("evcxr-{EVCXR}"));
+    let binary = root.join("bin/evcxr_jupyter");
+    if !binary.is_file() {
+        process::stage(start, &format!("Installing evcxr_jupyter {EVCXR}: about 10 minutes on 2 cores"));
+        let mut cargo = workspace.cargo();
+        cargo.args(["install", "evcxr_jupyter", "--version", EVCXR, "--locked", "--root"]).arg(&root);
+        // Its dependencies are not ours: nothing of its build is of use later.
+        cargo.env("CARGO_TARGET_DIR", root.join("target"));
+        process::run("cargo install evcxr_jupyter", &mut cargo)?;
+        let _ = std::fs::remove_dir_all(root.join("target"));
+    }
+    Ok(binary)
 }
