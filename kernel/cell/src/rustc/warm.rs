@@ -34,9 +34,14 @@ enum Purpose {
 /// Starts a command with a lower priority.
 const NICE: &str = "/usr/bin/nice";
 
+/// rustc's allocator (jemalloc) takes memory in huge pages and keeps it: a compile lives for 50 ms, and a tenth of that went into
+/// page faults.
+const ALLOCATOR: &str = "thp:always,metadata_thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1,retain:true";
+
 /// The same for each rustc, waiting or not.
 pub fn environment(command: &mut Command, work: &Folder) {
-    command.current_dir(work.path()).env_remove("RUSTFLAGS").env_remove("LD_LIBRARY_PATH").stdin(Stdio::null());
+    command.current_dir(work.path()).env("MALLOC_CONF", ALLOCATOR).stdin(Stdio::null());
+    command.env_remove("RUSTFLAGS").env_remove("LD_LIBRARY_PATH");
 }
 
 impl Warm {
