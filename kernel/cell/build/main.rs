@@ -11,8 +11,9 @@ mod source;
 const CRATES: [&str; 4] = ["wire", "macros", "onrush", "host"];
 
 fn main() {
-    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let root = here.join("../..").canonicalize().expect("the workspace");
+    // Clones share a target folder: what is built in it names no place in a clone, or the next one would read this one's files.
+    let root = Path::new("../..");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     let mut files = Vec::new();
     for name in CRATES {
         let folder = root.join("kernel").join(name);
@@ -20,15 +21,17 @@ fn main() {
         walk(&folder, &mut files);
     }
     files.sort();
+    files.push(root.join("Cargo.lock"));
+    println!("cargo:rerun-if-changed={}", root.join("Cargo.lock").display());
     let mut kit = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
     for file in &files {
-        let name = file.strip_prefix(&root).expect("inside the workspace");
-        let _ =
-            writeln!(kit, "    ({:?}, include_bytes!({:?})),", name.display().to_string(), file.display().to_string());
+        let name = file.strip_prefix(root).expect("inside the workspace");
+        let copy = out.join("kit").join(name);
+        fs::create_dir_all(copy.parent().unwrap_or(&out)).expect("OUT_DIR is writable");
+        fs::copy(file, &copy).expect("OUT_DIR is writable");
+        let (name, copy) = (name.display().to_string(), format!("/kit/{}", name.display()));
+        let _ = writeln!(kit, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), {copy:?}))),");
     }
-    let lock = root.join("Cargo.lock");
-    println!("cargo:rerun-if-changed={}", lock.display());
-    let _ = writeln!(kit, "    (\"Cargo.lock\", include_bytes!({:?})),", lock.display().to_string());
     kit.push_str("];\n");
     let manifest = root.join("Cargo.toml");
     println!("cargo:rerun-if-changed={}", manifest.display());
@@ -37,7 +40,6 @@ fn main() {
         "pub static MANIFEST: &str = {:?};",
         kit_manifest(&fs::read_to_string(manifest).expect("Cargo.toml"))
     );
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("kit_files.rs"), kit).expect("OUT_DIR is writable");
     let mut index = String::new();
     for (folder, name) in [("onrush", "onrush"), ("wire", "onrush_wire"), ("macros", "onrush_macros")] {
