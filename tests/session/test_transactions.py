@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 import processes
-from driver import Kernel
+from driver import Kernel, plain
 from processes import wait_until
 
 KEPT = "all variables are as they were before it"
@@ -143,6 +143,18 @@ def test_variables_and_their_snapshot_together_keep_to_the_limit(notebook):
     unchanged(notebook)
 
 
+def test_what_is_there_twice_is_said(notebook):
+    notebook.ok("let mut big = vec![1u8; 200_000_000];")
+    assert "warning" not in notebook.ok("big.len()").stderr
+    changed = plain(notebook.ok("big.iter_mut().for_each(|b| *b = b.wrapping_add(1));").stderr)
+    assert re.search(r"the cell changed (19|20)\d MB of the variables' memory, which its snapshot kept until now", changed), changed
+    notebook.ok("let mut big = vec![1u8; 400_000_000];")
+    ran = plain(notebook.ok("1 + 1").stderr)
+    assert "the notebook's limit is 629 MB" in ran and "needs as much again for its snapshot" in ran, ran
+    assert "limit" not in notebook.ok("1 + 2").stderr, "once is enough"
+    notebook.ok("drop(big);")
+
+
 def test_a_cell_memory_that_is_no_size_is_said(onrush_bin, tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")]), tmp_path / "in.ipynb")
 
@@ -169,6 +181,7 @@ WAITS = {
     "a join": "std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(3600))).join();",
     "a deadlock": "let m = std::sync::Mutex::new(1); let _a = m.lock().unwrap(); let _b = m.lock().unwrap();",
     "a wait for a child": 'std::process::Command::new("sleep").arg("1000").status();',
+    "a flood of output": 'loop { println!("more and more"); }',
     "many threads": (
         "let all: Vec<_> = (0..8).map(|_| std::thread::spawn(|| loop { std::hint::spin_loop() })).collect();"
         "for t in all { t.join(); }"

@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_millis(25);
 const LATE: Duration = Duration::from_millis(250);
 /// Bytes that a cell may come to hold in a second.
 const PACE: u64 = 4 << 30;
-/// Variables over this size are worth a word when they may be there twice.
+/// Variables over this size, or over an eighth of the limit, are worth a word when they are there twice.
 const LARGE: u64 = 1 << 30;
 /// The share of a processor that counting a snapshot's pages may take.
 const SHARE: u32 = 20;
@@ -24,6 +24,10 @@ const SHARE: u32 = 20;
 pub struct Allowance {
     pub held: u64,
     pub limit: Option<u64>,
+}
+
+fn is_large(bytes: u64, limit: Option<u64>) -> bool {
+    bytes >= limit.map_or(LARGE, |limit| (limit / 8).min(LARGE))
 }
 
 /// Too much memory.
@@ -103,7 +107,7 @@ impl Watch {
         self.held = held;
         let most = held.saturating_add(self.before);
         let close = self.limit.is_some_and(|limit| most > limit);
-        if (close || self.before >= LARGE) && now >= self.count_at {
+        if (close || is_large(self.before, self.limit)) && now >= self.count_at {
             self.count();
         }
         let both = held + self.of_snapshot;
@@ -134,12 +138,12 @@ impl Watch {
     /// At the end of a cell that went well: a word if values were there twice meanwhile.
     pub fn doubled(&mut self) -> Option<Diagnostic> {
         // Changing so much takes longer than this.
-        if self.before < LARGE || self.began.elapsed() < 4 * SOON {
+        if !is_large(self.before, self.limit) || self.began.elapsed() < SOON {
             return None;
         }
         self.count();
         self.peak = self.peak.max(held_by(self.runner).unwrap_or(0) + self.of_snapshot);
-        (self.of_snapshot >= LARGE).then(|| {
+        is_large(self.of_snapshot, self.limit).then(|| {
             let message = format!(
                 "the cell changed {} of the variables' memory, which its snapshot kept until now: the notebook held {} meanwhile",
                 size(self.of_snapshot),
@@ -154,7 +158,10 @@ impl Watch {
 /// Before a cell runs: a word if there is no room for its variables twice. `told` is for how much that was said already.
 pub fn room_to_double(allowance: Allowance, told: &mut u64) -> Option<Diagnostic> {
     let Allowance { held, limit } = allowance;
-    if held < LARGE || held < *told + *told / 4 {
+    if held < *told / 2 {
+        *told = 0;
+    }
+    if !is_large(held, limit) || held < *told + *told / 4 {
         return None;
     }
     let left = limits::available_memory().unwrap_or(u64::MAX);
@@ -207,5 +214,7 @@ mod tests {
         assert!(text.contains("7.5 GB") && text.contains("12.9 GB"), "{text}");
         assert_eq!(room_to_double(of(7 << 30), &mut told), None);
         assert!(room_to_double(of(9 << 30), &mut told).is_some());
+        assert_eq!(room_to_double(of(1 << 30), &mut told), None);
+        assert!(room_to_double(of(9 << 30), &mut told).is_some(), "it was less meanwhile");
     }
 }

@@ -18,6 +18,11 @@ use crate::types::without_crates;
 
 /// Text of one cell that is shown; the rest is written to a file.
 const SHOWN: usize = 2 << 20;
+/// What is written there at most: a loop that prints must not fill the disk.
+const WRITTEN: usize = 1 << 30;
+/// Reads of one [`Outputs::drain`]: more than a pipe holds, so that all that was written before is seen, and not without an end
+/// where a cell prints faster than it is read.
+const READS: usize = 64;
 /// As in `kernel/onrush`: a piece that stands for a message on the control socket.
 const MARKER: u8 = 3;
 const BEGIN: &str = "EVCXR_BEGIN_CONTENT";
@@ -113,7 +118,7 @@ impl Outputs {
     /// Passes on everything that is there. A marker takes the message that it stands for from `control`.
     pub fn drain(&mut self, events: &Sender<Event>, control: &mut MessageReader) {
         let mut buffer = [0u8; 65536];
-        loop {
+        for _ in 0..READS {
             match self.framed.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(n) => self.bytes.extend_from_slice(&buffer[..n]),
@@ -123,11 +128,11 @@ impl Outputs {
             self.pieces(events, control);
         }
         for (i, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
-            while let Ok(n) = self.plain[i].read(&mut buffer) {
-                if n == 0 {
-                    break;
+            for _ in 0..READS {
+                match self.plain[i].read(&mut buffer) {
+                    Ok(n) if n > 0 => self.text(stream, &buffer[..n], events),
+                    _ => break,
                 }
-                self.text(stream, &buffer[..n], events);
             }
         }
     }
@@ -374,18 +379,18 @@ impl Limit {
             self.file = File::create(&self.path).ok().map(|f| (f, 0));
         }
         if let Some((file, bytes)) = &mut self.file {
-            let _ = file.write_all(text.as_bytes());
+            if *bytes < WRITTEN {
+                let _ = file.write_all(text.as_bytes());
+            }
             *bytes += text.len();
         }
     }
 
     fn finish(&mut self, events: &Sender<Event>) {
         if let Some((_, bytes)) = self.file.take() {
-            let text = format!(
-                "\n[the cell printed {:.1} MB more; they are in {}]\n",
-                bytes as f64 / 1e6,
-                self.path.display()
-            );
+            let what = if bytes < WRITTEN { "they are" } else { "the first of them are" };
+            let text =
+                format!("\n[the cell printed {:.1} MB more; {what} in {}]\n", bytes as f64 / 1e6, self.path.display());
             let _ = events.send(Event::Output { stream: Stream::Stderr, text });
         }
     }
