@@ -378,7 +378,9 @@ impl CellProcess {
                         self.ends.outputs.drain(events, &mut self.ends.control);
                         return Err(Failure::Died(self.death()));
                     }
-                    if self.hangs(running) {
+                    // With many gigabytes a process takes a second to end: it does not compute any more, and nobody waits for it.
+                    let stopped = running.wake.is_some() && self.stop.interrupted();
+                    if stopped || self.hangs(running) {
                         return Err(Failure::Interrupted);
                     }
                     let mut fds = self.ends.outputs.descriptors();
@@ -465,6 +467,19 @@ impl CellProcess {
         }
     }
 
+    /// The same, but another thread waits for its end.
+    fn reap_later(&mut self) {
+        kill_group(self.pid);
+        let Ok(process) = self.pidfd.try_clone() else { return self.reap() };
+        std::thread::spawn(move || {
+            // SAFETY: `info` is written by the kernel; waiting on a pidfd reaps that process only.
+            unsafe {
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                libc::waitid(libc::P_PIDFD, process.as_raw_fd() as libc::id_t, &mut info, libc::WEXITED);
+            }
+        });
+    }
+
     fn roll_back(&mut self, mut failure: Failure, running: Running, events: &Sender<Event>) -> Ended {
         self.stop.unwatch();
         if matches!(failure, Failure::Died(Death::Unknown)) {
@@ -479,9 +494,15 @@ impl CellProcess {
         if self.stop.interrupted() && stopped {
             failure = Failure::Interrupted;
         }
-        // Of a process that ended, its threads are gone already.
-        let own = threads_of(self.pid).saturating_sub(running.threads);
-        self.reap();
+        // Of a process that ended or is just ending, nobody can count them.
+        let own = match failure {
+            Failure::Said(_) | Failure::Memory(_) => threads_of(self.pid).saturating_sub(running.threads),
+            Failure::Died(_) | Failure::Interrupted => 0,
+        };
+        match (&failure, &running.wake) {
+            (Failure::Interrupted, Some(_)) => self.reap_later(),
+            _ => self.reap(),
+        }
         self.ends.outputs.drain(events, &mut self.ends.control);
         self.ends.outputs.finish(events);
         let mut known = Circumstances {

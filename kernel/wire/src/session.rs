@@ -166,6 +166,8 @@ pub struct Status {
     pub engine: String,
     pub notebooks: Vec<NotebookId>,
     pub frames: u64,
+    /// Of these, the ones that failed cells had finished and that wait for corrected ones.
+    pub parked: u64,
     pub resident_bytes: u64,
     pub memory_limit: u64,
     pub uptime_ms: u64,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::UNIX_EPOCH;
 
 use onrush_frame::{Table, TaskHandle};
@@ -53,8 +53,45 @@ impl Default for State {
 #[derive(Debug, Default)]
 struct Entry {
     loaded: Option<Loaded>,
+    /// What was forgotten here and may live on in a frame: such a file is not decoded again.
+    elsewhere: Option<Elsewhere>,
     bytes: u64,
     used: u64,
+}
+
+#[derive(Debug)]
+struct Elsewhere {
+    loaded: Loaded,
+    table: Weak<Table>,
+}
+
+impl Entry {
+    /// Lets the rows go.
+    fn forget(&mut self) {
+        let Some(mut loaded) = self.loaded.take() else { return };
+        self.bytes = 0;
+        if let Content::Memory(table) = &loaded.content {
+            let table = (Arc::downgrade(table), Arc::new(Table::empty(Arc::clone(&loaded.schema))));
+            loaded.content = Content::Memory(table.1);
+            self.elsewhere = Some(Elsewhere { loaded, table: table.0 });
+        }
+    }
+
+    /// What is here, or was forgotten and still lives elsewhere.
+    fn known(&mut self) -> Option<Loaded> {
+        if self.loaded.is_none()
+            && let Some(Elsewhere { loaded, table }) = self.elsewhere.take()
+            && let Some(table) = table.upgrade()
+        {
+            self.bytes = table.bytes();
+            self.loaded = Some(Loaded { content: Content::Memory(table), ..loaded });
+        }
+        self.loaded.clone()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.loaded.is_none() && self.elsewhere.as_ref().is_none_or(|e| e.table.strong_count() == 0)
+    }
 }
 
 impl FileCache {
@@ -104,8 +141,10 @@ impl FileCache {
         // Waits here while another request decodes the same files.
         let mut guard = entry.lock().unwrap_or_else(|e| e.into_inner());
         guard.used = clock;
-        if let Some(loaded) = &guard.loaded {
-            return Ok(loaded.clone());
+        if let Some(loaded) = guard.known() {
+            drop(guard);
+            self.shrink(key);
+            return Ok(loaded);
         }
         let read = read(&files, &source.format, limit / 2, task);
         let content = match read {
@@ -143,6 +182,8 @@ impl FileCache {
 
     fn evict(&self, keep: u64, keep_key: Option<u128>) {
         let mut state = self.lock();
+        // An entry that another thread holds is being filled.
+        state.entries.retain(|_, entry| Arc::strong_count(entry) > 1 || !entry.try_lock().is_ok_and(|e| e.is_empty()));
         let mut order: Vec<(u64, u128, u64)> = state
             .entries
             .iter()
@@ -160,8 +201,10 @@ impl FileCache {
             if Some(key) == keep_key {
                 continue;
             }
-            state.entries.remove(&key);
-            total -= bytes;
+            if let Some(Ok(mut entry)) = state.entries.get(&key).map(|entry| entry.try_lock()) {
+                entry.forget();
+                total -= bytes;
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Results by plan: what was computed for a frame is there for the next request, least recently used out.
+//! Results by plan: what was computed for a frame is there for the next request, least recently used out; and what frames hold
+//! is there for others of the same plan.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use onrush_frame::Table;
 
@@ -75,6 +76,31 @@ impl ResultCache {
     }
 }
 
+/// Rows that are held elsewhere, found by what they are. It keeps nothing alive.
+#[derive(Debug, Default)]
+pub struct Residents {
+    tables: Mutex<HashMap<u128, Weak<Table>>>,
+}
+
+impl Residents {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u128, Weak<Table>>> {
+        self.tables.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub fn put(&self, key: u128, table: &Arc<Table>) {
+        let mut tables = self.lock();
+        // Now and then, so that a look at all of them is paid for by as many that were added.
+        if tables.len().is_power_of_two() {
+            tables.retain(|_, table| table.strong_count() > 0);
+        }
+        tables.insert(key, Arc::downgrade(table));
+    }
+
+    pub fn get(&self, key: u128) -> Option<Arc<Table>> {
+        self.lock().get(&key)?.upgrade()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -98,5 +124,18 @@ mod tests {
         assert!(cache.bytes() <= 10_000);
         cache.put(4, table(1000));
         assert!(cache.get(4).is_none(), "too large to keep");
+    }
+
+    #[test]
+    fn what_somebody_holds_is_found() {
+        let residents = Residents::default();
+        let held = table(10);
+        residents.put(1, &held);
+        residents.put(2, &table(10));
+        assert!(residents.get(1).is_some_and(|found| Arc::ptr_eq(&found, &held)) && residents.get(2).is_none());
+        for key in 3..100 {
+            residents.put(key, &table(1));
+        }
+        assert!(residents.lock().len() <= 65);
     }
 }

@@ -20,7 +20,7 @@ use onrush_wire::display::{TableKind, TablePreview};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value};
 
-use crate::cache::ResultCache;
+use crate::cache::{Residents, ResultCache};
 use crate::check;
 use crate::error::{diagnose, internal};
 use crate::expr::Lower;
@@ -51,6 +51,8 @@ pub struct Engine {
     context: SessionContext,
     frames: RwLock<HashMap<FrameId, Arc<Frame>>>,
     results: ResultCache,
+    /// Rows that frames hold, by what they are: a frame of the same plan shares them.
+    residents: Residents,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -83,7 +85,8 @@ impl Engine {
         let context = SessionContext::new_with_config_rt(session, environment);
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
-        Ok(Engine { config, context, frames: RwLock::default(), results, runtime: Some(runtime) })
+        let (frames, residents) = (RwLock::default(), Residents::default());
+        Ok(Engine { config, context, frames, results, residents, runtime: Some(runtime) })
     }
 
     pub fn name(&self) -> &str {
@@ -107,8 +110,15 @@ impl Engine {
         let frame = guarded(|| self.plan(op, at, data, task))
             .map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })?;
         let schema = onrush_frame::schema_to_wire(&frame.schema);
-        self.write_frames().insert(id, Arc::new(frame));
+        self.insert(id, frame);
         Ok(schema)
+    }
+
+    fn insert(&self, id: FrameId, frame: Frame) {
+        if let Some(table) = &frame.resident {
+            self.residents.put(frame.key, table);
+        }
+        self.write_frames().insert(id, Arc::new(frame));
     }
 
     fn plan(
@@ -332,7 +342,7 @@ impl Engine {
         let table = self.run(&source, task)?;
         let frame = resident(source.key, source.title.clone(), table)?;
         let schema = onrush_frame::schema_to_wire(&frame.schema);
-        self.write_frames().insert(new, Arc::new(frame));
+        self.insert(new, frame);
         Ok(schema)
     }
 

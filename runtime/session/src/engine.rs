@@ -15,7 +15,7 @@ use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::Reply;
-use onrush_wire::{Class, Diagnostic, paths};
+use onrush_wire::{Class, Diagnostic, limits};
 use parking_lot::Mutex;
 
 use crate::connection::{Receiver, Sender, split};
@@ -39,7 +39,7 @@ struct Process {
 pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     // Not allowed in some containers; then the kernel chooses by size alone.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
-    let limit = memory_limit();
+    let limit = limits::session_memory();
     onrush_io::FileCache::shared().set_limit(limit / 4);
     let engine = Engine::new(EngineConfig { memory_limit: limit, ..Default::default() })?;
     let broken = |e: &dyn std::fmt::Display| {
@@ -224,49 +224,5 @@ fn values(descriptor: &OwnedFd) -> Result<Vec<RecordBatch>, Diagnostic> {
     match table.batches() {
         [] => Ok(vec![RecordBatch::new_empty(Arc::clone(table.schema()))]),
         some => Ok(some.to_vec()),
-    }
-}
-
-/// What `ONRUSH_MEMORY` says, else half of the machine's memory (or of the container's).
-pub fn memory_limit() -> u64 {
-    let given = std::env::var(paths::MEMORY).ok().and_then(|text| parse_size(&text));
-    given.unwrap_or_else(|| machine_memory() / 2).max(64 << 20)
-}
-
-/// `4G`, `512M`, `1000000`.
-fn parse_size(text: &str) -> Option<u64> {
-    let text = text.trim().trim_end_matches(['B', 'b']).trim_end_matches('i');
-    let (digits, shift) = match text.chars().last()? {
-        'K' | 'k' => (&text[..text.len() - 1], 10),
-        'M' | 'm' => (&text[..text.len() - 1], 20),
-        'G' | 'g' => (&text[..text.len() - 1], 30),
-        'T' | 't' => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
-    };
-    let number: f64 = digits.trim().parse().ok()?;
-    (number > 0.0).then_some((number * (1u64 << shift) as f64) as u64)
-}
-
-fn machine_memory() -> u64 {
-    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|k| k << 10)
-    });
-    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
-    total.unwrap_or(8 << 30).min(container.unwrap_or(u64::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_with_suffixes() {
-        assert_eq!(parse_size("4G"), Some(4 << 30));
-        assert_eq!(parse_size("1.5 MiB"), Some(3 << 19));
-        assert_eq!(parse_size("1000"), Some(1000));
-        assert_eq!(parse_size("much"), None);
-        assert_eq!(parse_size(""), None);
-        assert!(machine_memory() > 1 << 28);
     }
 }

@@ -37,6 +37,13 @@ impl Session {
         session
     }
 
+    fn start_in(environment: &[(&str, &str)]) -> Session {
+        let session = Session { dir: tempfile::tempdir().unwrap() };
+        let mut command = session.command(&[]);
+        assert!(command.envs(environment.iter().copied()).status().unwrap().success());
+        session
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onrush-session"));
         command.arg("serve").args(arguments).env("ONRUSH_RUNTIME_DIR", self.dir.path().join("run"));
@@ -235,6 +242,13 @@ fn kill(pid: u32) {
     assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
 }
 
+/// Hundredths of a second of processor time.
+fn processor_ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
 /// Waits for something that happens by itself.
 fn until(what: &str, mut test: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
@@ -359,6 +373,13 @@ fn a_long_query_is_cancelled_within_a_second() {
     let (result, mut cell) = waiting.join().unwrap();
     assert_eq!(result.unwrap_err().class, Class::Interrupted);
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    // The engine has let go of it, too, and not only its caller.
+    let engine = session.status().engine_pid.unwrap();
+    until("the engine computes nothing", || {
+        let before = processor_ticks(engine);
+        std::thread::sleep(Duration::from_millis(300));
+        processor_ticks(engine) - before <= 3
+    });
     loop {
         if let Event::Task(task) = events.receiver.receive::<Event>().unwrap().0
             && task.state != TaskState::Running
@@ -417,6 +438,104 @@ fn a_rolled_back_cell_is_ignored_and_its_frames_go() {
         Reply::Names { own, .. } => assert_eq!(own.iter().map(|n| n.name.as_str()).collect::<Vec<_>>(), ["t"]),
         other => panic!("{other:?}"),
     }
+}
+
+/// A failed cell: what it makes, and that it is rolled back.
+fn fail<T>(session: &Session, kernel: &mut Client, generation: u64, work: impl FnOnce(&mut Client) -> T) -> T {
+    kernel.begin(generation, generation);
+    let result = work(&mut session.connect("one", Role::Cell, generation));
+    let end = CellEnd::RolledBack;
+    assert_eq!(kernel.ask(Request::EndCell { generation: Generation(generation), end }), Reply::Done);
+    result
+}
+
+fn persist(cell: &mut Client, frame: FrameId) -> FrameId {
+    match cell.ask(Request::Persist { frame }) {
+        Reply::Frame { id, .. } => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_corrected_cell_adopts_what_the_failed_one_had_finished() {
+    // The session's caches are too small for these files: 64 MB of files, and results of up to 32 MB.
+    let session = Session::start_in(&[("ONRUSH_MEMORY", "256M")]);
+    let rows = |seed: u64| {
+        let mut text = String::from("a,b,c\n");
+        for i in 0..1_600_000u64 {
+            let a = i.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed) >> 44;
+            text.push_str(&format!("{a},{i},{}\n", a ^ i));
+        }
+        text
+    };
+    let (one, two) = (session.file("one.csv", &rows(1)), session.file("two.csv", &rows(2)));
+    let mut kernel = session.kernel("one");
+    let times = std::cell::RefCell::new(Vec::new());
+    let load = |cell: &mut Client| {
+        let begun = Instant::now();
+        let read = cell.step(Op::Read(one.clone()));
+        // Reading another file pushes the first one out of the cache.
+        let other = cell.step(Op::Read(two.clone()));
+        let filtered = cell.step(greater(read, "a", 10));
+        let kept = persist(cell, filtered);
+        times.borrow_mut().push(begun.elapsed());
+        assert_eq!(cell.count(other), 1_600_000);
+        (read, other, kept)
+    };
+    // The two that fail compute once.
+    fail(&session, &mut kernel, 1, load);
+    assert!(session.status().parked >= 3);
+    fail(&session, &mut kernel, 2, load);
+    assert_eq!(session.status().parked, 4, "each plan is parked once");
+    kernel.begin(3, 3);
+    let mut cell = session.connect("one", Role::Cell, 3);
+    let (read, other, kept) = load(&mut cell);
+    kernel.commit(3, &[("k", kept)], &[read, other], &[]);
+    assert_eq!((session.status().parked, session.status().frames), (0, 2), "the filter's handle and the kept frame");
+    {
+        let times = times.borrow();
+        assert!(times[1] < times[0] / 3 && times[2] < times[0] / 3, "{times:?}");
+    }
+    // Once a cell has succeeded nothing is kept for it: this is the first time again.
+    kernel.commit(3, &[], &[kept], &[]);
+    fail(&session, &mut kernel, 3, load);
+    let times = times.borrow();
+    assert!(times[3] > times[1] * 2, "{times:?}");
+}
+
+#[test]
+fn failing_cells_leave_nothing_behind() {
+    let session = Session::start_in(&[("ONRUSH_PARKED", "1")]);
+    let mut kernel = session.kernel("one");
+    kernel.begin(1, 1);
+    let mut cell = session.cell("one");
+    let source = session.file("a.csv", CSV);
+    let read = cell.step(Op::Read(source.clone()));
+    kernel.commit(1, &[("t", read)], &[], &[]);
+    let work = |cell: &mut Client| {
+        let again = cell.step(Op::Read(source.clone()));
+        let filtered = cell.step(greater(again, "n", 1));
+        let kept = persist(cell, filtered);
+        let made = from_values(cell, 0..1000);
+        assert_eq!((cell.count(kept), cell.count(made)), (2, 1000));
+        assert!(cell.try_step(greater(kept, "nothing", 1)).is_err());
+    };
+    fail(&session, &mut kernel, 1, work);
+    until("nothing is parked", || session.status().parked == 0);
+    let ledger = || {
+        let Status { frames, parked, resident_bytes, notebooks, .. } = session.status();
+        (frames, parked, resident_bytes, notebooks)
+    };
+    let tasks = || match session.connect("observer", Role::Observer, 0).ask(Request::Tasks) {
+        Reply::Tasks(tasks) => tasks.len(),
+        other => panic!("{other:?}"),
+    };
+    let before = (ledger(), tasks());
+    for generation in 2..1002 {
+        fail(&session, &mut kernel, generation, work);
+    }
+    until("the ledgers are as they were", || (ledger(), tasks()) == before);
+    assert_eq!(session.connect("one", Role::Cell, 1002).count(read), 4);
 }
 
 #[test]

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use onrush_frame::{Table, TaskHandle};
@@ -41,7 +43,7 @@ impl Engine {
             let context = state.task_ctx();
             return self.block(async move {
                 let started = std::time::Instant::now();
-                let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+                let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
                 let planned = started.elapsed();
                 drain(&physical, context, &task, u64::MAX).await?;
                 Ok(explain::render(&physical, &titles, Some((planned, started.elapsed() - planned))))
@@ -72,7 +74,8 @@ impl Engine {
     }
 
     pub(super) fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
-        frame.resident.clone().or_else(|| self.results.get(frame.key))
+        let kept = || self.results.get(frame.key).or_else(|| self.residents.get(frame.key));
+        frame.resident.clone().or_else(kept)
     }
 
     /// The rows of a frame: held, kept, or computed now.
@@ -115,7 +118,7 @@ impl Engine {
         let task = task.clone();
         let limit = self.config.memory_limit;
         let batches = self.block(async move {
-            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
+            let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
             drain(&physical, context, &task, limit).await
         })??;
         conform(schema, batches)
@@ -162,6 +165,20 @@ impl Engine {
 /// The same rows in memory, maybe under another schema.
 fn same_rows(a: &RecordBatch, b: &RecordBatch) -> bool {
     a.num_rows() == b.num_rows() && a.columns().first().zip(b.columns().first()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+/// Makes operators that give many batches for one of their input yield now and then: DataFusion does so where batches enter a plan,
+/// and an aggregate over a cross join would look at nothing else for minutes, not even at its cancellation.
+fn stoppable(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, Diagnostic> {
+    const MULTIPLY: [&str; 5] =
+        ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
+    let wrap = |node: Arc<dyn ExecutionPlan>| {
+        Ok(match MULTIPLY.contains(&node.name()) {
+            true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>),
+            false => Transformed::no(node),
+        })
+    };
+    plan.transform_up(wrap).map(|plan| plan.data).map_err(diagnose)
 }
 
 /// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.

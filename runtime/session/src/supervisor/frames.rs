@@ -2,6 +2,7 @@
 //! is made from it; its data in the engine lives only for the first three.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,11 +37,19 @@ pub(super) struct Frame {
     pub holder: Option<Holder>,
     /// Under how many names it is published.
     pub published: u32,
-    /// Kept until then although nobody holds it.
-    pub parked: Option<Instant>,
+    /// Kept although nobody holds it: a failed cell had finished it.
+    pub parked: Option<Parked>,
+    /// Equal for frames that are made in the same way; of the same file if it has not changed.
+    pub key: u128,
     /// Live frames that are made from it.
     pub dependants: u32,
     pub rows: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parked {
+    pub notebook: NotebookId,
+    pub until: Instant,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,16 +176,55 @@ impl Frames {
         Some(steps)
     }
 
-    /// Ends the parking of frames whose time is over; they are candidates for [`Frames::sweep`].
-    pub fn unpark(&mut self, now: Instant) -> Vec<FrameId> {
-        let over: Vec<FrameId> =
-            self.all.iter().filter(|(_, f)| f.parked.is_some_and(|until| until <= now)).map(|(id, _)| *id).collect();
-        for id in &over {
-            if let Some(frame) = self.all.get_mut(id) {
-                frame.parked = None;
-            }
+    /// Parks a frame. One of the same plan that was parked before is given up: it is a candidate for [`Frames::sweep`].
+    pub fn park(&mut self, id: FrameId, parked: Parked) -> Option<FrameId> {
+        let key = self.all.get(&id)?.key;
+        let same = |f: &Frame| f.key == key && f.parked.as_ref().is_some_and(|p| p.notebook == parked.notebook);
+        let earlier = self.all.iter().find(|(other, f)| **other != id && same(f)).map(|(other, _)| *other);
+        if let Some(earlier) = earlier.and_then(|id| self.all.get_mut(&id)) {
+            earlier.parked = None;
         }
-        over
+        let frame = self.all.get_mut(&id)?;
+        frame.holder = None;
+        frame.parked = Some(parked);
+        earlier
+    }
+
+    /// Ends the parking of the frames that `over` names; they are candidates for [`Frames::sweep`].
+    pub fn unpark(&mut self, over: impl Fn(&Parked) -> bool) -> Vec<FrameId> {
+        let found = self.all.iter_mut().filter(|(_, frame)| frame.parked.as_ref().is_some_and(&over));
+        let ended = found.map(|(id, frame)| {
+            frame.parked = None;
+            *id
+        });
+        ended.collect()
+    }
+
+    /// The frames that were parked first, if any are.
+    pub fn unpark_oldest(&mut self) -> Vec<FrameId> {
+        match self.all.values().filter_map(|frame| frame.parked.as_ref().map(|p| p.until)).min() {
+            Some(first) => self.unpark(|parked| parked.until <= first),
+            None => Vec::new(),
+        }
+    }
+
+    pub fn parked(&self) -> usize {
+        self.all.values().filter(|frame| frame.parked.is_some()).count()
+    }
+
+    /// What a frame that is made in this way is called: see [`Frame::key`].
+    pub fn key_of(&self, id: FrameId, plan: &Plan) -> u128 {
+        let of = |id: FrameId| self.all.get(&id).map_or(u128::from(id.0), |frame| frame.key);
+        match plan {
+            // The rows that a cell sent are compared nowhere.
+            Plan::Step { data: Some(_), .. } => u128::from(id.0),
+            Plan::Step { op, .. } => {
+                let keys: Vec<u128> = inputs(plan).into_iter().map(of).collect();
+                onrush_plan::key::step(op, &keys)
+            }
+            Plan::Persist { input } => onrush_plan::key::hash(|h| ("persist", of(*input)).hash(h)),
+            Plan::Alias { of: frame } => of(*frame),
+        }
     }
 
     pub fn wanted_target(&self, id: FrameId) -> bool {
@@ -198,6 +246,7 @@ mod tests {
             holder,
             published: 0,
             parked: None,
+            key: 0,
             dependants: 0,
             rows: None,
         }
@@ -226,5 +275,30 @@ mod tests {
         let released = frames.sweep(vec![FrameId(4)]);
         assert!(released.contains(&FrameId(3)) && !released.contains(&FrameId(1)));
         assert!(frames.get(FrameId(2)).is_none() && frames.get(FrameId(1)).is_some());
+    }
+
+    #[test]
+    fn a_plan_is_parked_once() {
+        let mut frames = Frames::default();
+        let now = Instant::now();
+        let parked = |seconds| Parked {
+            notebook: NotebookId("n".to_string()),
+            until: now + std::time::Duration::from_secs(seconds),
+        };
+        let mut park = |frames: &mut Frames, of: u64, seconds| {
+            let id = frames.new_id();
+            let key = frames.key_of(id, &step(of));
+            frames.insert(id, Frame { key, ..frame(step(of), true) });
+            (id, frames.park(id, parked(seconds)))
+        };
+        let (first, nothing) = park(&mut frames, 100, 1);
+        assert_eq!(nothing, None);
+        let (other, nothing) = park(&mut frames, 101, 2);
+        assert_eq!(nothing, None, "another plan");
+        let (again, given_up) = park(&mut frames, 100, 3);
+        assert_eq!((given_up, frames.parked()), (Some(first), 2));
+        assert_eq!(frames.unpark_oldest(), [other]);
+        assert_eq!(frames.unpark(|p| p.until <= now + std::time::Duration::from_secs(9)), [again]);
+        assert_eq!((frames.parked(), frames.unpark_oldest()), (0, vec![]));
     }
 }

@@ -146,8 +146,9 @@ impl Supervisor {
             engine: "cpu".to_string(),
             notebooks,
             frames: state.frames.len() as u64,
+            parked: state.frames.parked() as u64,
             resident_bytes,
-            memory_limit: crate::engine::memory_limit(),
+            memory_limit: onrush_wire::limits::session_memory(),
             uptime_ms: self.started.elapsed().as_millis() as u64,
         }
     }
@@ -219,6 +220,7 @@ impl Supervisor {
             holder: None,
             published: 0,
             parked: None,
+            key: 0,
             dependants: 0,
             rows: None,
         };

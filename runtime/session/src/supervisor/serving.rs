@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Event, Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL, limits, paths};
 use parking_lot::Mutex;
 
 use super::frames::Frames;
@@ -48,8 +48,12 @@ pub(super) struct Client {
 
 impl Supervisor {
     pub fn new(idle: Duration) -> Self {
-        let state =
-            State { frames: Frames::of_a_new_session(), idle_since: Some(Instant::now()), ..Default::default() };
+        let state = State {
+            frames: Frames::of_a_new_session(),
+            idle_since: Some(Instant::now()),
+            parking_time: paths::parked(),
+            ..Default::default()
+        };
         Supervisor {
             state: Mutex::new(state),
             slot: Mutex::default(),
@@ -108,10 +112,12 @@ impl Supervisor {
 
     /// What happens without anybody asking. True if the session ends.
     fn tick(&self) -> bool {
+        let resident = self.slot.lock().link.as_ref().map_or(0, |link| link.resident_bytes());
+        let crowded = resident > limits::session_memory() / 4 * 3;
         let (released, over) = {
             let mut state = self.state.lock();
             state.tasks.tick();
-            let released = state.tick();
+            let released = state.tick(crowded);
             let idle = state.attached == 0
                 && (state.ending || state.idle_since.is_some_and(|since| since.elapsed() >= self.idle));
             state.ended |= idle;

@@ -6,11 +6,9 @@ use std::time::{Duration, Instant};
 use onrush_wire::session::{CellEnd, NamedFrame, Role};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId};
 
-use super::frames::{Frame, Frames, Holder, Plan};
+use super::frames::{Frame, Frames, Holder, Parked, Plan};
 use super::tasks::Tasks;
 
-/// How long the frames of a failed cell are kept for the corrected one.
-const PARKED: Duration = Duration::from_secs(60);
 /// A kernel that reconnects does so within this time; after it the notebook is closed.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -37,6 +35,8 @@ pub(super) struct State {
     pub published: BTreeMap<String, FrameId>,
     pub attached: u32,
     pub idle_since: Option<Instant>,
+    /// How long the frames of a failed cell are kept for the corrected one.
+    pub parking_time: Duration,
     /// Asked to end when nobody is attached.
     pub ending: bool,
     pub ended: bool,
@@ -127,7 +127,8 @@ impl State {
                 for frame in self.frames.held(|h| h.notebook == *id && h.fresh) {
                     self.settle(frame);
                 }
-                let mut candidates = Vec::new();
+                // What a failed cell had finished was for the cell that has now succeeded.
+                let mut candidates = self.frames.unpark(|parked| parked.notebook == *id);
                 for (name, frame) in published {
                     let Some(entry) = self.frames.get_mut(frame) else { continue };
                     entry.published += 1;
@@ -152,20 +153,22 @@ impl State {
                 let generation = notebook.open.map_or(generation, |open| generation.max(open));
                 notebook.open = None;
                 notebook.oldest = notebook.oldest.max(Generation(generation.0 + 1));
-                self.park(id, generation);
-                Ok(Vec::new())
+                let given_up = self.park(id, generation);
+                Ok(self.frames.sweep(given_up))
             }
         }
     }
 
     /// What the failed cell made is kept for a while without a holder, so that its results are there for the corrected cell.
-    fn park(&mut self, notebook: &NotebookId, generation: Generation) {
-        for id in self.frames.held(|h| h.notebook == *notebook && h.fresh && h.generation <= generation) {
-            if let Some(frame) = self.frames.get_mut(id) {
-                frame.holder = None;
-                frame.parked = Some(Instant::now() + PARKED);
-            }
-        }
+    /// Returns what was parked before and is made in the same way.
+    fn park(&mut self, notebook: &NotebookId, generation: Generation) -> Vec<FrameId> {
+        let failed = self.frames.held(|h| h.notebook == *notebook && h.fresh && h.generation <= generation);
+        let parked = self.parked(notebook);
+        failed.into_iter().filter_map(|id| self.frames.park(id, parked.clone())).collect()
+    }
+
+    fn parked(&self, notebook: &NotebookId) -> Parked {
+        Parked { notebook: notebook.clone(), until: Instant::now() + self.parking_time }
     }
 
     fn unpublish(&mut self, id: FrameId) {
@@ -187,8 +190,9 @@ impl State {
             Ok(()) => {
                 frame.holder = Some(Holder { notebook: notebook.clone(), generation, fresh: true });
             }
-            Err(_) => frame.parked = Some(Instant::now() + PARKED),
+            Err(_) => frame.parked = Some(self.parked(notebook)),
         }
+        frame.key = self.frames.key_of(id, &frame.plan);
         self.frames.insert(id, frame);
         valid
     }
@@ -223,6 +227,7 @@ impl State {
             holder: None,
             published: 0,
             parked: None,
+            key: 0,
             dependants: 0,
             rows: source.rows,
         };
@@ -240,8 +245,9 @@ impl State {
         (own.unwrap_or_default(), self.published.iter().filter_map(|(n, id)| named(n, id)).collect())
     }
 
-    /// Called a few times a second: closes notebooks whose kernel is gone, lets parked frames go.
-    pub fn tick(&mut self) -> Released {
+    /// Called a few times a second: closes notebooks whose kernel is gone, lets parked frames go, and some of them earlier where the
+    /// engine is `crowded`.
+    pub fn tick(&mut self, crowded: bool) -> Released {
         let now = Instant::now();
         let mut candidates = Vec::new();
         let closed: Vec<NotebookId> = self
@@ -258,9 +264,13 @@ impl State {
                 }
                 candidates.push(frame);
             }
+            candidates.extend(self.frames.unpark(|parked| parked.notebook == id));
             self.notebooks.remove(&id);
         }
-        candidates.extend(self.frames.unpark(now));
+        candidates.extend(self.frames.unpark(|parked| parked.until <= now));
+        if crowded {
+            candidates.extend(self.frames.unpark_oldest());
+        }
         if candidates.is_empty() { Vec::new() } else { self.frames.sweep(candidates) }
     }
 }

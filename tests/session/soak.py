@@ -1,0 +1,127 @@
+"""Many cells in a row, some of them failing, some with frames, and what the four processes hold meanwhile.
+
+By hand: ONRUSH_BIN=… python tests/session/soak.py --cells 1000
+`test_soak.py` runs a short version of it.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+
+import processes  # noqa: E402
+from driver import Kernel  # noqa: E402
+
+FIRST = [
+    'let flights = read_parquet("flights.parquet");',
+    "let mut total = 0i64; let mut list: Vec<i64> = Vec::new(); let mut shown = flights.head(1);",
+]
+# What it runs, and whether it must succeed. {n} makes each text new.
+CELLS = [
+    ("let a = {n};", True),
+    ("total += {n}; total", True),
+    ("fn helper(x: i64) -> i64 {{ x + {n} }}\nhelper(1)", True),
+    ("list.push({n}); list.len()", True),
+    ('panic!("number {n}")', False),
+    ("shown = flights.filter(x!(distance > {n} % 2000)).persist(); shown", True),
+    ("let wrong: i32 = {n}.5;", False),
+    ('flights.group_by("origin").agg(x!(m = distance.mean() + {n}))', True),
+    ("unsafe {{ std::ptr::null_mut::<i32>().write_volatile({n}) }}", False),
+    ("let text = \"x\".repeat({n} % 1000 + 1_000_000); println!(\"{{}}\", text.len());", True),
+    ("let f = flights.head({n} % 1000).persist(); f.select([\"nothing\"])", False),
+    ("std::thread::spawn(|| {n}).join().unwrap()", True),
+    ("std::process::abort(); // {n}", False),
+    (':vars\nlet b = "{n}".to_string();', True),
+    ("#[derive(Debug, Clone)]\nstruct Point{n} {{ x: i64 }}\nlet p = Point{n} {{ x: {n} }}; p", True),
+    ("for i in 0..200 {{ println!(\"line {{i}} of {n}\"); }}", True),
+    ("let column = flights.column::<i64>(\"distance\"); column.len() + {n}", True),
+    ('std::process::Command::new("true").status()?; let c = {n};', True),
+]
+
+
+@dataclass
+class Held:
+    """What the processes hold. Sizes are in MB."""
+
+    cells: int
+    seconds: float
+    kernel: float
+    cell: float
+    supervisor: float
+    engine: float
+    descriptors: int
+    threads: int
+    zombies: int
+    processes: int
+    frames: str
+
+
+def megabytes(process: int | None) -> float:
+    return processes.resident_bytes(process) / 1e6 if process else 0.0
+
+
+def count(process: int, what: str) -> int:
+    return len(os.listdir(f"/proc/{process}/{what}"))
+
+
+def held(kernel: Kernel, cells: int, begun: float) -> Held:
+    own = kernel.manager.provisioner.pid
+    supervisor, engine = processes.supervisor(), processes.engine()
+    below = processes.cell_processes(own)
+    children = [p for p, parent in processes.parents().items() if parent == own]
+    zombies = [p for p in children if " Z " in Path(f"/proc/{p}/stat").read_text().rpartition(")")[2][:3]]
+    every = [p for p in (own, *below, supervisor, engine) if p]
+    doctor = subprocess.run([os.environ["ONRUSH_BIN"], "doctor"], capture_output=True, text=True, timeout=60).stdout
+    frames = next((part.strip() for line in doctor.splitlines() for part in line.split(",") if part.endswith(" frames")), "?")
+    return Held(
+        cells, time.monotonic() - begun, megabytes(own), max((megabytes(p) for p in below), default=0.0), megabytes(supervisor),
+        megabytes(engine), sum(count(p, "fd") for p in every), sum(count(p, "task") for p in every), len(zombies), len(below), frames,
+    )
+
+
+def soak(kernel: Kernel, cells: int, every: int):
+    """Runs cells, and yields what is held after each `every` of them."""
+    begun = time.monotonic()
+    for text in FIRST:
+        kernel.ok(text)
+    for n in range(1, cells + 1):
+        text, succeeds = CELLS[n % len(CELLS)]
+        ran = kernel.run(text.format(n=n))
+        assert (ran.status == "ok") == succeeds, f"cell {n}: {text.format(n=n)}\n{ran}"
+        if n % every == 0:
+            assert kernel.value("list.len() as i64 * 0 + total * 0") == "0"
+            yield held(kernel, n, begun)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cells", type=int, default=1000)
+    parser.add_argument("--every", type=int, default=100)
+    arguments = parser.parse_args()
+    os.environ.setdefault("ONRUSH_RUNTIME_DIR", tempfile.mkdtemp(prefix="onrush-s"))
+    os.environ.setdefault("ONRUSH_IDLE", "5")
+    os.environ.setdefault("ONRUSH_MEMORY", "2G")
+    prefix = tempfile.mkdtemp()
+    subprocess.run([os.environ["ONRUSH_BIN"], "install", "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+    import jupyter_client.kernelspec
+
+    specs = jupyter_client.kernelspec.KernelSpecManager(
+        kernel_dirs=[f"{prefix}/share/jupyter/kernels"], ensure_native_kernel=False
+    )
+    kernel = Kernel(specs, Path(__file__).resolve().parents[2] / "notebooks/data")
+    names = [field.name for field in fields(Held)]
+    print("| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|")
+    for row in soak(kernel, arguments.cells, arguments.every):
+        values = [getattr(row, name) for name in names]
+        print("| " + " | ".join(f"{v:.0f}" if isinstance(v, float) else str(v) for v in values) + " |", flush=True)
+    kernel.close()
+
+
+if __name__ == "__main__":
+    main()
