@@ -13,7 +13,7 @@
 // Bytes: the columns once; and at random, one sector read and one updated a row: 51 G rows/s while the table fits L2 (32 MB), 14 past it.
 
 enum : u64 { EMPTY_KEY = ~0ull };
-enum : u32 { PROBES = 512, FRONT_PROBES = 4 };
+enum : u32 { PROBES = 512, FRONT_PROBES = 64 };
 
 template <int STRIDE> struct HashTable {
     u64* words;
@@ -34,6 +34,11 @@ template <int STRIDE> struct HashTable {
         }
         store_relaxed(overflow, 1u);
         return nullptr;
+    }
+    // The same from the key alone, for rare cases: compiled once and called.
+    __device__ __noinline__ u64* find_far(u64 key) const {
+        u64 at = place(mix(key));
+        return find(key, at, load_relaxed(slot(at)));
     }
     // The slot behind the others: 0 for the key that marks an empty slot, 1 for null keys. Any key marks it as used.
     __device__ __forceinline__ u64* special(u32 which) const {
@@ -142,9 +147,8 @@ __device__ __forceinline__ void hash_front(HashTable<STRIDE> table, const K* key
                         // These slots need no key: that they are there is seen by their counts.
                         shared.add((front + (null_key ? 1 : 0)) * replicas + mine, value[k], valid);
                     } else {
-                        u64 hash = mix(word);
-                        // The low bits: the high ones are the same in a part.
-                        u32 s = __umulhi((u32)hash, front);
+                        // The hash's low bits: the high ones are the same in a part.
+                        u32 s = __umulhi((u32)mix(word), front);
                         u32 at = 0;
                         bool found = false;
 #pragma unroll 1
@@ -159,8 +163,7 @@ __device__ __forceinline__ void hash_front(HashTable<STRIDE> table, const K* key
                         if (found) {
                             shared.add(at, value[k], valid);
                         } else if (!table.is_lost()) {
-                            u64 place = table.place(hash);
-                            u64* slot = table.find(word, place, load_relaxed(table.slot(place)));
+                            u64* slot = table.find_far(word);
                             if (slot != nullptr) Slots<V, WANT>::add(slot + 1, value[k], valid);
                         }
                     }
@@ -176,8 +179,7 @@ __device__ __forceinline__ void hash_front(HashTable<STRIDE> table, const K* key
             if (shared.is_there(part) && !table.is_lost()) {
                 u64 key = front_keys[i];
                 u32 s = i / replicas;
-                u64 place = table.place(mix(key));
-                u64* slot = s >= front ? table.special(s - front) : table.find(key, place, load_relaxed(table.slot(place)));
+                u64* slot = s >= front ? table.special(s - front) : table.find_far(key);
                 if (slot != nullptr) Slots<V, WANT>::merge(slot + 1, part);
             }
         }

@@ -2,12 +2,13 @@
 //
 // Layout: values of T at any address that is aligned for T, no nulls (a null column's values are made zero before). Output: sums of
 // S, which may be wider. Scratch: a ticket and the look-back state of each tile, flags zero before the launch. Tiles of THREADS x
-// ROUNDS x (16 / sizeof(T)) rows. Integers wrap; sums of floats depend on the order in which blocks run, in the last bits.
+// ROUNDS x (16 / sizeof(S)) rows. Integers wrap; sums of floats depend on the order in which blocks run, in the last bits.
 // Bytes that must cross memory: sizeof(T) + sizeof(S) a row: 1e8 i64 take 0.374 ms.
 
 template <class T, class S, bool INCLUSIVE, int THREADS, int ROUNDS>
 __device__ __forceinline__ void scan(const T* values, u64 rows, u32* ticket, Lookback<S> state, S* out) {
-    const int N = Pack<T>::N;
+    // 16 bytes of output for each lane, so that a warp writes whole lines.
+    const int N = Pack<S>::N;
     const u64 WARP_ROWS = (u64)WARP * N * ROUNDS;
     const u64 TILE = WARP_ROWS * (THREADS / WARP);
     __shared__ u32 tile_number;
@@ -16,7 +17,7 @@ __device__ __forceinline__ void scan(const T* values, u64 rows, u32* ticket, Loo
     u32 tile = next_tile(ticket, &tile_number);
     // A warp's rows lie together; in each round a lane has 16 bytes.
     u64 start = (u64)tile * TILE + warp_id() * WARP_ROWS + lane_id() * N;
-    bool aligned = ((u64)values & 15) == 0;
+    bool aligned = sizeof(T) == sizeof(S) && ((u64)values & 15) == 0;
     T x[ROUNDS][N];
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++) {
@@ -24,7 +25,7 @@ __device__ __forceinline__ void scan(const T* values, u64 rows, u32* ticket, Loo
         if (aligned && row + N <= rows) {
             Pack<T> pack = stream_pack(values + row);
 #pragma unroll
-            for (int i = 0; i < N; i++) x[r][i] = pack.v[i];
+            for (int i = 0; i < N; i++) x[r][i] = pack.v[i % Pack<T>::N];
         } else {
 #pragma unroll
             for (int i = 0; i < N; i++) x[r][i] = row + i < rows ? values[row + i] : (T)0;
@@ -70,11 +71,11 @@ __device__ __forceinline__ void scan(const T* values, u64 rows, u32* ticket, Loo
             results[i] = INCLUSIVE ? next : sum;
             sum = next;
         }
-        if (sizeof(S) == sizeof(T) && row + N <= rows) {
+        if (row + N <= rows) {
             // `out` comes from the pool, aligned to 256 bytes.
             Pack<S> pack;
 #pragma unroll
-            for (int i = 0; i < N; i++) pack.v[i % Pack<S>::N] = results[i];
+            for (int i = 0; i < N; i++) pack.v[i] = results[i];
             store_pack(out + row, pack);
         } else {
 #pragma unroll

@@ -1,6 +1,6 @@
 //! What grouping keeps of each group, and its results: `cuda/accumulate.cuh`. Used by `dense_group` and `hash_group`.
 
-use onrush_device::{Arguments, Buffer, Function, Grid};
+use onrush_device::{Arguments, Buffer};
 
 use crate::column::Column;
 use crate::error::{Error, Result};
@@ -74,23 +74,6 @@ pub(crate) fn rows(keys: &Column, values: &Column) -> Arguments {
         .value(values.validity_address())
         .value(values.first)
         .value(keys.rows)
-}
-
-/// As many blocks as the items need, and no more than the device holds at once.
-pub(crate) fn fill(
-    context: &Context,
-    function: &Function,
-    arguments: Arguments,
-    items: u64,
-    threads: u32,
-    shared: u32,
-) -> Result<()> {
-    let most = function.resident_blocks(threads, shared)?;
-    let blocks = items.div_ceil(u64::from(threads)).min(u64::from(most)) as u32;
-    // SAFETY: the callers pass the parameters of their programs; tables have the slots that are passed, and columns are views inside of
-    // their buffers.
-    unsafe { function.launch(&Grid::new(blocks, threads).shared(shared), arguments, &context.stream)? };
-    Ok(())
 }
 
 /// Where groups are written.

@@ -16,7 +16,7 @@ pub struct Tuning {
 }
 
 /// One for all types: the tiles of the first column are those of the others.
-pub const TUNING: Tuning = Tuning { threads: 256, items: 16 };
+pub const TUNING: Tuning = Tuning { threads: 512, items: 16 };
 
 fn tile_rows() -> u64 {
     u64::from(TUNING.threads * TUNING.items)

@@ -3,10 +3,11 @@
 
 use onrush_device::{Arguments, Buffer, Function};
 
-use crate::accumulate::{Groups, Output, Shape, fill, rows};
+use crate::accumulate::{Groups, Output, Shape, rows};
 use crate::column::Column;
 use crate::error::Result;
 use crate::headers;
+use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::partition::{By, Partition};
 

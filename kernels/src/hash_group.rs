@@ -3,10 +3,11 @@
 
 use onrush_device::{Arguments, Buffer, Function};
 
-use crate::accumulate::{Groups, Output, Shape, fill, rows};
+use crate::accumulate::{Groups, Output, Shape, rows};
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::headers;
+use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::partition::{By, PARTS, Partition};
 
@@ -20,6 +21,8 @@ pub struct Tuning {
     pub front_unroll: u32,
     pub slots_per_group: u64,
     pub smallest_table: u64,
+    /// Groups from which on there are one and a half slots for each.
+    pub large: u64,
     /// How much larger the next table is when one was too small.
     pub growth: u64,
     /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
@@ -35,9 +38,10 @@ pub const TUNING: Tuning = Tuning {
     threads: 256,
     unroll: 4,
     front_threads: 1024,
-    front_unroll: 4,
+    front_unroll: 2,
     slots_per_group: 2,
     smallest_table: 1 << 10,
+    large: 1 << 21,
     growth: 8,
     half_shared: 113 << 10,
     chunk: 1 << 17,
@@ -86,7 +90,7 @@ pub fn strategy(context: &Context, shape: &Shape, rows: u64, groups: u64) -> Str
     if groups <= u64::from(whole) {
         return Strategy::Front { front: whole, replicas: 1 };
     }
-    let table = groups.saturating_mul(TUNING.slots_per_group * 8 * stride(shape));
+    let table = slots(rows, groups).saturating_mul(8 * stride(shape));
     if shape.nulls || rows < TUNING.partition_rows {
         return Strategy::Direct;
     }
@@ -96,6 +100,14 @@ pub fn strategy(context: &Context, shape: &Shape, rows: u64, groups: u64) -> Str
         return Strategy::PartitionedFront { front: whole };
     }
     if table > TUNING.partition_bytes { Strategy::Partitioned } else { Strategy::Direct }
+}
+
+/// Two for each group that is expected, or one and a half where clearing and reading the table would cost more than probing. There may
+/// be more groups than expected, but with 64 times the rows the next table is the last.
+fn slots(rows: u64, groups: u64) -> u64 {
+    let groups = groups.min(rows.saturating_mul(64));
+    let slots = if groups >= TUNING.large { groups + groups / 2 } else { groups * TUNING.slots_per_group };
+    slots.max(TUNING.smallest_table)
 }
 
 /// 64-bit words of a slot: the key and the accumulators, in whole sectors or parts of one.
@@ -164,7 +176,7 @@ impl HashGroup {
         let table_program = table_program(&shape);
         let front = strategy.front().is_some();
         let entry = if front { "hash_front_rows" } else { "hash_direct_rows" };
-        let slots = groups.saturating_mul(TUNING.slots_per_group).max(TUNING.smallest_table);
+        let slots = slots(rows, groups);
         let partition = match strategy.is_partitioned() {
             true => Some(Partition::new(context, shape.key, shape.value, rows, By::Hash)?),
             false => None,

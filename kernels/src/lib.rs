@@ -7,18 +7,24 @@
 mod cache;
 mod column;
 mod error;
+mod launch;
 mod library;
 mod scalar;
 
 pub mod accumulate;
 pub mod compact;
+pub mod dates;
+pub mod decimal;
 pub mod dense_group;
+pub mod dictionary;
+pub mod gather;
 pub mod hash_group;
 pub mod headers;
 pub mod partition;
 pub mod reduce;
 pub mod scan;
 pub mod suite;
+pub mod top_k;
 
 pub use cache::CacheStatistics;
 pub use column::Column;

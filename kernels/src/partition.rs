@@ -2,10 +2,10 @@
 
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
-use crate::accumulate::fill;
 use crate::column::{Column, moved_as};
 use crate::error::{Error, Result};
 use crate::headers;
+use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 

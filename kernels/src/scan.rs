@@ -15,7 +15,7 @@ pub enum Bounds {
     Exclusive,
 }
 
-/// Threads of a block, and rounds of 16 bytes for each.
+/// Threads of a block, and rounds of 16 bytes of output for each.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
@@ -24,15 +24,14 @@ pub struct Tuning {
 
 pub fn tuning(scalar: Scalar) -> Tuning {
     match scalar.bytes() {
-        1 | 2 => Tuning { threads: 256, rounds: 1 },
-        4 => Tuning { threads: 256, rounds: 4 },
-        _ => Tuning { threads: 256, rounds: 6 },
+        1 | 2 | 4 => Tuning { threads: 512, rounds: 8 },
+        _ => Tuning { threads: 512, rounds: 6 },
     }
 }
 
 fn tile_rows(scalar: Scalar) -> u64 {
     let Tuning { threads, rounds } = tuning(scalar);
-    u64::from(threads * rounds) * (16 / scalar.bytes())
+    u64::from(threads * rounds) * (16 / scalar.sum().bytes())
 }
 
 pub fn program(scalar: Scalar, bounds: Bounds) -> Program {

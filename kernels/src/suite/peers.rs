@@ -24,6 +24,10 @@ const MARKS: &[(&str, u64, f64, f64)] = &[
     ("hash_group mean, 10000000 keys", 100_000_000, 18.8118, 7.0),
     ("dense_group mean, 10000000 keys", 10_000_000, 2.6477, 1.5),
     ("hash_group mean, 10000000 keys", 10_000_000, 2.6477, 1.5),
+    ("group-by mean, 6 string keys, encoding included", 10_000_000, 2.1862, 0.6),
+    ("group-by mean, 1000000 string keys, encoding included", 10_000_000, 1.7929, 1.7),
+    ("group-by mean, 6 string keys, encoded before", 10_000_000, 2.1862, 0.6),
+    ("group-by mean, 1000000 string keys, encoded before", 10_000_000, 1.7929, 1.7),
     ("dense_group sum, mean, min, max, count, 100 keys", 100_000_000, 28.5601, 1.0),
 ];
 

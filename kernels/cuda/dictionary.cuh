@@ -1,0 +1,95 @@
+// Codes for values: equal values get the same number from 0 on, and one row of each is named. In three steps: each row finds or claims a
+// slot, slots are numbered, and rows get their slot's number.
+//
+// A slot is one word, so that no thread waits for another: 24 bits of the value's hash and the 40 bits of the number of the row that
+// claimed it, whose value stands for the slot. Values that have the same hash are told apart by comparing them with that row's. Linear
+// probing; a value that finds no place within DICTIONARY_PROBES slots sets `overflow`, and the caller starts again with a larger table.
+// Layout: `Values` has hash(row) and same(row, row): fixed-width values, or Arrow's strings. Up to 2^40 rows and 2^32 slots. Rows with a
+// null get no code. Determinism: the numbering varies; which rows share a code does not.
+
+enum : u64 { EMPTY_SLOT = ~0ull, ROW_BITS = 40 };
+enum : u32 { DICTIONARY_PROBES = 512, NO_CODE = ~0u };
+
+template <class T> struct FixedValues {
+    const T* values;
+    __device__ __forceinline__ u64 hash(u64 row) const { return mix((u64)values[row]); }
+    __device__ __forceinline__ bool same(u64 a, u64 b) const { return values[a] == values[b]; }
+};
+
+// Arrow's strings and binaries: offsets of O (i32 or i64) into bytes.
+template <class O> struct StringValues {
+    const O* offsets;
+    const u8* bytes;
+    __device__ __forceinline__ u64 hash(u64 row) const {
+        i64 at = offsets[row], end = offsets[row + 1];
+        u64 hash = (u64)(end - at);
+#pragma unroll 1
+        for (; end - at >= 8; at += 8) {
+            u64 word = 0;
+#pragma unroll
+            for (int i = 0; i < 8; i++) word |= (u64)bytes[at + i] << (8 * i);
+            hash = mix(hash ^ word) + 0x9e3779b97f4a7c15ull;
+        }
+        u64 word = 0;
+#pragma unroll 1
+        for (int i = 0; at < end; at++, i += 8) word |= (u64)bytes[at] << i;
+        return mix(hash ^ word);
+    }
+    __device__ __forceinline__ bool same(u64 a, u64 b) const {
+        i64 at = offsets[a], other = offsets[b], length = offsets[a + 1] - at;
+        if (offsets[b + 1] - other != length) return false;
+#pragma unroll 1
+        for (i64 i = 0; i < length; i++) {
+            if (bytes[at + i] != bytes[other + i]) return false;
+        }
+        return true;
+    }
+};
+
+// Writes each row's slot into `codes`.
+template <class VALUES>
+__device__ __forceinline__ void dictionary_find(VALUES values, const u32* validity, u64 bit, u64 rows, u64* table, u64 slots, u32* codes,
+                                                u32* overflow) {
+#pragma unroll 1
+    for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {
+        if (validity != nullptr && !is_valid(validity, bit + row)) {
+            codes[row] = NO_CODE;
+            continue;
+        }
+        u64 hash = values.hash(row);
+        u64 mine = hash << ROW_BITS | row;
+        u64 at = __umul64hi(hash, slots);
+        bool found = false;
+#pragma unroll 1
+        for (u32 probe = 0; probe < DICTIONARY_PROBES && !found; probe++) {
+            u64 there = load_relaxed(&table[at]);
+            if (there == EMPTY_SLOT) there = atomicCAS(&table[at], (u64)EMPTY_SLOT, mine);
+            u64 row_there = there & ((1ull << ROW_BITS) - 1);
+            found = there == EMPTY_SLOT || (there >> ROW_BITS == mine >> ROW_BITS && values.same(row, row_there));
+            if (found) codes[row] = (u32)at;
+            else at = at + 1 == slots ? 0 : at + 1;
+        }
+        if (!found) {
+            store_relaxed(overflow, 1u);
+            return;
+        }
+    }
+}
+
+// Numbers the slots: writes the row that stands for each code, and each slot's code in the slot's place.
+__device__ __forceinline__ void dictionary_number(u64* table, u64 slots, u64* count, u64* first_rows, u64 capacity) {
+    extract<256, 4>(
+        slots, count, [&](u64 at) { return table[at] != EMPTY_SLOT; },
+        [&](u64 code, u64 at) {
+            if (code < capacity) first_rows[code] = table[at] & ((1ull << ROW_BITS) - 1);
+            table[at] = code;
+        });
+}
+
+// From slots to codes. The code of a row without a value is 0.
+__device__ __forceinline__ void dictionary_codes(const u64* table, u64 rows, u32* codes) {
+    for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {
+        u32 slot = codes[row];
+        codes[row] = slot == NO_CODE ? 0u : (u32)table[slot];
+    }
+}
