@@ -174,6 +174,7 @@ u64 allocations_version = 0;
 std::mutex checked_launches;
 std::mutex stacks_lock;
 std::vector<char*> spare_stacks;
+std::atomic<u32> stacks_made{0};
 std::atomic<u32> launches{0};
 
 // ---- stacks and switches ----
@@ -196,8 +197,9 @@ char* take_stack() {
         fputs("onrush: no memory for the threads of an emulated block\n", stderr);
         abort();
     }
-    // A thread that overruns its stack stops here instead of writing into its neighbour's.
-    mprotect(memory, 4096, PROT_NONE);
+    // A thread that overruns its stack stops here instead of writing into its neighbour's. Each guard costs a mapping, of which Linux
+    // gives a process 65530: the stacks past some thousand go without, and are one mapping with their neighbours.
+    if (stacks_made.fetch_add(1) < 16384) mprotect(memory, 4096, PROT_NONE);
     return (char*)memory;
 }
 
