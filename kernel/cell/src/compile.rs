@@ -50,6 +50,10 @@ impl Ends {
     }
 }
 
+/// Among the variables, for the shown value: it is not asked what it can do but has to be `Debug`. That lets rustc infer its type
+/// where a method call needs it at once: `let twice = |x| x * 2; twice(4)`.
+pub const SHOWN: &str = "";
+
 /// What the cache remembers beside the shared object.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Remembered {
@@ -151,11 +155,17 @@ impl Compiler {
                     tried += begun.elapsed();
                     let errors = rustc::first_messages(&messages);
                     let places = Places { file, map: &generated.map, notebook };
-                    let mut again = false;
+                    let (mut again, mut unsure) = (false, false);
                     let mut left = Vec::new();
                     let mut lost = Vec::new();
                     for error in errors {
-                        if let Some((name, ends)) = about_a_closure(error, &generated, &places, &omitted) {
+                        if matches!(error.code(), "E0282" | "E0283" | "E0284")
+                            && cell.parts.iter().any(|part| matches!(part.kind, PartKind::Show))
+                            && omitted.insert(SHOWN.to_string(), Ends::Plain).is_none()
+                        {
+                            again = true;
+                            unsure = true;
+                        } else if let Some((name, ends)) = about_a_closure(error, &generated, &places, &omitted) {
                             again |= omitted.insert(name, ends) != Some(ends);
                         } else if let Some((name, ends)) = about_the_end(error, &generated, &places) {
                             if ends == Ends::Borrows && generated.takes.contains(&name) {
@@ -182,7 +192,7 @@ impl Compiler {
                     if let (false, Some((name, error))) = (again, lost.first()) {
                         return Err(vec![still_borrowed(cell, name, error, &places)]);
                     }
-                    if !again || left.iter().any(|m| !is_about_borrowing(m)) {
+                    if !again || !unsure && left.iter().any(|m| !is_about_borrowing(m)) {
                         let mut diagnostics = places.diagnostics(&left, &cell.code);
                         hints::advise(&mut diagnostics, &cell.code, notebook);
                         if diagnostics.is_empty() {

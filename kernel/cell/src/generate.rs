@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use syn::spanned::Spanned;
 
-use crate::compile::Ends;
+use crate::compile::{Ends, SHOWN};
 use crate::notebook::Notebook;
 use crate::rustc::LINTS;
 use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf};
@@ -145,7 +145,8 @@ pub fn generate(request: &Request<'_>) -> Generated {
                 }
             }
             PartKind::Show => {
-                let show = "::onrush::__show!(".to_string();
+                let plainly = request.omit.contains_key(SHOWN);
+                let show = if plainly { "::onrush::__show_debug!(" } else { "::onrush::__show!(" }.to_string();
                 insertions.push(Insertion { at: part.range.start, text: show, into_items: false });
                 for at in shown_variables(&cell.code[part.range.clone()], &known) {
                     let text = "&".to_string();

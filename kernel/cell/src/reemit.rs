@@ -13,10 +13,10 @@ use syn::spanned::Spanned;
 use crate::compile::{Compiler, Places};
 use crate::generate::{Generated, SourceMap, crates_in, lay_out_only, use_code};
 use crate::hints;
-use crate::notebook::Notebook;
+use crate::notebook::{KnownSource, Notebook};
 use crate::rustc::{self, Compiled, Source};
 use crate::scan::position;
-use crate::split::{Cell, ItemKind, Part, PartKind};
+use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind};
 
 /// A cell without the impls that went to earlier crates, and the notebook in which they are there.
 pub struct Moved {
@@ -44,9 +44,12 @@ pub fn move_impls(
     let mut changed = notebook.clone();
     let targets: BTreeSet<usize> = homes.iter().map(|&(_, home)| home).collect();
     for &home in &targets {
-        let parts: Vec<&Part> =
-            homes.iter().filter(|(_, h)| *h == home).map(|&(index, _)| &cell.parts[index]).collect();
-        add_impls(compiler, cell, file, &parts, home, &own, &mut changed)?;
+        let impls: BTreeSet<usize> = homes.iter().filter(|(_, h)| *h == home).map(|&(index, _)| index).collect();
+        let (moved, there) = companions(cell, &impls, home, &changed);
+        let parts: Vec<&Part> = impls.union(&moved).map(|&index| &cell.parts[index]).collect();
+        let there_already: BTreeSet<&str> = there.iter().filter_map(|&index| own_name(&cell.parts[index])).collect();
+        add_impls(compiler, cell, file, &parts, home, &(&own - &there_already), &mut changed)?;
+        homes.extend(moved.union(&there).map(|&index| (index, home)));
     }
     let mut rest = cell.clone();
     let mut code: Vec<char> = Vec::new();
@@ -68,6 +71,66 @@ fn own_name(part: &Part) -> Option<&str> {
         },
         _ => None,
     }
+}
+
+/// The items of the cell that impls for an earlier crate mention, and what those mention: they go along. The second set is there
+/// already, from an earlier run of the cell. An item that cannot go along is in neither.
+fn companions(
+    cell: &Cell,
+    impls: &BTreeSet<usize>,
+    home: usize,
+    notebook: &Notebook,
+) -> (BTreeSet<usize>, BTreeSet<usize>) {
+    let (mut moved, mut there) = (BTreeSet::new(), BTreeSet::new());
+    loop {
+        let along = || impls.union(&moved).map(|&index| &cell.parts[index]);
+        let names: BTreeSet<&str> =
+            along().chain(there.iter().map(|&index| &cell.parts[index])).filter_map(own_name).collect();
+        let mentioned: BTreeSet<&str> = along().flat_map(|part| part.mentions.iter().map(String::as_str)).collect();
+        let found = cell.parts.iter().enumerate().find(|(index, part)| {
+            if impls.contains(index) || moved.contains(index) || there.contains(index) {
+                return false;
+            }
+            match &part.kind {
+                PartKind::Item(ItemPart { kind: ItemKind::Impl { header, .. }, .. }) => {
+                    header.iter().any(|name| names.contains(name.as_str()))
+                }
+                _ => {
+                    own_name(part).is_some_and(|name| mentioned.contains(name) && may_move(cell, part, home, notebook))
+                }
+            }
+        });
+        let Some((index, part)) = found else { return (moved, there) };
+        if own_name(part).is_some_and(|name| is_there(cell, part, name, home, notebook)) {
+            there.insert(index);
+        } else {
+            moved.insert(index);
+        }
+    }
+}
+
+/// An earlier crate has this very item, because it went there with an impl.
+fn is_there(cell: &Cell, part: &Part, name: &str, home: usize, notebook: &Notebook) -> bool {
+    let same = notebook.sources.get(name).is_some_and(|source| source.text == cell.code[part.range.clone()]);
+    same && notebook.items.get(name) == Some(&home) && notebook.crates[home].files[0].1.contains(&reexport(name))
+}
+
+/// An item with a name that the earlier crate has itself stays; so does a type in place of one that went there before, because
+/// values of that one may live.
+fn may_move(cell: &Cell, part: &Part, home: usize, notebook: &Notebook) -> bool {
+    let Some(name) = own_name(part) else { return false };
+    if !notebook.sources.get(name).is_some_and(|source| source.homes.contains(&home)) {
+        return true;
+    }
+    let went = notebook.crates[home].files[0].1.contains(&reexport(name));
+    let text = cell.code[part.range.clone()].trim_start();
+    let is_type = ["struct ", "enum ", "union ", "trait "].iter().any(|word| text.contains(word));
+    went && (!is_type || is_there(cell, part, name, home, notebook))
+}
+
+/// How the root of a crate names an item that went to it with an impl, without the module before it.
+fn reexport(name: &str) -> String {
+    format!("::{name}; //went along")
 }
 
 /// The earlier crate that an impl belongs to.
@@ -103,8 +166,9 @@ fn add_impls(
     let impl_file = format!("impl_{number}_{file}");
     let mut prologue = "use super::*; ".to_string();
     let mut links = notebook.crates[home].links.clone();
+    let along: BTreeSet<&str> = parts.iter().copied().filter_map(own_name).collect();
     let mentions: BTreeSet<&String> = parts.iter().flat_map(|p| p.mentions.iter()).collect();
-    for name in mentions {
+    for name in mentions.into_iter().filter(|name| !along.contains(name.as_str())) {
         let Some(&index) = notebook.items.get(name).filter(|&&index| index != home) else {
             if let (true, Some(part)) = (own.contains(name.as_str()), parts.first()) {
                 return Err(vec![cannot(
@@ -162,10 +226,27 @@ fn add_impls(
         }
     }
     let crate_ = &mut notebook.crates[home];
-    crate_.files[0].1.push_str(&format!("#[path = \"{folder}/{impl_file}\"] mod __impl_{number};\n"));
+    let root = &mut crate_.files[0].1;
+    // The newest of a name is the crate's.
+    let replaced = |line: &&str| along.iter().any(|name| line.ends_with(&reexport(name)));
+    *root = root.lines().filter(|line| !replaced(line)).map(|line| format!("{line}\n")).collect();
+    root.push_str(&format!("#[path = \"{folder}/{impl_file}\"] pub mod __impl_{number};\n"));
+    along.iter().for_each(|name| root.push_str(&format!("pub use __impl_{number}{}\n", reexport(name))));
     crate_.files.push((format!("{folder}/{impl_file}"), text));
     crate_.links = links;
     notebook.impl_files.insert(impl_file, (file.to_string(), map));
+    for part in parts {
+        let Some(name) = own_name(part) else { continue };
+        let mut homes = notebook.sources.remove(name).map_or_else(BTreeSet::new, |old| old.homes);
+        homes.insert(home);
+        let text = cell.code[part.range.clone()].to_string();
+        notebook.sources.insert(name.to_string(), KnownSource { text, mentions: part.mentions.clone(), homes });
+        notebook.items.insert(name.to_string(), home);
+        notebook.uses.retain(|leaf| leaf.name != name);
+        if matches!(&part.kind, PartKind::Item(item) if matches!(item.kind, ItemKind::Trait(_))) {
+            notebook.traits.insert(name.to_string());
+        }
+    }
 
     // The crate itself, then what links it.
     for index in notebook.closure(&in_use(notebook)) {

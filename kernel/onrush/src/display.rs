@@ -58,6 +58,17 @@ macro_rules! __show {
     }};
 }
 
+/// For generated code: shows a value whose type rustc infers from this being `Debug`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __show_debug {
+    ($value:expr, $is_result:expr) => {{
+        match &$value {
+            value => $crate::display::show_debug(value, $is_result),
+        }
+    }};
+}
+
 /// For generated code: `name` holds this value from here on.
 #[doc(hidden)]
 #[macro_export]
@@ -187,6 +198,11 @@ impl<T: Debug + ?Sized> ViaDebug for &&Shown<'_, T> {
     fn __onrush_show(&self, is_result: bool) {
         send(content_of_debug(self.0), is_result);
     }
+}
+
+#[track_caller]
+pub fn show_debug<T: Debug + ?Sized>(value: &T, is_result: bool) {
+    send(content_of_debug(value), is_result);
 }
 
 pub trait ViaDisplay {
