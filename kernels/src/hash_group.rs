@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::headers;
 use crate::launch::fill;
 use crate::library::{Context, Program};
-use crate::partition::{By, PARTS, Partition};
+use crate::partition::{By, Partition};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
@@ -46,7 +46,7 @@ pub const TUNING: Tuning = Tuning {
     half_shared: 113 << 10,
     chunk: 1 << 17,
     partition_rows: 1 << 22,
-    partition_bytes: 40 << 20,
+    partition_bytes: 100 << 20,
 };
 
 /// How rows find their groups.
@@ -77,28 +77,20 @@ impl Strategy {
 }
 
 /// What is best for a shape, a number of rows and an estimate of groups.
-pub fn strategy(context: &Context, shape: &Shape, rows: u64, groups: u64) -> Strategy {
+pub fn strategy(shape: &Shape, rows: u64, groups: u64) -> Strategy {
     let bytes = 8 + shape.shared_bytes();
-    // Slots that two blocks on a multiprocessor can have each, and that one can have.
+    // Slots that two blocks on a multiprocessor can have each.
     let half = TUNING.half_shared / bytes - 2;
-    let whole = context.device().properties().shared_memory_per_block / bytes - 2;
     if groups.saturating_mul(2) <= u64::from(half) {
         let front = (groups as u32 * 2).max(16);
         let fits = (TUNING.half_shared / (bytes * (front + 2))).clamp(1, 32);
         return Strategy::Front { front, replicas: 1 << fits.ilog2() };
     }
-    if groups <= u64::from(whole) {
-        return Strategy::Front { front: whole, replicas: 1 };
-    }
     let table = slots(rows, groups).saturating_mul(8 * stride(shape));
     if shape.nulls || rows < TUNING.partition_rows {
         return Strategy::Direct;
     }
-    // A chunk sees the keys of one part or two, and each of them some times.
-    let in_part = groups.div_ceil(PARTS);
-    if in_part * 2 <= u64::from(whole) && in_part * 4 <= TUNING.chunk {
-        return Strategy::PartitionedFront { front: whole };
-    }
+    // One block a multiprocessor with a table in shared memory is slower on the H200, behind a partition too: see docs/measurements.
     if table > TUNING.partition_bytes { Strategy::Partitioned } else { Strategy::Direct }
 }
 
@@ -106,7 +98,8 @@ pub fn strategy(context: &Context, shape: &Shape, rows: u64, groups: u64) -> Str
 /// be more groups than expected, but with 64 times the rows the next table is the last.
 fn slots(rows: u64, groups: u64) -> u64 {
     let groups = groups.min(rows.saturating_mul(64));
-    let slots = if groups >= TUNING.large { groups + groups / 2 } else { groups * TUNING.slots_per_group };
+    let slots =
+        if groups >= TUNING.large && rows < 4 * groups { groups + groups / 2 } else { groups * TUNING.slots_per_group };
     slots.max(TUNING.smallest_table)
 }
 
@@ -268,7 +261,7 @@ pub fn group(
     let mut expected = estimate;
     let mut retries = 0;
     loop {
-        let strategy = chosen.unwrap_or_else(|| strategy(context, &shape, keys.rows, expected));
+        let strategy = chosen.unwrap_or_else(|| strategy(&shape, keys.rows, expected));
         let table = HashGroup::new(context, shape, keys.rows, expected, strategy)?;
         table.run(context, keys, values)?;
         let slots = table.slots();

@@ -94,13 +94,13 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
             let table = HashGroup::new(context, shape, rows, groups, chosen)?;
             bench.measure(name, rows, rows * 16 + groups * 24, |context| table.run(context, &keys, &values))
         };
-        let chosen = strategy(context, &shape, rows, groups);
+        let chosen = strategy(&shape, rows, groups);
         time(format!("hash_group mean, {groups} keys"), rows, chosen)?;
         if chosen != Strategy::Direct {
             time(format!("hash_group mean, {groups} keys, table in device memory alone"), rows, Strategy::Direct)?;
         }
         if groups == 10_000_000 {
-            let chosen = strategy(context, &shape, rows / 10, groups);
+            let chosen = strategy(&shape, rows / 10, groups);
             time(format!("hash_group mean, {groups} keys"), rows / 10, chosen)?;
         }
     }
