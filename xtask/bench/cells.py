@@ -49,7 +49,7 @@ CELLS = {
     "hash map": "words.iter().fold(std::collections::HashMap::new(), |mut m, w| {{ *m.entry(w.len() + {n}).or_insert(0) += 1; m }}).len()",
     "struct value": "Point {{ x: {n}, ..point.clone() }}",
     "if": 'if base > {n} {{ "more" }} else {{ "less" }}',
-    "closure": "[1, 2, 3].map(|i| i * {n})",
+    "closure": "[1i64, 2, 3].map(|i| i * {n})",
     "function": "fn f{n}(a: i64) -> i64 {{\n    a * {n}\n}}\nf{n}(2)",
     "struct": "#[derive(Debug, Clone)]\npub struct S{n} {{ pub a: i64, pub b: String }}\nS{n} {{ a: {n}, b: String::new() }}",
     "enum": "#[derive(Debug)]\npub enum E{n} {{ A, B(i64) }}\nmatch E{n}::B({n}) {{ E{n}::A => 0, E{n}::B(b) => b }}",
@@ -87,7 +87,7 @@ for (index, account) in accounts.iter_mut().enumerate() {{
     account.deposit(100 * index as i64).deposit(7);
 }}
 let by_owner: BTreeMap<String, i64> = accounts.iter().map(|a| (a.owner.clone(), a.cents)).collect();
-let rich: Vec<&String> = by_owner.iter().filter(|(_, cents)| **cents > 100).map(|(owner, _)| owner).collect();
+let rich: Vec<String> = by_owner.iter().filter(|(_, cents)| **cents > 100).map(|(owner, _)| owner.clone()).collect();
 println!("{{}} accounts, {{:?}}, {{:?}}", accounts.len(), rich, accounts[2].largest());
 """.strip()
 
@@ -139,21 +139,24 @@ class Numbers:
 def side_by_side(specs: dict, folder: Path, numbers: Numbers) -> tuple[dict, dict]:
     """{kernel: {kind: [ms]}} of new cells, and what starting cost."""
     kernels, starts = {}, {}
-    for name, spec in specs.items():
-        kernels[name], ready, first = start(spec, folder)
-        starts[name] = {"ready": ready, "first": first}
-        for text in SETUP:
-            kernels[name].ok(text)
     times = {name: {kind: [] for kind in [*CELLS, "30 lines", "the same again"]} for name in specs}
-    for _ in range(ROUNDS):
-        for kind, template in [*CELLS.items(), ("30 lines", THIRTY_LINES)]:
-            text = template.format(n=numbers.take())
-            for name, kernel in kernels.items():
-                times[name][kind].append(milliseconds(kernel, text))
-                if kind == "use a variable":
-                    times[name]["the same again"].append(milliseconds(kernel, text))
-    for kernel in kernels.values():
-        kernel.close()
+    try:
+        for name, spec in specs.items():
+            kernels[name], ready, first = start(spec, folder)
+            starts[name] = {"ready": ready, "first": first}
+            for text in SETUP:
+                kernels[name].ok(text)
+        for _ in range(ROUNDS):
+            for kind, template in [*CELLS.items(), ("30 lines", THIRTY_LINES)]:
+                text = template.format(n=numbers.take())
+                for name, kernel in kernels.items():
+                    times[name][kind].append(milliseconds(kernel, text))
+                    if kind == "use a variable":
+                        times[name]["the same again"].append(milliseconds(kernel, text))
+    finally:
+        # A kernel that is left behind would hold the terminal.
+        for kernel in kernels.values():
+            kernel.close()
     return times, starts
 
 
