@@ -118,7 +118,7 @@ def start(specs, folder: Path) -> tuple[Kernel, float, float]:
     begun = time.perf_counter()
     kernel = Kernel(specs, folder)
     ready = (time.perf_counter() - begun) * 1000
-    return kernel, ready, milliseconds(kernel, "1 + 1")
+    return kernel, ready, milliseconds(kernel, f"1 + {time.time_ns() % 1_000_000_000}")
 
 
 def median(times: list[float]) -> float:
