@@ -88,7 +88,8 @@ fn block_comment(bytes: &[u8], start: usize) -> Option<usize> {
     None
 }
 
-fn string(bytes: &[u8], mut i: usize) -> Option<usize> {
+/// The end of a string whose text begins at `i`, behind its closing quote.
+pub fn string(bytes: &[u8], mut i: usize) -> Option<usize> {
     while i < bytes.len() {
         match bytes[i] {
             b'\\' => i += 2,

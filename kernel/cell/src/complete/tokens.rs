@@ -91,7 +91,7 @@ pub fn tokens(text: &str) -> (Vec<Token<'_>>, End) {
             let end = if raw {
                 text[begins..].find(&closing).map(|n| begins + n + closing.len())
             } else {
-                string(bytes, begins)
+                crate::scan::string(bytes, begins)
             };
             match end {
                 Some(end) => i = end,
@@ -170,17 +170,6 @@ fn text_start(rest: &str) -> Option<(usize, String)> {
             if after[hashes..].starts_with('"') {
                 return Some((prefix.len() + 1 + hashes + 1, format!("\"{}", "#".repeat(hashes))));
             }
-        }
-    }
-    None
-}
-
-fn string(bytes: &[u8], mut i: usize) -> Option<usize> {
-    while i < bytes.len() {
-        match bytes[i] {
-            b'\\' => i += 2,
-            b'"' => return Some(i + 1),
-            _ => i += 1,
         }
     }
     None
