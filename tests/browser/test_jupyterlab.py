@@ -158,9 +158,13 @@ def set_last_cell(page, code: str) -> None:
             notebook.activeCellIndex = notebook.widgets.length - 1;
             await app.commands.execute('notebook:insert-cell-below');
             notebook.activeCell.model.sharedModel.setSource(code);
+            // JupyterLab draws only cells in view, and makes their editors when it has time.
+            await notebook.scrollToItem(notebook.activeCellIndex);
+            await notebook.activeCell.ready;
         }""",
         code,
     )
+    page.wait_for_function("window.jupyterapp.shell.currentWidget.content.activeCell.editor")
 
 
 def run_last(page) -> dict:
@@ -194,12 +198,17 @@ def test_a_typing_mistake_an_interrupt_and_a_restart(page, lab, outputs_dir):
     assert output["output_type"] == "error" and "kept" in output["evalue"] + "".join(output["traceback"])
 
 
+def type_into_last(page, code: str) -> None:
+    page.evaluate("window.jupyterapp.commands.execute('notebook:enter-edit-mode')")
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCell.editor.focus()")
+    page.wait_for_function("window.jupyterapp.shell.currentWidget.content.activeCell.editor.hasFocus()")
+    page.keyboard.type(code)
+
+
 def offered(page, code: str) -> list[str]:
     """What JupyterLab lists for code that was typed into a new cell, after Tab."""
     set_last_cell(page, "")
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCell.editor.focus()")
-    page.evaluate("window.jupyterapp.commands.execute('notebook:enter-edit-mode')")
-    page.keyboard.type(code)
+    type_into_last(page, code)
     page.keyboard.press("Tab")
     page.wait_for_selector(".jp-Completer:not(.lm-mod-hidden) .jp-Completer-item")
     return page.eval_on_selector_all(".jp-Completer-item .jp-Completer-match", "all => all.map(one => one.textContent)")
@@ -223,8 +232,7 @@ def test_completion_and_inspection(page, lab, outputs_dir):
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")
     set_last_cell(page, "")
-    page.evaluate("window.jupyterapp.commands.execute('notebook:enter-edit-mode')")
-    page.keyboard.type("numbers.push(")
+    type_into_last(page, "numbers.push(")
     page.keyboard.press("Shift+Tab")
     tooltip = page.wait_for_selector(".jp-Tooltip")
     assert "Appends an element" in tooltip.inner_text()
