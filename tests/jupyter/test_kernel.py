@@ -495,11 +495,6 @@ def test_the_order_of_the_streams_is_kept(running):
     assert words == [word for n in range(200) for word in (f"o{n}", f"e{n}")]
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="the zeromq crate's XPUB serves its subscribers one after another, in no fixed order: those behind one that takes "
-    "nothing can miss messages",
-)
 def test_a_front_end_that_takes_nothing_does_not_stop_the_others(kernelspecs, tmp_path):
     kernel = Kernel(kernelspecs, tmp_path)
     with zmq.Context() as context, context.socket(zmq.SUB) as stopped:

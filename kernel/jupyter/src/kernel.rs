@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use zeromq::{RouterRecvHalf, SocketRecv, SocketSend};
 
+use crate::iopub::Publisher;
 use crate::log;
 use crate::message::{Channel, Request, Signer};
 use crate::notebook::Notebook;
@@ -41,6 +42,8 @@ pub enum KernelError {
     Scheme(String),
     #[error("a socket could not be opened: {0}")]
     Socket(#[from] zmq::RuntimeError),
+    #[error("the iopub socket {url} could not be opened: {source}")]
+    Publish { url: String, source: std::io::Error },
     #[error("the asynchronous runtime could not be started: {0}")]
     Runtime(#[from] std::io::Error),
 }
@@ -79,7 +82,8 @@ pub fn serve(connection_file: &Path) -> Result<(), KernelError> {
 async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     let session = uuid::Uuid::new_v4().to_string();
     let heartbeat = zmq::create_kernel_heartbeat_connection(&info).await?;
-    let iopub = zmq::create_kernel_iopub_xpub_connection(&info, &session).await?;
+    let url = info.iopub_url();
+    let (iopub, subscriptions) = Publisher::bind(&url).await.map_err(|source| KernelError::Publish { url, source })?;
     let shell = zmq::create_kernel_shell_connection(&info, &session).await?;
     let control = zmq::create_kernel_control_connection(&info, &session).await?;
     let stdin = zmq::create_kernel_stdin_connection(&info, &session).await?;
@@ -89,7 +93,7 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     let (shell_out, shell_in) = shell.socket.split();
     let (control_out, control_in) = control.socket.split();
     let (stdin_out, stdin_in) = stdin.socket.split();
-    tokio::spawn(outbox::run(outbox.clone(), queues, iopub, shell_out, stdin_out, control_out));
+    tokio::spawn(outbox::run(outbox.clone(), queues, iopub, subscriptions, shell_out, stdin_out, control_out));
     tokio::spawn(beat(heartbeat));
 
     outbox.status(&Value::Null, "starting");

@@ -3,6 +3,7 @@
 mod cli;
 mod doctor;
 mod install;
+mod iopub;
 mod kernel;
 mod kit;
 mod log;

@@ -1,19 +1,19 @@
 //! Everything that the kernel sends, in one order: what a cell prints is on its way before the reply that ends the cell.
 //!
-//! Replies on the control channel have a queue of their own, so that a front end that does not read its iopub messages
-//! cannot hold up an interrupt. Any thread may send; nothing here blocks.
+//! Replies on the control channel have a queue of their own, and so has every subscriber of iopub (`iopub.rs`): a front end that
+//! reads nothing cannot hold up an interrupt, or the others. Any thread may send; nothing here blocks.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use jupyter_protocol::messaging::IoPubWelcome;
-use jupyter_zmq_client::{KernelIoPubXPubConnection, SubscriptionEvent, parse_subscription_message};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
-use zeromq::{RouterSendHalf, SocketRecv, SocketSend, ZmqMessage};
+use zeromq::{RouterSendHalf, SocketSend, ZmqMessage};
 
+use crate::iopub::{Publisher, Subscription, Weight};
 use crate::log;
 use crate::message::{Channel, Request, Signer};
 
@@ -21,9 +21,11 @@ use crate::message::{Channel, Request, Signer};
 const SEND_LIMIT: Duration = Duration::from_secs(2);
 /// For those who took nothing the last time, so that one stopped front end does not hold up the others for long.
 const SLOW_LIMIT: Duration = Duration::from_millis(20);
+/// How long a reply waits for what the cell has shown to be taken.
+const TAKEN: Duration = Duration::from_millis(200);
 
 enum Item {
-    Iopub(ZmqMessage),
+    Iopub(ZmqMessage, Weight),
     Shell(ZmqMessage),
     Stdin(ZmqMessage),
     Flush(oneshot::Sender<()>),
@@ -58,7 +60,8 @@ impl Outbox {
     pub fn publish_with(&self, parent: &Value, msg_type: &str, metadata: &Value, content: &Value) {
         let topic = Bytes::from(format!("kernel.{msg_type}"));
         let frames = self.signer.frames(&[topic], parent, msg_type, metadata, content);
-        let _ = self.ordered.send(Item::Iopub(frames));
+        let weight = if msg_type == "status" { Weight::Needed } else { Weight::Droppable };
+        let _ = self.ordered.send(Item::Iopub(frames, weight));
     }
 
     /// `busy` or `idle`.
@@ -103,35 +106,41 @@ impl Outbox {
 pub async fn run(
     outbox: Outbox,
     queues: Queues,
-    mut iopub: KernelIoPubXPubConnection,
+    iopub: Publisher,
+    mut subscriptions: UnboundedReceiver<Subscription>,
     mut shell: RouterSendHalf,
     mut stdin: RouterSendHalf,
     control: RouterSendHalf,
 ) {
     tokio::spawn(run_control(queues.control, control));
     let mut queue = queues.ordered;
-    let (mut iopub_limit, mut shell_limit, mut stdin_limit) = (SEND_LIMIT, SEND_LIMIT, SEND_LIMIT);
+    let (mut shell_limit, mut stdin_limit) = (SEND_LIMIT, SEND_LIMIT);
     loop {
         tokio::select! {
             biased;
-            subscription = iopub.socket.recv() => match subscription {
-                Ok(message) => {
-                    if let Some(SubscriptionEvent::Subscribe(topic)) = parse_subscription_message(&message) {
-                        let content = serde_json::to_value(IoPubWelcome::new(topic.clone())).unwrap_or_default();
-                        let identities = [Bytes::from(topic)];
-                        let frames = outbox.signer.frames(&identities, &Value::Null, "iopub_welcome", &json!({}), &content);
-                        send(&mut iopub.socket, frames, "iopub", &mut iopub_limit).await;
-                    }
+            Some(subscription) = subscriptions.recv() => match subscription {
+                Subscription::Begin { subscriber, topic } => {
+                    let content = IoPubWelcome::new(String::from_utf8_lossy(&topic).into_owned());
+                    let content = serde_json::to_value(content).unwrap_or_default();
+                    let identities = [topic.clone()];
+                    subscriber.subscribe(topic);
+                    subscriber.send(&outbox.signer.frames(&identities, &Value::Null, "iopub_welcome", &json!({}), &content));
                 }
-                // A client went away; the socket has forgotten it.
-                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                Subscription::End { subscriber, topic } => subscriber.unsubscribe(&topic),
             },
             item = queue.recv() => match item {
                 None => return,
-                Some(Item::Iopub(frames)) => send(&mut iopub.socket, frames, "iopub", &mut iopub_limit).await,
-                Some(Item::Shell(frames)) => send(&mut shell, frames, "shell", &mut shell_limit).await,
-                Some(Item::Stdin(frames)) => send(&mut stdin, frames, "stdin", &mut stdin_limit).await,
+                Some(Item::Iopub(frames, weight)) => iopub.publish(&frames, weight),
+                Some(Item::Shell(frames)) => {
+                    iopub.taken(TAKEN).await;
+                    send(&mut shell, frames, "shell", &mut shell_limit).await;
+                }
+                Some(Item::Stdin(frames)) => {
+                    iopub.taken(TAKEN).await;
+                    send(&mut stdin, frames, "stdin", &mut stdin_limit).await;
+                }
                 Some(Item::Flush(done)) => {
+                    iopub.taken(SEND_LIMIT).await;
                     let _ = done.send(());
                 }
             },
