@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onrush_wire::{Class, Diagnostic};
+use serde::Deserialize;
 
 pub use messages::{LINTS, Message, Place, RustcSpan, diagnostics, first_messages, warnings};
 pub use suggestion::Source;
@@ -84,8 +85,17 @@ fn write_sources(job: &Job<'_>, work: &Folder) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-const CODE: [&str; 5] =
-    ["-Ccodegen-units=1", "-Coverflow-checks=on", "-Cdebuginfo=0", "-Cstrip=debuginfo", "--json=artifacts"];
+const CODE: [&str; 4] = ["-Coverflow-checks=on", "-Cdebuginfo=0", "-Cstrip=debuginfo", "--json=artifacts"];
+
+/// Lines with code, from which on LLVM's work is divided between two threads. Dividing costs 4 ms.
+const LONG: usize = 12;
+
+/// A file that rustc has written, as it says with `--json=artifacts`.
+#[derive(Deserialize)]
+struct Artifact {
+    artifact: PathBuf,
+    emit: String,
+}
 
 /// Where the metadata of a compiled crate lies: dependants read it there, because the shared object holds code only.
 pub fn metadata_of(library: &Path) -> PathBuf {
@@ -98,42 +108,49 @@ fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Opt
     let begun = Instant::now();
     let (mut rustc, work) = job.warm.rustc(&job.kit.toolchain, job.folder()).map_err(failed)?;
     write_sources(job, &work)?;
-    let [object, metadata, library] = ["cell.o", "cell.rmeta", "cell.so"].map(|name| work.path().join(name));
+    let [metadata, library] = ["cell.rmeta", "cell.so"].map(|name| work.path().join(name));
+    let units = job.units();
     let mut arguments: Vec<String> = arguments(job);
     arguments.extend(CODE.map(String::from));
     arguments.push(format!("-Copt-level={}", job.optimisation));
-    arguments.push(format!("--emit=obj={},metadata={}", object.display(), metadata.display()));
+    arguments.push(format!("-Ccodegen-units={units}"));
+    // Where there are several object files, rustc names them.
+    arguments.push(format!("--emit=obj,metadata={}", metadata.display()));
+    arguments.push(format!("--out-dir={}", work.path().display()));
     warm::tell(&mut rustc, &arguments).map_err(failed)?;
     let mut phases = Phases::default();
-    let (mut stderr, mut has_object) = (String::new(), false);
+    let (mut stderr, mut objects) = (String::new(), Vec::new());
     watched(&mut rustc, job.stop, |rustc| {
         let Some(pipe) = rustc.stderr.take() else { return };
         let mut lines = BufReader::new(pipe);
         let mut line = String::new();
         while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
             // rustc says when it has written a file; what it does after the last one is tidying up.
-            if line.contains("\"$message_type\":\"artifact\"") {
-                if line.contains("\"emit\":\"metadata\"") {
-                    phases.check = begun.elapsed();
-                } else if line.contains("\"emit\":\"obj\"") {
+            let is_artifact = line.contains("\"$message_type\":\"artifact\"");
+            match serde_json::from_str(&line).ok().filter(|_| is_artifact) {
+                Some(Artifact { emit, .. }) if emit == "metadata" => phases.check = begun.elapsed(),
+                Some(Artifact { artifact, emit }) if emit == "obj" => {
                     phases.codegen = begun.elapsed() - phases.check;
-                    has_object = true;
-                    break;
+                    objects.push(artifact);
                 }
-            } else {
-                stderr.push_str(&line);
+                Some(_) => {}
+                None => stderr.push_str(&line),
+            }
+            if objects.len() == units {
+                break;
             }
             line.clear();
         }
     })?;
     let messages = messages::parse(&stderr);
-    if !has_object {
+    if objects.is_empty() {
         rustc.wait().map_err(failed)?;
         return errors(job, messages, &stderr).map(Some);
     }
     let begun = Instant::now();
     let file = job.library.file_name().unwrap_or_default().to_string_lossy();
-    let mut arguments = vec![object.display().to_string(), "-o".into(), library.display().to_string()];
+    let mut arguments: Vec<String> = objects.iter().map(|object| object.display().to_string()).collect();
+    arguments.extend(["-o".to_string(), library.display().to_string()]);
     arguments.push(format!("-soname={file}"));
     arguments.extend(job.libraries().iter().map(|library| library.display().to_string()));
     arguments.extend(job.crates().map(|library| library.display().to_string()));
@@ -167,7 +184,7 @@ fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     let (out, metadata) = (work.path().join(&file), work.path().join("cell.rmeta"));
     let begun = Instant::now();
     let mut command = base(job, &work);
-    command.args(CODE).arg(format!("-Copt-level={}", job.optimisation));
+    command.args(CODE).arg(format!("-Copt-level={}", job.optimisation)).arg(format!("-Ccodegen-units={}", job.units()));
     command.arg(format!("-Clink-arg=-Wl,-soname,{file}"));
     for folder in job.notebook.dependencies.folders() {
         command.arg(format!("-Clink-arg=-Wl,-rpath,{}", folder.display()));
@@ -231,6 +248,12 @@ pub fn ask<T>(job: &Job<'_>, mut answer: impl FnMut(&Message) -> Option<T>) -> R
 }
 
 impl Job<'_> {
+    /// Into how many pieces the code is divided for LLVM.
+    fn units(&self) -> usize {
+        let lines = self.generated.files.iter().flat_map(|(_, text)| text.lines());
+        if lines.filter(|line| !line.trim().is_empty()).count() < LONG { 1 } else { 2 }
+    }
+
     /// Where work is done that is to be moved to its place.
     fn folder(&self) -> &Path {
         self.library.parent().unwrap_or(Path::new("."))

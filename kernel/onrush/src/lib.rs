@@ -16,6 +16,8 @@ mod expr;
 mod frame;
 #[doc(hidden)]
 pub mod host;
+#[doc(hidden)]
+pub mod instances;
 mod matrix;
 mod plot;
 pub mod prelude;
