@@ -1,7 +1,7 @@
 """Many cells in a row, some of them failing, some with frames, and what the four processes hold meanwhile.
 
-By hand: ONRUSH_BIN=… python tests/session/soak.py --cells 1000
-`test_soak.py` runs a short version of it.
+By hand: ONRUSH_BIN=… python tests/session/soak.py --cells 1000, and with --failing for cells that all fail.
+`test_soak.py` runs a short version of both.
 """
 
 import argparse
@@ -43,6 +43,14 @@ CELLS = [
     ("let column = flights.column::<i64>(\"distance\"); column.len() + {n}", True),
     ('std::process::Command::new("true").status()?; let c = {n};', True),
 ]
+# All of these fail after the session has done something for them.
+FAILING = [
+    'let f = flights.filter(x!(distance > {n})).persist(); f.select(["nothing"])',
+    'let all = read_parquet("flights.parquet"); let g = all.group_by("dest").agg(x!(m = distance.max() + {n})); g.rows(); panic!()',
+    'publish("never", &flights.head({n})); let n: Option<i32> = None; n.unwrap()',
+    'let toy = frame! {{ a: [{n}, 2] }}; drop(flights); std::process::abort();',
+    'let c = flights.column::<i64>("distance"); unsafe {{ std::ptr::null_mut::<i64>().write_volatile(c.len() as i64 + {n}) }}',
+]
 
 
 @dataclass
@@ -78,7 +86,9 @@ def held(kernel: Kernel, cells: int, begun: float) -> Held:
     zombies = [p for p in children if " Z " in Path(f"/proc/{p}/stat").read_text().rpartition(")")[2][:3]]
     every = [p for p in (own, *below, supervisor, engine) if p]
     doctor = subprocess.run([os.environ["ONRUSH_BIN"], "doctor"], capture_output=True, text=True, timeout=60).stdout
-    frames = next((part.strip() for line in doctor.splitlines() for part in line.split(",") if part.endswith(" frames")), "?")
+    # "…, 2 frames, 12 MB of 2.0 GB held"
+    running = next(line for line in doctor.splitlines() if line.startswith("ok  running"))
+    frames = ", ".join(part.strip().split(" of ")[0] for part in running.split(",")[-2:])
     return Held(
         cells, time.monotonic() - begun, megabytes(own), max((megabytes(p) for p in below), default=0.0), megabytes(supervisor),
         megabytes(engine), sum(count(p, "fd") for p in every), sum(count(p, "task") for p in every), len(zombies), len(below), frames,
@@ -99,14 +109,42 @@ def soak(kernel: Kernel, cells: int, every: int):
             yield held(kernel, n, begun)
 
 
+def soak_failing(kernel: Kernel, cells: int, every: int, parked: float):
+    """Runs cells that all fail. Yields what is held after the first few, after each `every`, and when the time of parking is over."""
+    begun = time.monotonic()
+    kernel.ok(FIRST[0])
+
+    def settled(n: int) -> Held:
+        """When nothing is kept for a corrected cell any more: the one frame of the first cell is left."""
+
+        def alone() -> Held | None:
+            row = held(kernel, n, begun)
+            return row if row.frames.startswith("1 frames,") else None
+
+        return processes.wait_until(alone, parked + 60, "frames of failed cells are still there")
+
+    for n in range(1, cells + 1):
+        text = FAILING[n % len(FAILING)].format(n=n)
+        ran = kernel.run(text)
+        assert ran.error and ran.error["ename"] not in ("E0308", "E0425", "E0599"), f"cell {n}: {text}\n{ran}"
+        if n == len(FAILING):
+            yield settled(n)
+        elif n % every == 0:
+            yield held(kernel, n, begun)
+    yield settled(cells)
+    assert kernel.value("flights.shape()") == "(336776, 19)"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, default=1000)
     parser.add_argument("--every", type=int, default=100)
+    parser.add_argument("--failing", action="store_true", help="cells that all fail")
     arguments = parser.parse_args()
     os.environ.setdefault("ONRUSH_RUNTIME_DIR", tempfile.mkdtemp(prefix="onrush-s"))
     os.environ.setdefault("ONRUSH_IDLE", "5")
     os.environ.setdefault("ONRUSH_MEMORY", "2G")
+    os.environ.setdefault("ONRUSH_PARKED", "20")
     prefix = tempfile.mkdtemp()
     subprocess.run([os.environ["ONRUSH_BIN"], "install", "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
     import jupyter_client.kernelspec
@@ -117,7 +155,11 @@ def main():
     kernel = Kernel(specs, Path(__file__).resolve().parents[2] / "notebooks/data")
     names = [field.name for field in fields(Held)]
     print("| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|")
-    for row in soak(kernel, arguments.cells, arguments.every):
+    if arguments.failing:
+        rows = soak_failing(kernel, arguments.cells, arguments.every, float(os.environ["ONRUSH_PARKED"]))
+    else:
+        rows = soak(kernel, arguments.cells, arguments.every)
+    for row in rows:
         values = [getattr(row, name) for name in names]
         print("| " + " | ".join(f"{v:.0f}" if isinstance(v, float) else str(v) for v in values) + " |", flush=True)
     kernel.close()

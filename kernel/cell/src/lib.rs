@@ -25,6 +25,7 @@ mod split;
 mod stale;
 mod types;
 
+pub use deps::lock::MIME as LOCK_MIME;
 pub use executor::{
     Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
 };

@@ -34,7 +34,9 @@ fn micros(time: Duration) -> u64 {
 
 fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut()) -> Result<(), Diagnostic> {
     let failed = |what: &str, error: libloading::Error| {
-        Diagnostic::error(Class::Internal, "load", format!("{what}: {error}"))
+        // The loader's own words are in the source.
+        let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), |source| source.to_string());
+        Diagnostic::error(Class::Internal, "load", format!("{what}: {why}"))
             .help("restart the kernel; if it happens again, empty the cache folder (`onrush doctor` names it)")
     };
     // SAFETY: the shared object is rustc's, built against this very prelude. It may be loaded already: that is the same one.

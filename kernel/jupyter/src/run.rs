@@ -109,6 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
     notebook.shutdown();
     if let Some(output) = &arguments.output {
         document.set_language(notebook.rustc_version());
+        document.set_lock();
         document.write(output)?;
     }
     if let (Some(stored), true) = (&stored, failures.is_empty()) {

@@ -70,7 +70,7 @@ struct Package {
 impl Builder<'_> {
     /// The graph of these requests. `locked`: versions that the notebook had before.
     pub fn ensure(&self, requests: &Requests, locked: Option<&str>) -> Result<(Graph, How), Diagnostic> {
-        let store = Store::open(self.cache, &self.kit.toolchain.verbose_version).map_err(failed)?;
+        let store = Store::open(self.cache, &[&self.kit.toolchain.verbose_version, WRAPPER]).map_err(failed)?;
         let key = self.key(requests);
         if let Some(graph) = store.find(&key, locked) {
             return Ok((graph, How::Found));

@@ -163,6 +163,25 @@ impl<'a> Unit<'a> {
         found
     }
 
+    /// A copy of a C library that hides what it has (as zstd does), with all of it visible: cells and other crates call it from
+    /// outside of this crate's shared library. `None` where nothing is hidden.
+    fn visible(&self, name: &str) -> std::io::Result<Option<PathBuf>> {
+        let folders = self.arguments.windows(2).filter(|pair| pair[0] == "-L");
+        let folders = folders.filter_map(|pair| {
+            let text = pair[1].to_str()?;
+            Some(Path::new(text.strip_prefix("native=").or(text.strip_prefix("all=")).unwrap_or(text)))
+        });
+        let file = format!("lib{name}.a");
+        let Some(archive) = folders.map(|folder| folder.join(&file)).find(|path| path.is_file()) else { return Ok(None) };
+        let mut bytes = fs::read(archive)?;
+        if !unhide(&mut bytes) {
+            return Ok(None);
+        }
+        let copy = self.out.join(format!("{}-{file}", self.stem));
+        fs::write(&copy, bytes)?;
+        Ok(Some(copy))
+    }
+
     /// The exit status, and what rustc said. `shared`: the file name of the shared library to make.
     fn run(
         &self,
@@ -219,7 +238,14 @@ impl<'a> Unit<'a> {
             unstable = true;
             if !native.is_empty() {
                 command.arg("-Clink-arg=-Wl,--whole-archive");
-                native.iter().for_each(|name| drop(command.arg(format!("-Clink-arg=-l{name}"))));
+                for name in &native {
+                    let argument = match self.visible(name)? {
+                        // What was compiled to be hidden is reached directly: it must not be looked up elsewhere.
+                        Some(archive) => format!("-Clink-arg=-Wl,-Bsymbolic,{}", archive.display()),
+                        None => format!("-Clink-arg=-l{name}"),
+                    };
+                    command.arg(argument);
+                }
                 command.arg("-Clink-arg=-Wl,--no-whole-archive");
                 command.arg(format!("-Clinker={}", std::env::current_exe()?.display())).env(LINKER, "1");
             }
@@ -240,6 +266,52 @@ impl<'a> Unit<'a> {
         let status = child.wait()?.code().unwrap_or(101);
         Ok((status, lines.unwrap_or_default()))
     }
+}
+
+/// Makes the hidden symbols of an archive's object files visible, in place; `false` if there are none. Only ELF of 64 bits, little
+/// endian; anything else is left alone.
+fn unhide(archive: &mut [u8]) -> bool {
+    let mut changed = false;
+    if !archive.starts_with(b"!<arch>\n") {
+        return false;
+    }
+    let mut at = 8;
+    while let Some(header) = archive.get(at..at + 60) {
+        let size = std::str::from_utf8(&header[48..58]).ok().and_then(|text| text.trim().parse::<usize>().ok());
+        let Some(size) = size else { break };
+        let Some(member) = archive.get_mut(at + 60..at + 60 + size) else { break };
+        changed |= unhide_object(member).unwrap_or(false);
+        at += 60 + size + size % 2;
+    }
+    changed
+}
+
+fn unhide_object(object: &mut [u8]) -> Option<bool> {
+    const SYMBOLS: u64 = 2;
+    let number = |object: &[u8], at: usize, length: usize| -> Option<u64> {
+        let bytes = object.get(at..at + length)?;
+        Some(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    };
+    if !object.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let sections = number(object, 0x28, 8)? as usize;
+    let (size, count) = (number(object, 0x3a, 2)? as usize, number(object, 0x3c, 2)? as usize);
+    let mut changed = false;
+    for section in (0..count).map(|i| sections + i * size) {
+        if number(object, section + 4, 4)? != SYMBOLS {
+            continue;
+        }
+        let (start, length) = (number(object, section + 0x18, 8)? as usize, number(object, section + 0x20, 8)? as usize);
+        for symbol in object.get_mut(start..start + length)?.chunks_exact_mut(24) {
+            let is_global = matches!(symbol[4] >> 4, 1 | 2);
+            if is_global && matches!(symbol[5] & 3, 1 | 2) {
+                symbol[5] &= !3;
+                changed = true;
+            }
+        }
+    }
+    Some(changed)
 }
 
 struct Extern {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use onrush_cell::LOCK_MIME;
 use onrush_view::Bundle;
 use onrush_wire::host::Stream;
 use serde::Serialize;
@@ -216,6 +217,19 @@ impl Document {
             metadata["kernelspec"] = json!({ "display_name": "Rust (Onrush)", "language": "rust", "name": "onrush" });
         }
         metadata["language_info"] = crate::kernel::language_info(rustc);
+    }
+
+    /// The versions of the notebook's crates, from the last output that has them, go into its metadata too: tools that strip outputs
+    /// leave them there.
+    pub fn set_lock(&mut self) {
+        let outputs = self.cells().iter().filter_map(|cell| cell["outputs"].as_array()).flatten();
+        let lock = outputs.map(|output| &output["data"][LOCK_MIME]["lock"]).rfind(|lock| !lock.is_null()).cloned();
+        let Some(lock) = lock else { return };
+        let own = &mut self.root["metadata"]["onrush"];
+        if !own.is_object() {
+            *own = json!({});
+        }
+        own["lock"] = lock;
     }
 
     /// In nbformat's own layout: one space of indentation, sorted keys, a newline at the end. In one step.

@@ -12,7 +12,7 @@ use crate::kit;
 
 /// Graphs that are kept, by last use: their libraries are links to those in the target folder as long as that has them.
 const GRAPHS: usize = 40;
-/// Target folders that are kept: one for each rustc.
+/// Target folders that are kept: one for each rustc (and for each version of our own that drives it).
 const TARGETS: usize = 2;
 /// A target folder that has grown beyond this is emptied after a build: the graphs keep what notebooks link.
 const TARGET_BYTES: u64 = 6 << 30;
@@ -25,10 +25,14 @@ pub struct Store {
 }
 
 impl Store {
-    pub fn open(cache: &Path, rustc: &str) -> io::Result<Store> {
+    /// `compilers`: everything that a compiled crate depends on and that cargo does not look at.
+    pub fn open(cache: &Path, compilers: &[&str]) -> io::Result<Store> {
         let folder = cache.join("deps");
         fs::create_dir_all(folder.join("graphs"))?;
-        let target = folder.join(format!("target-{}", &kit::hash(&[rustc.as_bytes()])[..8]));
+        let target = folder.join(format!(
+            "target-{}",
+            &kit::hash(&compilers.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())[..8]
+        ));
         Ok(Store { folder, target })
     }
 
