@@ -12,7 +12,10 @@ use arrow::datatypes::SchemaRef;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
@@ -25,6 +28,7 @@ use crate::check;
 use crate::error::{diagnose, internal};
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
+use crate::filters::FilterFirst;
 use crate::ops::{self, Inputs};
 use crate::table::{self, Frame};
 use crate::{key, sql};
@@ -37,12 +41,14 @@ pub struct EngineConfig {
     pub memory_limit: u64,
     /// Threads that run plans.
     pub threads: usize,
+    /// Settings of DataFusion by name, over ours: for tests that compare configurations.
+    pub settings: Vec<(String, String)>,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, |n| n.get()).max(2);
-        EngineConfig { name: "cpu".to_string(), memory_limit: 4 << 30, threads }
+        EngineConfig { name: "cpu".to_string(), memory_limit: 4 << 30, threads, settings: Vec::new() }
     }
 }
 
@@ -81,8 +87,17 @@ impl Engine {
             .set_bool("datafusion.optimizer.join_reordering", false)
             .set_str("datafusion.sql_parser.dialect", "duckdb")
             .set_str("datafusion.sql_parser.default_null_ordering", "nulls_last")
+            // What is written with a point is exact, as in DuckDB.
+            .set_bool("datafusion.sql_parser.parse_float_as_decimal", true)
             .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
-        let context = SessionContext::new_with_config_rt(session, environment);
+        let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
+        let state = SessionStateBuilder::new()
+            .with_config(session)
+            .with_runtime_env(environment)
+            .with_default_features()
+            .with_physical_optimizer_rules(physical_rules())
+            .build();
+        let context = SessionContext::new_with_state(state);
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let (frames, residents) = (RwLock::default(), Residents::default());
@@ -432,6 +447,13 @@ impl Drop for Engine {
             runtime.shutdown_background();
         }
     }
+}
+
+/// DataFusion's, then ours.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.push(Arc::new(FilterFirst));
+    rules
 }
 
 /// A frame that is computed when it is asked for.

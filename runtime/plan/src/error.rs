@@ -129,8 +129,8 @@ fn overflow(message: &str) -> Diagnostic {
 }
 
 fn arrow_message(message: &str) -> Diagnostic {
-    // Arrow: "Cannot cast string 'abc' to value of Int64 type".
-    if let Some(rest) = message.strip_prefix("Cannot cast string '")
+    // Arrow: "Cannot cast string 'abc' to value of Int64 type", and "value" for a boolean.
+    if let Some(rest) = message.strip_prefix("Cannot cast string '").or(message.strip_prefix("Cannot cast value '"))
         && let Some((value, rest)) = rest.rsplit_once("' to value of ")
     {
         let to = rest.trim_end_matches(" type");

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod error;
 pub mod explain;
 pub mod expr;
+mod filters;
 pub mod key;
 pub mod ops;
 pub mod plot;

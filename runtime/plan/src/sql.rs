@@ -64,7 +64,8 @@ pub async fn plan(
     let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(diagnose(e), &tables, &state))?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
-    let plan = dialect::round_casts(plan).and_then(dialect::exact_sums).map_err(diagnose)?;
+    let plan =
+        dialect::typed(plan).and_then(dialect::exact_sums).and_then(dialect::sorts_with_one_zero).map_err(diagnose)?;
     named(plan, names)
 }
 

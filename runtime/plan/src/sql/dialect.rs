@@ -61,6 +61,14 @@ impl ExprPlanner for DuckDb {
         let numbers = types::is_number(&left) && types::is_number(&right);
         let float = |e: &Expr| cast(e.clone(), DataType::Float64);
         match raw.op {
+            // In single precision if one side is, as in DuckDB, and the other is no more.
+            BinaryOperator::Divide
+                if (left == DataType::Float32 && (right == DataType::Float32 || right.is_integer()))
+                    || (right == DataType::Float32 && left.is_integer()) =>
+            {
+                let single = |e: Expr| cast(e, DataType::Float32);
+                Ok(PlannerResult::Planned(binary_expr(single(raw.left), Operator::Divide, single(raw.right))))
+            }
             // True division, for whole numbers and decimals, too.
             BinaryOperator::Divide if numbers => {
                 Ok(PlannerResult::Planned(binary_expr(float(&raw.left), Operator::Divide, float(&raw.right))))
@@ -75,6 +83,11 @@ impl ExprPlanner for DuckDb {
                 if left.is_integer() && right.is_integer() =>
             {
                 Ok(PlannerResult::Planned(checked(&raw, &left, &right)))
+            }
+            // A literal does not widen: `u64 % 5` would be a decimal.
+            BinaryOperator::Modulo if left.is_integer() && right.is_integer() => {
+                let (a, b, _) = in_one_type(&raw, &left, &right);
+                Ok(PlannerResult::Planned(binary_expr(a, Operator::Modulo, b)))
             }
             BinaryOperator::PGExp | BinaryOperator::BitwiseXor if numbers => {
                 let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
@@ -139,8 +152,28 @@ impl ExprPlanner for DuckDb {
     }
 }
 
+/// Sorts and distinct counts of floats take the two zeros for one value.
+fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
+    let dtype = expr.get_type(schema).ok()?;
+    dtype.is_floating().then(|| types::one_zero(expr, &dtype))
+}
+
+pub fn sorts_with_one_zero(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Sort(mut sort) = node else { return Ok(Transformed::no(node)) };
+        let schema = Arc::clone(sort.input.schema());
+        for key in &mut sort.expr {
+            if let Some(new) = one_zero(key.expr.clone(), &schema) {
+                key.expr = new;
+            }
+        }
+        Ok(Transformed::yes(LogicalPlan::Sort(sort)))
+    })
+    .map(|t| t.data)
+}
+
 /// Sums of whole numbers are exact in 38 digits, and an error where the sum is no 64-bit number (DuckDB gives a 128-bit
-/// one, DataFusion wraps).
+/// one, DataFusion wraps). Distinct counts of floats count the two zeros once.
 pub fn exact_sums(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
@@ -155,6 +188,15 @@ pub fn exact_sums(plan: LogicalPlan) -> Result<LogicalPlan> {
                     whole.then(|| {
                         let mut f = f.clone();
                         f.params.args = vec![cast(f.params.args[0].clone(), DataType::Decimal128(38, 0))];
+                        Expr::AggregateFunction(f)
+                    })
+                }
+                Expr::AggregateFunction(f)
+                    if f.params.distinct && f.func.name() == "count" && f.params.args.len() == 1 =>
+                {
+                    one_zero(f.params.args[0].clone(), schema).map(|arg| {
+                        let mut f = f.clone();
+                        f.params.args = vec![arg];
                         Expr::AggregateFunction(f)
                     })
                 }
@@ -188,8 +230,53 @@ pub fn exact_sums(plan: LogicalPlan) -> Result<LogicalPlan> {
     .map(|t| t.data)
 }
 
-/// A cast of a fraction to a whole number rounds, where Arrow's cuts.
-pub fn round_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
+/// Where floats and decimals meet, the decimals become floats: DataFusion would make decimals of floats to compare them, and fail for
+/// NaN.
+fn meet(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let dtypes: Vec<DataType> = exprs.iter().map(|e| e.get_type(schema).unwrap_or(DataType::Null)).collect();
+    let double = dtypes.contains(&DataType::Float64);
+    if !(double || dtypes.contains(&DataType::Float32)) || !dtypes.iter().any(types::is_decimal) {
+        return false;
+    }
+    let float = if double { DataType::Float64 } else { DataType::Float32 };
+    for (expr, dtype) in exprs.iter_mut().zip(&dtypes) {
+        if types::is_decimal(dtype) {
+            let literal = match &**expr {
+                Expr::Literal(value, _) => value.cast_to(&float).ok(),
+                _ => None,
+            };
+            **expr = match literal {
+                Some(value) => Expr::Literal(value, None),
+                None => cast(expr.clone(), float.clone()),
+            };
+        }
+    }
+    true
+}
+
+/// What a cast to a whole number casts: halves of floats go to the even neighbour, those of decimals away from zero. `None` where
+/// there is nothing to round.
+fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
+    match value.get_type(schema) {
+        // What is written with a point is a decimal in DuckDB.
+        Ok(t) if t.is_floating() && matches!(value, Expr::Literal(..)) => {
+            Some(datafusion::functions::expr_fn::round(vec![value.clone()]))
+        }
+        Ok(t) if t.is_floating() => {
+            let body: Body = |args| {
+                let values = args[0].as_primitive::<Float64Type>();
+                Ok(Arc::new(values.unary::<_, Float64Type>(f64::round_ties_even)))
+            };
+            let value = cast(value.clone(), DataType::Float64);
+            Some(kernel("round_half_even", DataType::Float64, body).call(vec![value]))
+        }
+        Ok(t) if types::is_decimal(&t) => Some(datafusion::functions::expr_fn::round(vec![value.clone()])),
+        _ => None,
+    }
+}
+
+/// Types as DuckDB has them: a cast of a fraction to a whole number rounds, where Arrow's cuts; decimals beside floats are floats.
+pub fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let inputs = node.inputs();
         let schema = match inputs.as_slice() {
@@ -205,43 +292,77 @@ pub fn round_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
         node.map_expressions(|expr| {
             let saved = names.save(&expr);
             let new = expr.transform_up(|e| match e {
-                Expr::Cast(c) if c.field.data_type().is_integer() => {
-                    // Halves of floats go to the even neighbour, those of decimals away from zero.
-                    let rounded = match c.expr.get_type(&schema) {
-                        // What is written with a point is a decimal in DuckDB.
-                        Ok(t) if t.is_floating() && matches!(c.expr.as_ref(), Expr::Literal(..)) => {
-                            datafusion::functions::expr_fn::round(vec![*c.expr])
+                Expr::Cast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
+                    Some(value) => {
+                        c.expr = Box::new(value);
+                        Ok(Transformed::yes(Expr::Cast(c)))
+                    }
+                    None => Ok(Transformed::no(Expr::Cast(c))),
+                },
+                Expr::TryCast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
+                    Some(value) => {
+                        c.expr = Box::new(value);
+                        Ok(Transformed::yes(Expr::TryCast(c)))
+                    }
+                    None => Ok(Transformed::no(Expr::TryCast(c))),
+                },
+                Expr::BinaryExpr(mut b) => {
+                    let changed = meet(&mut [&mut b.left, &mut b.right], &schema);
+                    Ok(Transformed::new_transformed(Expr::BinaryExpr(b), changed))
+                }
+                Expr::Between(mut b) => {
+                    let changed = meet(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
+                    Ok(Transformed::new_transformed(Expr::Between(b), changed))
+                }
+                Expr::InList(mut i) => {
+                    let mut all: Vec<&mut Expr> = vec![&mut i.expr];
+                    all.extend(&mut i.list);
+                    let changed = meet(&mut all, &schema);
+                    Ok(Transformed::new_transformed(Expr::InList(i), changed))
+                }
+                Expr::Case(mut c) => {
+                    let (mut tests, mut values): (Vec<&mut Expr>, Vec<&mut Expr>) =
+                        c.when_then_expr.iter_mut().map(|(w, t)| (w.as_mut(), t.as_mut())).unzip();
+                    values.extend(c.else_expr.as_deref_mut());
+                    let mut changed = meet(&mut values, &schema);
+                    if let Some(base) = c.expr.as_deref_mut() {
+                        tests.push(base);
+                        changed |= meet(&mut tests, &schema);
+                    }
+                    Ok(Transformed::new_transformed(Expr::Case(c), changed))
+                }
+                Expr::ScalarFunction(mut f) if ["coalesce", "greatest", "least"].contains(&f.func.name()) => {
+                    let changed = meet(&mut f.args.iter_mut().collect::<Vec<_>>(), &schema);
+                    Ok(Transformed::new_transformed(Expr::ScalarFunction(f), changed))
+                }
+                // Of a date it is a time, which DataFusion counts in nanoseconds: from 1677 to 2262.
+                Expr::ScalarFunction(mut f) if f.func.name() == "date_trunc" && f.args.len() == 2 => {
+                    match f.args[1].get_type(&schema) {
+                        Ok(DataType::Date32) => {
+                            let micros = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
+                            f.args[1] = cast(f.args[1].clone(), micros);
+                            Ok(Transformed::yes(Expr::ScalarFunction(f)))
                         }
-                        Ok(t) if t.is_floating() => {
-                            let body: Body = |args| {
-                                let values = args[0].as_primitive::<Float64Type>();
-                                Ok(Arc::new(values.unary::<_, Float64Type>(f64::round_ties_even)))
-                            };
-                            let value = cast(c.expr.as_ref().clone(), DataType::Float64);
-                            kernel("round_half_even", DataType::Float64, body).call(vec![value])
-                        }
-                        Ok(t) if types::is_decimal(&t) => datafusion::functions::expr_fn::round(vec![*c.expr]),
-                        _ => return Ok(Transformed::no(Expr::Cast(c))),
-                    };
-                    Ok(Transformed::yes(cast(rounded, c.field.data_type().clone())))
+                        _ => Ok(Transformed::no(Expr::ScalarFunction(f))),
+                    }
                 }
                 other => Ok(Transformed::no(other)),
             })?;
             Ok(new.update_data(|e| saved.restore(e)))
-        })
+        })?
+        .map_data(LogicalPlan::recompute_schema)
     })
     .map(|t| t.data)
 }
 
-/// Whole-number arithmetic that fails instead of wrapping.
-fn checked(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
-    // A literal takes the column's type where it fits, as in DuckDB.
+/// Two whole numbers in one type: a literal takes the column's type where it fits, as in DuckDB.
+fn in_one_type(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> (Expr, Expr, DataType) {
     let fits = |e: &Expr, dtype: &DataType| match e {
         Expr::Literal(value, _) => value.cast_to(dtype).ok().filter(|v| !v.is_null()).map(|v| Expr::Literal(v, None)),
         _ => None,
     };
     let is_literal = |e: &Expr| matches!(e, Expr::Literal(..));
-    let (a, b, dtype) = match (is_literal(&raw.left), is_literal(&raw.right)) {
+    match (is_literal(&raw.left), is_literal(&raw.right)) {
         (false, true) if fits(&raw.right, left).is_some() => {
             (raw.left.clone(), fits(&raw.right, left).unwrap_or_else(|| raw.right.clone()), left.clone())
         }
@@ -253,7 +374,12 @@ fn checked(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
             let common = if common.is_integer() { common } else { DataType::Int64 };
             (cast(raw.left.clone(), common.clone()), cast(raw.right.clone(), common.clone()), common)
         }
-    };
+    }
+}
+
+/// Whole-number arithmetic that fails instead of wrapping.
+fn checked(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
+    let (a, b, dtype) = in_one_type(raw, left, right);
     let (name, body): (&'static str, Body) = match raw.op {
         BinaryOperator::Plus => ("add", |args: &[ArrayRef]| Ok(numeric::add(&args[0], &args[1])?)),
         BinaryOperator::Minus => ("subtract", |args: &[ArrayRef]| Ok(numeric::sub(&args[0], &args[1])?)),

@@ -5,7 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArguments, Ident, ObjectName, Statement, visit_expressions_mut,
+    DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Select, SelectItem, Statement, TimezoneInfo, Value,
+    VisitMut, VisitorMut, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -14,13 +15,26 @@ use onrush_wire::Diagnostic;
 use crate::check::plan_error;
 
 pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
+    // Before anything else: the names are those of the text as it was written.
+    let _ = statement.visit(&mut Names);
     let result = visit_expressions_mut(statement, |expr| {
-        if let Expr::Function(function) = expr {
-            match respelt(function) {
+        match expr {
+            Expr::Function(function) => match respelt(function) {
                 Ok(Some(new)) => *expr = new,
                 Ok(None) => {}
                 Err(diagnostic) => return ControlFlow::Break(diagnostic),
+            },
+            Expr::Cast { data_type, .. } => respell_type(data_type),
+            Expr::TypedString(typed) => respell_type(&mut typed.data_type),
+            // DuckDB has no escape in a pattern unless one is named.
+            Expr::Like { pattern, escape_char: None, .. } | Expr::ILike { pattern, escape_char: None, .. } => {
+                if let Expr::Value(value) = pattern.as_mut()
+                    && let Value::SingleQuotedString(text) = &mut value.value
+                {
+                    *text = text.replace('\\', "\\\\");
+                }
             }
+            _ => {}
         }
         ControlFlow::Continue(())
     });
@@ -28,6 +42,50 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
         ControlFlow::Break(diagnostic) => Err(diagnostic),
         ControlFlow::Continue(()) => Ok(()),
     }
+}
+
+/// Gives calculated columns their text as a name: DataFusion names a cast after what is cast, so that `select a, a::int` would have
+/// two columns `a`.
+struct Names;
+
+impl VisitorMut for Names {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let mut taken: Vec<String> = Vec::new();
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(expr) = item
+                && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            {
+                let text = expr.to_string().replace('"', "");
+                if !taken.contains(&text) {
+                    let alias = Ident::with_quote('"', text.clone());
+                    *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+                    taken.push(text);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// DuckDB's types in the words that DataFusion has for them. A plain timestamp counts microseconds.
+fn respell_type(dtype: &mut DataType) {
+    let new = match dtype {
+        DataType::UTinyInt => DataType::TinyIntUnsigned(None),
+        DataType::USmallInt => DataType::SmallIntUnsigned(None),
+        DataType::UBigInt => DataType::BigIntUnsigned(None),
+        DataType::Timestamp(None, zone @ (TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)) => {
+            DataType::Timestamp(Some(6), *zone)
+        }
+        DataType::Custom(name, _) => match name.to_string().to_lowercase().trim_matches('"') {
+            "uinteger" => DataType::IntegerUnsigned(None),
+            "usmallint" => DataType::SmallIntUnsigned(None),
+            _ => return,
+        },
+        _ => return,
+    };
+    *dtype = new;
 }
 
 fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
@@ -81,7 +139,11 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("epoch", [x]) => format!("date_part('epoch', {x})"),
         ("if", [condition, yes, no]) => format!("case when {condition} then {yes} else {no} end"),
         ("quantile_cont", [x, q]) => format!("percentile_cont(cast({x} as double), {q})"),
-        ("count_if" | "countif", [x]) => format!("coalesce(sum(case when {x} then 1 else 0 end), 0)"),
+        ("count_if" | "countif", [x]) => format!("sum(cast({x} as integer))"),
+        // DataFusion's own takes the two zeros for two values.
+        ("nullif", [x, y]) => format!("case when {x} = {y} then null else {x} end"),
+        ("isinf", [x]) => format!("(abs(cast({x} as double)) = cast('inf' as double))"),
+        ("isfinite", [x]) => format!("(abs(cast({x} as double)) < cast('inf' as double))"),
         ("product", [x]) if !x.starts_with("CAST(") => format!("product(cast({x} as double))"),
         ("quantile_disc" | "quantile", [x, q]) if q.parse::<f64>().is_ok_and(|q| (0.0..=1.0).contains(&q)) => format!(
             "array_element(array_sort(array_agg({x}) filter (where {x} is not null)), \
@@ -144,7 +206,8 @@ fn difference(part: &str, from: &str, to: &str) -> Result<String, Diagnostic> {
             format!("cast({} - {} as bigint)", quarters(to), quarters(from))
         }
         "year" => format!("cast(date_part('year', {to}) - date_part('year', {from}) as bigint)"),
-        "week" => seconds("week", 604_800),
+        // Whole weeks between the days, wherever a week begins.
+        "week" => format!("cast(cast({to} as date) - cast({from} as date) as bigint) // 7"),
         "hour" => seconds("hour", 3_600),
         "minute" => seconds("minute", 60),
         "second" => seconds("second", 1),

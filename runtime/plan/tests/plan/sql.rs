@@ -127,3 +127,46 @@ fn more_of_duckdbs_functions() {
         assert_eq!(bench.sql(query, &[("f", f)]), expect, "{query}");
     }
 }
+
+/// Each from DuckDB 2.0.
+#[test]
+fn numbers_with_a_point_are_decimals_unless_a_float_is_beside_them() {
+    let bench = Bench::default();
+    let t = bench
+        .frame(vec![("f", floats(&[Some(1.5), Some(f64::NAN), Some(-0.0)])), ("i", ints(&[Some(1), Some(2), None]))]);
+    let sql = |q: &str| bench.sql(&format!("select {q} as x from t"), &[("t", t)]);
+    assert_eq!(sql("0.06 + 0.01 = 0.07"), "x|true|true|true");
+    assert_eq!(sql("f > 0.5"), "x|true|true|false");
+    assert_eq!(sql("f between 0.0 and 2.5"), "x|true|false|true");
+    assert_eq!(sql("f in (1.5)"), "x|true|false|false");
+    assert_eq!(sql("case when i = 1 then 0.5 else f end"), "x|0.5|NaN|-0.0");
+    assert_eq!(sql("coalesce(f, 0.5)"), "x|1.5|NaN|-0.0");
+    assert_eq!(sql("i + 0.5"), "x|1.5|2.5|null");
+    assert_eq!(sql("nullif(f, 0)"), "x|1.5|NaN|null");
+    assert_eq!(sql("try_cast(f as int)"), "x|2|null|0");
+    assert_eq!(sql("count(distinct f)"), "x|3");
+    assert_eq!(sql("cast(i as utinyint)"), "x|1|2|null");
+}
+
+#[test]
+fn a_column_and_its_casts_stand_beside_each_other() {
+    let bench = Bench::default();
+    let t = table(&bench);
+    let sql = |q: &str| bench.sql(q, &[("f", t)]);
+    assert_eq!(sql("select delay, cast(delay as double) from f limit 1"), "delay CAST(delay AS DOUBLE)|7 7.0");
+    assert_eq!(sql("select delay / 2, delay // 2 from f limit 1"), "delay / 2 delay // 2|3.5 3");
+    assert_eq!(sql("select * from (select delay, delay::double from f limit 1)").split('|').nth(1), Some("7 7.0"));
+}
+
+/// DataFusion would calculate narrow rows first.
+#[test]
+fn rows_that_a_filter_leaves_out_cannot_fail() {
+    let bench = Bench::default();
+    let t = bench.frame(vec![
+        ("a", ints(&[Some(1), Some(i64::MAX)])),
+        ("b", ints(&[Some(2), Some(1)])),
+        ("c", ints(&[Some(3), Some(3)])),
+    ]);
+    assert_eq!(bench.sql("select a, a + c as s from t where a < 9", &[("t", t)]), "a s|1 4");
+    assert_eq!(bench.sql("select s from (select a, a + c as s from t) where a < 9", &[("t", t)]), "s|4");
+}
