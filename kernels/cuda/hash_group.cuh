@@ -35,11 +35,12 @@ template <int STRIDE> struct HashTable {
         store_relaxed(overflow, 1u);
         return nullptr;
     }
-    // The same from the key alone, for rare cases: compiled once and called.
-    __device__ __noinline__ u64* find_far(u64 key) const {
+    // The same from the key alone; `find_far` for rare cases: compiled once and called.
+    __device__ __forceinline__ u64* find_from(u64 key) const {
         u64 at = place(mix(key));
         return find(key, at, load_relaxed(slot(at)));
     }
+    __device__ __noinline__ u64* find_far(u64 key) const { return find_from(key); }
     // The slot behind the others: 0 for the key that marks an empty slot, 1 for null keys. Any key marks it as used.
     __device__ __forceinline__ u64* special(u32 which) const {
         u64* here = slot(slots + which);

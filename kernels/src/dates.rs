@@ -12,7 +12,7 @@ use crate::scalar::Scalar;
 const THREADS: u32 = 256;
 
 /// What a tick is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tick {
     Day,
     Second,
@@ -34,7 +34,7 @@ impl Tick {
 }
 
 /// Numbered as in the header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     Year,
     Quarter,
@@ -51,7 +51,7 @@ pub enum Part {
 }
 
 /// Numbered as in the header. Weeks begin on Monday.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     Year,
     Quarter,

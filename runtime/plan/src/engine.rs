@@ -5,6 +5,7 @@
 mod run;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 
 use arrow::array::RecordBatch;
@@ -29,14 +30,17 @@ use crate::error::{diagnose, internal};
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::filters::FilterFirst;
+use crate::gpu::{Accelerator, Choice};
 use crate::ops::{self, Inputs};
 use crate::table::{self, Frame};
 use crate::{key, sql};
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// `cpu`; shown by `doctor` and in answers to `Hello`.
-    pub name: String,
+    /// Where plans run if they can.
+    pub choice: Choice,
+    /// Where compiled kernels are kept.
+    pub cache: Option<PathBuf>,
     /// Bytes that running plans and kept results may hold.
     pub memory_limit: u64,
     /// Threads that run plans.
@@ -48,12 +52,15 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, |n| n.get()).max(2);
-        EngineConfig { name: "cpu".to_string(), memory_limit: 4 << 30, threads, settings: Vec::new() }
+        EngineConfig { choice: Choice::Cpu, cache: None, memory_limit: 4 << 30, threads, settings: Vec::new() }
     }
 }
 
 pub struct Engine {
     config: EngineConfig,
+    accelerator: Option<Arc<Accelerator>>,
+    /// Why there is none.
+    why_cpu: String,
     context: SessionContext,
     frames: RwLock<HashMap<FrameId, Arc<Frame>>>,
     results: ResultCache,
@@ -64,8 +71,9 @@ pub struct Engine {
 
 impl Engine {
     /// # Errors
-    /// If the machine gives no threads.
+    /// If the machine gives no threads, or has no device of the kind that was asked for.
     pub fn new(config: EngineConfig) -> Result<Self, Diagnostic> {
+        let (accelerator, why_cpu) = Accelerator::open(config.choice, config.cache.as_deref())?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(config.threads)
             .thread_name("onrush-engine")
@@ -101,11 +109,16 @@ impl Engine {
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let (frames, residents) = (RwLock::default(), Residents::default());
-        Ok(Engine { config, context, frames, results, residents, runtime: Some(runtime) })
+        Ok(Engine { config, accelerator, why_cpu, context, frames, results, residents, runtime: Some(runtime) })
     }
 
+    /// `cpu`, `cuda` or `emulated`.
     pub fn name(&self) -> &str {
-        &self.config.name
+        self.accelerator.as_ref().map_or("cpu", |accelerator| accelerator.name)
+    }
+
+    pub fn accelerator(&self) -> Option<&Arc<Accelerator>> {
+        self.accelerator.as_ref()
     }
 
     /// Adds a step under `id`: checked now, run later. `data` holds the rows of [`Op::FromArrow`] where its `bytes` do not.

@@ -24,6 +24,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use self::words::Names;
+use crate::gpu::{GpuExec, memory};
 use crate::ops::summary::STATISTIC;
 
 /// Where a node of a plan runs.
@@ -33,17 +34,20 @@ pub enum Placement {
     Cpu { reason: String },
 }
 
-/// The placement of a node. This build has one engine.
-pub fn placement(_: &Arc<dyn ExecutionPlan>) -> Placement {
-    Placement::Cpu { reason: "this build has only the CPU engine".to_string() }
-}
+/// The placement of a node outside of fragments for a device.
+pub type Placing<'p> = &'p dyn Fn(&Arc<dyn ExecutionPlan>) -> Placement;
 
 /// Names rows in memory: a title for the first of the batches that a scan reads.
 pub type Titles<'t> = &'t dyn Fn(&[RecordBatch]) -> Option<String>;
 
 /// A tree, the last step on top, indented by two for each input. With times: planning and running.
-pub fn render(plan: &Arc<dyn ExecutionPlan>, titles: Titles, times: Option<(Duration, Duration)>) -> String {
-    let mut tree = Tree { out: String::new(), reasons: Vec::new(), titles, analyzed: times.is_some() };
+pub fn render(
+    plan: &Arc<dyn ExecutionPlan>,
+    titles: Titles,
+    placing: Placing,
+    times: Option<(Duration, Duration)>,
+) -> String {
+    let mut tree = Tree { out: String::new(), reasons: Vec::new(), titles, placing, analyzed: times.is_some() };
     let names = names(plan);
     tree.node(plan, 0, &names);
     let mut out = tree.out;
@@ -81,6 +85,10 @@ fn id(plan: &Arc<dyn ExecutionPlan>) -> usize {
 }
 
 fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Names {
+    let any: &dyn Any = plan.as_ref();
+    if let Some(top) = any.downcast_ref::<GpuExec>().and_then(|fragment| fragment.chain().first()) {
+        return collect(top, all);
+    }
     let mut below = Names::new();
     for child in plan.children() {
         below.extend(collect(child, all));
@@ -126,11 +134,16 @@ struct Tree<'t> {
     out: String,
     reasons: Vec<String>,
     titles: Titles<'t>,
+    placing: Placing<'t>,
     analyzed: bool,
 }
 
 impl Tree<'_> {
     fn node(&mut self, plan: &Arc<dyn ExecutionPlan>, depth: usize, names: &HashMap<usize, Names>) {
+        let any: &dyn Any = plan.as_ref();
+        if let Some(fragment) = any.downcast_ref::<GpuExec>() {
+            return self.fragment(fragment, plan, depth, names);
+        }
         let empty = Names::new();
         let line = self.line(plan, names.get(&id(plan)).unwrap_or(&empty));
         let Some(line) = line else {
@@ -139,7 +152,7 @@ impl Tree<'_> {
             }
             return;
         };
-        let place = match placement(plan) {
+        let place = match (self.placing)(plan) {
             Placement::Gpu => "gpu".to_string(),
             Placement::Cpu { reason } => {
                 let index = self.reasons.iter().position(|r| *r == reason).unwrap_or_else(|| {
@@ -149,11 +162,60 @@ impl Tree<'_> {
                 format!("cpu{}", mark(index))
             }
         };
+        self.start(&line, depth, &place);
+        self.measured(plan);
+        let below: Vec<&Arc<dyn ExecutionPlan>> = match describe(plan) {
+            Some(described) => described.input.into_iter().collect(),
+            None => plan.children(),
+        };
+        for child in below {
+            self.node(child, depth + 1, names);
+        }
+    }
+
+    fn start(&mut self, line: &str, depth: usize, place: &str) {
         let line = match line.chars().count() {
-            0..=200 => line,
+            0..=200 => line.to_string(),
             _ => line.chars().take(200).chain("…".chars()).collect(),
         };
         let _ = write!(self.out, "{}{line}  [{place}]", "  ".repeat(depth));
+    }
+
+    /// A line for each step on the device; rows and time stand at the topmost.
+    fn fragment(
+        &mut self,
+        fragment: &GpuExec,
+        plan: &Arc<dyn ExecutionPlan>,
+        depth: usize,
+        names: &HashMap<usize, Names>,
+    ) {
+        let empty = Names::new();
+        let mut depth = depth;
+        let mut first = true;
+        for node in fragment.chain() {
+            if let Some(line) = self.line(node, names.get(&id(node)).unwrap_or(&empty)) {
+                self.start(&line, depth, fragment.place());
+                match first {
+                    true => self.measured(plan),
+                    false => self.out.push('\n'),
+                }
+                (first, depth) = (false, depth + 1);
+            }
+        }
+        match memory(fragment.input()) {
+            // Its columns are on the device, too.
+            Some(_) => {
+                if let Some(line) = self.line(fragment.input(), &empty) {
+                    self.start(&line, depth, fragment.place());
+                    self.out.push('\n');
+                }
+            }
+            None => self.node(fragment.input(), depth, names),
+        }
+    }
+
+    /// Ends a line, with rows and time where they are known.
+    fn measured(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         if self.analyzed
             && let Some(metrics) = plan.metrics()
         {
@@ -170,13 +232,6 @@ impl Tree<'_> {
             }
         }
         self.out.push('\n');
-        let below: Vec<&Arc<dyn ExecutionPlan>> = match describe(plan) {
-            Some(described) => described.input.into_iter().collect(),
-            None => plan.children(),
-        };
-        for child in below {
-            self.node(child, depth + 1, names);
-        }
     }
 
     /// A node in a line; `None` for one that is no step of the user's.

@@ -10,6 +10,7 @@ pub mod error;
 pub mod explain;
 pub mod expr;
 mod filters;
+pub mod gpu;
 pub mod key;
 pub mod ops;
 pub mod plot;

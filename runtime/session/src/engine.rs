@@ -12,10 +12,11 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_frame::{Table, TaskHandle, ipc};
+use onrush_plan::gpu::Choice;
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::Reply;
-use onrush_wire::{Class, Diagnostic, limits};
+use onrush_wire::{Class, Diagnostic, limits, paths};
 use parking_lot::Mutex;
 
 use crate::connection::{Receiver, Sender, split};
@@ -41,7 +42,16 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
     let limit = limits::session_memory();
     onrush_io::FileCache::shared().set_limit(limit / 4);
-    let engine = Engine::new(EngineConfig { memory_limit: limit, ..Default::default() })?;
+    let choice = Choice::parse(&std::env::var(paths::ENGINE).unwrap_or_default())?;
+    let config = EngineConfig { choice, cache: Some(paths::cache_dir()), memory_limit: limit, ..Default::default() };
+    let engine = match Engine::new(config.clone()) {
+        // Whoever asked for that engine is told that this is another one (`Ready`); the session's frames are there all the same.
+        Err(error) if choice != Choice::Cpu => {
+            eprintln!("onrush-session: {}", error.message);
+            Engine::new(EngineConfig { choice: Choice::Cpu, ..config })?
+        }
+        engine => engine?,
+    };
     let broken = |e: &dyn std::fmt::Display| {
         Diagnostic::error(Class::Internal, "engine-socket", format!("the engine's socket failed: {e}"))
     };

@@ -14,6 +14,7 @@ const LONG: &[(&str, &str)] = &[];
 const UNSAFE: &[(&str, &str)] = &[
     ("runtime/device/", "the CUDA driver, NVRTC, memory of devices, and kernels that are loaded into this process"),
     ("kernels/src/", "launches: the arguments are what the kernel takes"),
+    ("runtime/ops/src/run.rs", "launches of generated kernels: parameters and arguments are declared side by side"),
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),
     ("kernel/onrush/src/host", "the cell process's side of the prelude"),
     ("kernel/onrush/src/session/memory.rs", "the mapping of results in shared memory"),

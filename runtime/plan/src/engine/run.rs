@@ -17,7 +17,8 @@ use onrush_wire::{Class, Diagnostic, FrameId};
 
 use super::{Engine, panic_text};
 use crate::error::{diagnose, internal};
-use crate::explain;
+use crate::explain::{self, Placement};
+use crate::gpu::{self, Accelerator, Placements, Policy};
 use crate::ops::Inputs;
 use crate::table::{self, Frame};
 
@@ -38,20 +39,25 @@ impl Engine {
             known.iter().find(|(batch, _)| same_rows(batch, first)).map(|(_, title)| title.clone())
         };
         let state = self.context.state();
-        if analyze {
-            let task = task.clone();
-            let context = state.task_ctx();
-            return self.block(async move {
-                let started = std::time::Instant::now();
-                let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
-                let planned = started.elapsed();
-                drain(&physical, context, &task, u64::MAX).await?;
-                Ok(explain::render(&physical, &titles, Some((planned, started.elapsed() - planned))))
-            })?;
-        }
+        let (accelerator, why_cpu) = (self.accelerator.clone(), self.why_cpu.clone());
+        let task = task.clone();
         self.block(async move {
-            let physical = state.create_physical_plan(&plan).await.map_err(diagnose)?;
-            Ok(explain::render(&physical, &titles, None))
+            let started = std::time::Instant::now();
+            let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
+            let (physical, placements) = placed(physical, accelerator.as_ref())?;
+            let placing = |node: &Arc<dyn ExecutionPlan>| Placement::Cpu {
+                reason: match (&accelerator, placements.reason(node)) {
+                    (_, Some(reason)) => reason.to_string(),
+                    (Some(_), None) => "nothing above it is on the GPU".to_string(),
+                    (None, None) => why_cpu.clone(),
+                },
+            };
+            if !analyze {
+                return Ok(explain::render(&physical, &titles, &placing, None));
+            }
+            let planned = started.elapsed();
+            drain(&physical, state.task_ctx(), &task, u64::MAX).await?;
+            Ok(explain::render(&physical, &titles, &placing, Some((planned, started.elapsed() - planned))))
         })?
     }
 
@@ -117,8 +123,11 @@ impl Engine {
         let context = state.task_ctx();
         let task = task.clone();
         let limit = self.config.memory_limit;
+        let accelerator = self.accelerator.clone();
         let batches = self.block(async move {
             let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
+            let (physical, placements) = placed(physical, accelerator.as_ref())?;
+            allowed(accelerator.as_ref(), &placements)?;
             drain(&physical, context, &task, limit).await
         })??;
         conform(schema, batches)
@@ -179,6 +188,27 @@ fn stoppable(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, Dia
         })
     };
     plan.transform_up(wrap).map(|plan| plan.data).map_err(diagnose)
+}
+
+/// The plan with its fragments for the device, if there is one.
+fn placed(
+    plan: Arc<dyn ExecutionPlan>,
+    accelerator: Option<&Arc<Accelerator>>,
+) -> Result<(Arc<dyn ExecutionPlan>, Placements), Diagnostic> {
+    match accelerator {
+        Some(accelerator) => gpu::place(plan, accelerator).map_err(diagnose),
+        None => Ok((plan, Placements::default())),
+    }
+}
+
+/// An engine that was asked for by name takes no other one in silence.
+fn allowed(accelerator: Option<&Arc<Accelerator>>, placements: &Placements) -> Result<(), Diagnostic> {
+    let only = accelerator.filter(|accelerator| accelerator.policy == Policy::Only);
+    let (Some(accelerator), [reason, ..]) = (only, &placements.reasons()[..]) else { return Ok(()) };
+    let name = accelerator.name;
+    let message = format!("the engine `{name}` was asked for, and a part of this plan would run on the CPU: {reason}");
+    Err(Diagnostic::error(Class::Environment, "engine", message)
+        .help("`explain()` shows which part; `:engine auto` lets such parts run on the CPU"))
 }
 
 /// All batches of a plan, until it ends, fails, is cancelled or holds more than `limit` bytes.

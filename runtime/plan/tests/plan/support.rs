@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
 use onrush_frame::TaskHandle;
+use onrush_plan::gpu::Choice;
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
@@ -17,7 +18,11 @@ pub struct Bench {
 
 impl Default for Bench {
     fn default() -> Self {
-        Bench { engine: Engine::new(EngineConfig::default()).unwrap(), next: AtomicU64::new(1) }
+        // The same tests on another engine: `ONRUSH_TEST_ENGINE=emulated`.
+        let choice = Choice::parse(&std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "cpu".into())).unwrap();
+        let cache = Some(onrush_wire::paths::cache_dir());
+        let engine = Engine::new(EngineConfig { choice, cache, ..EngineConfig::default() }).unwrap();
+        Bench { engine, next: AtomicU64::new(1) }
     }
 }
 

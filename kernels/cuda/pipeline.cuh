@@ -1,0 +1,193 @@
+// What generated pipelines are written in: arithmetic with Arrow's rules, conversions, accumulators of any number, the reduction of a
+// block's and then a grid's accumulators, and a hash table for keys of several words.
+//
+// Integers wrap; what Arrow reports as an error sets a flag instead, and the caller lets the CPU say what is wrong. Floats compare in the
+// total order of prelude.cuh, as Arrow's do, but for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.
+
+template <int BYTES> struct CarrierOf { typedef u32 type; };
+template <> struct CarrierOf<8> { typedef u64 type; };
+template <> struct CarrierOf<16> { typedef u128 type; };
+template <class T> struct Carrier { typedef typename CarrierOf<sizeof(T)>::type type; };
+
+template <class T> struct IsFloat { static constexpr bool value = false; };
+template <> struct IsFloat<f32> { static constexpr bool value = true; };
+template <> struct IsFloat<f64> { static constexpr bool value = true; };
+
+template <class T> __device__ __forceinline__ T plus(T a, T b) {
+    if constexpr (IsFloat<T>::value) return a + b;
+    else return (T)((typename Carrier<T>::type)a + (typename Carrier<T>::type)b);
+}
+template <class T> __device__ __forceinline__ T minus(T a, T b) {
+    if constexpr (IsFloat<T>::value) return a - b;
+    else return (T)((typename Carrier<T>::type)a - (typename Carrier<T>::type)b);
+}
+template <class T> __device__ __forceinline__ T times(T a, T b) {
+    if constexpr (IsFloat<T>::value) return a * b;
+    else return (T)((typename Carrier<T>::type)a * (typename Carrier<T>::type)b);
+}
+// Whether a quotient or a remainder of integers is an error: by zero, and the lowest number by -1.
+template <class T> __device__ __forceinline__ bool no_quotient(T a, T b) {
+    if constexpr (IsFloat<T>::value) return false;
+    else return b == 0 || ((T)-1 < (T)0 && b == (T)-1 && a == Limits<T>::low());
+}
+template <class T> __device__ __forceinline__ T quotient(T a, T b) {
+    if constexpr (!IsFloat<T>::value) {
+        if (no_quotient(a, b)) return 0;
+    }
+    return (T)(a / b);
+}
+template <class T> __device__ __forceinline__ T remainder_of(T a, T b) {
+    if constexpr (IsFloat<T>::value) return (T)fmod(a, b);
+    else {
+        if (no_quotient(a, b)) return 0;
+        return (T)(a % b);
+    }
+}
+
+// ---- conversions: towards zero, and whether the value has a place in the other type ----
+template <class To, class From> __device__ __forceinline__ bool has_place(From x) {
+    if constexpr (IsFloat<To>::value) return true;
+    else if constexpr (IsFloat<From>::value) {
+        f64 whole = trunc((f64)x);
+        return whole >= (f64)Limits<To>::low() && whole < (f64)Limits<To>::high() + 1.0;
+    } else return (From)(To)x == x && ((To)x < (To)0) == (x < (From)0);
+}
+template <class To, class From> __device__ __forceinline__ To convert(From x) {
+    if constexpr (IsFloat<From>::value && !IsFloat<To>::value) return has_place<To, From>(x) ? (To)x : (To)0;
+    else return (To)x;
+}
+// Bits past the end of a shift are an error in C++; Rust masks the distance, and so does Arrow.
+template <class T> __device__ __forceinline__ T shift_left(T a, T by) {
+    return (T)((typename Carrier<T>::type)a << ((u32)by & (8 * sizeof(T) - 1)));
+}
+template <class T> __device__ __forceinline__ T shift_right(T a, T by) { return (T)(a >> ((u32)by & (8 * sizeof(T) - 1))); }
+
+// What comparisons of floats compare: the total order, with both zeros as one.
+template <class T> __device__ __forceinline__ typename Order<T>::key order_of(T x) { return Order<T>::of(x == 0 ? (T)0 : x); }
+template <class T> __device__ __forceinline__ bool is_nan(T x) { return x != x; }
+// A float as the key of a group: both zeros are one, and so are all NaNs.
+__device__ __forceinline__ u64 key_bits(f64 x) { return x == 0 ? 0 : x != x ? 0x7ff8000000000000ull : bits_of(x); }
+__device__ __forceinline__ u64 key_bits(f32 x) { return x == 0 ? 0 : x != x ? 0x7fc00000u : bits_of(x); }
+
+__device__ __forceinline__ i128 wide_of(u64 low, u64 high) { return (i128)((u128)high << 64 | low); }
+
+// ---- accumulators in memory that threads share: 64-bit words, and counts of 32 bits in shared memory ----
+__device__ __forceinline__ void acc_add_f(u64* at, f64 x) { atomicAdd((f64*)at, x); }
+__device__ __forceinline__ void acc_add_i(u64* at, u64 x) { atomicAdd(at, x); }
+__device__ __forceinline__ void acc_add_n(u32* at, u32 x) { atomicAdd(at, x); }
+__device__ __forceinline__ void acc_add_w(u64* low, u64* high, i128 x) {
+    u64 before = atomicAdd(low, (u64)x);
+    u64 more = (u64)(x >> 64) + (before + (u64)x < before ? 1 : 0);
+    if (more != 0) atomicAdd(high, more);
+}
+// Most values change neither: a look is cheaper than an atomic operation.
+__device__ __forceinline__ void acc_min_i(u64* at, i64 x) {
+    if (x < peek((const i64*)at)) atomicMin((i64*)at, x);
+}
+__device__ __forceinline__ void acc_max_i(u64* at, i64 x) {
+    if (x > peek((const i64*)at)) atomicMax((i64*)at, x);
+}
+__device__ __forceinline__ void acc_min_u(u64* at, u64 x) {
+    if (x < peek((const u64*)at)) atomicMin(at, x);
+}
+__device__ __forceinline__ void acc_max_u(u64* at, u64 x) {
+    if (x > peek((const u64*)at)) atomicMax(at, x);
+}
+
+// ---- one group: a structure of accumulators with clear and merge, its size a multiple of 8 bytes ----
+template <class A> __device__ __forceinline__ A from_lane_below(const A& mine, u32 by) {
+    union Words {
+        A whole;
+        u64 words[sizeof(A) / 8];
+        __device__ Words() {}
+    };
+    Words here, there;
+    here.whole = mine;
+#pragma unroll
+    for (u32 i = 0; i < sizeof(A) / 8; i++) there.words[i] = __shfl_down_sync(ALL_LANES, here.words[i], by);
+    return there.whole;
+}
+
+// `partials` has a place for each block; the ticket is zero before and after. The last block adds up the others in their order.
+template <class A> __device__ __forceinline__ void merge_grid(A& mine, A* partials, u32* ticket, A* out) {
+    __shared__ __align__(16) unsigned char memory[sizeof(A) * WARP];
+    __shared__ bool last;
+    A* shared = (A*)memory;
+#pragma unroll 1
+    for (u32 round = 0; round < 2; round++) {
+#pragma unroll 1
+        for (u32 by = 16; by > 0; by /= 2) mine.merge(from_lane_below(mine, by));
+        if (lane_id() == 0) shared[warp_id()] = mine;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+#pragma unroll 1
+            for (u32 w = 1; w < blockDim.x / WARP; w++) mine.merge(shared[w]);
+            if (round == 0) {
+                partials[blockIdx.x] = mine;
+                __threadfence();
+                last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+                __threadfence();
+            } else {
+                *out = mine;
+                *ticket = 0;
+            }
+        }
+        __syncthreads();
+        if (round == 1 || !last) return;
+        mine.clear();
+#pragma unroll 1
+        for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) mine.merge(partials[b]);
+    }
+}
+
+// ---- keys of several words: a slot is a word of state, the key, then the accumulators ----
+// State: 0 is empty, 1 is being written, else bits of the key's hash with bit 1 set. A thread that meets a slot being written waits.
+template <int KEYS, int STRIDE> struct WideTable {
+    u64* words;
+    u64 slots;
+    u32* overflow;
+
+    __device__ __forceinline__ u64* find(const u64 (&key)[KEYS]) const {
+        u64 hash = 0;
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) hash = mix(hash ^ key[i]) + 0x9e3779b97f4a7c15ull;
+        u64 tag = (hash & ~3ull) | 2;
+        u64 at = __umul64hi(hash, slots);
+#pragma unroll 1
+        for (u32 probe = 0; probe < 512; probe++) {
+            u64* here = words + at * STRIDE;
+            u64 state = load_acquire(here);
+            if (state == 0) {
+                state = atomicCAS(here, 0ull, 1ull);
+                if (state == 0) {
+#pragma unroll
+                    for (int i = 0; i < KEYS; i++) store_relaxed(&here[1 + i], key[i]);
+                    __threadfence();
+                    store_release(here, tag);
+                    return here;
+                }
+            }
+            while (state == 1) {
+                __nanosleep(20);
+                state = load_acquire(here);
+            }
+            if (state == tag) {
+                bool same = true;
+#pragma unroll
+                for (int i = 0; i < KEYS; i++) same = same && load_relaxed(&here[1 + i]) == key[i];
+                if (same) return here;
+            }
+            at = at + 1 == slots ? 0 : at + 1;
+        }
+        store_relaxed(overflow, 1u);
+        return nullptr;
+    }
+};
+
+// One byte a row to one bit a row.
+__device__ __forceinline__ void pack_bytes(const u8* bytes, u64 rows, u32* bits) {
+    for (u64 row = thread_in_grid(); row - lane_id() < rows; row += threads_in_grid()) {
+        u32 word = __ballot_sync(ALL_LANES, row < rows && bytes[row] != 0);
+        if (lane_id() == 0) bits[row / 32] = word;
+    }
+}

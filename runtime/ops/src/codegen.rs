@@ -1,0 +1,493 @@
+//! Graphs as CUDA C++: the statements that compute some nodes for one row, and what all generated kernels share. The kernels themselves
+//! are in `codegen/`.
+//!
+//! Code depends on the graph, on which columns have nulls and on how a group finds its slot. Numbers that only come from data (literals,
+//! ranges, addresses) are parameters, so that one compilation serves them all.
+
+pub mod group;
+pub mod output;
+pub mod reduce;
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use onrush_device::{Arguments, Buffer};
+use onrush_kernels::headers::{self, Header};
+use onrush_kernels::{Program, Scalar};
+
+use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
+
+/// A kernel's parameters: declarations and values side by side.
+#[derive(Clone, Default)]
+pub struct Parameters {
+    declarations: Vec<String>,
+    arguments: Arguments,
+}
+
+impl Parameters {
+    pub fn new() -> Self {
+        Parameters::default()
+    }
+
+    /// `kind` is a type such as `const f64* __restrict__`.
+    pub fn address(&mut self, kind: &str, name: &str, address: u64) {
+        self.declarations.push(format!("{kind} {name}"));
+        self.arguments = std::mem::take(&mut self.arguments).value(address);
+    }
+
+    pub fn buffer(&mut self, kind: &str, name: &str, buffer: &Buffer) {
+        self.address(kind, name, buffer.address());
+    }
+
+    pub fn u64(&mut self, name: &str, value: u64) {
+        self.declarations.push(format!("u64 {name}"));
+        self.arguments = std::mem::take(&mut self.arguments).value(value);
+    }
+
+    pub fn u32(&mut self, name: &str, value: u32) {
+        self.declarations.push(format!("u32 {name}"));
+        self.arguments = std::mem::take(&mut self.arguments).value(value);
+    }
+
+    fn literal(&mut self, name: &str, kind: Kind, value: Value) {
+        let arguments = std::mem::take(&mut self.arguments);
+        let c_type = if kind == Kind::Bool { "u8" } else { kind.cuda() };
+        self.declarations.push(format!("{c_type} {name}"));
+        self.arguments = match (kind, value) {
+            (_, Value::Bool(v)) => arguments.value(u8::from(v)),
+            (_, Value::F64(v)) => arguments.value(v),
+            (_, Value::F32(v)) => arguments.value(v),
+            (_, Value::I128(v)) => arguments.value(v),
+            (_, Value::U64(v)) => arguments.value(v),
+            (Kind::Number(Scalar::I64 | Scalar::U64), Value::I64(v)) => arguments.value(v),
+            (Kind::Number(Scalar::I128), Value::I64(v)) => arguments.value(i128::from(v)),
+            (Kind::Number(Scalar::I16 | Scalar::U16), Value::I64(v)) => arguments.value(v as i16),
+            (Kind::Number(Scalar::I8 | Scalar::U8), Value::I64(v)) => arguments.value(v as i8),
+            (_, Value::I64(v)) => arguments.value(v as i32),
+        };
+    }
+
+    pub fn text(&self) -> String {
+        self.declarations.join(", ")
+    }
+
+    pub fn arguments(&self) -> Arguments {
+        self.arguments.clone()
+    }
+
+    pub fn len(&self) -> usize {
+        self.declarations.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.declarations.is_empty()
+    }
+}
+
+/// How a kernel reads a column of its source, in terms of `row`.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub kind: Kind,
+    pub value: String,
+    pub valid: Option<String>,
+    /// Lowest and highest value, where they are known.
+    pub range: Option<(i128, i128)>,
+}
+
+/// A table of values by code, for one pipeline: the last entry is that of null.
+pub struct Table {
+    pub values: Buffer,
+    pub valid: Option<Buffer>,
+    pub entries: u64,
+    pub range: Option<(i128, i128)>,
+}
+
+/// What a kernel loops over.
+pub struct Source {
+    pub rows: u64,
+    pub parameters: Parameters,
+    pub inputs: Vec<Access>,
+    /// Which rows are there at all, in terms of `row`.
+    pub present: Option<String>,
+}
+
+/// Source, expressions and tables: what all kernels of a pipeline have in common.
+pub struct Body<'a> {
+    pub source: &'a Source,
+    pub graph: &'a Graph,
+    pub tables: &'a [Table],
+    pub filter: Option<Id>,
+}
+
+/// A node's value and what goes with it, as expressions over variables.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    pub value: String,
+    pub valid: Option<String>,
+    pub fault: Option<String>,
+}
+
+impl Names {
+    /// Whether the value is there.
+    pub fn ok(&self) -> &str {
+        self.valid.as_deref().unwrap_or("true")
+    }
+}
+
+/// Where columns come from when statements are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Inputs {
+    /// From memory, where they are used.
+    Memory,
+    /// From arrays `c0[k]`, that were loaded before.
+    Loaded,
+}
+
+impl Body<'_> {
+    /// The parameters of all kernels: the source's, literals, tables, then `rows` and `fault`.
+    pub fn parameters(&self, fault: u64) -> Parameters {
+        let mut parameters = self.source.parameters.clone();
+        for (index, (kind, value)) in self.graph.literals().iter().enumerate() {
+            parameters.literal(&format!("p{index}"), *kind, *value);
+        }
+        for (index, table) in self.tables.iter().enumerate() {
+            parameters.address("const void*", &format!("l{index}"), table.values.address());
+            parameters.address("const u8*", &format!("lv{index}"), table.valid.as_ref().map_or(0, Buffer::address));
+            parameters.u32(&format!("n{index}"), (table.entries - 1) as u32);
+        }
+        parameters.u64("rows", self.source.rows);
+        parameters.address("u32*", "fault", fault);
+        parameters
+    }
+
+    /// The headers that some nodes need, with those of the kernel.
+    pub fn program(&self, kernel: &[&'static Header], body: String, entry: &str) -> Program {
+        let mut all: Vec<&'static Header> = vec![&headers::PIPELINE];
+        all.extend(kernel);
+        for id in 0..self.graph.len() as Id {
+            match self.graph.node(id).op {
+                Op::Part(..) | Op::Truncate(..) => all.push(&headers::DATES),
+                Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => all.push(&headers::DECIMAL),
+                Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
+                _ => {}
+            }
+        }
+        Program::new(&all, body, [entry])
+    }
+
+    /// Columns that some nodes read.
+    pub fn inputs(&self, roots: &[Id]) -> Vec<usize> {
+        let inputs = self.graph.needed(roots).into_iter().filter_map(|id| match self.graph.node(id).op {
+            Op::Input(index) => Some(index as usize),
+            _ => None,
+        });
+        inputs.collect()
+    }
+
+    /// Rows that a thread has under way: fewer where computing a row takes long.
+    pub fn unroll(&self, roots: &[Id]) -> u32 {
+        let needed = self.graph.needed(roots);
+        let heavy = needed.iter().filter(|id| {
+            let node = self.graph.node(**id);
+            let wide = node.kind == Kind::Number(Scalar::I128);
+            matches!(node.op, Op::Call(_) | Op::Divide | Op::Remainder | Op::Part(..) | Op::Truncate(..)) || wide
+        });
+        match (heavy.count(), needed.len()) {
+            (0, 0..=6) => 8,
+            (0..=1, 0..=24) => 4,
+            (0..=4, 0..=60) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Declares arrays for columns and loads rows `first + k * stride`.
+    pub fn loads(&self, inputs: &[usize], unroll: u32) -> String {
+        let mut text = String::new();
+        let mut each = String::new();
+        for index in inputs {
+            let access = &self.source.inputs[*index];
+            let _ = writeln!(text, "    {} c{index}x[{unroll}];", access.kind.cuda());
+            let _ = write!(each, " c{index}x[k] = {};", access.value);
+            if let Some(valid) = &access.valid {
+                let _ = writeln!(text, "    bool v{index}x[{unroll}];");
+                let _ = write!(each, " v{index}x[k] = {valid};");
+            }
+        }
+        if each.is_empty() {
+            return text;
+        }
+        let _ = writeln!(
+            text,
+            "#pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{{each} }}\n    }}"
+        );
+        text
+    }
+
+    /// The condition that a row is there and passes the filter, behind statements that compute it; notes the filter's faults.
+    pub fn passing(&self, writer: &mut Writer) -> String {
+        let mut conditions: Vec<String> = self.source.present.iter().map(|present| format!("({present})")).collect();
+        if let Some(filter) = self.filter {
+            let names = writer.value(filter);
+            writer.note(&names);
+            conditions.extend(names.valid.clone());
+            conditions.push(names.value);
+        }
+        if conditions.is_empty() { "true".to_string() } else { conditions.join(" && ") }
+    }
+}
+
+/// Writes the statements that compute nodes, each once.
+pub struct Writer<'a> {
+    body: &'a Body<'a>,
+    inputs: Inputs,
+    indent: &'static str,
+    pub text: String,
+    names: HashMap<Id, Names>,
+}
+
+fn both(a: &Option<String>, b: &Option<String>, operator: &str) -> Option<String> {
+    match (a, b) {
+        (Some(a), Some(b)) if a == b => Some(a.clone()),
+        (Some(a), Some(b)) => Some(format!("({a} {operator} {b})")),
+        (one, other) => one.clone().or_else(|| other.clone()),
+    }
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(body: &'a Body<'a>, inputs: Inputs, indent: &'static str) -> Self {
+        Writer { body, inputs, indent, text: String::new(), names: HashMap::new() }
+    }
+
+    pub fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{}{line}", self.indent);
+    }
+
+    /// Counts a fault of this row.
+    pub fn note(&mut self, names: &Names) {
+        if let Some(fault) = &names.fault {
+            let line = format!("faults |= {fault};");
+            self.line(&line);
+        }
+    }
+
+    /// Computes a node, with all that it needs.
+    pub fn value(&mut self, id: Id) -> Names {
+        for needed in self.body.graph.needed(&[id]) {
+            if !self.names.contains_key(&needed) {
+                let names = self.node(needed);
+                self.names.insert(needed, names);
+            }
+        }
+        self.names[&id].clone()
+    }
+
+    fn node(&mut self, id: Id) -> Names {
+        let node = self.body.graph.node(id);
+        let (kind, t) = (node.kind, node.kind.cuda());
+        let args: Vec<Names> = node.args.iter().map(|arg| self.names[arg].clone()).collect();
+        let from = node.args.first().map(|arg| self.body.graph.kind(*arg));
+        let plain = |value: String| Names { value, ..Names::default() };
+        // What a strict function of its arguments starts from.
+        let mut valid = args.iter().fold(None, |valid, arg| both(&valid, &arg.valid, "&&"));
+        let mut fault = args.iter().fold(None, |fault, arg| both(&fault, &arg.fault, "||"));
+        let a = || args[0].value.as_str();
+        let b = || args[1].value.as_str();
+        let ok = valid.clone().unwrap_or_else(|| "true".to_string());
+        let mut found_fault = None;
+        let value = match node.op {
+            Op::Input(index) => {
+                let access = &self.body.source.inputs[index as usize];
+                let place = |name: &str| format!("{name}{index}x[k]");
+                return match self.inputs {
+                    Inputs::Loaded => {
+                        Names { value: place("c"), valid: access.valid.as_ref().map(|_| place("v")), fault: None }
+                    }
+                    Inputs::Memory => {
+                        let (value, valid) = (access.value.clone(), access.valid.clone());
+                        self.define(id, kind, value, valid, None)
+                    }
+                };
+            }
+            Op::Literal(index) if kind == Kind::Bool => return plain(format!("(p{index} != 0)")),
+            Op::Literal(index) => return plain(format!("p{index}")),
+            Op::Null => return Names { value: format!("({t})0"), valid: Some("false".into()), fault: None },
+            Op::Add => format!("plus<{t}>({}, {})", a(), b()),
+            Op::Subtract => format!("minus<{t}>({}, {})", a(), b()),
+            Op::Multiply => format!("times<{t}>({}, {})", a(), b()),
+            Op::Divide | Op::Remainder => {
+                if !kind.is_float() {
+                    found_fault = Some(format!("no_quotient<{t}>({}, {})", a(), b()));
+                }
+                let name = if node.op == Op::Divide { "quotient" } else { "remainder_of" };
+                format!("{name}<{t}>({}, {})", a(), b())
+            }
+            Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => {
+                let name = match node.op {
+                    Op::AddExact => "add_checked",
+                    Op::SubtractExact => "subtract_checked",
+                    Op::MultiplyExact => "multiply_checked",
+                    _ => "divide_checked",
+                };
+                self.line(&format!("u32 e{id} = 0;"));
+                found_fault = Some(format!("e{id} != 0"));
+                format!("{ok} ? {name}({}, {}, e{id}) : (i128)0", a(), b())
+            }
+            Op::DivideRounded => format!("divide_rounded({}, {})", a(), b()),
+            Op::Negate => format!("minus<{t}>(({t})0, {})", a()),
+            Op::Absolute if kind.is_float() => format!("({t})fabs({})", a()),
+            Op::Absolute => format!("({0} < 0 ? minus<{t}>(({t})0, {0}) : {0})", a()),
+            Op::BitAnd => format!("({t})({} & {})", a(), b()),
+            Op::BitOr => format!("({t})({} | {})", a(), b()),
+            Op::BitXor => format!("({t})({} ^ {})", a(), b()),
+            Op::ShiftLeft => format!("shift_left<{t}>({}, {})", a(), b()),
+            Op::ShiftRight => format!("shift_right<{t}>({}, {})", a(), b()),
+            Op::Compare(how) => compare(how, from, a(), b()),
+            Op::SameAs => {
+                valid = None;
+                let same = compare(Comparison::Equal, from, a(), b());
+                format!("{0} == {1} && (!{0} || {same})", args[0].ok(), args[1].ok())
+            }
+            Op::And | Op::Or => {
+                let (x, y) = (args[0].ok(), args[1].ok());
+                let (not, both) = if node.op == Op::And { ("!", "&&") } else { ("", "||") };
+                if valid.is_some() {
+                    valid = Some(format!("(({x} && {y}) || ({x} && {not}{}) || ({y} && {not}{}))", a(), b()));
+                }
+                match node.op {
+                    Op::And => format!("(!{x} || {}) {both} (!{y} || {})", a(), b()),
+                    _ => format!("({x} && {}) {both} ({y} && {})", a(), b()),
+                }
+            }
+            Op::Not => format!("!{}", a()),
+            Op::IsNull => {
+                valid = None;
+                format!("!({})", args[0].ok())
+            }
+            Op::Choose => {
+                let (yes, no) = (&args[1], &args[2]);
+                self.line(&format!("const bool w{id} = {} && {};", args[0].ok(), a()));
+                valid = (yes.valid.is_some() || no.valid.is_some())
+                    .then(|| format!("(w{id} ? {} : {})", yes.ok(), no.ok()));
+                let either = yes.fault.is_some() || no.fault.is_some();
+                let (f, g) = (yes.fault.as_deref().unwrap_or("false"), no.fault.as_deref().unwrap_or("false"));
+                fault = both(&args[0].fault, &either.then(|| format!("(w{id} ? {f} : {g})")), "||");
+                format!("w{id} ? {} : {}", yes.value, no.value)
+            }
+            Op::Coalesce => {
+                let (first, second) = (&args[0], &args[1]);
+                valid = second
+                    .valid
+                    .as_ref()
+                    .and(first.valid.as_ref())
+                    .map(|_| format!("({} || {})", first.ok(), second.ok()));
+                let late = second.fault.as_ref().map(|f| format!("(!{} && {f})", first.ok()));
+                fault = both(&first.fault, &late, "||");
+                format!("{} ? {} : {}", first.ok(), first.value, second.value)
+            }
+            Op::Convert(misfit) => {
+                let from = from.unwrap_or(kind);
+                if may_misfit(from, kind) {
+                    let fits = format!("has_place<{t}, {}>({})", from.cuda(), a());
+                    match misfit {
+                        Misfit::Fault => found_fault = Some(format!("!{fits}")),
+                        Misfit::Null => valid = both(&valid, &Some(fits), "&&"),
+                    }
+                }
+                match (from, kind) {
+                    (Kind::Bool, _) => format!("({t})({} ? 1 : 0)", a()),
+                    (_, Kind::Bool) => format!("{} != 0", a()),
+                    _ => format!("convert<{t}, {}>({})", from.cuda(), a()),
+                }
+            }
+            Op::Within(misfit) => {
+                let fits = format!("magnitude({}) <= (u128){}", a(), b());
+                match misfit {
+                    Misfit::Fault => found_fault = Some(format!("!({fits})")),
+                    Misfit::Null => valid = both(&valid, &Some(format!("({fits})")), "&&"),
+                }
+                a().to_string()
+            }
+            Op::Call(name) => {
+                let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
+                format!("({t}){name}({})", list.join(", "))
+            }
+            Op::Part(part, tick) => {
+                format!("({t})date_part<(DatePart){}, {}>((i64){})", part as u32, tick.per_day(), a())
+            }
+            Op::Truncate(unit, tick) => {
+                format!("({t})date_truncate<(DateUnit){}, {}>((i64){})", unit as u32, tick.per_day(), a())
+            }
+            Op::Lookup(table) => {
+                let found = &self.body.tables[table as usize];
+                self.line(&format!("const u32 i{id} = {} ? {} : n{table};", args[0].ok(), a()));
+                valid = found.valid.as_ref().map(|_| format!("(lv{table}[i{id}] != 0)"));
+                match kind {
+                    Kind::Bool => format!("((const u8*)l{table})[i{id}] != 0"),
+                    _ => format!("((const {t}*)l{table})[i{id}]"),
+                }
+            }
+            Op::OrderKey => format!("({t})Order<{}>::of({})", from.map_or("i64", Kind::cuda), a()),
+            Op::FromOrderKey => format!("Order<{t}>::value((Order<{t}>::key){})", a()),
+            Op::Bits if from.is_some_and(Kind::is_float) => format!("(u64)bits_of({})", a()),
+            Op::Bits => format!("(u64){}", a()),
+            Op::FromBits => match kind {
+                Kind::Number(Scalar::F64) => format!("__longlong_as_double((i64){})", a()),
+                Kind::Number(Scalar::F32) => format!("__int_as_float((i32){})", a()),
+                Kind::Bool => format!("{} != 0", a()),
+                _ => format!("({t}){}", a()),
+            },
+        };
+        if let Some(found) = found_fault {
+            let guarded = if ok == "true" { format!("({found})") } else { format!("({ok} && {found})") };
+            fault = both(&fault, &Some(guarded), "||");
+        }
+        self.define(id, kind, value, valid, fault)
+    }
+
+    fn define(&mut self, id: Id, kind: Kind, value: String, valid: Option<String>, fault: Option<String>) -> Names {
+        self.line(&format!("const {} x{id} = {value};", kind.cuda()));
+        // Plain names and constants stay as they are.
+        let mut name = |letter: char, text: Option<String>| {
+            text.map(|text| match text.contains([' ', '(', '[']) {
+                true => {
+                    self.line(&format!("const bool {letter}{id} = {text};"));
+                    format!("{letter}{id}")
+                }
+                false => text,
+            })
+        };
+        Names { value: format!("x{id}"), valid: name('b', valid), fault: name('f', fault) }
+    }
+}
+
+fn compare(how: Comparison, kind: Option<Kind>, a: &str, b: &str) -> String {
+    let operator = match how {
+        Comparison::Equal => "==",
+        Comparison::NotEqual => "!=",
+        Comparison::Less => "<",
+        Comparison::LessEqual => "<=",
+        Comparison::Greater => ">",
+        Comparison::GreaterEqual => ">=",
+    };
+    match kind {
+        // The total order, but for the zeros, which are one value in SQL.
+        Some(kind) if kind.is_float() => format!("order_of({a}) {operator} order_of({b})"),
+        _ => format!("{a} {operator} {b}"),
+    }
+}
+
+/// Whether a value of one type may have no place in another one.
+pub fn may_misfit(from: Kind, to: Kind) -> bool {
+    let (Kind::Number(from), Kind::Number(to)) = (from, to) else { return false };
+    if to.is_float() {
+        return false;
+    }
+    if from.is_float() {
+        return true;
+    }
+    match (from.is_unsigned(), to.is_unsigned()) {
+        (true, false) => from.bytes() >= to.bytes(),
+        (false, true) => true,
+        _ => from.bytes() > to.bytes(),
+    }
+}

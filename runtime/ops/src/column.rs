@@ -1,0 +1,314 @@
+//! Columns in device memory, from Arrow arrays and back. A column is one piece, in Arrow's layout: values, and a bitmap where there are
+//! nulls. Texts are numbers into a dictionary on the host; decimals of up to 18 digits are 64-bit numbers.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, new_empty_array, new_null_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer};
+use arrow::compute::{cast, concat, take};
+use arrow::datatypes::{DataType, Decimal128Type, UInt32Type};
+use onrush_device::{Buffer, Pod};
+use onrush_kernels::{Column, Context, Program, Scalar, headers, reduce};
+
+use crate::codegen::output::Target;
+use crate::codegen::{Access, Parameters, Source};
+use crate::dictionary::{self, Dictionary};
+use crate::graph::Kind;
+use crate::run::launch;
+use crate::{Error, Result};
+
+/// Digits of a decimal that fit into 64 bits.
+const NARROW: u8 = 18;
+
+/// What values of an Arrow type are on a device; none if it has no place there.
+pub fn kind_of(dtype: &DataType) -> Option<Kind> {
+    Some(match dtype {
+        DataType::Boolean => Kind::Bool,
+        DataType::Int8 => Kind::Number(Scalar::I8),
+        DataType::Int16 => Kind::Number(Scalar::I16),
+        DataType::Int32 | DataType::Date32 | DataType::Time32(_) => Kind::Number(Scalar::I32),
+        DataType::Int64
+        | DataType::Date64
+        | DataType::Time64(_)
+        | DataType::Timestamp(_, _)
+        | DataType::Duration(_) => Kind::Number(Scalar::I64),
+        DataType::UInt8 => Kind::Number(Scalar::U8),
+        DataType::UInt16 => Kind::Number(Scalar::U16),
+        DataType::UInt32 => Kind::Number(Scalar::U32),
+        DataType::UInt64 => Kind::Number(Scalar::U64),
+        DataType::Float32 => Kind::Number(Scalar::F32),
+        DataType::Float64 => Kind::Number(Scalar::F64),
+        DataType::Decimal128(_, _) => Kind::Number(Scalar::I128),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Code,
+        _ => return None,
+    })
+}
+
+/// A column in device memory. Immutable; clones share the memory.
+#[derive(Clone)]
+pub struct DeviceColumn {
+    /// What its values are for kernels.
+    pub kind: Kind,
+    /// What they are stored as, where that is shorter.
+    stored: Kind,
+    values: Arc<Buffer>,
+    validity: Option<Arc<Buffer>>,
+    pub dictionary: Option<Arc<Dictionary>>,
+    pub rows: u64,
+    range: Arc<OnceLock<Option<(i128, i128)>>>,
+}
+
+/// Columns of the same number of rows.
+#[derive(Clone)]
+pub struct DeviceTable {
+    pub rows: u64,
+    pub columns: Vec<DeviceColumn>,
+}
+
+impl DeviceColumn {
+    /// Copies the parts of a column to the device, one behind the other.
+    pub fn upload(context: &Context, dtype: &DataType, parts: &[ArrayRef]) -> Result<DeviceColumn> {
+        let kind = kind_of(dtype).ok_or_else(|| Error::Unsupported(format!("columns of {dtype}")))?;
+        let rows: usize = parts.iter().map(|part| part.len()).sum();
+        let mut stored = kind;
+        let mut found = None;
+        let values = match (kind, dtype) {
+            (Kind::Code, _) => {
+                let (codes, dictionary) = dictionary::encode(parts)?;
+                found = Some(Arc::new(dictionary));
+                context.upload(&codes)?
+            }
+            (Kind::Bool, _) => upload_bits(context, rows, parts.iter().map(|part| part.as_boolean().values().clone()))?,
+            (_, DataType::Decimal128(precision, _)) if *precision <= NARROW => {
+                stored = Kind::Number(Scalar::I64);
+                let short: Vec<i64> = parts
+                    .iter()
+                    .flat_map(|part| part.as_primitive::<Decimal128Type>().values().iter().map(|v| *v as i64))
+                    .collect();
+                context.upload(&short)?
+            }
+            _ => {
+                let width = stored.bytes();
+                let buffer = context.allocate(rows as u64 * width)?;
+                let mut at = 0;
+                for part in parts {
+                    let data = part.to_data();
+                    let bytes = &data.buffers()[0].as_slice()[data.offset() * width as usize..];
+                    let bytes = &bytes[..part.len() * width as usize];
+                    buffer.write(at, bytes, &context.stream)?;
+                    at += bytes.len() as u64;
+                }
+                buffer
+            }
+        };
+        let nulls = parts.iter().any(|part| part.null_count() > 0);
+        let validity = match nulls {
+            true => Some(Arc::new(upload_bits(
+                context,
+                rows,
+                parts.iter().map(|part| match part.nulls() {
+                    Some(nulls) => nulls.inner().clone(),
+                    None => BooleanBuffer::new_set(part.len()),
+                }),
+            )?)),
+            false => None,
+        };
+        Ok(DeviceColumn {
+            kind,
+            stored,
+            values: Arc::new(values),
+            validity,
+            dictionary: found,
+            rows: rows as u64,
+            range: Arc::default(),
+        })
+    }
+
+    /// From what a kernel wrote: a byte a row for booleans and validity.
+    pub fn written(
+        context: &Context,
+        kind: Kind,
+        target: Target,
+        rows: u64,
+        dictionary: Option<Arc<Dictionary>>,
+    ) -> Result<DeviceColumn> {
+        let values = if kind == Kind::Bool { pack(context, &target.values, rows)? } else { target.values };
+        let validity = target.valid.map(|bytes| pack(context, &bytes, rows)).transpose()?;
+        Ok(DeviceColumn {
+            kind,
+            stored: kind,
+            values: Arc::new(values),
+            validity: validity.map(Arc::new),
+            dictionary,
+            rows,
+            range: Arc::default(),
+        })
+    }
+
+    /// Device memory that it holds.
+    pub fn bytes(&self) -> u64 {
+        self.values.bytes() + self.validity.as_ref().map_or(0, |validity| validity.bytes())
+    }
+
+    pub fn has_nulls(&self) -> bool {
+        self.validity.is_some()
+    }
+
+    /// Lowest and highest value of integers, codes and booleans; looked for once.
+    pub fn range(&self, context: &Context) -> Result<Option<(i128, i128)>> {
+        if let Some(known) = self.range.get() {
+            return Ok(*known);
+        }
+        let found = match (self.kind, self.stored) {
+            (Kind::Bool, _) => Some((0, 1)),
+            (Kind::Code, _) => {
+                let entries = self.dictionary.as_ref().map_or(0, |d| d.entries());
+                Some((0, (entries as i128 - 1).max(0)))
+            }
+            (_, Kind::Number(scalar)) if !scalar.is_float() && self.rows > 0 => {
+                let mut column = Column::new(scalar, &self.values).slice(0, self.rows);
+                if let Some(validity) = &self.validity {
+                    column = column.with_validity(validity);
+                }
+                let totals = reduce::reduce(context, &column, reduce::LOW | reduce::HIGH)?;
+                match (totals.count, totals.low, totals.high) {
+                    (0, ..) => Some((0, 0)),
+                    (_, reduce::Number::Integer(low), reduce::Number::Integer(high)) => Some((low, high)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        Ok(*self.range.get_or_init(|| found))
+    }
+
+    /// How a kernel reads it as column `index`.
+    fn access(&self, index: usize, range: Option<(i128, i128)>, parameters: &mut Parameters) -> Access {
+        parameters.buffer(&format!("const {}* __restrict__", self.stored.stored()), &format!("c{index}"), &self.values);
+        let valid = self.validity.as_ref().map(|validity| {
+            parameters.buffer("const u32* __restrict__", &format!("v{index}"), validity);
+            format!("is_valid(v{index}, row)")
+        });
+        let value = match (self.kind, self.stored) {
+            (Kind::Bool, _) => format!("is_valid(c{index}, row)"),
+            (kind, stored) if kind != stored => format!("({})c{index}[row]", kind.cuda()),
+            _ => format!("c{index}[row]"),
+        };
+        Access { kind: self.kind, value, valid, range }
+    }
+
+    /// Copies the first `rows` rows to the host.
+    pub fn download(&self, context: &Context, dtype: &DataType, rows: u64) -> Result<ArrayRef> {
+        let rows = rows.min(self.rows) as usize;
+        if rows == 0 {
+            return Ok(new_empty_array(dtype));
+        }
+        let words = rows.div_ceil(32) * 4;
+        let validity = match &self.validity {
+            Some(bits) => Some(HostBuffer::from_vec(bits.read::<u8>(0..words, &context.stream)?)),
+            None => None,
+        };
+        let read = |bytes: usize| -> Result<HostBuffer> {
+            Ok(HostBuffer::from_vec(self.values.read::<u8>(0..bytes, &context.stream)?))
+        };
+        if self.kind == Kind::Code {
+            let Some(dictionary) = &self.dictionary else { return Ok(new_null_array(dtype, rows)) };
+            let codes = HostBuffer::from_vec(self.values.read::<u32>(0..rows, &context.stream)?);
+            let data = ArrayData::builder(DataType::UInt32).len(rows).add_buffer(codes).null_bit_buffer(validity);
+            let codes: ArrayRef = arrow::array::make_array(data.build()?);
+            if dictionary.values.is_empty() {
+                return Ok(new_null_array(dtype, rows));
+            }
+            let texts = take(&dictionary.values, codes.as_primitive::<UInt32Type>(), None)?;
+            return Ok(cast(&texts, dtype)?);
+        }
+        if self.kind == Kind::Bool {
+            let bits = BooleanBuffer::new(read(words)?, 0, rows);
+            let nulls = validity.map(|v| arrow::buffer::NullBuffer::new(BooleanBuffer::new(v, 0, rows)));
+            return Ok(Arc::new(BooleanArray::new(bits, nulls)));
+        }
+        if self.kind != self.stored {
+            let short = self.values.read::<i64>(0..rows, &context.stream)?;
+            let values = HostBuffer::from_vec(short.into_iter().map(i128::from).collect::<Vec<_>>());
+            let data = ArrayData::builder(dtype.clone()).len(rows).add_buffer(values).null_bit_buffer(validity);
+            return Ok(arrow::array::make_array(data.build()?));
+        }
+        let values = match self.kind.bytes() {
+            // Of the alignment that Arrow asks for.
+            16 => HostBuffer::from_vec(self.values.read::<i128>(0..rows, &context.stream)?),
+            8 => HostBuffer::from_vec(self.values.read::<u64>(0..rows, &context.stream)?),
+            4 => HostBuffer::from_vec(self.values.read::<u32>(0..rows, &context.stream)?),
+            2 => HostBuffer::from_vec(self.values.read::<u16>(0..rows, &context.stream)?),
+            _ => read(rows)?,
+        };
+        let data = ArrayData::builder(dtype.clone()).len(rows).add_buffer(values).null_bit_buffer(validity);
+        Ok(arrow::array::make_array(data.build()?))
+    }
+}
+
+impl DeviceTable {
+    /// As what a kernel loops over. Ranges are found for the columns for which `ranged` says so.
+    pub fn source(&self, context: &Context, ranged: &dyn Fn(usize) -> bool) -> Result<Source> {
+        let mut parameters = Parameters::new();
+        let mut inputs = Vec::new();
+        for (index, column) in self.columns.iter().enumerate() {
+            let range = if ranged(index) { column.range(context)? } else { None };
+            inputs.push(column.access(index, range, &mut parameters));
+        }
+        Ok(Source { rows: self.rows, parameters, inputs, present: None })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.columns.iter().map(DeviceColumn::bytes).sum()
+    }
+}
+
+fn upload_bits(context: &Context, rows: usize, parts: impl Iterator<Item = BooleanBuffer>) -> Result<Buffer> {
+    let mut bits = BooleanBufferBuilder::new(rows.next_multiple_of(32));
+    parts.for_each(|part| bits.append_buffer(&part));
+    bits.append_n(rows.next_multiple_of(32) - rows, false);
+    Ok(context.upload(bits.as_slice())?)
+}
+
+/// A byte a row to a bit a row.
+fn pack(context: &Context, bytes: &Buffer, rows: u64) -> Result<Buffer> {
+    let body = "extern \"C\" __global__ void __launch_bounds__(256) pack_rows(const u8* bytes, u64 rows, u32* bits) {\n  \
+                pack_bytes(bytes, rows, bits);\n}\n";
+    let program = Program::new(&[&headers::PIPELINE], body.to_string(), ["pack_rows"]);
+    let bits = context.allocate(rows.div_ceil(32) * 4)?;
+    let arguments = onrush_device::Arguments::new().buffer(bytes).value(rows).buffer(&bits);
+    launch(context, &program, "pack_rows", arguments, rows.next_multiple_of(32), 256, 0)?;
+    Ok(bits)
+}
+
+/// All values of a host array of a number type, for tables that are looked up.
+pub fn upload_array(context: &Context, array: &ArrayRef) -> Result<(Buffer, Option<Buffer>)> {
+    fn upload<T: Pod>(context: &Context, values: &[T]) -> Result<Buffer> {
+        Ok(context.upload(values)?)
+    }
+    let kind =
+        kind_of(array.data_type()).ok_or_else(|| Error::Unsupported(format!("tables of {}", array.data_type())))?;
+    let values = match kind {
+        Kind::Bool => {
+            let bytes: Vec<u8> = array.as_boolean().values().iter().map(u8::from).collect();
+            upload(context, &bytes)?
+        }
+        kind => {
+            let array = concat(&[array.as_ref()])?;
+            let data = array.to_data();
+            let width = kind.bytes() as usize;
+            let start = data.offset() * width;
+            upload(context, &data.buffers()[0].as_slice()[start..start + array.len() * width])?
+        }
+    };
+    let valid = match array.null_count() {
+        0 => None,
+        _ => {
+            let bytes: Vec<u8> = (0..array.len()).map(|row| u8::from(array.is_valid(row))).collect();
+            Some(upload(context, &bytes)?)
+        }
+    };
+    Ok((values, valid))
+}

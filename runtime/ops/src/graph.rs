@@ -1,0 +1,259 @@
+//! What a pipeline computes: a graph of operations on the values of one row, each node once. Types are those of the device; what they
+//! stand for (a date, a decimal's scale) is known to whoever built the graph.
+
+use std::collections::HashMap;
+
+use onrush_kernels::Scalar;
+use onrush_kernels::dates::{Part, Tick, Unit};
+
+/// A node of a [`Graph`].
+pub type Id = u32;
+
+/// What a value is on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Bool,
+    Number(Scalar),
+    /// A text, as its number in a dictionary.
+    Code,
+}
+
+impl Kind {
+    /// Its type in a kernel.
+    pub fn cuda(self) -> &'static str {
+        match self {
+            Kind::Bool => "bool",
+            Kind::Number(scalar) => scalar.cuda(),
+            Kind::Code => "u32",
+        }
+    }
+
+    /// What holds it in device memory: one bit of a word for booleans.
+    pub fn stored(self) -> &'static str {
+        match self {
+            Kind::Bool => "u32",
+            other => other.cuda(),
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Kind::Number(scalar) if scalar.is_float())
+    }
+
+    /// Bytes of a row in device memory, booleans as the byte that a kernel writes.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Kind::Bool => 1,
+            Kind::Number(scalar) => scalar.bytes(),
+            Kind::Code => 4,
+        }
+    }
+}
+
+/// What becomes of a value that has no place in the type that it is converted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Misfit {
+    /// The query fails.
+    Fault,
+    Null,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+/// Nulls: where nothing else is said, a result is null if an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A column of the source.
+    Input(u32),
+    /// A literal, passed as a parameter.
+    Literal(u32),
+    Null,
+    /// Integers wrap.
+    Add,
+    Subtract,
+    Multiply,
+    /// By zero is a fault for integers, and the lowest number by -1.
+    Divide,
+    Remainder,
+    /// Of 128 bits; what does not fit is a fault.
+    AddExact,
+    SubtractExact,
+    MultiplyExact,
+    DivideExact,
+    /// A 128-bit number divided by another one, half away from zero.
+    DivideRounded,
+    Negate,
+    Absolute,
+    BitAnd,
+    BitOr,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+    Compare(Comparison),
+    /// Null equals null, and the result is never null.
+    SameAs,
+    /// Three-valued logic.
+    And,
+    Or,
+    Not,
+    IsNull,
+    /// The first argument chooses: null is no. Faults of the other side do not count.
+    Choose,
+    /// The first argument, or the second where that is null.
+    Coalesce,
+    Convert(Misfit),
+    /// Null where the magnitude of a 128-bit number (first) is above the second.
+    Within(Misfit),
+    /// A function of floats by its name in CUDA.
+    Call(&'static str),
+    Part(Part, Tick),
+    Truncate(Unit, Tick),
+    /// What a table holds for a code; the entry behind the last is that of null.
+    Lookup(u32),
+    /// A number as the key that orders it, of 64 bits, and back.
+    OrderKey,
+    FromOrderKey,
+    /// Bits as they are, from and to 64-bit words.
+    Bits,
+    FromBits,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    pub op: Op,
+    pub args: Vec<Id>,
+    pub kind: Kind,
+}
+
+/// A literal's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    Bool(bool),
+    I64(i64),
+    U64(u64),
+    I128(i128),
+    /// By their bits, so that values can be compared.
+    F64(u64),
+    F32(u32),
+}
+
+/// Nodes in an order in which arguments come first.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    known: HashMap<Node, Id>,
+    literals: Vec<(Kind, Value)>,
+}
+
+impl Graph {
+    pub fn new() -> Self {
+        Graph::default()
+    }
+
+    pub fn add(&mut self, op: Op, args: &[Id], kind: Kind) -> Id {
+        let node = Node { op, args: args.to_vec(), kind };
+        if let Some(id) = self.known.get(&node) {
+            return *id;
+        }
+        let id = self.nodes.len() as Id;
+        self.nodes.push(node.clone());
+        self.known.insert(node, id);
+        id
+    }
+
+    pub fn input(&mut self, index: usize, kind: Kind) -> Id {
+        self.add(Op::Input(index as u32), &[], kind)
+    }
+
+    pub fn null(&mut self, kind: Kind) -> Id {
+        self.add(Op::Null, &[], kind)
+    }
+
+    pub fn literal(&mut self, kind: Kind, value: Value) -> Id {
+        let known = self.literals.iter().position(|l| *l == (kind, value));
+        let index = known.unwrap_or_else(|| {
+            self.literals.push((kind, value));
+            self.literals.len() - 1
+        });
+        self.add(Op::Literal(index as u32), &[], kind)
+    }
+
+    pub fn bool(&mut self, value: bool) -> Id {
+        self.literal(Kind::Bool, Value::Bool(value))
+    }
+
+    /// A literal of an integer or float type.
+    pub fn number(&mut self, scalar: Scalar, value: i128) -> Id {
+        let literal = match scalar {
+            Scalar::F64 => Value::F64((value as f64).to_bits()),
+            Scalar::F32 => Value::F32((value as f32).to_bits()),
+            Scalar::I128 => Value::I128(value),
+            Scalar::U64 => Value::U64(value as u64),
+            _ => Value::I64(value as i64),
+        };
+        self.literal(Kind::Number(scalar), literal)
+    }
+
+    pub fn node(&self, id: Id) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    pub fn kind(&self, id: Id) -> Kind {
+        self.node(id).kind
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub fn literals(&self) -> &[(Kind, Value)] {
+        &self.literals
+    }
+
+    /// The nodes that some roots need, in order.
+    pub fn needed(&self, roots: &[Id]) -> Vec<Id> {
+        let mut wanted = vec![false; self.nodes.len()];
+        for root in roots {
+            wanted[*root as usize] = true;
+        }
+        for id in (0..self.nodes.len()).rev() {
+            if wanted[id] {
+                self.nodes[id].args.iter().for_each(|arg| wanted[*arg as usize] = true);
+            }
+        }
+        (0..self.nodes.len() as Id).filter(|id| wanted[*id as usize]).collect()
+    }
+
+    /// Copies a node of another graph, with what it needs; `input` says what its inputs are here.
+    pub fn graft(&mut self, other: &Graph, root: Id, input: &mut dyn FnMut(&mut Graph, u32, Kind) -> Id) -> Id {
+        let mut here: HashMap<Id, Id> = HashMap::new();
+        for id in other.needed(&[root]) {
+            let node = other.node(id);
+            let new = match node.op {
+                Op::Input(index) => input(self, index, node.kind),
+                Op::Literal(index) => {
+                    let (kind, value) = other.literals[index as usize];
+                    self.literal(kind, value)
+                }
+                op => {
+                    let args: Vec<Id> = node.args.iter().map(|arg| here[arg]).collect();
+                    self.add(op, &args, node.kind)
+                }
+            };
+            here.insert(id, new);
+        }
+        here[&root]
+    }
+}

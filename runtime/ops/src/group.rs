@@ -1,0 +1,215 @@
+//! Grouping: what is known of the keys decides how rows find their slot, and how the table is kept.
+
+use onrush_device::Buffer;
+use onrush_kernels::{Context, Scalar};
+
+use crate::aggregate::{Accumulator, Layout, What};
+use crate::codegen::group::{self, Digit, Finding};
+use crate::codegen::{Body, Source, output};
+use crate::graph::{Graph, Id, Kind, Op};
+use crate::run::{Status, launch, launch_blocks};
+use crate::{Error, Result};
+use onrush_kernels::dates::Part;
+
+/// A range of keys up to this size always has a slot for each; a larger one if there are rows for it.
+const ALWAYS_DENSE: u64 = 1 << 12;
+/// Slots of a hash table for each group that is expected, groups at first, and how much larger the next table is.
+const SLOTS: u64 = 2;
+const GUESS: u64 = 1 << 18;
+const GROWTH: u64 = 16;
+/// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
+const HALF_SHARED: u32 = 113 << 10;
+
+/// What the values of an accumulator are, once they are in a slot.
+pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
+    let kind = |a: &Accumulator| match a.what {
+        What::SumFloat => Kind::Number(Scalar::F64),
+        What::SumWide => Kind::Number(Scalar::I128),
+        What::SumInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
+        What::Count | What::Least | What::Greatest => Kind::Number(Scalar::I64),
+        What::LeastUnsigned | What::GreatestUnsigned => Kind::Number(Scalar::U64),
+    };
+    accumulators.iter().map(kind).collect()
+}
+
+/// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where little is known.
+pub fn range(body: &Body, id: Id) -> Option<(i128, i128)> {
+    let node = body.graph.node(id);
+    let of = |index: usize| range(body, node.args[index]);
+    let of_type = match node.kind {
+        Kind::Bool => Some((0, 1)),
+        Kind::Code => None,
+        Kind::Number(scalar) => match scalar {
+            Scalar::I8 => Some((i8::MIN.into(), i8::MAX.into())),
+            Scalar::U8 => Some((0, u8::MAX.into())),
+            Scalar::I16 => Some((i16::MIN.into(), i16::MAX.into())),
+            Scalar::U16 => Some((0, u16::MAX.into())),
+            Scalar::I32 => Some((i32::MIN.into(), i32::MAX.into())),
+            Scalar::U32 => Some((0, u32::MAX.into())),
+            _ => None,
+        },
+    };
+    let inside = |found: Option<(i128, i128)>| match (found, of_type) {
+        // A sum that wraps goes anywhere.
+        (Some((low, high)), Some((least, most))) if low < least || high > most => Some((least, most)),
+        (Some((low, high)), None) if low < i64::MIN.into() || high > i64::MAX.into() => None,
+        (Some(found), _) => Some(found),
+        (None, of_type) => of_type,
+    };
+    let found = match node.op {
+        Op::Input(index) => body.source.inputs[index as usize].range,
+        Op::Lookup(table) => body.tables[table as usize].range,
+        Op::Literal(index) => match body.graph.literals()[index as usize].1 {
+            crate::Value::I64(v) => Some((v.into(), v.into())),
+            crate::Value::U64(v) => Some((v.into(), v.into())),
+            crate::Value::I128(v) => Some((v, v)),
+            _ => None,
+        },
+        Op::Null => Some((0, 0)),
+        Op::Add => of(0).zip(of(1)).map(|((a, b), (c, d))| (a.saturating_add(c), b.saturating_add(d))),
+        Op::Subtract => of(0).zip(of(1)).map(|((a, b), (c, d))| (a.saturating_sub(d), b.saturating_sub(c))),
+        Op::Choose | Op::Coalesce => {
+            let last = node.args.len() - 1;
+            of(last - 1).zip(of(last)).map(|((a, b), (c, d))| (a.min(c), b.max(d)))
+        }
+        Op::Convert(_) if !body.graph.kind(node.args[0]).is_float() && !node.kind.is_float() => of(0),
+        Op::Remainder => of(1).zip(of(0)).map(|((low, high), (least, _))| {
+            let most = high.abs().max(low.abs()).saturating_sub(1).max(0);
+            (if least < 0 { -most } else { 0 }, most)
+        }),
+        Op::Divide => of(0).zip(of(1)).and_then(|((a, b), (c, d))| (c == d && c > 0).then(|| (a / c, b / c))),
+        Op::Part(part, tick) => match part {
+            Part::Quarter => Some((1, 4)),
+            Part::Month => Some((1, 12)),
+            Part::Week => Some((1, 53)),
+            Part::Day => Some((1, 31)),
+            Part::DayOfYear => Some((1, 366)),
+            Part::DayOfWeek => Some((0, 6)),
+            Part::Hour => Some((0, 23)),
+            Part::Minute | Part::Second => Some((0, 59)),
+            // A year has 365 days at least; from 1970 on.
+            Part::Year => of(0).map(|(low, high)| {
+                let year = |ticks: i128| ticks.div_euclid(i128::from(tick.per_day())).div_euclid(365);
+                (1970 + year(low).min(year(low) * 365 / 366) - 2, 1970 + year(high).max(year(high) * 365 / 366) + 2)
+            }),
+        },
+        _ => None,
+    };
+    inside(found)
+}
+
+/// How rows find their group.
+fn finding(body: &Body, keys: &[Id], rows: u64) -> Finding {
+    let nullable = output::nullable(body, keys);
+    let mut digits = Vec::new();
+    let mut product: u64 = 1;
+    for (key, nullable) in keys.iter().zip(&nullable) {
+        let kind = body.graph.kind(*key);
+        let count = range(body, *key).filter(|_| !kind.is_float()).and_then(|(low, high)| {
+            let base = i64::try_from(low).ok()?;
+            let count = u64::try_from(high.checked_sub(low)?.checked_add(1 + i128::from(*nullable))?).ok()?;
+            Some((base, count))
+        });
+        let Some((base, count)) = count else { break };
+        let stride = product;
+        // Below 2^63, so that no key is the one that marks an empty slot.
+        let Some(next) = product.checked_mul(count).filter(|p| *p < 1 << 63) else { break };
+        product = next;
+        digits.push(Digit { key: *key, kind, base, count, nullable: *nullable, stride });
+    }
+    if digits.len() == keys.len() {
+        let dense = product <= ALWAYS_DENSE || product <= rows.saturating_mul(2);
+        return if dense { Finding::Dense { digits, size: product } } else { Finding::Packed { digits } };
+    }
+    match keys {
+        [key] if body.graph.kind(*key) != Kind::Number(Scalar::I128) => {
+            Finding::Raw { key: *key, kind: body.graph.kind(*key), nullable: nullable[0] }
+        }
+        _ => Finding::Wide {
+            keys: keys.iter().zip(nullable).map(|(key, null)| (*key, body.graph.kind(*key), null)).collect(),
+        },
+    }
+}
+
+/// Groups a pipeline's rows. The source reads keys and accumulators from the table that is given back with it.
+pub fn run(
+    context: &Context,
+    status: &Status,
+    body: &Body,
+    keys: &[Id],
+    accumulators: &[Accumulator],
+) -> Result<(Source, Buffer)> {
+    let rows = body.source.rows;
+    let finding = finding(body, keys, rows);
+    let mut all = accumulators.to_vec();
+    if matches!(finding, Finding::Dense { .. }) && !all.iter().any(|a| a.what == What::Count && a.of.is_none()) {
+        // Says which slots have a group.
+        all.push(Accumulator { what: What::Count, of: None });
+    }
+    let layout = Layout::new(&all);
+    let of = kinds(body.graph, accumulators);
+    let stride = u64::from(finding.stride(&layout));
+    let clear = |table: &Buffer, slots: u64| {
+        let program = group::clear(&finding, &layout);
+        let arguments = onrush_device::Arguments::new().buffer(table).value(slots);
+        launch(context, &program, "group_clear", arguments, slots, 256, 0)
+    };
+    if let Finding::Dense { size, .. } = &finding {
+        let table = context.allocate(size * stride * 8)?;
+        clear(&table, *size)?;
+        let each = layout.shared_bytes().max(4);
+        let most = context.device().properties().shared_memory_per_block;
+        let bytes = size.saturating_mul(u64::from(each));
+        if bytes <= u64::from(most) {
+            let bytes = (bytes as u32).max(1);
+            let replicas = 1 << (HALF_SHARED / bytes).clamp(1, 32).ilog2();
+            let (program, parameters) = group::shared(body, &layout, &finding, status.fault(), &table, replicas);
+            let threads = group::shared_threads(&layout);
+            launch(context, &program, "group_shared", parameters.arguments(), rows, threads, bytes * replicas)?;
+        } else {
+            let (program, parameters) =
+                group::direct(body, &layout, &finding, status.fault(), &table, *size, status.overflow());
+            launch(context, &program, "group_direct", parameters.arguments(), rows, group::DIRECT_THREADS, 0)?;
+        }
+        return Ok((group::source(Some(&finding), &layout, &of, &table, *size), table));
+    }
+    let mut expected = GUESS.min(rows).max(1 << 9);
+    loop {
+        let slots = expected * SLOTS;
+        let table = context.allocate((slots + finding.special()) * stride * 8)?;
+        clear(&table, slots + finding.special())?;
+        let (program, parameters) =
+            group::direct(body, &layout, &finding, status.fault(), &table, slots, status.overflow());
+        launch(context, &program, "group_direct", parameters.arguments(), rows, group::DIRECT_THREADS, 0)?;
+        if !status.overflowed(context)? {
+            return Ok((group::source(Some(&finding), &layout, &of, &table, slots), table));
+        }
+        // Twice as many slots as rows never overflow but by a bad hash.
+        if slots > 64 * rows.max(1) {
+            return Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { slots }));
+        }
+        status.clear(context)?;
+        expected = expected.saturating_mul(GROWTH);
+    }
+}
+
+/// All rows as one group.
+pub fn reduce(
+    context: &Context,
+    status: &Status,
+    body: &Body,
+    accumulators: &[Accumulator],
+) -> Result<(Source, Buffer)> {
+    use crate::codegen::reduce;
+    let layout = Layout::new(accumulators);
+    let of = kinds(body.graph, accumulators);
+    let words = u64::from(layout.words.max(1));
+    let table = context.allocate(words * 8)?;
+    let most = 4096;
+    let partials = context.allocate(words * 8 * most)?;
+    let (program, parameters) = reduce::kernel(body, &layout, status.fault(), status.ticket(), &partials, &table);
+    // One block at least: it writes the result.
+    let items = body.source.rows.max(1);
+    launch_blocks(context, &program, "reduce_rows", parameters.arguments(), items, (reduce::THREADS, most as u32), 0)?;
+    Ok((group::source(None, &layout, &of, &table, 1), table))
+}

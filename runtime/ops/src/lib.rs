@@ -1,0 +1,43 @@
+//! Operators on a device. A plan's pipeline (scan, filter, projection, then output or an aggregate) is one generated kernel; between
+//! pipelines there are only tables of groups.
+//!
+//! Nothing here knows DataFusion or a query's text: `runtime/plan` builds [`Graph`]s and [`Stage`]s. Nothing here knows what a CPU would
+//! do instead: a fault of the data is [`Error::Fault`], and the caller runs the plan on the CPU, which says what is wrong.
+
+pub mod aggregate;
+pub mod codegen;
+pub mod column;
+pub mod dictionary;
+pub mod graph;
+pub mod group;
+pub mod residency;
+pub mod run;
+
+pub use aggregate::{Accumulator, What};
+pub use column::{DeviceColumn, DeviceTable, kind_of};
+pub use graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
+pub use run::{Gpu, Lookup, Output, Sink, Stage};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error(transparent)]
+    Kernels(#[from] onrush_kernels::Error),
+    #[error(transparent)]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// A row has no result: a division by zero, a number that does not fit. Which one it is the CPU engine says.
+    #[error("a row has no result")]
+    Fault,
+    #[error("{0}")]
+    Unsupported(String),
+    #[error("the query was cancelled")]
+    Cancelled,
+}
+
+impl From<onrush_device::Error> for Error {
+    fn from(error: onrush_device::Error) -> Self {
+        Error::Kernels(error.into())
+    }
+}

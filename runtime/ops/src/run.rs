@@ -1,0 +1,290 @@
+//! Running pipelines: stages one behind the other, each a kernel over the rows or the groups of the one before.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::UInt32Type;
+use onrush_device::{Arguments, Buffer, Device, Owner};
+use onrush_kernels::{Context, Library, Program};
+
+use crate::aggregate::Accumulator;
+use crate::codegen::output::{self, Target};
+use crate::codegen::{Body, Source, Table};
+use crate::column::{DeviceColumn, DeviceTable, upload_array};
+use crate::dictionary::{self, Dictionary};
+use crate::graph::{Graph, Id, Kind, Op};
+use crate::residency::Residency;
+use crate::{Error, Result, group};
+
+/// A device with what is compiled for it and what lies on it.
+pub struct Gpu {
+    context: Context,
+    pub residency: Residency,
+}
+
+/// A function of one text column, computed once for each text of its dictionary.
+#[derive(Clone)]
+pub struct Lookup {
+    /// The column of the source.
+    pub of: u32,
+    /// From the dictionary's texts, with a null behind them, to as many values.
+    pub evaluate: Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>,
+}
+
+/// Columns, and how many rows of them are wanted.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub columns: Vec<Id>,
+    pub limit: Option<u64>,
+}
+
+/// Where the rows of a pipeline go.
+#[derive(Clone, Debug)]
+pub enum Sink {
+    Output(Output),
+    /// The next stage's inputs are the keys, then the accumulators.
+    Aggregate {
+        keys: Vec<Id>,
+        accumulators: Vec<Accumulator>,
+    },
+}
+
+/// A pipeline: what is computed of each row, which rows count, and where they go.
+#[derive(Clone)]
+pub struct Stage {
+    pub graph: Graph,
+    pub lookups: Vec<Lookup>,
+    pub filter: Option<Id>,
+    pub sink: Sink,
+}
+
+/// What kernels tell: faults, overflow, a count, a ticket. Zero at first.
+pub struct Status {
+    buffer: Buffer,
+}
+
+impl Status {
+    pub fn new(context: &Context) -> Result<Status> {
+        Ok(Status { buffer: context.zeros(64)? })
+    }
+
+    pub fn fault(&self) -> u64 {
+        self.buffer.address()
+    }
+
+    pub fn overflow(&self) -> u64 {
+        self.buffer.address() + 4
+    }
+
+    pub fn count(&self) -> u64 {
+        self.buffer.address() + 8
+    }
+
+    pub fn ticket(&self) -> u64 {
+        self.buffer.address() + 16
+    }
+
+    pub fn clear(&self, context: &Context) -> Result<()> {
+        Ok(self.buffer.fill(0, &context.stream)?)
+    }
+
+    /// Waits.
+    pub fn overflowed(&self, context: &Context) -> Result<bool> {
+        Ok(self.buffer.read::<u32>(0..2, &context.stream)?[1] != 0)
+    }
+
+    /// Waits; gives the count unless a row had a fault.
+    fn finish(&self, context: &Context) -> Result<u64> {
+        let words = self.buffer.read::<u64>(0..2, &context.stream)?;
+        if words[0] as u32 != 0 { Err(Error::Fault) } else { Ok(words[1]) }
+    }
+}
+
+/// Launches a kernel that loops over `items`, with as many blocks as the device holds at once.
+pub fn launch(
+    context: &Context,
+    program: &Program,
+    entry: &str,
+    arguments: Arguments,
+    items: u64,
+    threads: u32,
+    shared: u32,
+) -> Result<()> {
+    launch_blocks(context, program, entry, arguments, items, (threads, u32::MAX), shared)
+}
+
+/// As [`launch`], with at most so many blocks.
+pub fn launch_blocks(
+    context: &Context,
+    program: &Program,
+    entry: &str,
+    arguments: Arguments,
+    items: u64,
+    (threads, most): (u32, u32),
+    shared: u32,
+) -> Result<()> {
+    let function = context.library.function(program, entry)?;
+    let resident = function.resident_blocks(threads, shared)?.min(most);
+    let blocks = items.div_ceil(u64::from(threads)).min(u64::from(resident)) as u32;
+    let grid = onrush_device::Grid::new(blocks, threads).shared(shared);
+    // SAFETY: the arguments were declared beside the parameters of this kernel; buffers among them are as long as the number of rows, slots or
+    // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
+    unsafe { function.launch(&grid, arguments, &context.stream)? };
+    Ok(())
+}
+
+/// What a stage reads: its source, the dictionaries of its columns, and the memory that must live as long.
+struct Flow {
+    source: Source,
+    dictionaries: Vec<Option<Arc<Dictionary>>>,
+    _memory: Vec<Buffer>,
+}
+
+impl Gpu {
+    /// Compiled kernels are kept in `cache`.
+    pub fn new(device: &Device, cache: Option<&std::path::Path>) -> Result<Gpu> {
+        let library = Library::new(device, cache);
+        Ok(Gpu { context: Context::new(&library, &Owner::new("session"))?, residency: Residency::default() })
+    }
+
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Runs stages over a table. The last one must give columns.
+    pub fn run(&self, table: &DeviceTable, stages: &[Stage], cancelled: &dyn Fn() -> bool) -> Result<DeviceTable> {
+        let context = &self.context;
+        let status = Status::new(context)?;
+        let mut flow: Option<Flow> = None;
+        for stage in stages {
+            if cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let Flow { source, dictionaries, _memory } = match flow.take() {
+                Some(flow) => flow,
+                None => {
+                    let keys: &[Id] = match &stage.sink {
+                        Sink::Aggregate { keys, .. } => keys,
+                        Sink::Output(_) => &[],
+                    };
+                    let needed = stage.graph.needed(keys);
+                    let ranged =
+                        |index: usize| needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32));
+                    Flow {
+                        source: table.source(context, &ranged)?,
+                        dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
+                        _memory: Vec::new(),
+                    }
+                }
+            };
+            let mut tables = Vec::new();
+            let mut found = Vec::new();
+            for lookup in &stage.lookups {
+                let (table, dictionary) = self.table(lookup, &dictionaries)?;
+                tables.push(table);
+                found.push(dictionary);
+            }
+            let body = Body { source: &source, graph: &stage.graph, tables: &tables, filter: stage.filter };
+            let dictionary_of = |id: Id| text_of(&stage.graph, id, &dictionaries, &found);
+            match &stage.sink {
+                Sink::Output(output) => return self.output(&status, &body, output, &dictionary_of),
+                Sink::Aggregate { keys, accumulators } => {
+                    let (source, memory) = match keys.is_empty() {
+                        true => group::reduce(context, &status, &body, accumulators)?,
+                        false => group::run(context, &status, &body, keys, accumulators)?,
+                    };
+                    let mut dictionaries = keys.iter().map(|key| dictionary_of(*key)).collect::<Result<Vec<_>>>()?;
+                    dictionaries.extend(accumulators.iter().map(|_| None));
+                    flow = Some(Flow { source, dictionaries, _memory: vec![memory] });
+                }
+            }
+        }
+        Err(Error::Unsupported("a plan without a result".to_string()))
+    }
+
+    fn table(
+        &self,
+        lookup: &Lookup,
+        dictionaries: &[Option<Arc<Dictionary>>],
+    ) -> Result<(Table, Option<Arc<Dictionary>>)> {
+        let Some(Some(dictionary)) = dictionaries.get(lookup.of as usize) else {
+            return Err(Error::Unsupported("a text without a dictionary".to_string()));
+        };
+        let null = arrow::array::new_null_array(dictionary.values.data_type(), 1);
+        let texts = arrow::compute::concat(&[dictionary.values.as_ref(), null.as_ref()])?;
+        let mut values = (lookup.evaluate)(&texts)?;
+        let mut found = None;
+        let mut range = None;
+        if crate::kind_of(values.data_type()) == Some(Kind::Code) {
+            let (codes, new) = dictionary::encode(std::slice::from_ref(&values))?;
+            let nulls = values.nulls().cloned();
+            range = Some((0, (new.entries() as i128 - 1).max(0)));
+            found = Some(Arc::new(new));
+            values = Arc::new(arrow::array::UInt32Array::new(codes.into(), nulls));
+        } else if values.data_type() == &arrow::datatypes::DataType::UInt32 {
+            let numbers = values.as_primitive::<UInt32Type>();
+            range = arrow::compute::min(numbers).zip(arrow::compute::max(numbers)).map(|(a, b)| (a.into(), b.into()));
+        }
+        let entries = values.len() as u64;
+        let (values, valid) = upload_array(&self.context, &values)?;
+        Ok((Table { values, valid, entries, range }, found))
+    }
+
+    fn output(
+        &self,
+        status: &Status,
+        body: &Body,
+        output: &Output,
+        dictionary_of: &dyn Fn(Id) -> Result<Option<Arc<Dictionary>>>,
+    ) -> Result<DeviceTable> {
+        let context = &self.context;
+        let rows = body.source.rows;
+        let filtered = body.filter.is_some() || body.source.present.is_some();
+        let capacity = output.limit.map_or(rows, |limit| limit.min(rows));
+        let mut targets = Vec::new();
+        for (root, nullable) in output.columns.iter().zip(output::nullable(body, &output.columns)) {
+            targets.push(Target {
+                values: context.allocate(capacity * body.graph.kind(*root).bytes())?,
+                valid: if nullable { Some(context.allocate(capacity)?) } else { None },
+            });
+        }
+        let count = if filtered || capacity < rows {
+            let tiles = rows.div_ceil(u64::from(output::THREADS * output::ITEMS));
+            let state = context.zeros(8 + 8 * tiles)?;
+            let scratch = output::Scratch { state: &state, count: status.count(), limit: capacity };
+            let (program, parameters) = output::filtered(body, &output.columns, &targets, status.fault(), &scratch);
+            let function = context.library.function(&program, "output_filtered")?;
+            let grid = onrush_device::Grid::new(tiles as u32, output::THREADS);
+            // SAFETY: as in `launch_blocks`; a tile for each block, and targets of `capacity` rows.
+            unsafe { function.launch(&grid, parameters.arguments(), &context.stream)? };
+            status.finish(context)?.min(capacity)
+        } else {
+            let (program, parameters) = output::all(body, &output.columns, &targets, status.fault());
+            launch(context, &program, "output_all", parameters.arguments(), rows, output::THREADS, 0)?;
+            status.finish(context)?;
+            rows
+        };
+        let mut columns = Vec::new();
+        for (root, target) in output.columns.iter().zip(targets) {
+            let kind = body.graph.kind(*root);
+            let dictionary = if kind == Kind::Code { dictionary_of(*root)? } else { None };
+            columns.push(DeviceColumn::written(context, kind, target, count, dictionary)?);
+        }
+        Ok(DeviceTable { rows: count, columns })
+    }
+}
+
+/// The dictionary of a node that is a text.
+fn text_of(
+    graph: &Graph,
+    id: Id,
+    inputs: &[Option<Arc<Dictionary>>],
+    lookups: &[Option<Arc<Dictionary>>],
+) -> Result<Option<Arc<Dictionary>>> {
+    let node = graph.node(id);
+    Ok(match node.op {
+        Op::Input(index) => inputs[index as usize].clone(),
+        Op::Lookup(index) => lookups[index as usize].clone(),
+        _ => None,
+    })
+}

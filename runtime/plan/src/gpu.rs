@@ -1,0 +1,118 @@
+//! Plans on a device: which nodes of DataFusion's physical plan become pipelines (`place`), what their expressions are there (`lower`,
+//! `numbers`, `functions`, `aggregates`), and how the result comes back into the plan (`exec`).
+
+mod aggregates;
+mod exec;
+mod functions;
+mod lower;
+mod numbers;
+mod place;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use onrush_device::{Device, Emulation, Options};
+use onrush_ops::Gpu;
+use onrush_wire::{Class, Diagnostic};
+
+pub use exec::{GpuExec, memory};
+pub use place::{Placements, place};
+
+/// Which engine was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// A GPU where one works, else the CPU.
+    Auto,
+    #[default]
+    Cpu,
+    /// A GPU, and an error where a plan cannot run there.
+    Cuda,
+    /// The emulated device, with the CPU for what it cannot do.
+    Emulated,
+}
+
+impl Choice {
+    /// # Errors
+    /// If there is no such engine.
+    pub fn parse(name: &str) -> Result<Choice, Diagnostic> {
+        Ok(match name {
+            "auto" | "" => Choice::Auto,
+            "cpu" => Choice::Cpu,
+            "cuda" => Choice::Cuda,
+            "emulated" => Choice::Emulated,
+            other => {
+                return Err(Diagnostic::error(
+                    Class::Environment,
+                    "unknown-engine",
+                    format!("there is no engine `{other}`"),
+                )
+                .help("engines are `auto`, `cpu`, `cuda` and `emulated`"));
+            }
+        })
+    }
+}
+
+/// When a plan that can run on the device does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// With this many rows or more.
+    FromRows(u64),
+    Always,
+    /// And nothing else is allowed.
+    Only,
+}
+
+/// Below so many rows of input the CPU is done before a kernel is launched: docs/measurements.
+pub const SMALL: u64 = 100_000;
+
+/// A device for plans.
+pub struct Accelerator {
+    pub gpu: Gpu,
+    pub policy: Policy,
+    /// `cuda` or `emulated`.
+    pub name: &'static str,
+}
+
+impl Accelerator {
+    /// The device for a choice; none for the CPU. `Auto` on a machine without a working GPU gives none, and the reason.
+    ///
+    /// # Errors
+    /// If the device that was asked for by name does not work.
+    pub fn open(choice: Choice, cache: Option<&Path>) -> Result<(Option<Arc<Accelerator>>, String), Diagnostic> {
+        let options = Options { capacity: None, cache: cache.map(|c| c.join("emulated")) };
+        let kernels = cache.map(|c| c.join("kernels"));
+        let cuda = |policy| -> onrush_ops::Result<Accelerator> {
+            let device = Device::cuda(0, &options)?;
+            // A device without a compiler is of no use.
+            device.compiler()?;
+            drop(device.warm_compiler());
+            Ok(Accelerator { gpu: Gpu::new(&device, kernels.as_deref())?, policy, name: "cuda" })
+        };
+        let refused = |name: &str, error: onrush_ops::Error| {
+            Diagnostic::error(Class::Environment, "engine", format!("the engine `{name}` cannot be used: {error}"))
+                .help("`:engine auto` takes the CPU where there is no GPU; `onrush doctor` says what was found")
+        };
+        match choice {
+            Choice::Cpu => Ok((None, "the engine is `cpu`".to_string())),
+            Choice::Auto => match cuda(Policy::FromRows(SMALL)) {
+                Ok(found) => Ok((Some(Arc::new(found)), String::new())),
+                Err(error) => Ok((None, error.to_string())),
+            },
+            Choice::Cuda => match cuda(Policy::Only) {
+                Ok(found) => Ok((Some(Arc::new(found)), String::new())),
+                Err(error) => Err(refused("cuda", error)),
+            },
+            Choice::Emulated => {
+                let open = || -> onrush_ops::Result<Accelerator> {
+                    let device = Device::emulated(&Emulation::default(), &options)?;
+                    Ok(Accelerator {
+                        gpu: Gpu::new(&device, kernels.as_deref())?,
+                        policy: Policy::Always,
+                        name: "emulated",
+                    })
+                };
+                open().map(|found| (Some(Arc::new(found)), String::new())).map_err(|e| refused("emulated", e))
+            }
+        }
+    }
+}

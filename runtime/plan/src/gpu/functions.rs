@@ -1,0 +1,176 @@
+//! Functions of one row: DataFusion's, and ours under the names of `expr/`.
+
+use std::f64::consts::PI;
+
+use arrow::datatypes::DataType;
+use datafusion::physical_expr::ScalarFunctionExpr;
+use onrush_kernels::Scalar;
+use onrush_kernels::dates::{Part, Tick, Unit};
+use onrush_ops::{Id, Kind, Misfit, Op, Value};
+
+use super::lower::{Lowering, Refusal, literal_of};
+use super::numbers;
+
+const FLOAT: Kind = Kind::Number(Scalar::F64);
+
+/// Functions of one float by their names in CUDA.
+const UNARY: &[(&str, &str)] = &[
+    ("sqrt", "sqrt"),
+    ("cbrt", "cbrt"),
+    ("exp", "exp"),
+    ("ln", "log"),
+    ("log10", "log10"),
+    ("log2", "log2"),
+    ("log1p", "log1p"),
+    ("expm1", "expm1"),
+    ("sin", "sin"),
+    ("cos", "cos"),
+    ("tan", "tan"),
+    ("asin", "asin"),
+    ("acos", "acos"),
+    ("atan", "atan"),
+    ("sinh", "sinh"),
+    ("cosh", "cosh"),
+    ("tanh", "tanh"),
+    ("floor", "floor"),
+    ("ceil", "ceil"),
+    ("trunc", "trunc"),
+];
+
+const PARTS: &[(&str, Part)] = &[
+    ("year", Part::Year),
+    ("quarter", Part::Quarter),
+    ("month", Part::Month),
+    ("week", Part::Week),
+    ("day", Part::Day),
+    ("doy", Part::DayOfYear),
+    ("ordinal_day", Part::DayOfYear),
+    ("dow", Part::DayOfWeek),
+    ("hour", Part::Hour),
+    ("minute", Part::Minute),
+    ("second", Part::Second),
+];
+
+const UNITS: &[(&str, Unit)] = &[
+    ("year", Unit::Year),
+    ("quarter", Unit::Quarter),
+    ("month", Unit::Month),
+    ("week", Unit::Week),
+    ("day", Unit::Day),
+    ("hour", Unit::Hour),
+    ("minute", Unit::Minute),
+    ("second", Unit::Second),
+];
+
+/// What a tick of a date or time is; none for what has a wall clock of its own.
+fn tick_of(dtype: &DataType) -> Option<Tick> {
+    match dtype {
+        DataType::Date32 => Some(Tick::Day),
+        DataType::Timestamp(unit, None) => Some(numbers::tick(*unit)),
+        DataType::Timestamp(unit, Some(zone)) if matches!(&**zone, "UTC" | "+00:00" | "Z") => {
+            Some(numbers::tick(*unit))
+        }
+        _ => None,
+    }
+}
+
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Refusal> {
+    let name = function.name();
+    let args = function.args();
+    let refused = || format!("the function `{name}` is not on the GPU yet");
+    let types = args.iter().map(|arg| lowering.dtype(arg)).collect::<Result<Vec<_>, _>>()?;
+    let result = function.return_type().clone();
+    let kind = onrush_ops::kind_of(&result).ok_or_else(refused)?;
+    let floats = matches!(types.first(), Some(DataType::Float64 | DataType::Float32)) && types[0] == result;
+    if let ([arg], true) = (args, floats)
+        && let Some((_, cuda)) = UNARY.iter().find(|(known, _)| *known == name)
+    {
+        let arg = lowering.expr(arg)?;
+        return Ok(lowering.graph.add(Op::Call(cuda), &[arg], kind));
+    }
+    let doubles = types.iter().all(|t| *t == DataType::Float64) && result == DataType::Float64;
+    match (name, args) {
+        ("abs", [arg]) if types[0] == result && !matches!(result, DataType::Decimal128(..)) => {
+            if !floats && !result.is_unsigned_integer() {
+                // The lowest number has no absolute value, which is an error there.
+                return Err(refused());
+            }
+            let arg = lowering.expr(arg)?;
+            Ok(if floats { lowering.graph.add(Op::Absolute, &[arg], kind) } else { arg })
+        }
+        ("degrees" | "radians", [arg]) if doubles => {
+            let factor = if name == "degrees" { 180.0 / PI } else { PI / 180.0 };
+            let arg = lowering.expr(arg)?;
+            let factor = lowering.graph.literal(FLOAT, Value::F64(factor.to_bits()));
+            Ok(lowering.graph.add(Op::Multiply, &[arg, factor], FLOAT))
+        }
+        ("powf" | "power" | "pow" | "atan2" | "hypot", [_, _]) if doubles => {
+            let cuda = match name {
+                "atan2" => "atan2",
+                "hypot" => "hypot",
+                _ => "pow",
+            };
+            two(lowering, function, Op::Call(cuda))
+        }
+        ("isnan", [_]) if matches!(types[0], DataType::Float64 | DataType::Float32) => {
+            let arg = lowering.expr(&args[0])?;
+            Ok(lowering.graph.add(Op::Call("is_nan"), &[arg], Kind::Bool))
+        }
+        ("coalesce", [_, ..]) if kind != Kind::Code && types.iter().all(|t| *t == result) => {
+            let ids = args.iter().map(|arg| lowering.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+            let last = ids.iter().rev().copied();
+            let chosen = last.reduce(|later, earlier| lowering.graph.add(Op::Coalesce, &[earlier, later], kind));
+            chosen.ok_or_else(refused)
+        }
+        ("nullif", [_, _]) if kind != Kind::Code && types[0] == types[1] => {
+            let (a, b) = (lowering.expr(&args[0])?, lowering.expr(&args[1])?);
+            let same = Op::Compare(onrush_ops::Comparison::Equal);
+            let same = lowering.graph.add(same, &[a, b], Kind::Bool);
+            let null = lowering.graph.null(kind);
+            Ok(lowering.graph.add(Op::Choose, &[same, null, a], kind))
+        }
+        ("date_part", [part, of]) => {
+            let part = literal_of(part).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
+            let found = PARTS.iter().find(|(known, _)| *known == part).map(|(_, part)| *part);
+            let whole = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
+            date_part(lowering, whole, of, &types[1], kind).ok_or_else(refused)?
+        }
+        ("date_trunc", [unit, of]) if types[1] == result => {
+            let unit = literal_of(unit).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
+            let found = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, unit)| *unit);
+            let (unit, tick) = found.zip(tick_of(&types[1])).ok_or_else(refused)?;
+            let of = lowering.expr(of)?;
+            Ok(lowering.graph.add(Op::Truncate(unit, tick), &[of], kind))
+        }
+        // Ours: `dt.hour` and the like.
+        (field, [of]) if field.starts_with("dt.") => {
+            let found = PARTS.iter().find(|(known, _)| *known == &field[3..]).map(|(_, part)| *part);
+            let part = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
+            date_part(lowering, part, of, &types[0], kind).ok_or_else(refused)?
+        }
+        _ => Err(refused()),
+    }
+}
+
+fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<Id, Refusal> {
+    let (a, b) = (lowering.expr(&function.args()[0])?, lowering.expr(&function.args()[1])?);
+    Ok(lowering.graph.add(op, &[a, b], FLOAT))
+}
+
+fn date_part(
+    lowering: &mut Lowering,
+    part: Part,
+    of: &std::sync::Arc<dyn datafusion::physical_expr::PhysicalExpr>,
+    dtype: &DataType,
+    kind: Kind,
+) -> Option<Result<Id, Refusal>> {
+    let tick = tick_of(dtype)?;
+    let within_day = matches!(part, Part::Hour | Part::Minute | Part::Second);
+    if tick == Tick::Day && within_day {
+        return None;
+    }
+    Some(lowering.expr(of).map(|of| {
+        let found = lowering.graph.add(Op::Part(part, tick), &[of], Kind::Number(Scalar::I32));
+        lowering.graph.add(Op::Convert(Misfit::Fault), &[found], kind)
+    }))
+}

@@ -1,0 +1,224 @@
+//! Arithmetic, conversions and literals with the rules of Arrow and DataFusion.
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
+use onrush_kernels::Scalar;
+use onrush_kernels::dates::{Tick, Unit};
+use onrush_ops::{Graph, Id, Kind, Misfit, Op, Value, kind_of};
+
+use super::lower::Refusal;
+
+const WIDE: Kind = Kind::Number(Scalar::I128);
+const FLOAT: Kind = Kind::Number(Scalar::F64);
+
+pub fn tick(unit: TimeUnit) -> Tick {
+    match unit {
+        TimeUnit::Second => Tick::Second,
+        TimeUnit::Millisecond => Tick::Millisecond,
+        TimeUnit::Microsecond => Tick::Microsecond,
+        TimeUnit::Nanosecond => Tick::Nanosecond,
+    }
+}
+
+pub fn literal(graph: &mut Graph, value: &ScalarValue) -> Result<Id, Refusal> {
+    let dtype = value.data_type();
+    if value.is_null() {
+        let kind = if dtype == DataType::Null { Some(Kind::Bool) } else { kind_of(&dtype) };
+        let kind = kind.ok_or_else(|| format!("a literal of type {dtype} is not on the GPU yet"))?;
+        return Ok(graph.null(kind));
+    }
+    use ScalarValue as S;
+    let kind = kind_of(&dtype).ok_or_else(|| format!("a literal of type {dtype} is not on the GPU yet"))?;
+    let value = match value {
+        S::Boolean(Some(v)) => Value::Bool(*v),
+        S::Int8(Some(v)) => Value::I64((*v).into()),
+        S::Int16(Some(v)) => Value::I64((*v).into()),
+        S::Int32(Some(v)) | S::Date32(Some(v)) | S::Time32Second(Some(v)) | S::Time32Millisecond(Some(v)) => {
+            Value::I64((*v).into())
+        }
+        S::Int64(Some(v))
+        | S::Date64(Some(v))
+        | S::Time64Microsecond(Some(v))
+        | S::Time64Nanosecond(Some(v))
+        | S::TimestampSecond(Some(v), _)
+        | S::TimestampMillisecond(Some(v), _)
+        | S::TimestampMicrosecond(Some(v), _)
+        | S::TimestampNanosecond(Some(v), _)
+        | S::DurationSecond(Some(v))
+        | S::DurationMillisecond(Some(v))
+        | S::DurationMicrosecond(Some(v))
+        | S::DurationNanosecond(Some(v)) => Value::I64(*v),
+        S::UInt8(Some(v)) => Value::I64((*v).into()),
+        S::UInt16(Some(v)) => Value::I64((*v).into()),
+        S::UInt32(Some(v)) => Value::I64((*v).into()),
+        S::UInt64(Some(v)) => Value::U64(*v),
+        S::Float32(Some(v)) => Value::F32(v.to_bits()),
+        S::Float64(Some(v)) => Value::F64(v.to_bits()),
+        S::Decimal128(Some(v), _, _) => Value::I128(*v),
+        _ => return Err(format!("a literal of type {dtype} beside no text column is not on the GPU yet")),
+    };
+    Ok(graph.literal(kind, value))
+}
+
+/// Whether values of two types are compared as they are.
+pub fn comparable(a: &DataType, b: &DataType) -> bool {
+    use DataType::{Decimal128, Timestamp};
+    match (a, b) {
+        (Decimal128(_, s), Decimal128(_, t)) => s == t,
+        // Both are moments; a zone only says how they are shown.
+        (Timestamp(u, a), Timestamp(v, b)) => u == v && a.is_some() == b.is_some(),
+        (DataType::Null, _) | (_, DataType::Null) => false,
+        (a, b) => a == b && kind_of(a).is_some(),
+    }
+}
+
+fn power_of_ten(exponent: u32) -> Result<i128, Refusal> {
+    10_i128.checked_pow(exponent).ok_or_else(|| format!("a decimal scaled by 10^{exponent} is not on the GPU"))
+}
+
+fn scaled(graph: &mut Graph, id: Id, by: i64) -> Result<Id, Refusal> {
+    if by <= 0 {
+        return Ok(id);
+    }
+    let factor = power_of_ten(by as u32)?;
+    let factor = graph.literal(WIDE, Value::I128(factor));
+    Ok(graph.add(Op::MultiplyExact, &[id, factor], WIDE))
+}
+
+/// A binary operator that is neither logic nor a comparison.
+pub fn arithmetic(
+    graph: &mut Graph,
+    op: Operator,
+    (a, left): (Id, &DataType),
+    (b, right): (Id, &DataType),
+    result: &DataType,
+) -> Result<Id, Refusal> {
+    use DataType::Decimal128;
+    let refused = || format!("`{op}` of {left} and {right} is not on the GPU yet");
+    if let (Decimal128(_, s), Decimal128(_, t), Decimal128(_, scale)) = (left, right, result) {
+        let (s, t, scale) = (i64::from(*s), i64::from(*t), i64::from(*scale));
+        return match op {
+            Operator::Plus | Operator::Minus => {
+                let most = s.max(t);
+                let (a, b) = (scaled(graph, a, most - s)?, scaled(graph, b, most - t)?);
+                let op = if op == Operator::Plus { Op::AddExact } else { Op::SubtractExact };
+                Ok(graph.add(op, &[a, b], WIDE))
+            }
+            Operator::Multiply => Ok(graph.add(Op::MultiplyExact, &[a, b], WIDE)),
+            Operator::Divide => {
+                let up = scale - s + t;
+                let (a, b) = (scaled(graph, a, up)?, scaled(graph, b, -up)?);
+                Ok(graph.add(Op::DivideExact, &[a, b], WIDE))
+            }
+            Operator::Modulo => {
+                let most = s.max(t);
+                let (a, b) = (scaled(graph, a, most - s)?, scaled(graph, b, most - t)?);
+                Ok(graph.add(Op::Remainder, &[a, b], WIDE))
+            }
+            _ => Err(refused()),
+        };
+    }
+    let number = left.is_integer() || matches!(left, DataType::Float32 | DataType::Float64);
+    if !number || left != right || left != result {
+        return Err(refused());
+    }
+    let kind = graph.kind(a);
+    let op = match op {
+        Operator::Plus => Op::Add,
+        Operator::Minus => Op::Subtract,
+        Operator::Multiply => Op::Multiply,
+        Operator::Divide => Op::Divide,
+        Operator::Modulo => Op::Remainder,
+        Operator::BitwiseAnd if left.is_integer() => Op::BitAnd,
+        Operator::BitwiseOr if left.is_integer() => Op::BitOr,
+        Operator::BitwiseXor if left.is_integer() => Op::BitXor,
+        Operator::BitwiseShiftLeft if left.is_integer() => Op::ShiftLeft,
+        Operator::BitwiseShiftRight if left.is_integer() => Op::ShiftRight,
+        _ => return Err(refused()),
+    };
+    Ok(graph.add(op, &[a, b], kind))
+}
+
+/// A decimal that fits into its precision, or else is null or a fault.
+fn within(graph: &mut Graph, id: Id, precision: u8, misfit: Misfit) -> Result<Id, Refusal> {
+    let limit = graph.literal(WIDE, Value::I128(power_of_ten(precision.into())? - 1));
+    Ok(graph.add(Op::Within(misfit), &[id, limit], WIDE))
+}
+
+pub fn cast(graph: &mut Graph, arg: Id, from: &DataType, to: &DataType, misfit: Misfit) -> Result<Id, Refusal> {
+    use DataType::{Date32, Decimal128, Timestamp};
+    if from == to {
+        return Ok(arg);
+    }
+    let refused = || format!("CAST of {from} to {to} is not on the GPU yet");
+    let kind = kind_of(to).ok_or_else(refused)?;
+    if *from == DataType::Null {
+        return Ok(graph.null(kind));
+    }
+    let plain = |t: &DataType| t.is_integer() || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Boolean);
+    let ticks = |t: &DataType| {
+        matches!(t, Timestamp(_, None) | DataType::Duration(_) | Date32 | DataType::Date64 | DataType::Time64(_))
+    };
+    match (from, to) {
+        (a, b) if plain(a) && plain(b) => Ok(graph.add(Op::Convert(misfit), &[arg], kind)),
+        (Decimal128(_, s), Decimal128(precision, t)) => {
+            let by = i64::from(*t) - i64::from(*s);
+            let moved = if by >= 0 {
+                scaled(graph, arg, by)?
+            } else {
+                let factor = graph.literal(WIDE, Value::I128(power_of_ten(by.unsigned_abs() as u32)?));
+                graph.add(Op::DivideRounded, &[arg, factor], WIDE)
+            };
+            if misfit == Misfit::Null && by > 0 {
+                // What does not fit 128 bits would have to be null, too.
+                return Err(refused());
+            }
+            within(graph, moved, *precision, misfit)
+        }
+        (Decimal128(_, s), DataType::Float64 | DataType::Float32) if *s >= 0 => {
+            let float = graph.add(Op::Convert(misfit), &[arg], FLOAT);
+            let factor = graph.literal(FLOAT, Value::F64(10_f64.powi((*s).into()).to_bits()));
+            let value = graph.add(Op::Divide, &[float, factor], FLOAT);
+            Ok(graph.add(Op::Convert(misfit), &[value], kind))
+        }
+        (Decimal128(_, s), b) if b.is_integer() && *s >= 0 => {
+            let factor = graph.literal(WIDE, Value::I128(power_of_ten((*s) as u32)?));
+            let whole = graph.add(Op::Divide, &[arg, factor], WIDE);
+            Ok(graph.add(Op::Convert(misfit), &[whole], kind))
+        }
+        (a, Decimal128(precision, s)) if a.is_integer() && *s >= 0 => {
+            let wide = graph.add(Op::Convert(misfit), &[arg], WIDE);
+            let moved = scaled(graph, wide, (*s).into())?;
+            within(graph, moved, *precision, misfit)
+        }
+        (DataType::Float64, Decimal128(precision, s)) if *s >= 0 => {
+            let factor = graph.literal(FLOAT, Value::F64(10_f64.powi((*s).into()).to_bits()));
+            let moved = graph.add(Op::Multiply, &[arg, factor], FLOAT);
+            let whole = graph.add(Op::Call("round"), &[moved], FLOAT);
+            let wide = graph.add(Op::Convert(misfit), &[whole], WIDE);
+            within(graph, wide, *precision, misfit)
+        }
+        (a, DataType::Int64) if ticks(a) => Ok(graph.add(Op::Convert(Misfit::Null), &[arg], kind)),
+        (Date32, DataType::Int32) | (DataType::Int32, Date32) => Ok(arg),
+        (DataType::Int64, b) if ticks(b) && *b != Date32 => Ok(arg),
+        (Date32, Timestamp(unit, None)) if *unit != TimeUnit::Nanosecond => {
+            let days = graph.add(Op::Convert(misfit), &[arg], kind);
+            let per_day = graph.number(Scalar::I64, tick(*unit).per_day().into());
+            Ok(graph.add(Op::Multiply, &[days, per_day], kind))
+        }
+        (Timestamp(unit, None), Date32) => {
+            let whole = graph.add(Op::Truncate(Unit::Day, tick(*unit)), &[arg], Kind::Number(Scalar::I64));
+            let per_day = graph.number(Scalar::I64, tick(*unit).per_day().into());
+            let days = graph.add(Op::Divide, &[whole, per_day], Kind::Number(Scalar::I64));
+            Ok(graph.add(Op::Convert(misfit), &[days], kind))
+        }
+        (Timestamp(a, None), Timestamp(b, None)) if tick(*a).per_day() > tick(*b).per_day() => {
+            let factor = graph.number(Scalar::I64, i128::from(tick(*a).per_day() / tick(*b).per_day()));
+            Ok(graph.add(Op::Divide, &[arg, factor], kind))
+        }
+        // The same moments, shown elsewhere.
+        (Timestamp(a, Some(_)), Timestamp(b, Some(_))) if a == b => Ok(arg),
+        _ => Err(refused()),
+    }
+}

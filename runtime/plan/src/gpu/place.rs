@@ -1,0 +1,340 @@
+//! Which nodes of a physical plan run on the device. Plans are walked from their inputs up; a node joins the fragment below it, or starts
+//! one, or stays on the CPU with a reason.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use onrush_ops::{Id, Kind, Op, Output, Sink, Stage, kind_of};
+
+use super::aggregates::{self, Accumulators};
+use super::exec::{GpuExec, memory, with_input};
+use super::lower::{Lowering, Refusal, Slot};
+use super::{Accelerator, Policy};
+
+/// Why nodes are on the CPU, by their address.
+#[derive(Default)]
+pub struct Placements {
+    reasons: HashMap<usize, String>,
+}
+
+fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    Arc::as_ptr(plan).cast::<()>() as usize
+}
+
+impl Placements {
+    pub fn reason(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<&str> {
+        self.reasons.get(&address(plan)).map(String::as_str)
+    }
+
+    /// All of them, each once.
+    pub fn reasons(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.reasons.values().map(String::as_str).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// A fragment that may still grow.
+struct Open {
+    input: Arc<dyn ExecutionPlan>,
+    chain: Vec<Arc<dyn ExecutionPlan>>,
+    stages: Vec<Stage>,
+    /// Columns of the input that the first stage reads, once it is done.
+    used: Option<Vec<usize>>,
+    lowering: Lowering,
+    filter: Option<Id>,
+    limit: Option<u64>,
+    /// Whether anything is computed: a choice of columns is nothing.
+    works: bool,
+}
+
+enum Placed {
+    Cpu(Arc<dyn ExecutionPlan>),
+    Gpu(Box<Open>),
+}
+
+struct Walk<'a> {
+    accelerator: &'a Arc<Accelerator>,
+    placements: Placements,
+}
+
+/// The plan with fragments for the device, and why other nodes are not in them.
+pub fn place(
+    plan: Arc<dyn ExecutionPlan>,
+    accelerator: &Arc<Accelerator>,
+) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
+    let mut walk = Walk { accelerator, placements: Placements::default() };
+    let placed = walk.node(plan)?;
+    let plan = walk.close(placed)?;
+    Ok((plan, walk.placements))
+}
+
+impl Walk<'_> {
+    fn node(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<Placed> {
+        let below: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
+        let [child] = &below[..] else {
+            if below.is_empty() {
+                return Ok(Placed::Cpu(plan));
+            }
+            let mut inputs = Vec::new();
+            for child in below {
+                let placed = self.node(child)?;
+                inputs.push(self.close(placed)?);
+            }
+            let plan = plan.replace_children(
+                inputs,
+                datafusion::physical_plan::execution_plan::ReplaceChildrenOptions::new(
+                    datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute,
+                ),
+            )?;
+            self.note(&plan, format!("{} is not on the GPU yet", words(&plan)));
+            return Ok(Placed::Cpu(plan));
+        };
+        let below = self.node(Arc::clone(child))?;
+        let open = match below {
+            Placed::Gpu(open) => Ok(open),
+            Placed::Cpu(input) => match self.start(&input, &plan) {
+                Ok(open) => Ok(Box::new(open)),
+                Err(reason) => Err((input, reason)),
+            },
+        };
+        match open {
+            Ok(mut open) => match open.add(&plan) {
+                Ok(()) => Ok(Placed::Gpu(open)),
+                Err(reason) => {
+                    let below = self.close(Placed::Gpu(open))?;
+                    let plan = with_input(&plan, below)?;
+                    self.note(&plan, reason);
+                    Ok(Placed::Cpu(plan))
+                }
+            },
+            Err((input, reason)) => {
+                let plan = with_input(&plan, input)?;
+                self.note(&plan, reason);
+                Ok(Placed::Cpu(plan))
+            }
+        }
+    }
+
+    fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: String) {
+        self.placements.reasons.insert(address(plan), reason);
+    }
+
+    /// A fragment over an input on the CPU, if it is worth one.
+    fn start(
+        &self,
+        input: &Arc<dyn ExecutionPlan>,
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> std::result::Result<Open, Refusal> {
+        if !is_known(plan) {
+            return Err(format!("{} is not on the GPU yet", words(plan)));
+        }
+        let rows = match memory(input) {
+            Some((batches, _)) => Some(batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64),
+            None => None,
+        };
+        match (self.accelerator.policy, rows) {
+            (Policy::FromRows(least), Some(rows)) if rows < least => {
+                return Err(format!("{rows} rows are fewer than the {least} from which on the GPU is faster"));
+            }
+            // What comes from a node on the CPU is worth its way to the GPU only where it becomes much less there.
+            (Policy::FromRows(_), None) => {
+                let any: &dyn Any = plan.as_ref();
+                if !any.is::<AggregateExec>() {
+                    return Err("its input is on the CPU".to_string());
+                }
+            }
+            _ => {}
+        }
+        Ok(Open {
+            lowering: Lowering::new(&input.schema()),
+            input: Arc::clone(input),
+            chain: Vec::new(),
+            stages: Vec::new(),
+            used: None,
+            filter: None,
+            limit: None,
+            works: false,
+        })
+    }
+
+    fn close(&mut self, placed: Placed) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut open = match placed {
+            Placed::Cpu(plan) => return Ok(plan),
+            Placed::Gpu(open) => open,
+        };
+        let finished = if open.works { open.finish() } else { Err(String::new()) };
+        match finished {
+            Ok((stages, used)) => {
+                let Open { input, mut chain, .. } = *open;
+                chain.reverse();
+                Ok(Arc::new(GpuExec::new(self.accelerator, chain, input, stages, used)))
+            }
+            Err(reason) => {
+                let mut plan = Arc::clone(&open.input);
+                for node in &open.chain {
+                    plan = with_input(node, plan)?;
+                    if !reason.is_empty() {
+                        self.note(&plan, reason.clone());
+                    }
+                }
+                Ok(plan)
+            }
+        }
+    }
+}
+
+fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    any.is::<FilterExec>()
+        || any.is::<ProjectionExec>()
+        || any.is::<AggregateExec>()
+        || any.is::<GlobalLimitExec>()
+        || any.is::<LocalLimitExec>()
+        || is_transparent(plan)
+}
+
+fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
+}
+
+/// What users call a node.
+fn words(plan: &Arc<dyn ExecutionPlan>) -> String {
+    match plan.name() {
+        "SortExec" | "SortPreservingMergeExec" => "sorting".to_string(),
+        "HashJoinExec" | "NestedLoopJoinExec" | "CrossJoinExec" | "SortMergeJoinExec" => "joining".to_string(),
+        "WindowAggExec" | "BoundedWindowAggExec" => "a window".to_string(),
+        "UnionExec" | "InterleaveExec" => "concatenation".to_string(),
+        "UnnestExec" => "explode".to_string(),
+        other => other.trim_end_matches("Exec").to_lowercase(),
+    }
+}
+
+impl Open {
+    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
+        let any: &dyn Any = plan.as_ref();
+        if self.limit.is_some() && !is_transparent(plan) && !any.is::<ProjectionExec>() {
+            return Err("it comes after a limit".to_string());
+        }
+        if let Some(filter) = any.downcast_ref::<FilterExec>() {
+            if plan.fetch().is_some() {
+                return Err("a filter with a limit is not on the GPU yet".to_string());
+            }
+            let condition = self.lowering.boolean(filter.predicate())?;
+            self.filter = Some(match self.filter {
+                Some(before) => self.lowering.graph.add(Op::And, &[before, condition], Kind::Bool),
+                None => condition,
+            });
+            if let Some(projection) = filter.projection() {
+                self.lowering.columns = projection.iter().map(|i| self.lowering.columns[*i].clone()).collect();
+            }
+            self.works = true;
+        } else if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
+            let mut columns = Vec::new();
+            for item in projection.expr() {
+                let any: &dyn Any = item.expr.as_ref();
+                columns.push(match any.downcast_ref::<datafusion::physical_expr::expressions::Column>() {
+                    Some(column) => self.lowering.columns[column.index()].clone(),
+                    None => {
+                        self.works = true;
+                        Slot::Node(self.lowering.expr(&item.expr)?)
+                    }
+                });
+            }
+            self.lowering.columns = columns;
+        } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
+            self.aggregate(aggregate)?;
+            self.works = true;
+        } else if let Some(limit) = any.downcast_ref::<GlobalLimitExec>() {
+            if limit.skip() > 0 {
+                return Err("a limit that skips rows is not on the GPU yet".to_string());
+            }
+            self.limit = limit.fetch().map(|n| n as u64);
+        } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
+            self.limit = Some(limit.fetch() as u64);
+        } else if !is_transparent(plan) {
+            return Err(format!("{} is not on the GPU yet", words(plan)));
+        }
+        self.lowering.schema = plan.schema();
+        self.chain.push(Arc::clone(plan));
+        Ok(())
+    }
+
+    fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), Refusal> {
+        if !matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned) {
+            return Err("an aggregate in two steps is not on the GPU yet".to_string());
+        }
+        let group = aggregate.group_expr();
+        if !group.is_single() {
+            return Err("grouping sets are not on the GPU yet".to_string());
+        }
+        // All or nothing: a refusal must leave the stage as it was.
+        let mut keys = Vec::new();
+        for (key, _) in group.expr() {
+            keys.push(self.lowering.expr(key)?);
+        }
+        let mut accumulators = Accumulators::default();
+        let mut recipes = Vec::new();
+        for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
+            recipes.push(aggregates::aggregate(&mut self.lowering, &mut accumulators, function, filter.as_ref())?);
+        }
+        let mut next = Lowering::new(&aggregate.schema());
+        let kinds: Vec<Kind> = keys.iter().map(|key| self.lowering.graph.kind(*key)).collect();
+        let mut columns: Vec<Slot> = Vec::new();
+        for (index, kind) in kinds.iter().enumerate() {
+            columns.push(Slot::Node(next.graph.input(index, *kind)));
+        }
+        let of = onrush_ops::group::kinds(&self.lowering.graph, &accumulators.all);
+        for recipe in &recipes {
+            let at = |graph: &mut onrush_ops::Graph, index: usize| graph.input(keys.len() + index, of[index]);
+            columns.push(Slot::Node(aggregates::result(&mut next.graph, recipe, &at)));
+        }
+        next.columns = columns;
+        let lowering = std::mem::replace(&mut self.lowering, next);
+        if self.used.is_none() {
+            self.used = Some(lowering.used.clone());
+        }
+        self.stages.push(Stage {
+            graph: lowering.graph,
+            lookups: lowering.lookups,
+            filter: self.filter.take(),
+            sink: Sink::Aggregate { keys, accumulators: accumulators.all },
+        });
+        Ok(())
+    }
+
+    /// The stages, the last of which gives the columns of the topmost node.
+    fn finish(&mut self) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
+        let schema = Arc::clone(&self.lowering.schema);
+        let mut columns = Vec::new();
+        for (index, field) in schema.fields().iter().enumerate() {
+            let id = match self.lowering.columns.get(index) {
+                Some(Slot::Node(id)) => *id,
+                Some(Slot::Source(_)) => self.lowering.column(index)?,
+                None => return Err("a column that is not there".to_string()),
+            };
+            if kind_of(field.data_type()) != Some(self.lowering.graph.kind(id)) {
+                return Err(format!("results of type {} are not on the GPU yet", field.data_type()));
+            }
+            columns.push(id);
+        }
+        let used = self.used.clone().unwrap_or_else(|| self.lowering.used.clone());
+        let mut stages = std::mem::take(&mut self.stages);
+        stages.push(Stage {
+            graph: std::mem::take(&mut self.lowering.graph),
+            lookups: std::mem::take(&mut self.lowering.lookups),
+            filter: self.filter,
+            sink: Sink::Output(Output { columns, limit: self.limit }),
+        });
+        Ok((stages, used))
+    }
+}
