@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::again::{self, Again};
 use crate::generate::{Generated, Request, SourceMap, generate};
 use crate::hints;
 use crate::kit::Kit;
@@ -64,6 +65,9 @@ struct Remembered {
     warnings: Vec<Diagnostic>,
     #[serde(default)]
     unchanged: BTreeSet<String>,
+    /// The callers of what it defines again did not compile with it.
+    #[serde(default)]
+    alone: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +82,8 @@ pub struct Ready {
     pub warnings: Vec<Diagnostic>,
     /// Variables of earlier cells that are `mut` and that this cell does not change, says rustc.
     pub unchanged: BTreeSet<String>,
+    /// Functions of earlier cells that were compiled with it.
+    pub again: Vec<Again>,
 }
 
 pub struct Compiler {
@@ -98,27 +104,42 @@ impl Compiler {
         crate_name: &str,
         file: &str,
         notebook: &Notebook,
+        mut callers: Vec<Again>,
     ) -> Result<Ready, Vec<Diagnostic>> {
         let mut omitted: BTreeMap<String, Ends> = BTreeMap::new();
         let mut any_error = false;
-        let make = |omitted: &BTreeMap<String, Ends>, any_error: bool| {
-            generate(&Request { cell, crate_name, file, notebook, omit: omitted, any_error, probes: &[] })
+        let make = |omitted: &BTreeMap<String, Ends>, any_error: bool, again: &[Again]| {
+            generate(&Request { cell, crate_name, file, notebook, omit: omitted, any_error, probes: &[], again })
         };
-        let first = make(&omitted, any_error);
+        let first = make(&omitted, any_error, &callers);
         let key = self.key(&first, crate_name, notebook);
         let record = self.folder.join(format!("{crate_name}-{key}.json"));
         if let Some(remembered) = read_record(&record) {
             let library = self.folder.join(&remembered.file);
             if touch(&rustc::metadata_of(&library)) && touch(&library) {
-                let generated = make(&remembered.omitted, remembered.any_error);
+                if remembered.alone {
+                    callers.clear();
+                }
+                let generated = make(&remembered.omitted, remembered.any_error, &callers);
                 let Remembered { omitted, any_error, warnings, unchanged, .. } = remembered;
                 let (from_cache, phases) = (true, Phases::default());
-                return Ok(Ready { library, generated, omitted, any_error, from_cache, phases, warnings, unchanged });
+                return Ok(Ready {
+                    library,
+                    generated,
+                    omitted,
+                    any_error,
+                    from_cache,
+                    phases,
+                    warnings,
+                    unchanged,
+                    again: callers,
+                });
             }
         }
         let name = format!("lib{crate_name}-{key}.so");
         let library = self.folder.join(&name);
         let mut generated = first;
+        let mut alone = false;
         let mut tried = Duration::ZERO;
         for _ in 0..TRIES {
             let job = self.job(notebook, &generated, crate_name, &library);
@@ -136,6 +157,7 @@ impl Compiler {
                         file: name,
                         warnings: warnings.clone(),
                         unchanged: unchanged.clone(),
+                        alone,
                     };
                     write_record(&record, &remembered);
                     self.bound_cache_sometimes();
@@ -149,11 +171,20 @@ impl Compiler {
                         phases,
                         warnings,
                         unchanged,
+                        again: callers,
                     });
                 }
                 Compiled::Errors(messages) => {
                     tried += begun.elapsed();
                     let errors = rustc::first_messages(&messages);
+                    let is_of_callers =
+                        |m: &&&Message| m.primary().is_some_and(|span| span.file_name.starts_with(again::FILE));
+                    if errors.iter().any(|m| is_of_callers(&m)) {
+                        callers.clear();
+                        alone = true;
+                        generated = make(&omitted, any_error, &callers);
+                        continue;
+                    }
                     let places = Places { file, map: &generated.map, notebook };
                     let (mut again, mut unsure) = (false, false);
                     let mut left = Vec::new();
@@ -200,7 +231,7 @@ impl Compiler {
                         }
                         return Err(diagnostics);
                     }
-                    generated = make(&omitted, any_error);
+                    generated = make(&omitted, any_error, &callers);
                 }
             }
         }
@@ -226,8 +257,9 @@ impl Compiler {
         crates: &BTreeSet<String>,
     ) -> BTreeMap<String, String> {
         let any_error = ready.any_error;
-        let omit = &ready.omitted;
-        let mut generated = generate(&Request { cell, crate_name, file, notebook, omit, any_error, probes: names });
+        let (omit, again) = (&ready.omitted, &ready.again);
+        let mut generated =
+            generate(&Request { cell, crate_name, file, notebook, omit, any_error, probes: names, again });
         // rustc says the public paths of the crates that a crate names.
         crates.iter().for_each(|name| generated.files[0].1.push_str(&format!("extern crate {name};\n")));
         let job = self.job(notebook, &generated, crate_name, &ready.library);
@@ -275,8 +307,16 @@ impl Compiler {
     /// A hash of what a cell would be compiled to, whatever its number.
     pub fn shape(&self, cell: &Cell, notebook: &Notebook) -> String {
         let (crate_name, file, omit) = ("onrush_cell_0", "cell_0.rs", BTreeMap::new());
-        let generated =
-            generate(&Request { cell, crate_name, file, notebook, omit: &omit, any_error: false, probes: &[] });
+        let generated = generate(&Request {
+            cell,
+            crate_name,
+            file,
+            notebook,
+            omit: &omit,
+            any_error: false,
+            probes: &[],
+            again: &[],
+        });
         self.key(&generated, crate_name, notebook)
     }
 

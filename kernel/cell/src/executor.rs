@@ -17,10 +17,12 @@ use std::time::{Duration, Instant};
 use onrush_wire::host::{Finished, Stream};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation};
 
+use crate::again;
 use crate::compile::{Compiler, Ready};
 use crate::export::Ran;
 use crate::generate::SourceMap;
 use crate::hints;
+use crate::keep;
 use crate::kit;
 use crate::names::{Knowledge, Names};
 use crate::notebook::{KnownVariable, Notebook};
@@ -85,6 +87,7 @@ pub struct Executor {
     /// Compiled statements by what they were made from, whatever their number: the same cell again runs the same code.
     shapes: BTreeMap<String, Shape>,
     timing: bool,
+    warnings: keep::Warnings,
     /// The cell that runs begins with `%%time`.
     timed: bool,
     /// Frames that variables held when the last cell had ended.
@@ -157,6 +160,7 @@ impl Executor {
             used: BTreeMap::new(),
             shapes: BTreeMap::new(),
             timing: false,
+            warnings: Default::default(),
             timed: false,
             frames: Vec::new(),
             dropped: Vec::new(),
@@ -267,7 +271,30 @@ impl Executor {
         outcome
     }
 
+    /// Without the items that earlier cells have already; with all of them, if that does not compile.
     fn compile_and_run(
+        &mut self,
+        number: u64,
+        file: &str,
+        cell: Cell,
+        started: Instant,
+        events: &Sender<Event>,
+    ) -> Outcome {
+        if let Some((rest, same)) = keep::without_unchanged(&cell, &self.notebook) {
+            let outcome = match rest.parts.is_empty() {
+                true => self.nothing(),
+                false => self.compile_parts(number, file, rest, started, events),
+            };
+            if !matches!(outcome, Outcome::Failed { ran: false, .. }) || self.stop.interrupted() {
+                let warnings = same.iter().flat_map(|part| self.warnings.of(part, &cell.code, file));
+                warnings.for_each(|warning| drop(events.send(Event::Warning(warning))));
+                return outcome;
+            }
+        }
+        self.compile_parts(number, file, cell, started, events)
+    }
+
+    fn compile_parts(
         &mut self,
         number: u64,
         file: &str,
@@ -331,7 +358,8 @@ impl Executor {
                     1 => format!("onrush_cell_{number}"),
                     count => format!("onrush_cell_{number}_{count}"),
                 };
-                match self.compiler.compile(cell, &crate_name, file, &self.notebook) {
+                let again = again::callers(cell, &self.notebook, &self.sources);
+                match self.compiler.compile(cell, &crate_name, file, &self.notebook, again) {
                     Ok(ready) => Shape { crate_name, file: file.to_string(), ready },
                     Err(diagnostics) => return self.failed(diagnostics, false),
                 }
@@ -341,6 +369,7 @@ impl Executor {
             let ready = Ready { from_cache: true, ..ready.clone() };
             self.shapes.insert(shape, Shape { crate_name: crate_name.clone(), file: crate_file.clone(), ready });
         }
+        self.warnings.note(cell, &ready.warnings);
         for mut warning in ready.warnings.clone() {
             warning.labels.iter_mut().for_each(|label| label.span.file = file.to_string());
             let _ = events.send(Event::Warning(warning));

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use syn::spanned::Spanned;
 
+use crate::again::Again;
 use crate::compile::{Ends, SHOWN};
 use crate::notebook::Notebook;
 use crate::rustc::LINTS;
@@ -64,6 +65,8 @@ pub struct Request<'a> {
     pub any_error: bool,
     /// Variables whose types rustc is asked to spell: one line each, before the first that is put back.
     pub probes: &'a [String],
+    /// Functions of earlier cells that are compiled with this one.
+    pub again: &'a [Again],
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +109,8 @@ struct Insertion {
 
 pub fn generate(request: &Request<'_>) -> Generated {
     let Request { cell, notebook, .. } = *request;
-    let own = own_names(&cell.parts);
+    let mut own = own_names(&cell.parts);
+    own.extend(request.again.iter().map(|again| again.name.as_str()));
     let uses = visible_uses(notebook, &own);
     let (mentions, macros) = mentioned(cell, notebook, &uses);
 
@@ -125,6 +129,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for name in &takes {
         roots.extend(crates_in(&notebook.variables[name].type_code, notebook));
     }
+    roots.extend(request.again.iter().flat_map(|again| &again.crates));
     let links = notebook.closure(&roots);
 
     let mut insertions = Vec::new();
@@ -177,6 +182,9 @@ pub fn generate(request: &Request<'_>) -> Generated {
          ::core::result::Result<::onrush::host::Done, ::onrush::host::CellError> {{ __body::__onrush_run(store){convert} }}\n",
         file = request.file,
     );
+    for (number, Again { name, folder, file, .. }) in request.again.iter().enumerate() {
+        let _ = writeln!(root, "#[path = \"{folder}/{file}\"] mod __again_{number}; pub use __again_{number}::{name};");
+    }
     let mut body = layers.body;
     body.push('\n');
     for name in request.probes {
@@ -212,6 +220,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
         let home = &notebook.crates[index];
         files.push((format!("{}/{}", macro_folder(index), home.file), home.macros.clone()));
     }
+    files.extend(request.again.iter().map(|again| (format!("{}/{}", again.folder, again.file), again.text.clone())));
     Generated { files, entry, takes, puts, links, map: layers.map, macros: layers.macros, closures }
 }
 
@@ -534,6 +543,7 @@ mod tests {
             omit: &BTreeMap::new(),
             any_error: false,
             probes: &[],
+            again: &[],
         };
         let generated = generate(&request);
         let (root, body) = (&generated.files[0].1, &generated.files[1].1);

@@ -221,6 +221,9 @@ fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Optio
     }
     let names = notebook.variables.keys().chain(notebook.items.keys()).chain(notebook.macros.keys());
     let names: Vec<&str> = names.map(String::as_str).collect();
+    if names.contains(&named) {
+        return Some(format!("a module sees the items of cells with `super::`: `super::{named}`"));
+    }
     let found = nearest(named, &names)?;
     // Short names are all near to each other.
     let close = named.chars().count() > 3 || strsim::damerau_levenshtein(named, found) < named.chars().count().min(2);

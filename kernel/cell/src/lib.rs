@@ -3,6 +3,7 @@
 //! [`Executor`] is what the Jupyter kernel drives: one for each notebook. Below it: the parser (`split`), the code generator,
 //! rustc with its cache and diagnostics, and the cell process with its snapshots (`kernel/host` is the other end of it).
 
+mod again;
 mod commands;
 mod compile;
 mod complete;
@@ -12,6 +13,7 @@ mod export;
 mod generate;
 mod hints;
 mod index;
+mod keep;
 pub mod kit;
 mod linker;
 mod names;

@@ -46,6 +46,10 @@ pub struct KnownSource {
     pub mentions: BTreeSet<String>,
     /// The crates of all items that had the name.
     pub homes: BTreeSet<usize>,
+    /// What decides what its names mean, beside other items.
+    pub meaning: BTreeSet<String>,
+    /// The cell that it stands in.
+    pub file: String,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -13,6 +13,7 @@ use syn::spanned::Spanned;
 use crate::compile::{Compiler, Places};
 use crate::generate::{Generated, SourceMap, crates_in, lay_out_only, use_code};
 use crate::hints;
+use crate::keep::{meaning, own_uses, without};
 use crate::notebook::{KnownSource, Notebook};
 use crate::rustc::{self, Compiled, Source};
 use crate::scan::position;
@@ -51,15 +52,7 @@ pub fn move_impls(
         add_impls(compiler, cell, file, &parts, home, &(&own - &there_already), &mut changed)?;
         homes.extend(moved.union(&there).map(|&index| (index, home)));
     }
-    let mut rest = cell.clone();
-    let mut code: Vec<char> = Vec::new();
-    let ranges: Vec<_> = homes.iter().map(|&(index, _)| cell.parts[index].range.clone()).collect();
-    // Blank, at the same columns; characters of several bytes become spaces of one, so the parts are found anew.
-    for (at, c) in cell.code.char_indices() {
-        let inside = ranges.iter().any(|r| r.contains(&at));
-        code.push(if inside && c != '\n' { ' ' } else { c });
-    }
-    rest = Cell { ..crate::split::split(&code.into_iter().collect::<String>()).with_optimisation(rest.optimisation) };
+    let rest = without(cell, &homes.iter().map(|&(index, _)| index).collect());
     Ok(Some(Moved { cell: rest, notebook: changed }))
 }
 
@@ -197,18 +190,14 @@ fn add_impls(
         links.insert(index);
         links.extend(notebook.crates[index].links.iter().copied());
     }
+    let own_uses = own_uses(cell);
     for leaf in &notebook.uses {
-        if leaf.name != "*" && !notebook.items.contains_key(leaf.first()) {
+        let is_own = own_uses.iter().any(|own| own.name == leaf.name && leaf.name != "_" || *own == leaf);
+        if leaf.name != "*" && !is_own && !notebook.items.contains_key(leaf.first()) {
             prologue.push_str(&format!("use {}; ", use_code(leaf, notebook)));
         }
     }
-    for part in &cell.parts {
-        if let PartKind::Item(item) = &part.kind {
-            if let ItemKind::Use(leaves) = &item.kind {
-                leaves.iter().for_each(|leaf| prologue.push_str(&format!("use {}; ", use_code(leaf, notebook))));
-            }
-        }
-    }
+    own_uses.iter().for_each(|leaf| prologue.push_str(&format!("use {}; ", use_code(leaf, notebook))));
     let (text, map) = lay_out_only(cell, parts, prologue);
     let folder = format!("impl_{number}");
     for index in 0..notebook.crates[home].files.len() {
@@ -240,7 +229,11 @@ fn add_impls(
         let mut homes = notebook.sources.remove(name).map_or_else(BTreeSet::new, |old| old.homes);
         homes.insert(home);
         let text = cell.code[part.range.clone()].to_string();
-        notebook.sources.insert(name.to_string(), KnownSource { text, mentions: part.mentions.clone(), homes });
+        let mentions = part.mentions.clone();
+        let meaning = meaning(&mentions, cell, notebook);
+        notebook
+            .sources
+            .insert(name.to_string(), KnownSource { text, mentions, homes, meaning, file: file.to_string() });
         notebook.items.insert(name.to_string(), home);
         notebook.uses.retain(|leaf| leaf.name != name);
         if matches!(&part.kind, PartKind::Item(item) if matches!(item.kind, ItemKind::Trait(_))) {

@@ -171,15 +171,20 @@ pub fn split(code: &str) -> Cell {
     cell
 }
 
+/// A cell's text with empty lines in place of commands.
+pub fn without_commands(text: &str) -> String {
+    let is_command = |line: &&str| line.starts_with([':', '%', '!']) && !line.starts_with("::");
+    let lines: Vec<&str> = text.split('\n').map(|line| if is_command(&line) { "" } else { line }).collect();
+    lines.join("\n")
+}
+
 /// The items of a cell, wherever they stand between its statements. Commands are no Rust: their lines count as empty.
 pub fn items_of(code: &str) -> Vec<Item> {
-    let is_command = |line: &&str| line.starts_with([':', '%', '!']) && !line.starts_with("::");
-    let lines: Vec<&str> = code.split('\n').map(|line| if is_command(&line) { "" } else { line }).collect();
     let parse = |input: ParseStream<'_>| -> syn::Result<Vec<Stmt>> {
         Attribute::parse_inner(input)?;
         Block::parse_within(input)
     };
-    let statements = parse.parse_str(&lines.join("\n")).unwrap_or_default();
+    let statements = parse.parse_str(&without_commands(code)).unwrap_or_default();
     statements.into_iter().filter_map(|s| if let Stmt::Item(item) = s { Some(item) } else { None }).collect()
 }
 

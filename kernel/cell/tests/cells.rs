@@ -410,11 +410,14 @@ fn warnings_are_about_the_users_lines_and_come_again_from_the_cache() {
         let run = n.run("let unused = 5;\nfn endless(n: u64) -> u64 { endless(n) + 1 }\nOk::<i32, String>(1);").ok();
         let found: Vec<_> = run.warnings.iter().map(|w| (w.code.as_str(), w.labels[0].span.line)).collect();
         assert_eq!(found, [("unconditional_recursion", 2), ("unused_must_use", 3)], "{run:#?}");
+        let run = n.run("\nfn endless(n: u64) -> u64 { endless(n) + 1 }").ok();
+        let found: Vec<_> = run.warnings.iter().map(|w| (w.code.as_str(), w.labels[0].span.line)).collect();
+        assert_eq!(found, [("unconditional_recursion", 2)], "of a function that stays where it is: {run:#?}");
         n.run("fn a() -> i32 { 1 }").ok();
         n.run("fn b() -> i32 { a() + 10 }").ok();
         assert!(n.run("fn a() -> i32 { 1 }").ok().warnings.is_empty());
-        let run = n.run("fn a() -> i32 { 2 }").ok();
-        assert_eq!(run.warnings[0].message, "`b` (cell 3) still uses the earlier `a`");
+        let run = n.run("fn a(n: i32) -> i32 { n }").ok();
+        assert_eq!(run.warnings[0].message, "`b` (cell 4) still uses the earlier `a`");
     }
 }
 

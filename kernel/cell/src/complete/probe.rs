@@ -56,8 +56,16 @@ impl Probe {
     pub fn ask(self: &Arc<Self>, notebook: &Arc<Notebook>, code: &str, turn: u64) -> Option<String> {
         let cell = split(code);
         let omit = BTreeMap::new();
-        let request =
-            Request { cell: &cell, crate_name: CRATE, file: FILE, notebook, omit: &omit, any_error: true, probes: &[] };
+        let request = Request {
+            cell: &cell,
+            crate_name: CRATE,
+            file: FILE,
+            notebook,
+            omit: &omit,
+            any_error: true,
+            probes: &[],
+            again: &[],
+        };
         let generated = generate(&request);
         let mut key = String::new();
         generated.files.iter().for_each(|(_, text)| key.push_str(text));

@@ -7,8 +7,10 @@ use onrush_wire::host::Variable;
 use onrush_wire::{Class, Diagnostic};
 
 use super::{Event, Executor};
+use crate::again::{self, Again};
 use crate::compile::{Ends, Ready};
 use crate::hints::keeping;
+use crate::keep::meaning;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
 use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, is_value};
 use crate::types::{Spelling, is_function, spell};
@@ -41,14 +43,25 @@ impl Executor {
         if index == self.notebook.crates.len() {
             self.notebook.crates.push(made);
         }
-        self.warn_of_users(cell, index, events);
+        for again in &ready.again {
+            self.notebook.items.insert(again.name.clone(), index);
+            self.notebook.impl_files.insert(again.file.clone(), (again.users_file.clone(), again.map.clone()));
+        }
+        self.warn_of_users(cell, index, &ready.again, events);
+        for again in &ready.again {
+            if let Some(source) = self.notebook.sources.get_mut(&again.name) {
+                source.homes.insert(index);
+            }
+        }
         for part in &cell.parts {
             let PartKind::Item(item) = &part.kind else { continue };
             if let ItemKind::Named(name) | ItemKind::Trait(name) = &item.kind {
                 let text = cell.code[part.range.clone()].to_string();
                 let mut homes = self.notebook.sources.remove(name).map_or_else(BTreeSet::new, |old| old.homes);
                 homes.insert(index);
-                let source = KnownSource { text, mentions: part.mentions.clone(), homes };
+                let mentions = part.mentions.clone();
+                let meaning = meaning(&mentions, cell, &self.notebook);
+                let source = KnownSource { text, mentions, homes, meaning, file: file.to_string() };
                 self.notebook.sources.insert(name.clone(), source);
             }
             match &item.kind {
@@ -160,25 +173,30 @@ impl Executor {
     }
 
     /// Items of earlier cells keep the older item that they were compiled with: says which.
-    fn warn_of_users(&self, cell: &Cell, index: usize, events: &Sender<Event>) {
-        for part in &cell.parts {
-            let PartKind::Item(ItemPart { kind: ItemKind::Named(name) | ItemKind::Trait(name), .. }) = &part.kind
-            else {
+    fn warn_of_users(&self, cell: &Cell, index: usize, again: &[Again], events: &Sender<Event>) {
+        let named = cell.parts.iter().filter_map(|part| match &part.kind {
+            PartKind::Item(ItemPart { kind: ItemKind::Named(name) | ItemKind::Trait(name), .. }) => Some(name),
+            _ => None,
+        });
+        for name in named.chain(again.iter().map(|again| &again.name)) {
+            let Some(source) = self.notebook.sources.get(name).filter(|source| !source.homes.contains(&index)) else {
                 continue;
             };
-            let Some(source) = self.notebook.sources.get(name) else { continue };
-            // The same function again changes nothing; the same type again is a new one.
             let is_type = ["struct ", "enum ", "trait ", "union "].iter().any(|word| source.text.contains(word));
-            if source.homes.contains(&index) || !is_type && source.text == cell.code[part.range.clone()] {
-                continue;
-            }
             let uses = |(user, &home): (&String, &usize)| {
                 let crate_ = &self.notebook.crates[home];
-                let mentions = self.notebook.sources.get(user).is_some_and(|s| s.mentions.contains(name));
-                let sees = !crate_.links.is_disjoint(&source.homes) || source.homes.contains(&home) && user != name;
-                (home != index && mentions && sees).then(|| self.with_cell(user, home))
+                let known = self.notebook.sources.get(user);
+                let mentions = known.is_some_and(|s| s.mentions.contains(name) && !again::binds(&s.text, name));
+                let sees = !crate_.links.is_disjoint(&source.homes) || source.homes.contains(&home);
+                (home != index && user != name && mentions && sees).then(|| self.with_cell(user, home))
             };
             let mut users: Vec<String> = self.notebook.items.iter().filter_map(uses).collect();
+            if !is_type {
+                let own = |of: &String| cell.parts.iter().any(|part| names(part, of));
+                let types = again::types_that_call(name, &source.homes, &self.notebook);
+                let types = types.into_iter().filter(|(of, home)| *home != index && !own(of));
+                users.extend(types.map(|(of, home)| format!("methods of {}", self.with_cell(&of, home))));
+            }
             // Values of a type that was defined again stay what they are.
             let paths = source.homes.iter().map(|&home| format!("::{}::{name}", self.notebook.crates[home].name));
             let paths: Vec<String> = if is_type { paths.collect() } else { Vec::new() };
@@ -192,7 +210,7 @@ impl Executor {
                 }
             }
             if !users.is_empty() {
-                let verb = if users.len() == 1 { "uses" } else { "use" };
+                let verb = if users.len() == 1 && !users[0].starts_with("methods") { "uses" } else { "use" };
                 let message = format!("{} still {verb} the earlier `{name}`", users.join(", "));
                 self.warn(events, "earlier-item", message, "run those cells again to use the new one");
             }
@@ -226,7 +244,8 @@ impl Executor {
 
     /// `total` (cell 3).
     fn with_cell(&self, item: &str, home: usize) -> String {
-        let file = &self.notebook.crates[home].file;
+        let known = self.notebook.sources.get(item).map(|source| &source.file);
+        let file = known.unwrap_or(&self.notebook.crates[home].file);
         format!("`{item}` ({})", file.trim_end_matches(".rs").replace('_', " "))
     }
 
@@ -323,6 +342,11 @@ fn is_async(cell: &Cell, name: &str) -> bool {
     let binds =
         |part: &&Part| matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
     cell.parts.iter().rfind(binds).is_some_and(|part| part.mentions.contains("async"))
+}
+
+fn names(part: &Part, of: &str) -> bool {
+    let PartKind::Item(item) = &part.kind else { return false };
+    matches!(&item.kind, ItemKind::Named(name) | ItemKind::Trait(name) if name == of)
 }
 
 fn binds(part: &Part, name: &str) -> bool {

@@ -421,6 +421,7 @@ mod tests {
             omit: &Default::default(),
             any_error: false,
             probes: &[],
+            again: &[],
         });
         let start = generated.files[1].1.find("dbg!").unwrap() + 1;
         let places = Places([("cell_1.rs".to_string(), generated.map)].into());

@@ -1,0 +1,195 @@
+//! Functions of earlier cells that call what a cell defines again: they are compiled again with it, in its crate, so that they
+//! call the new one from then on.
+//!
+//! Functions only. A type stays what it is, and so do its methods and what values hold: those are named in a warning. A function
+//! that the new definition does not suit is left as it was, and named too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quote::ToTokens;
+use syn::visit::Visit;
+
+use crate::generate::{SourceMap, lay_out_only, use_code};
+use crate::keep::{has_static, meaning};
+use crate::notebook::Notebook;
+use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, identifiers, is_value, split, without_commands};
+
+/// A function to be compiled again.
+#[derive(Clone, Debug)]
+pub struct Again {
+    pub name: String,
+    /// Where rustc finds it: a folder of its own, and the name of the file there.
+    pub folder: String,
+    pub file: String,
+    pub text: String,
+    /// The cell that it is from, and how its columns lead there.
+    pub users_file: String,
+    pub map: SourceMap,
+    /// The crates of what it mentions.
+    pub crates: BTreeSet<usize>,
+}
+
+/// How the names of their files begin.
+pub const FILE: &str = "again_";
+
+/// The functions that call what this cell defines again, and those that call them. `sources`: the texts of all cells.
+pub fn callers(cell: &Cell, notebook: &Notebook, sources: &BTreeMap<String, (u64, String)>) -> Vec<Again> {
+    let mut changed: BTreeSet<&str> = cell.parts.iter().filter_map(|part| changed(cell, part, notebook)).collect();
+    let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let calls = |user: &&str| {
+            let (Some(known), Some(home)) = (notebook.sources.get(*user), notebook.items.get(*user)) else {
+                return false;
+            };
+            let fits = !own.contains(user) && !names.contains(user);
+            let sees =
+                |name: &&str| known.mentions.contains(*name) && saw(notebook, *home, name) && !binds(&known.text, name);
+            fits && changed.iter().any(sees) && is_plain_function(&known.text)
+        };
+        let found: Vec<&str> = notebook.items.keys().map(String::as_str).filter(calls).collect();
+        if found.is_empty() {
+            break;
+        }
+        names.extend(&found);
+        changed.extend(&found);
+    }
+    // What names anything else that is no longer what it was stays, and what calls it stays with it.
+    loop {
+        let before = names.len();
+        let stays = |name: &&str| {
+            let (known, home) = (&notebook.sources[*name], notebook.items[*name]);
+            let other = |word: &&String| *word != *name && !changed.contains(word.as_str());
+            let is_seen = |word: &String| {
+                notebook.items.get(word).is_none_or(|at| *at == home || notebook.crates[home].links.contains(at))
+            };
+            !known.mentions.iter().filter(other).all(is_seen)
+                || known.mentions.iter().any(|word| notebook.macros.contains_key(word))
+                || known.meaning != meaning(&known.mentions, &Cell::default(), notebook)
+        };
+        let left: Vec<&str> = names.iter().copied().filter(stays).collect();
+        names.retain(|name| !left.contains(name));
+        changed.retain(|name| !left.contains(name));
+        if names.len() == before {
+            break;
+        }
+    }
+    let number = notebook.impl_files.len();
+    names.iter().zip(number..).filter_map(|(name, number)| again(name, number, &changed, notebook, sources)).collect()
+}
+
+/// Types whose methods were compiled with the function or constant of these crates, and where they are.
+pub fn types_that_call(name: &str, homes: &BTreeSet<usize>, notebook: &Notebook) -> BTreeSet<(String, usize)> {
+    let mut found = BTreeSet::new();
+    for (home, crate_) in notebook.crates.iter().enumerate() {
+        let sees = homes.contains(&home) || !crate_.links.is_disjoint(homes);
+        let texts = crate_.files.iter().filter(|(_, text)| sees && text.contains(name) && text.contains("impl"));
+        let items = texts.filter_map(|(_, text)| syn::parse_file(text).ok()).flat_map(|file| file.items);
+        for item in items {
+            let syn::Item::Impl(item) = item else { continue };
+            let mut words = BTreeSet::new();
+            identifiers(item.items.iter().map(ToTokens::to_token_stream).collect(), &mut words);
+            let syn::Type::Path(path) = *item.self_ty else { continue };
+            let target = path.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+            if words.contains(name) && notebook.items.get(&target) == Some(&home) {
+                found.insert((target, home));
+            }
+        }
+    }
+    found
+}
+
+fn own_name(part: &Part) -> Option<&str> {
+    match &part.kind {
+        PartKind::Item(ItemPart { kind: ItemKind::Named(name) | ItemKind::Trait(name), .. }) => Some(name),
+        _ => None,
+    }
+}
+
+/// The name of a function, constant or static that was one before, and another.
+fn changed<'a>(cell: &'a Cell, part: &'a Part, notebook: &Notebook) -> Option<&'a str> {
+    let PartKind::Item(ItemPart { kind: ItemKind::Named(name), .. }) = &part.kind else { return None };
+    let (text, known) = (&cell.code[part.range.clone()], notebook.sources.get(name)?);
+    (notebook.items.contains_key(name) && is_value(text, name) && is_value(&known.text, name)).then_some(name)
+}
+
+/// Whether a crate was compiled with an item of this name.
+fn saw(notebook: &Notebook, home: usize, name: &str) -> bool {
+    let homes = &notebook.sources[name].homes;
+    homes.contains(&home) || !notebook.crates[home].links.is_disjoint(homes)
+}
+
+/// Names that a function's patterns bind: an argument `of` is no call of a function `of`.
+#[derive(Default)]
+struct Bound(BTreeSet<String>);
+
+impl<'ast> Visit<'ast> for Bound {
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        self.0.insert(pattern.ident.to_string());
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+}
+
+/// Whether a name in an item's text is one that its own patterns bind.
+pub fn binds(text: &str, name: &str) -> bool {
+    let mut bound = Bound::default();
+    if let Ok(function) = syn::parse_str::<syn::ItemFn>(text) {
+        bound.visit_item_fn(&function);
+    }
+    bound.0.contains(name)
+}
+
+/// Whether it is a function that can be there twice: no state, no name for the linker.
+fn is_plain_function(text: &str) -> bool {
+    let Ok(function) = syn::parse_str::<syn::ItemFn>(text) else { return false };
+    let tokens = text.parse().unwrap_or_default();
+    function.attrs.iter().all(|attribute| attribute.path().is_ident("doc") || attribute.path().is_ident("inline"))
+        && function.sig.abi.is_none()
+        && !has_static(&tokens)
+}
+
+fn again(
+    name: &str,
+    number: usize,
+    changed: &BTreeSet<&str>,
+    notebook: &Notebook,
+    sources: &BTreeMap<String, (u64, String)>,
+) -> Option<Again> {
+    let (known, home) = (&notebook.sources[name], notebook.items[name]);
+    let home = &notebook.crates[home];
+    let cell = split(&without_commands(&sources.get(&known.file)?.1));
+    let part = cell.parts.iter().find(|part| own_name(part) == Some(name))?;
+    if cell.code[part.range.clone()] != known.text {
+        return None;
+    }
+    let mut crates = BTreeSet::new();
+    let mut prologue = "#![allow(warnings)] use ::onrush::prelude::*; ".to_string();
+    for (item, &index) in &notebook.items {
+        let wanted = known.mentions.contains(item) || notebook.traits.contains(item) && home.links.contains(&index);
+        if item == name || !wanted {
+            continue;
+        }
+        if changed.contains(item.as_str()) {
+            prologue.push_str(&format!("use crate::{item}; "));
+        } else {
+            prologue.push_str(&format!("use ::{}::{item}; ", notebook.crates[index].name));
+            crates.insert(index);
+        }
+    }
+    for leaf in &notebook.uses {
+        let is_there = notebook.items.contains_key(leaf.first());
+        if !is_there && (matches!(leaf.name.as_str(), "*" | "_") || known.mentions.contains(&leaf.name)) {
+            prologue.push_str(&format!("use {}; ", use_code(leaf, notebook)));
+        }
+    }
+    let (text, map) = lay_out_only(&cell, &[part], prologue);
+    Some(Again {
+        name: name.to_string(),
+        folder: format!("{FILE}{number}"),
+        file: format!("{FILE}{number}_{}", known.file),
+        text,
+        users_file: known.file.clone(),
+        map,
+        crates,
+    })
+}
