@@ -57,6 +57,8 @@ pub struct Layout {
     pub accumulators: Vec<Accumulator>,
     pub at: Vec<u32>,
     pub words: u32,
+    /// Which of them each of those that were asked for is.
+    pub asked: Vec<usize>,
 }
 
 impl Layout {
@@ -69,7 +71,28 @@ impl Layout {
                 words - accumulator.what.words()
             })
             .collect();
-        Layout { accumulators: accumulators.to_vec(), at, words }
+        let asked = (0..accumulators.len()).collect();
+        Layout { accumulators: accumulators.to_vec(), at, words, asked }
+    }
+
+    /// For accumulators that are asked for, each kept once. A count of values that are never null is a count of rows. `rows`: one of
+    /// these is kept in any case, to know which groups are there.
+    pub fn of(asked: &[Accumulator], nullable: &dyn Fn(Id) -> bool, rows: bool) -> Layout {
+        let mut kept: Vec<Accumulator> = Vec::new();
+        let mut add = |mut accumulator: Accumulator| {
+            if accumulator.what == What::Count && accumulator.of.is_some_and(|of| !nullable(of)) {
+                accumulator.of = None;
+            }
+            kept.iter().position(|a| *a == accumulator).unwrap_or_else(|| {
+                kept.push(accumulator);
+                kept.len() - 1
+            })
+        };
+        let asked = asked.iter().map(|accumulator| add(*accumulator)).collect();
+        if rows {
+            add(Accumulator { what: What::Count, of: None });
+        }
+        Layout { asked, ..Layout::new(&kept) }
     }
 
     /// Bytes of a group in shared memory.

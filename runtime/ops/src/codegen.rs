@@ -15,7 +15,7 @@ use onrush_device::{Arguments, Buffer};
 use onrush_kernels::headers::{self, Header};
 use onrush_kernels::{Program, Scalar};
 
-use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
+use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, Value};
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -109,6 +109,8 @@ pub struct Source {
     pub inputs: Vec<Access>,
     /// Which rows are there at all, in terms of `row`.
     pub present: Option<String>,
+    /// Equal only for the same data.
+    pub identity: u64,
 }
 
 /// Source, expressions and tables: what all kernels of a pipeline have in common.
@@ -407,6 +409,13 @@ impl<'a> Writer<'a> {
                 }
                 a().to_string()
             }
+            Op::Call("sin" | "cos") if kind == Kind::Number(Scalar::F64) => {
+                if let Some(names) = self.sine_and_cosine(id, a(), &valid, &fault) {
+                    return names;
+                }
+                let name = if node.op == Op::Call("sin") { "sin" } else { "cos" };
+                format!("{name}({})", a())
+            }
             Op::Call(name) => {
                 let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
                 format!("({t}){name}({})", list.join(", "))
@@ -442,6 +451,20 @@ impl<'a> Writer<'a> {
             fault = both(&fault, &Some(guarded), "||");
         }
         self.define(id, kind, value, valid, fault)
+    }
+
+    /// Both at once where both are asked for: half of the work is the same. The other one is known from then on.
+    fn sine_and_cosine(&mut self, id: Id, of: &str, valid: &Option<String>, fault: &Option<String>) -> Option<Names> {
+        let graph = self.body.graph;
+        let node = graph.node(id);
+        let sine = node.op == Op::Call("sin");
+        let other = Node { op: Op::Call(if sine { "cos" } else { "sin" }), ..node.clone() };
+        let other = graph.find(&other)?;
+        self.line(&format!("f64 s{id}, c{id}; sincos({of}, &s{id}, &c{id});"));
+        let names = |letter: char| Names { value: format!("{letter}{id}"), valid: valid.clone(), fault: fault.clone() };
+        let (mine, its) = if sine { ('s', 'c') } else { ('c', 's') };
+        self.names.insert(other, names(its));
+        Some(names(mine))
     }
 
     fn define(&mut self, id: Id, kind: Kind, value: String, valid: Option<String>, fault: Option<String>) -> Names {

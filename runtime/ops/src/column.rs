@@ -257,7 +257,8 @@ impl DeviceTable {
             let range = if ranged(index) { column.range(context)? } else { None };
             inputs.push(column.access(index, range, &mut parameters));
         }
-        Ok(Source { rows: self.rows, parameters, inputs, present: None })
+        let identity = self.columns.first().map_or(0, |c| c.values.address()) ^ self.rows;
+        Ok(Source { rows: self.rows, parameters, inputs, present: None, identity })
     }
 
     pub fn bytes(&self) -> u64 {

@@ -206,6 +206,11 @@ impl Graph {
         &self.nodes[id as usize]
     }
 
+    /// A node that is there already.
+    pub fn find(&self, node: &Node) -> Option<Id> {
+        self.known.get(node).copied()
+    }
+
     pub fn kind(&self, id: Id) -> Kind {
         self.node(id).kind
     }

@@ -1,6 +1,11 @@
 //! Grouping: what is known of the keys decides how rows find their slot, and how the table is kept.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
 use onrush_device::Buffer;
+use onrush_kernels::dates::Part;
 use onrush_kernels::{Context, Scalar};
 
 use crate::aggregate::{Accumulator, Layout, What};
@@ -9,14 +14,13 @@ use crate::codegen::{Body, Source, output};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::run::{Status, launch, launch_blocks};
 use crate::{Error, Result};
-use onrush_kernels::dates::Part;
 
 /// A range of keys up to this size always has a slot for each; a larger one if there are rows for it.
 const ALWAYS_DENSE: u64 = 1 << 12;
 /// Slots of a hash table for each group that is expected, groups at first, and how much larger the next table is.
 const SLOTS: u64 = 2;
 const GUESS: u64 = 1 << 18;
-const GROWTH: u64 = 16;
+const GROWTH: u64 = 4;
 /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
 const HALF_SHARED: u32 = 113 << 10;
 
@@ -131,22 +135,49 @@ fn finding(body: &Body, keys: &[Id], rows: u64) -> Finding {
     }
 }
 
+/// How many groups there were when the same keys of the same memory were grouped last.
+#[derive(Default)]
+pub struct Sizes {
+    known: Mutex<HashMap<u64, u64>>,
+}
+
+impl Sizes {
+    fn place(body: &Body, keys: &[Id]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for id in body.graph.needed(keys) {
+            body.graph.node(id).hash(&mut hasher);
+        }
+        body.graph.literals().hash(&mut hasher);
+        body.source.identity.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn get(&self, place: u64) -> Option<u64> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&place).copied()
+    }
+
+    fn put(&self, place: u64, expected: u64) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > 10_000 {
+            known.clear();
+        }
+        known.insert(place, expected);
+    }
+}
+
 /// Groups a pipeline's rows. The source reads keys and accumulators from the table that is given back with it.
 pub fn run(
     context: &Context,
     status: &Status,
+    sizes: &Sizes,
     body: &Body,
     keys: &[Id],
     accumulators: &[Accumulator],
 ) -> Result<(Source, Buffer)> {
     let rows = body.source.rows;
     let finding = finding(body, keys, rows);
-    let mut all = accumulators.to_vec();
-    if matches!(finding, Finding::Dense { .. }) && !all.iter().any(|a| a.what == What::Count && a.of.is_none()) {
-        // Says which slots have a group.
-        all.push(Accumulator { what: What::Count, of: None });
-    }
-    let layout = Layout::new(&all);
+    let dense = matches!(finding, Finding::Dense { .. });
+    let layout = layout(body, accumulators, dense);
     let of = kinds(body.graph, accumulators);
     let stride = u64::from(finding.stride(&layout));
     let clear = |table: &Buffer, slots: u64| {
@@ -173,7 +204,8 @@ pub fn run(
         }
         return Ok((group::source(Some(&finding), &layout, &of, &table, *size), table));
     }
-    let mut expected = GUESS.min(rows).max(1 << 9);
+    let place = Sizes::place(body, keys);
+    let mut expected = sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(1 << 9));
     loop {
         let slots = expected * SLOTS;
         let table = context.allocate((slots + finding.special()) * stride * 8)?;
@@ -182,6 +214,7 @@ pub fn run(
             group::direct(body, &layout, &finding, status.fault(), &table, slots, status.overflow());
         launch(context, &program, "group_direct", parameters.arguments(), rows, group::DIRECT_THREADS, 0)?;
         if !status.overflowed(context)? {
+            sizes.put(place, expected);
             return Ok((group::source(Some(&finding), &layout, &of, &table, slots), table));
         }
         // Twice as many slots as rows never overflow but by a bad hash.
@@ -193,6 +226,12 @@ pub fn run(
     }
 }
 
+fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
+    let values: Vec<Id> = accumulators.iter().filter_map(|a| a.of).collect();
+    let nullable: HashMap<Id, bool> = values.iter().copied().zip(output::nullable(body, &values)).collect();
+    Layout::of(accumulators, &|id| nullable.get(&id).copied().unwrap_or(true), rows)
+}
+
 /// All rows as one group.
 pub fn reduce(
     context: &Context,
@@ -201,7 +240,7 @@ pub fn reduce(
     accumulators: &[Accumulator],
 ) -> Result<(Source, Buffer)> {
     use crate::codegen::reduce;
-    let layout = Layout::new(accumulators);
+    let layout = layout(body, accumulators, false);
     let of = kinds(body.graph, accumulators);
     let words = u64::from(layout.words.max(1));
     let table = context.allocate(words * 8)?;

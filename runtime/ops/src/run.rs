@@ -1,6 +1,8 @@
 //! Running pipelines: stages one behind the other, each a kernel over the rows or the groups of the one before.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::UInt32Type;
@@ -20,6 +22,9 @@ use crate::{Error, Result, group};
 pub struct Gpu {
     context: Context,
     pub residency: Residency,
+    /// Nanoseconds of the last run, from its stages to the result in device memory.
+    last: AtomicU64,
+    sizes: group::Sizes,
 }
 
 /// A function of one text column, computed once for each text of its dictionary.
@@ -144,15 +149,32 @@ impl Gpu {
     /// Compiled kernels are kept in `cache`.
     pub fn new(device: &Device, cache: Option<&std::path::Path>) -> Result<Gpu> {
         let library = Library::new(device, cache);
-        Ok(Gpu { context: Context::new(&library, &Owner::new("session"))?, residency: Residency::default() })
+        Ok(Gpu {
+            context: Context::new(&library, &Owner::new("session"))?,
+            residency: Residency::default(),
+            last: AtomicU64::new(0),
+            sizes: group::Sizes::default(),
+        })
     }
 
     pub fn context(&self) -> &Context {
         &self.context
     }
 
+    /// How long the last run took, for measurements: it means something only while there is one at a time.
+    pub fn last_run(&self) -> Duration {
+        Duration::from_nanos(self.last.load(Ordering::Relaxed))
+    }
+
     /// Runs stages over a table. The last one must give columns.
     pub fn run(&self, table: &DeviceTable, stages: &[Stage], cancelled: &dyn Fn() -> bool) -> Result<DeviceTable> {
+        let begun = Instant::now();
+        let result = self.stages(table, stages, cancelled);
+        self.last.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        result
+    }
+
+    fn stages(&self, table: &DeviceTable, stages: &[Stage], cancelled: &dyn Fn() -> bool) -> Result<DeviceTable> {
         let context = &self.context;
         let status = Status::new(context)?;
         let mut flow: Option<Flow> = None;
@@ -191,7 +213,7 @@ impl Gpu {
                 Sink::Aggregate { keys, accumulators } => {
                     let (source, memory) = match keys.is_empty() {
                         true => group::reduce(context, &status, &body, accumulators)?,
-                        false => group::run(context, &status, &body, keys, accumulators)?,
+                        false => group::run(context, &status, &self.sizes, &body, keys, accumulators)?,
                     };
                     let mut dictionaries = keys.iter().map(|key| dictionary_of(*key)).collect::<Result<Vec<_>>>()?;
                     dictionaries.extend(accumulators.iter().map(|_| None));

@@ -471,14 +471,14 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: &B
             present = Some(format!("{} != 0", word(0)));
         }
     }
-    for (index, kind) in of.iter().enumerate() {
-        let at = head + layout.at[index];
-        let value = match layout.accumulators[index].what {
+    for (kind, index) in of.iter().zip(&layout.asked) {
+        let at = head + layout.at[*index];
+        let value = match layout.accumulators[*index].what {
             What::SumWide => format!("wide_of({}, {})", word(at), word(at + 1)),
             _ => from_bits(*kind, &word(at)),
         };
         inputs.push(Access { kind: *kind, value, valid: None, range: None });
     }
     let special = finding.map_or(0, Finding::special);
-    Source { rows: slots + special, parameters, inputs, present }
+    Source { rows: slots + special, parameters, inputs, present, identity: table.address() }
 }

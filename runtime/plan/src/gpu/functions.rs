@@ -1,9 +1,11 @@
 //! Functions of one row: DataFusion's, and ours under the names of `expr/`.
 
 use std::f64::consts::PI;
+use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::physical_expr::ScalarFunctionExpr;
+use datafusion::common::ScalarValue;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_ops::{Id, Kind, Misfit, Op, Value};
@@ -104,6 +106,10 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let factor = lowering.graph.literal(FLOAT, Value::F64(factor.to_bits()));
             Ok(lowering.graph.add(Op::Multiply, &[arg, factor], FLOAT))
         }
+        ("powf" | "power" | "pow", [base, exponent]) if doubles && is_two(exponent) => {
+            let base = lowering.expr(base)?;
+            Ok(lowering.graph.add(Op::Multiply, &[base, base], FLOAT))
+        }
         ("powf" | "power" | "pow" | "atan2" | "hypot", [_, _]) if doubles => {
             let cuda = match name {
                 "atan2" => "atan2",
@@ -152,6 +158,10 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
     }
 }
 
+fn is_two(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    matches!(literal_of(expr), Some(ScalarValue::Float64(Some(v))) if *v == 2.0)
+}
+
 fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<Id, Refusal> {
     let (a, b) = (lowering.expr(&function.args()[0])?, lowering.expr(&function.args()[1])?);
     Ok(lowering.graph.add(op, &[a, b], FLOAT))
@@ -160,7 +170,7 @@ fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result
 fn date_part(
     lowering: &mut Lowering,
     part: Part,
-    of: &std::sync::Arc<dyn datafusion::physical_expr::PhysicalExpr>,
+    of: &Arc<dyn PhysicalExpr>,
     dtype: &DataType,
     kind: Kind,
 ) -> Option<Result<Id, Refusal>> {

@@ -1,0 +1,435 @@
+//! Speed of queries on a device, through the engine: `cargo xtask bench gpu`, and on a GPU machine without Rust.
+//!
+//! Two times for each query, as medians: on the device, from the accepted plan to the result in its memory; and the whole call, with
+//! DataFusion's planning and the result's way to the host. The first run is given apart: upload, dictionary, compilation. Each query is
+//! compared with the CPU engine on fewer rows before.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow::array::{
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewBuilder, TimestampMicrosecondArray,
+};
+use arrow::util::display::array_value_to_string;
+use onrush_frame::{Table, TaskHandle};
+use onrush_plan::gpu::Choice;
+use onrush_plan::{Engine, EngineConfig};
+use onrush_wire::FrameId;
+use onrush_wire::plan::Op;
+
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--cache DIR]";
+
+struct Options {
+    choice: Choice,
+    rows: usize,
+    only: Option<String>,
+    check: bool,
+    cache: Option<std::path::PathBuf>,
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options { choice: Choice::Cuda, rows: 100_000_000, only: None, check: false, cache: None };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
+        match arg.as_str() {
+            "--engine" => options.choice = Choice::parse(&value()?).map_err(|e| e.message)?,
+            "--rows" => options.rows = value()?.parse::<f64>().map_err(|e| e.to_string())? as usize,
+            "--only" => options.only = Some(value()?),
+            "--cache" => options.cache = Some(value()?.into()),
+            "--check" => options.check = true,
+            _ => return Err(format!("{arg} is not known\n{USAGE}")),
+        }
+    }
+    Ok(options)
+}
+
+/// xorshift64*: fast, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+    }
+
+    fn float(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// splitmix64's finaliser: keys that lie anywhere.
+fn scattered(x: u64) -> i64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x ^ (x >> 31)) as i64
+}
+
+/// Values by several threads, the same ones each time.
+fn generate<T: Send + Copy + Default>(rows: usize, seed: u64, value: impl Fn(&mut Random) -> T + Sync) -> Vec<T> {
+    const PIECE: usize = 1 << 20;
+    let mut values = vec![T::default(); rows];
+    let pieces = Mutex::new(values.chunks_mut(PIECE).enumerate());
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let next = pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((number, piece)) = next else { return };
+                    let mut random = Random(scattered(seed * 1_000_003 + number as u64 + 1) as u64 | 1);
+                    piece.fill_with(|| value(&mut random));
+                }
+            });
+        }
+    });
+    values
+}
+
+fn floats(rows: usize, seed: u64) -> ArrayRef {
+    Arc::new(Float64Array::from(generate(rows, seed, Random::float)))
+}
+
+fn keys(rows: usize, n: u64, scatter: bool) -> ArrayRef {
+    let key = |k: u64| if scatter { scattered(k) } else { k as i64 };
+    Arc::new(Int64Array::from(generate(rows, n + 99, |random| key(random.below(n)))))
+}
+
+fn texts(rows: usize, n: u64) -> ArrayRef {
+    let mut random = Random(n + 7);
+    let mut builder = StringViewBuilder::with_capacity(rows);
+    for _ in 0..rows {
+        builder.append_value(format!("text number {}", random.below(n)));
+    }
+    Arc::new(builder.finish())
+}
+
+fn taxi(rows: usize) -> Vec<(&'static str, ArrayRef)> {
+    let tip = Float64Array::from(generate(rows, 5, |random| random.float() * 10.0 - 1.0));
+    let fare = Float64Array::from(generate(rows, 6, |random| random.float() * 60.0 - 2.0));
+    let (from, to) = (1_420_070_400_000_000u64, 1_451_606_400_000_000u64);
+    let ts = generate(rows, 7, |random| (from + random.below(to - from)) as i64);
+    let ts = TimestampMicrosecondArray::from(ts);
+    vec![("tip", Arc::new(tip) as ArrayRef), ("fare", Arc::new(fare)), ("ts", Arc::new(ts))]
+}
+
+type Columns = Vec<(&'static str, ArrayRef)>;
+
+struct Query {
+    name: &'static str,
+    sql: &'static str,
+    /// Milliseconds of the peer and the target, for 1e8 rows unless `rows` says otherwise.
+    peer: f64,
+    target: f64,
+    /// Bytes that must cross memory, for each row.
+    bytes: f64,
+    rows: Option<usize>,
+    data: fn(usize) -> Columns,
+}
+
+const MEAN: &str = "select k, avg(y) as m from t group by k";
+
+const QUERIES: &[Query] = &[
+    Query {
+        name: "sin2+cos2",
+        sql: "select count(*) as n from t where power(sin(y), 2) + power(cos(y), 2) = 1",
+        peer: 3.10,
+        target: 0.45,
+        bytes: 8.0,
+        rows: None,
+        data: |n| vec![("y", floats(n, 1))],
+    },
+    Query {
+        name: "sin2+cos2, products",
+        sql: "select count(*) as n from t where sin(y) * sin(y) + cos(y) * cos(y) = cast(1 as double)",
+        peer: 3.10,
+        target: 0.45,
+        bytes: 8.0,
+        rows: None,
+        data: |n| vec![("y", floats(n, 1))],
+    },
+    Query {
+        name: "mean",
+        sql: "select avg(y) as m from t",
+        peer: 0.228,
+        target: 0.21,
+        bytes: 8.0,
+        rows: None,
+        data: |n| vec![("y", floats(n, 1))],
+    },
+    Query {
+        name: "dense 100",
+        sql: MEAN,
+        peer: 21.0,
+        target: 0.6,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 100, false)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "five aggregates, 100",
+        sql: "select k, sum(y) as s, avg(y) as m, min(y) as a, max(y) as b, count(y) as n from t group by k",
+        peer: 28.6,
+        target: 1.0,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 100, false)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "dense 1e4",
+        sql: MEAN,
+        peer: 6.29,
+        target: 1.2,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 10_000, false)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "dense 1e6",
+        sql: MEAN,
+        peer: 11.5,
+        target: 2.6,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 1_000_000, false)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "dense 1e7",
+        sql: MEAN,
+        peer: 18.8,
+        target: 7.0,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 10_000_000, false)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "scattered 1e4",
+        sql: MEAN,
+        peer: 6.29,
+        target: 2.5,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 10_000, true)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "scattered 1e6",
+        sql: MEAN,
+        peer: 11.5,
+        target: 4.0,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 1_000_000, true)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "scattered 1e7",
+        sql: MEAN,
+        peer: 18.8,
+        target: 7.0,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 10_000_000, true)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "1e7 rows, 1e7 keys",
+        sql: MEAN,
+        peer: 2.65,
+        target: 1.5,
+        bytes: 16.0,
+        rows: Some(10_000_000),
+        data: |n| vec![("k", keys(n, 10_000_000, false)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "taxi",
+        sql: "select date_part('hour', ts) as h, avg(tip / fare) as m from t where tip > 0 and fare > 0 group by 1",
+        peer: 21.3,
+        target: 1.2,
+        bytes: 24.0,
+        rows: None,
+        data: taxi,
+    },
+    Query {
+        name: "texts 6, 1e7 rows",
+        sql: MEAN,
+        peer: 2.19,
+        target: 0.6,
+        bytes: 12.0,
+        rows: Some(10_000_000),
+        data: |n| vec![("k", texts(n, 6)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "texts 1e6, 1e7 rows",
+        sql: MEAN,
+        peer: 1.79,
+        target: 1.7,
+        bytes: 12.0,
+        rows: Some(10_000_000),
+        data: |n| vec![("k", texts(n, 1_000_000)), ("y", floats(n, 1))],
+    },
+    Query {
+        name: "filter and project",
+        sql: "select y * 2 as a, k from t where y < 0.5",
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 24.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 100, false)), ("y", floats(n, 1))],
+    },
+];
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+fn id() -> FrameId {
+    FrameId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn frame(engine: &Engine, columns: &Columns) -> Result<FrameId, String> {
+    let named = columns.iter().map(|(name, array)| (*name, Arc::clone(array)));
+    let batch = RecordBatch::try_from_iter(named).map_err(|e| e.to_string())?;
+    let op = Op::FromArrow { schema: onrush_frame::schema_to_wire(&batch.schema()), bytes: None };
+    let new = id();
+    engine.step(new, &op, None, Some(vec![batch]), &TaskHandle::new()).map_err(|e| e.message)?;
+    Ok(new)
+}
+
+fn query(engine: &Engine, text: &str, of: FrameId) -> Result<FrameId, String> {
+    let new = id();
+    let op = Op::Sql { query: text.into(), tables: vec![("t".into(), of)] };
+    engine.step(new, &op, None, None, &TaskHandle::new()).map_err(|e| e.message)?;
+    Ok(new)
+}
+
+/// Rows by their first column, each value as a text; floats cut to ten digits.
+fn rows(table: &Table) -> Result<BTreeMap<String, Vec<String>>, String> {
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for batch in table.batches() {
+        for row in 0..batch.num_rows() {
+            let mut values = Vec::new();
+            for column in batch.columns() {
+                values.push(match column.as_any().downcast_ref::<Float64Array>() {
+                    Some(floats) if floats.is_valid(row) => format!("{:.9e}", floats.value(row)),
+                    _ => array_value_to_string(column, row).map_err(|e| e.to_string())?,
+                });
+            }
+            all.entry(values[0].clone()).or_default().push(values.join(" "));
+        }
+    }
+    all.values_mut().for_each(|rows| rows.sort_unstable());
+    Ok(all)
+}
+
+fn check(engine: &Engine, cpu: &Engine, query_of: &Query) -> Result<String, String> {
+    let data = (query_of.data)(200_003);
+    let task = TaskHandle::new();
+    let mut results = Vec::new();
+    for engine in [engine, cpu] {
+        let of = frame(engine, &data)?;
+        let id = query(engine, query_of.sql, of)?;
+        results.push(rows(&*engine.table(id, &[], &task).map_err(|e| e.message)?)?);
+    }
+    if query_of.name.starts_with("sin") {
+        // How many sums are 1 to the last bit depends on the last bits of sine and cosine, which no two libraries share.
+        let count =
+            |r: &BTreeMap<String, Vec<String>>| r.keys().next().and_then(|k| k.parse::<f64>().ok()).unwrap_or(0.0);
+        let (a, b) = (count(&results[0]), count(&results[1]));
+        return if (a / b - 1.0).abs() < 0.1 { Ok("about as many".into()) } else { Err(format!("{a} and {b}")) };
+    }
+    match results[0] == results[1] {
+        true => Ok(format!("{} keys agree", results[0].len())),
+        false => {
+            let first = results[0].iter().zip(&results[1]).find(|(a, b)| a != b);
+            Err(format!("{} and {} keys differ, first at {first:?}", results[0].len(), results[1].len()))
+        }
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+fn main() -> Result<(), String> {
+    let options = options()?;
+    let config = EngineConfig {
+        choice: options.choice,
+        cache: options.cache.clone(),
+        memory_limit: 100 << 30,
+        ..EngineConfig::default()
+    };
+    let begun = Instant::now();
+    let engine = Engine::new(config).map_err(|e| e.message)?;
+    let cpu = Engine::new(EngineConfig::default()).map_err(|e| e.message)?;
+    let opened = begun.elapsed();
+    let gpu = engine.accelerator().map(|a| &a.gpu);
+    if let Some(gpu) = gpu {
+        let properties = gpu.context().device().properties();
+        println!("{}, {}, opened in {:.0} ms", properties.name, properties.architecture, opened.as_secs_f64() * 1e3);
+    }
+    let mut failed = 0;
+    println!(
+        "{:<22} {:>8} {:>9} {:>9} {:>9} {:>8} {:>7} {:>9} {:>9}",
+        "query", "rows", "device ms", "whole ms", "first ms", "peer", "target", "TB/s", "groups"
+    );
+    for q in QUERIES {
+        if options.only.as_deref().is_some_and(|only| !q.name.contains(only)) {
+            continue;
+        }
+        match check(&engine, &cpu, q) {
+            Ok(_) => {}
+            Err(error) => {
+                failed += 1;
+                println!("{:<22} WRONG: {error}", q.name);
+                continue;
+            }
+        }
+        if options.check {
+            println!("{:<22} agrees with the CPU", q.name);
+            continue;
+        }
+        let rows = q.rows.map_or(options.rows, |rows| rows.min(options.rows));
+        let of = frame(&engine, &(q.data)(rows))?;
+        let task = TaskHandle::new();
+        let (mut device, mut whole) = (Vec::new(), Vec::new());
+        let (mut first, mut groups) = (0.0, 0);
+        for run in 0..12 {
+            engine.forget_results();
+            let frame = query(&engine, q.sql, of)?;
+            let begun = Instant::now();
+            let table = engine.table(frame, &[], &task).map_err(|e| e.message)?;
+            let time = begun.elapsed();
+            groups = table.rows();
+            if run == 0 {
+                first = time.as_secs_f64() * 1e3;
+            } else {
+                whole.push(time);
+                device.push(gpu.map_or(time, onrush_ops::Gpu::last_run));
+            }
+            engine.release(&[frame]);
+        }
+        engine.release(&[of]);
+        let device = median(device);
+        println!(
+            "{:<22} {:>8.0e} {:>9.3} {:>9.3} {:>9.1} {:>8} {:>7} {:>9.2} {:>9}",
+            q.name,
+            rows as f64,
+            device,
+            median(whole),
+            first,
+            q.peer,
+            q.target,
+            rows as f64 * q.bytes / device / 1e9,
+            groups
+        );
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(format!("{failed} queries give other results than the CPU")),
+    }
+}
