@@ -1,0 +1,143 @@
+//! The engines that cases run on, in one table, and an engine with tables in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onrush_frame::{Table, TaskHandle};
+use onrush_plan::{Engine, EngineConfig};
+use onrush_wire::plan::Op;
+use onrush_wire::{Diagnostic, FrameId};
+
+/// An engine that `--engine` can name.
+pub struct Spec {
+    pub name: &'static str,
+    pub what: &'static str,
+    /// Rows come out in the order in which they went in, so that `first`, `last` and `LIMIT` mean one thing.
+    pub keeps_order: bool,
+    open: fn() -> Result<Engine, Diagnostic>,
+}
+
+/// A new engine is a line here.
+pub const ENGINES: &[Spec] = &[
+    Spec { name: "cpu", what: "DataFusion, as notebooks use it", keeps_order: true, open: cpu },
+    Spec {
+        name: "cpu-split",
+        what: "DataFusion in three partitions, batches of 7 rows, joins by sorting",
+        keeps_order: false,
+        open: cpu_split,
+    },
+];
+
+fn cpu() -> Result<Engine, Diagnostic> {
+    Engine::new(EngineConfig::default())
+}
+
+fn cpu_split() -> Result<Engine, Diagnostic> {
+    let settings = [
+        ("datafusion.execution.target_partitions", "3"),
+        ("datafusion.execution.batch_size", "7"),
+        ("datafusion.optimizer.prefer_hash_join", "false"),
+        ("datafusion.optimizer.enable_topk_aggregation", "false"),
+        ("datafusion.optimizer.enable_dynamic_filter_pushdown", "false"),
+    ];
+    let settings = settings.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
+    Engine::new(EngineConfig { name: "cpu-split".to_string(), settings, ..Default::default() })
+}
+
+/// # Errors
+/// If there is no engine of that name: all names are in the text.
+pub fn spec(name: &str) -> Result<&'static Spec, String> {
+    let known: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
+    ENGINES
+        .iter()
+        .find(|e| e.name == name)
+        .ok_or_else(|| format!("there is no engine `{name}`; there are {}", known.join(", ")))
+}
+
+/// What answers queries: an engine, or something that pretends to be one.
+pub trait Answers {
+    fn name(&self) -> &str;
+
+    /// See [`Spec::keeps_order`].
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    /// Makes a table known under a name, in place of an older one of that name.
+    ///
+    /// # Errors
+    /// If the engine takes no such rows.
+    fn load(&mut self, name: &str, table: &Table) -> Result<(), Diagnostic>;
+
+    /// The rows of a query.
+    ///
+    /// # Errors
+    /// What the engine says is wrong with the query or the data.
+    fn sql(&mut self, query: &str) -> Result<Arc<Table>, Diagnostic>;
+}
+
+/// An engine with tables in it.
+pub struct Subject {
+    spec: &'static Spec,
+    engine: Engine,
+    next: AtomicU64,
+    tables: BTreeMap<String, FrameId>,
+}
+
+impl Subject {
+    /// # Errors
+    /// If there is no engine of that name, or it does not start.
+    pub fn open(name: &str) -> Result<Self, String> {
+        let spec = spec(name)?;
+        let engine = (spec.open)().map_err(|d| d.to_string())?;
+        Ok(Subject { spec, engine, next: AtomicU64::new(1), tables: BTreeMap::new() })
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub fn frame(&self, name: &str) -> Option<FrameId> {
+        self.tables.get(name).copied()
+    }
+
+    pub fn id(&self) -> FrameId {
+        FrameId(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The query as a step: `plan` for each of its parts is up to the caller.
+    pub fn query(&self, query: &str) -> Op {
+        let tables = self.tables.iter().map(|(name, id)| (name.clone(), *id)).collect();
+        Op::Sql { query: query.to_string(), tables }
+    }
+}
+
+impl Answers for Subject {
+    fn name(&self) -> &str {
+        self.spec.name
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.spec.keeps_order
+    }
+
+    fn load(&mut self, name: &str, table: &Table) -> Result<(), Diagnostic> {
+        let id = self.id();
+        let op = Op::FromArrow { schema: onrush_frame::schema_to_wire(table.schema()), bytes: None };
+        self.engine.step(id, &op, None, Some(table.batches().to_vec()), &TaskHandle::new())?;
+        if let Some(old) = self.tables.insert(name.to_string(), id) {
+            self.engine.release(&[old]);
+        }
+        Ok(())
+    }
+
+    fn sql(&mut self, query: &str) -> Result<Arc<Table>, Diagnostic> {
+        let id = self.id();
+        let task = TaskHandle::new();
+        self.engine.step(id, &self.query(query), None, None, &task)?;
+        let table = self.engine.table(id, &[], &task);
+        self.engine.release(&[id]);
+        table
+    }
+}
