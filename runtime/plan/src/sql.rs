@@ -1,10 +1,11 @@
 //! SQL over frames: one query, tables by the frames' names, DuckDB's meaning where DataFusion's differs.
 //!
 //! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
-//! aggregates mean is in `dialect.rs`.
+//! aggregates mean is in `dialect.rs`, what functions and types are called in `functions.rs`.
 
 mod dialect;
 mod functions;
+mod names;
 
 use std::collections::HashMap;
 use std::sync::Arc;

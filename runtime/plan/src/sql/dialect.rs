@@ -21,6 +21,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_wire::Diagnostic;
 
+use super::names;
 use crate::check::{HIDDEN, plan_error, type_name};
 use crate::expr::kernels::{Body, kernel};
 use crate::expr::quantile::{Interpolation, mode, product, quantile};
@@ -33,6 +34,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
     state.register_udaf(mode())?;
     state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
     state.register_udaf(product())?;
+    state.register_udf(names::function())?;
     Ok(())
 }
 
@@ -292,6 +294,9 @@ pub fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
         node.map_expressions(|expr| {
             let saved = names.save(&expr);
             let new = expr.transform_up(|e| match e {
+                named if names::without(&named).is_some() => {
+                    Ok(Transformed::yes(names::without(&named).unwrap_or(&named).clone()))
+                }
                 Expr::Cast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
                     Some(value) => {
                         c.expr = Box::new(value);

@@ -5,18 +5,19 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Select, SelectItem, Statement, TimezoneInfo, Value,
-    VisitMut, VisitorMut, visit_expressions_mut,
+    DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Statement, TimezoneInfo, Value,
+    visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use onrush_wire::Diagnostic;
 
+use super::names;
 use crate::check::plan_error;
 
 pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     // Before anything else: the names are those of the text as it was written.
-    let _ = statement.visit(&mut Names);
+    names::title(statement);
     let result = visit_expressions_mut(statement, |expr| {
         match expr {
             Expr::Function(function) => match respelt(function) {
@@ -40,32 +41,10 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     });
     match result {
         ControlFlow::Break(diagnostic) => Err(diagnostic),
-        ControlFlow::Continue(()) => Ok(()),
-    }
-}
-
-/// Gives calculated columns their text as a name: DataFusion names a cast after what is cast, so that `select a, a::int` would have
-/// two columns `a`.
-struct Names;
-
-impl VisitorMut for Names {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        let mut taken: Vec<String> = Vec::new();
-        for item in &mut select.projection {
-            if let SelectItem::UnnamedExpr(expr) = item
-                && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
-            {
-                let text = expr.to_string().replace('"', "");
-                if !taken.contains(&text) {
-                    let alias = Ident::with_quote('"', text.clone());
-                    *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
-                    taken.push(text);
-                }
-            }
+        ControlFlow::Continue(()) => {
+            names::tell_apart(statement);
+            Ok(())
         }
-        ControlFlow::Continue(())
     }
 }
 

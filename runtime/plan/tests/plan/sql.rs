@@ -155,6 +155,14 @@ fn a_column_and_its_casts_stand_beside_each_other() {
     let sql = |q: &str| bench.sql(q, &[("f", t)]);
     assert_eq!(sql("select delay, cast(delay as double) from f limit 1"), "delay CAST(delay AS DOUBLE)|7 7.0");
     assert_eq!(sql("select delay / 2, delay // 2 from f limit 1"), "delay / 2 delay // 2|3.5 3");
+    assert_eq!(
+        sql("select sum(delay), sum(delay::double), max(delay / 2), max(delay // 2) from f").split('|').nth(1),
+        Some("3 3.0 3.5 3")
+    );
+    assert_eq!(
+        sql("select delay::double d, delay from f group by delay, delay::double order by 2 limit 1"),
+        "d delay|-7.0 -7"
+    );
     assert_eq!(sql("select * from (select delay, delay::double from f limit 1)").split('|').nth(1), Some("7 7.0"));
 }
 
