@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use onrush_frame::{Table, TaskHandle};
+use onrush_plan::gpu::{Choice, Policy};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId};
@@ -27,7 +28,25 @@ pub const ENGINES: &[Spec] = &[
         keeps_order: false,
         open: cpu_split,
     },
+    Spec {
+        name: "emulated",
+        what: "generated kernels on the processor, and DataFusion for what they cannot do",
+        keeps_order: true,
+        open: || device(Choice::Emulated),
+    },
+    Spec {
+        name: "cuda",
+        what: "generated kernels on a GPU, and DataFusion for what they cannot do",
+        keeps_order: true,
+        open: || device(Choice::Cuda),
+    },
 ];
+
+/// Whatever the size of the tables, and with the processor for the rest: a plan that is refused proves nothing.
+fn device(choice: Choice) -> Result<Engine, Diagnostic> {
+    let cache = std::env::var_os("ONRUSH_KERNEL_CACHE").map(Into::into);
+    Engine::new(EngineConfig { choice, policy: Some(Policy::Always), cache, ..Default::default() })
+}
 
 fn cpu() -> Result<Engine, Diagnostic> {
     Engine::new(EngineConfig::default())
@@ -42,7 +61,7 @@ fn cpu_split() -> Result<Engine, Diagnostic> {
         ("datafusion.optimizer.enable_dynamic_filter_pushdown", "false"),
     ];
     let settings = settings.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
-    Engine::new(EngineConfig { name: "cpu-split".to_string(), settings, ..Default::default() })
+    Engine::new(EngineConfig { settings, ..Default::default() })
 }
 
 /// # Errors

@@ -7,5 +7,6 @@
 pub mod answer;
 pub mod corpus;
 pub mod engines;
+pub mod random;
 pub mod slt;
 pub mod tables;

@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use onrush_oracle::corpus;
 use onrush_oracle::engines::{ENGINES, Subject};
+use onrush_oracle::{corpus, random};
 
 const USAGE: &str = "usage: onrush-gpu-bench TASK [--engine NAME] [OPTIONS]
 
   sql      the queries of tests/sql; exit status 1 if an answer is not the expected one
            --only NAME  files whose name contains this    --chunk ROWS  tables in batches of at most so many rows
+  random   random plans, on --engine and on another one, whose answers must be the same
+           --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
   engines  what --engine can name [cpu]";
 
 struct Arguments {
@@ -63,6 +65,12 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             arguments.known(&["engine", "only", "chunk"])?;
             sql(&engine, &arguments.text("only", ""), arguments.number("chunk")?)
         }
+        "random" => {
+            arguments.known(&["engine", "against", "plans", "seed", "print"])?;
+            let seed = arguments.number("seed")?.unwrap_or_else(random::seed_of_today);
+            let plans = arguments.number("plans")?.unwrap_or(500);
+            compare(&engine, &arguments.text("against", "cpu"), seed, plans, &arguments.text("print", "no") == "yes")
+        }
         "engines" => {
             ENGINES.iter().for_each(|spec| println!("{:<12} {}", spec.name, spec.what));
             Ok(true)
@@ -84,4 +92,16 @@ fn sql(engine: &str, only: &str, chunk: Option<usize>) -> Result<bool, String> {
         outcome.took.as_secs_f64()
     );
     Ok(outcome.failures.is_empty() && outcome.passed > 0)
+}
+
+fn compare(engine: &str, against: &str, seed: u64, plans: u64, print: bool) -> Result<bool, String> {
+    let (mut a, mut b) = (Subject::open(against)?, Subject::open(engine)?);
+    println!("{engine} against {against}: {plans} plans from seed {seed}");
+    if print {
+        (seed..seed + plans).for_each(|seed| println!("{seed}: {}\n", random::case(seed, true).sql()));
+    }
+    let report = random::run(&mut a, &mut b, seed, plans);
+    report.differences.iter().for_each(|difference| println!("{difference}\n"));
+    println!("{}", report.line());
+    Ok(report.differences.is_empty() && report.same > 0)
 }

@@ -67,7 +67,11 @@ pub fn chunked(table: &Table, rows: usize) -> Table {
     Table::new(Arc::clone(table.schema()), batches)
 }
 
-fn array(sql: &str, words: Vec<Option<String>>) -> Result<ArrayRef, String> {
+/// A column of words.
+///
+/// # Errors
+/// If a word is no value of the type.
+pub fn array(sql: &str, words: Vec<Option<String>>) -> Result<ArrayRef, String> {
     let texts: ArrayRef = Arc::new(StringArray::from(words.clone()));
     let strict = arrow::compute::CastOptions { safe: false, ..Default::default() };
     let to = |dtype: &DataType| arrow::compute::cast_with_options(&texts, dtype, &strict).map_err(|e| e.to_string());
@@ -87,7 +91,10 @@ fn array(sql: &str, words: Vec<Option<String>>) -> Result<ArrayRef, String> {
 }
 
 /// DuckDB's names; `category` is text with few values, stored as a dictionary; `timestamptz[ZONE]`; `duration` in microseconds.
-fn dtype(sql: &str) -> Result<DataType, String> {
+///
+/// # Errors
+/// For any other name.
+pub fn dtype(sql: &str) -> Result<DataType, String> {
     let argument = |prefix: &str, end: char| sql.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(end));
     if let Some((precision, scale)) = argument("decimal(", ')').and_then(|a| a.split_once(',')) {
         let number = |e: std::num::ParseIntError| e.to_string();

@@ -1,5 +1,6 @@
-//! The engines against DuckDB's answers. One binary, since linking DataFusion is slow.
+//! The engines against DuckDB's answers and against each other. One binary, since linking DataFusion is slow.
 
 mod oracle {
+    pub mod random;
     pub mod sql;
 }

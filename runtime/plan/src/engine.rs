@@ -30,7 +30,7 @@ use crate::error::{diagnose, internal};
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::filters::FilterFirst;
-use crate::gpu::{Accelerator, Choice};
+use crate::gpu::{Accelerator, Choice, Policy};
 use crate::ops::{self, Inputs};
 use crate::table::{self, Frame};
 use crate::{key, sql};
@@ -39,6 +39,8 @@ use crate::{key, sql};
 pub struct EngineConfig {
     /// Where plans run if they can.
     pub choice: Choice,
+    /// When a plan that can run on the device does; `None` leaves it to the choice.
+    pub policy: Option<Policy>,
     /// Where compiled kernels are kept.
     pub cache: Option<PathBuf>,
     /// Bytes that running plans and kept results may hold.
@@ -52,7 +54,14 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, |n| n.get()).max(2);
-        EngineConfig { choice: Choice::Cpu, cache: None, memory_limit: 4 << 30, threads, settings: Vec::new() }
+        EngineConfig {
+            choice: Choice::Cpu,
+            policy: None,
+            cache: None,
+            memory_limit: 4 << 30,
+            threads,
+            settings: Vec::new(),
+        }
     }
 }
 
@@ -73,7 +82,10 @@ impl Engine {
     /// # Errors
     /// If the machine gives no threads, or has no device of the kind that was asked for.
     pub fn new(config: EngineConfig) -> Result<Self, Diagnostic> {
-        let (accelerator, why_cpu) = Accelerator::open(config.choice, config.cache.as_deref())?;
+        let (mut accelerator, why_cpu) = Accelerator::open(config.choice, config.cache.as_deref())?;
+        if let (Some(opened), Some(policy)) = (accelerator.as_mut().and_then(Arc::get_mut), config.policy) {
+            opened.policy = policy;
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(config.threads)
             .thread_name("onrush-engine")

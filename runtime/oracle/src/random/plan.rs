@@ -1,0 +1,485 @@
+//! Random plans: each node over the columns of the node below, as trees that can be made smaller and written as SQL.
+
+use super::expression::{Expr, Maker};
+use super::values::{Column, Random, Source, Type};
+
+#[derive(Clone)]
+pub enum Plan {
+    Scan(usize),
+    Filter(Box<Plan>, Expr),
+    Project(Box<Plan>, Vec<Expr>),
+    Aggregate(Box<Plan>, Vec<Expr>, Vec<Aggregate>),
+    Distinct(Box<Plan>),
+    /// Sorted by all columns, so that the first rows are the same everywhere.
+    TopK {
+        input: Box<Plan>,
+        keys: Vec<Key>,
+        limit: u64,
+        offset: u64,
+    },
+    /// How many rows a limit leaves: which, is for nobody to know.
+    CountOfLimit(Box<Plan>, u64, u64),
+    Join {
+        left: Box<Plan>,
+        right: Box<Plan>,
+        kind: &'static str,
+        on: Vec<(usize, usize)>,
+    },
+    Union(Box<Plan>, Box<Plan>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Key {
+    column: usize,
+    words: &'static str,
+}
+
+#[derive(Clone)]
+pub struct Aggregate {
+    /// `{}` stands for the argument.
+    template: &'static str,
+    arg: Option<Expr>,
+    filter: Option<Expr>,
+    column: Column,
+    fails: bool,
+}
+
+/// Rows that a plan may have at most: joins multiply.
+const MOST_ROWS: u64 = 20_000;
+
+impl Plan {
+    /// `ordered`: the engines keep the order of rows.
+    pub fn random(random: &mut Random, tables: &[Source], ordered: bool) -> Plan {
+        let fails = random.one_in(6);
+        let depth = 1 + random.below(4) as u32;
+        Grower { random, tables, fails, ordered }.plan(depth)
+    }
+
+    pub fn columns(&self, tables: &[Source]) -> Vec<Column> {
+        match self {
+            Plan::Scan(table) => tables[*table].columns.clone(),
+            Plan::Filter(input, _) | Plan::TopK { input, .. } => input.columns(tables),
+            // Which zero of two stands for both is for nobody to know.
+            Plan::Distinct(input) => input.columns(tables).iter().map(represented).collect(),
+            Plan::Project(_, exprs) => exprs.iter().map(|e| e.column.clone()).collect(),
+            Plan::Aggregate(_, keys, aggregates) => {
+                let keys = keys.iter().map(|e| represented(&e.column));
+                keys.chain(aggregates.iter().map(|a| a.column.clone())).collect()
+            }
+            Plan::CountOfLimit(..) => vec![count(MOST_ROWS)],
+            Plan::Join { left, right, .. } => [left.columns(tables), right.columns(tables)].concat(),
+            Plan::Union(left, right) => {
+                let both = left.columns(tables).into_iter().zip(right.columns(tables));
+                both.map(|(a, b)| Column {
+                    dtype: a.dtype,
+                    bound: a.bound.zip(b.bound).map(|(a, b)| a.max(b)),
+                    nan: a.nan || b.nan,
+                    exact: a.exact && b.exact,
+                })
+                .collect()
+            }
+        }
+    }
+
+    fn inputs(&self) -> Vec<&Plan> {
+        match self {
+            Plan::Scan(_) => Vec::new(),
+            Plan::Filter(input, _)
+            | Plan::Project(input, _)
+            | Plan::Aggregate(input, ..)
+            | Plan::Distinct(input)
+            | Plan::TopK { input, .. }
+            | Plan::CountOfLimit(input, ..) => vec![input],
+            Plan::Join { left, right, .. } | Plan::Union(left, right) => vec![left, right],
+        }
+    }
+
+    fn most_rows(&self, tables: &[Source]) -> u64 {
+        let inputs: Vec<u64> = self.inputs().iter().map(|i| i.most_rows(tables)).collect();
+        match self {
+            Plan::Scan(table) => tables[*table].len() as u64,
+            Plan::Join { .. } => (inputs[0] + 1) * (inputs[1] + 1),
+            _ => inputs.iter().sum(),
+        }
+    }
+
+    /// An expression somewhere fails for some values, so that it matters whether an engine looks at them.
+    pub fn may_fail(&self) -> bool {
+        let own = match self {
+            Plan::Filter(_, expr) => expr.fails,
+            Plan::Project(_, exprs) => exprs.iter().any(|e| e.fails),
+            Plan::Aggregate(_, keys, aggregates) => keys.iter().any(|e| e.fails) || aggregates.iter().any(|a| a.fails),
+            _ => false,
+        };
+        own || self.inputs().iter().any(|i| i.may_fail())
+    }
+
+    /// The order of the answer is fixed.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Plan::TopK { .. })
+    }
+
+    pub fn reads(&self, table: &str) -> bool {
+        match self {
+            Plan::Scan(number) => format!("t{number}") == table,
+            other => other.inputs().iter().any(|i| i.reads(table)),
+        }
+    }
+
+    pub fn sql(&self, tables: &[Source]) -> String {
+        let own = |i: usize| format!("c{i}");
+        let width = self.columns(tables).len();
+        let list = |names: Vec<String>| {
+            let named = names.iter().enumerate().map(|(i, text)| match *text == format!("c{i}") {
+                true => text.clone(),
+                false => format!("{text} as c{i}"),
+            });
+            named.collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Plan::Scan(table) => format!("select * from {}", tables[*table].name),
+            Plan::Filter(input, predicate) => {
+                format!("select * from {} where {}", inner(input, tables), predicate.sql(&own))
+            }
+            Plan::Project(input, exprs) => {
+                let exprs = exprs.iter().map(|e| e.sql(&own)).collect();
+                format!("select {} from {}", list(exprs), inner(input, tables))
+            }
+            Plan::Aggregate(input, keys, aggregates) => {
+                let keys: Vec<String> = keys.iter().map(|e| e.sql(&own)).collect();
+                let places: Vec<String> = (1..=keys.len()).map(|i| i.to_string()).collect();
+                let values = aggregates.iter().map(|a| {
+                    let arg = a.arg.as_ref().map_or(String::new(), |e| e.sql(&own));
+                    let filter = a.filter.as_ref().map(|e| format!(" filter (where {})", e.sql(&own)));
+                    a.template.replacen("{}", &arg, 1) + &filter.unwrap_or_default()
+                });
+                let all = keys.iter().cloned().chain(values).collect();
+                let group = if keys.is_empty() { String::new() } else { format!(" group by {}", places.join(", ")) };
+                format!("select {} from {}{group}", list(all), inner(input, tables))
+            }
+            Plan::Distinct(input) => format!("select distinct * from {}", inner(input, tables)),
+            Plan::TopK { input, keys, limit, offset } => {
+                let keys = keys.iter().map(|k| format!("c{}{}", k.column, k.words));
+                let keys = keys.collect::<Vec<_>>().join(", ");
+                format!("select * from {} order by {keys} limit {limit} offset {offset}", inner(input, tables))
+            }
+            Plan::CountOfLimit(input, limit, offset) => {
+                format!(
+                    "select count(*) as c0 from (select * from {} limit {limit} offset {offset})",
+                    inner(input, tables)
+                )
+            }
+            Plan::Join { left, right, kind, on } => {
+                let first = left.columns(tables).len();
+                let names = (0..width).map(|i| if i < first { format!("l.c{i}") } else { format!("r.c{}", i - first) });
+                let names = names.enumerate().map(|(i, n)| format!("{n} as c{i}")).collect::<Vec<_>>().join(", ");
+                let on: Vec<String> = on.iter().map(|(l, r)| format!("l.c{l} = r.c{r}")).collect();
+                format!(
+                    "select {names} from ({}) l {kind} join ({}) r on {}",
+                    left.sql(tables),
+                    right.sql(tables),
+                    on.join(" and ")
+                )
+            }
+            Plan::Union(left, right) => {
+                format!("select * from {} union all select * from {}", inner(left, tables), inner(right, tables))
+            }
+        }
+    }
+
+    /// With the same columns, but for the root: its inputs, and fewer columns.
+    pub fn smaller(&self) -> Vec<Plan> {
+        let mut all: Vec<Plan> = self.inputs().into_iter().cloned().collect();
+        match self {
+            Plan::Project(input, exprs) if exprs.len() > 1 => {
+                all.extend((0..exprs.len()).map(|i| Plan::Project(input.clone(), without(exprs, i))));
+            }
+            Plan::Aggregate(input, keys, aggregates) => {
+                let enough = keys.len() + aggregates.len() > 1;
+                let (k, a) = (if enough { keys.len() } else { 0 }, if enough { aggregates.len() } else { 0 });
+                all.extend((0..a).map(|i| Plan::Aggregate(input.clone(), keys.clone(), without(aggregates, i))));
+                all.extend((0..k).map(|i| Plan::Aggregate(input.clone(), without(keys, i), aggregates.clone())));
+            }
+            _ => {}
+        }
+        all.extend(self.simpler());
+        all
+    }
+
+    /// With the same columns.
+    fn simpler(&self) -> Vec<Plan> {
+        let exprs = |list: &[Expr]| -> Vec<Vec<Expr>> {
+            let each = list.iter().enumerate();
+            let part = |(i, expr): (usize, &Expr)| {
+                expr.smaller()
+                    .into_iter()
+                    .map(|e| {
+                        let mut list = list.to_vec();
+                        list[i] = e;
+                        list
+                    })
+                    .collect::<Vec<_>>()
+            };
+            each.flat_map(part).collect()
+        };
+        let boxed = |plans: Vec<Plan>| plans.into_iter().map(Box::new).collect::<Vec<_>>();
+        match self {
+            Plan::Scan(_) => Vec::new(),
+            Plan::Filter(input, predicate) => {
+                let mut all = vec![input.as_ref().clone()];
+                all.extend(boxed(input.simpler()).into_iter().map(|i| Plan::Filter(i, predicate.clone())));
+                all.extend(predicate.smaller().into_iter().map(|p| Plan::Filter(input.clone(), p)));
+                all
+            }
+            Plan::Project(input, list) => {
+                let mut all: Vec<Plan> = exprs(list).into_iter().map(|l| Plan::Project(input.clone(), l)).collect();
+                all.extend(boxed(input.simpler()).into_iter().map(|i| Plan::Project(i, list.clone())));
+                all
+            }
+            Plan::Aggregate(input, keys, aggregates) => {
+                let inputs = boxed(input.simpler()).into_iter();
+                let mut all: Vec<Plan> = inputs.map(|i| Plan::Aggregate(i, keys.clone(), aggregates.clone())).collect();
+                all.extend(exprs(keys).into_iter().map(|k| Plan::Aggregate(input.clone(), k, aggregates.clone())));
+                for (index, aggregate) in aggregates.iter().enumerate() {
+                    let smaller = aggregate.arg.iter().flat_map(Expr::smaller);
+                    let mut ones: Vec<Aggregate> =
+                        smaller.map(|e| Aggregate { arg: Some(e), ..aggregate.clone() }).collect();
+                    if aggregate.filter.is_some() {
+                        ones.push(Aggregate { filter: None, ..aggregate.clone() });
+                    }
+                    for one in ones {
+                        let mut list = aggregates.clone();
+                        list[index] = one;
+                        all.push(Plan::Aggregate(input.clone(), keys.clone(), list));
+                    }
+                }
+                all
+            }
+            Plan::Distinct(input) => {
+                let mut all = vec![input.as_ref().clone()];
+                all.extend(boxed(input.simpler()).into_iter().map(Plan::Distinct));
+                all
+            }
+            Plan::TopK { input, keys, limit, offset } => {
+                let mut all = vec![input.as_ref().clone()];
+                all.extend(boxed(input.simpler()).into_iter().map(|input| Plan::TopK {
+                    input,
+                    keys: keys.clone(),
+                    limit: *limit,
+                    offset: *offset,
+                }));
+                all
+            }
+            Plan::CountOfLimit(input, limit, offset) => {
+                boxed(input.simpler()).into_iter().map(|i| Plan::CountOfLimit(i, *limit, *offset)).collect()
+            }
+            Plan::Join { left, right, kind, on } => {
+                let join = |left: Box<Plan>, right: Box<Plan>| Plan::Join { left, right, kind, on: on.clone() };
+                let mut all: Vec<Plan> = boxed(left.simpler()).into_iter().map(|l| join(l, right.clone())).collect();
+                all.extend(boxed(right.simpler()).into_iter().map(|r| join(left.clone(), r)));
+                all
+            }
+            Plan::Union(left, right) => {
+                let mut all = vec![left.as_ref().clone(), right.as_ref().clone()];
+                all.extend(boxed(left.simpler()).into_iter().map(|l| Plan::Union(l, right.clone())));
+                all.extend(boxed(right.simpler()).into_iter().map(|r| Plan::Union(left.clone(), r)));
+                all
+            }
+        }
+    }
+}
+
+fn inner(plan: &Plan, tables: &[Source]) -> String {
+    match plan {
+        Plan::Scan(table) => tables[*table].name.clone(),
+        other => format!("({})", other.sql(tables)),
+    }
+}
+
+fn without<T: Clone>(list: &[T], index: usize) -> Vec<T> {
+    let mut list = list.to_vec();
+    list.remove(index);
+    list
+}
+
+fn represented(column: &Column) -> Column {
+    Column { exact: column.exact && !column.dtype.is_float(), ..column.clone() }
+}
+
+fn count(most: u64) -> Column {
+    Column { dtype: Type::Int(8, true), bound: Some(most as f64), nan: false, exact: true }
+}
+
+struct Grower<'a> {
+    random: &'a mut Random,
+    tables: &'a [Source],
+    fails: bool,
+    ordered: bool,
+}
+
+impl Grower<'_> {
+    fn plan(&mut self, depth: u32) -> Plan {
+        if depth == 0 {
+            return Plan::Scan(self.random.below(self.tables.len() as u64) as usize);
+        }
+        let input = Box::new(self.plan(depth - 1));
+        let columns = input.columns(self.tables);
+        let all_exact = columns.iter().all(|c| c.exact);
+        match self.random.below(20) {
+            0..=3 => {
+                let predicate = self.maker(&columns, false).boolean(3);
+                Plan::Filter(input, predicate)
+            }
+            4..=7 => {
+                let width = 1 + self.random.below(5);
+                let mut exprs = Vec::new();
+                for _ in 0..width {
+                    let inexact = self.random.one_in(4);
+                    let mut maker = self.maker(&columns, inexact);
+                    let wide = if maker.random.one_in(6) { maker.wide_decimal() } else { None };
+                    exprs.push(wide.unwrap_or_else(|| maker.any(3)));
+                }
+                // Some column as it is.
+                let index = self.random.below(columns.len() as u64) as usize;
+                exprs.push(Expr::reference(index, &columns[index]));
+                Plan::Project(input, exprs)
+            }
+            8..=13 => self.aggregate(input, &columns),
+            14 if all_exact => Plan::Distinct(input),
+            15 | 16 if all_exact => self.top_k(input, columns.len()),
+            17 if !input.may_fail() => {
+                let (limit, offset) = (self.random.below(50), self.random.below(3) * self.random.below(40));
+                Plan::CountOfLimit(input, limit, offset)
+            }
+            18 => self.join(input, depth - 1),
+            _ => {
+                let predicate = self.maker(&columns, false).boolean(2);
+                Plan::Union(input.clone(), Box::new(Plan::Filter(input, predicate)))
+            }
+        }
+    }
+
+    fn maker<'a>(&'a mut self, columns: &'a [Column], inexact: bool) -> Maker<'a> {
+        Maker { random: self.random, columns, fails: self.fails, inexact }
+    }
+
+    fn aggregate(&mut self, input: Box<Plan>, columns: &[Column]) -> Plan {
+        let mut keys = Vec::new();
+        for _ in 0..*self.random.pick(&[0, 1, 1, 1, 2, 3]) {
+            let depth = if self.random.one_in(3) { 2 } else { 0 };
+            keys.push(self.maker(columns, false).any(depth));
+        }
+        let rows = input.most_rows(self.tables);
+        let mut aggregates: Vec<Aggregate> = Vec::new();
+        for _ in 0..1 + self.random.below(4) {
+            aggregates.push(self.one_aggregate(columns, rows, &input));
+        }
+        Plan::Aggregate(input, keys, aggregates)
+    }
+
+    fn one_aggregate(&mut self, columns: &[Column], rows: u64, input: &Plan) -> Aggregate {
+        let in_order = self.ordered && keeps_order(input);
+        let filter = self.random.one_in(6).then(|| {
+            let mut maker = self.maker(columns, false);
+            maker.fails = false;
+            maker.boolean(2)
+        });
+        let mut maker = self.maker(columns, false);
+        maker.fails &= filter.is_none();
+        let depth = if maker.random.one_in(3) { 2 } else { 0 };
+        let arg = maker.any(depth);
+        let Column { dtype, bound, nan, .. } = arg.column.clone();
+        let small = bound.is_some_and(|b| b <= 1e6);
+        let tiny = bound.is_some_and(|b| b <= 1e3);
+        let number = |dtype, exact| Column { dtype, bound: None, nan: dtype == Type::Double, exact };
+        let mut fits: Vec<(&'static str, Column, bool)> =
+            vec![("count({})", count(rows), false), ("count(distinct {})", count(rows), false)];
+        match dtype {
+            Type::Int(_, signed) => {
+                let most = bound.unwrap_or(f64::MAX) * rows as f64;
+                let sum = Column { bound: Some(most), ..number(Type::Int(8, signed), true) };
+                if most < 9e18 || self.fails {
+                    fits.push(("sum({})", Column { nan: false, ..sum }, most >= 9e18));
+                }
+                if small {
+                    fits.push(("avg({})", number(Type::Double, false), false));
+                }
+            }
+            Type::Single | Type::Double if small => {
+                fits.push(("sum({})", number(Type::Double, false), false));
+                fits.push(("avg({})", number(Type::Double, false), false));
+            }
+            Type::Decimal(precision, scale) if precision <= 30 => {
+                fits.push(("sum({})", number(Type::Decimal((precision + 10).min(38), scale), true), precision > 28));
+                if precision <= 12 {
+                    fits.push(("avg({})", number(Type::Double, false), false));
+                }
+            }
+            Type::Bool => {
+                fits.push(("bool_and({})", arg.column.clone(), false));
+                fits.push(("bool_or({})", arg.column.clone(), false));
+            }
+            _ => {}
+        }
+        if tiny && matches!(dtype, Type::Int(..) | Type::Double) {
+            for template in ["var_samp({})", "var_pop({})", "stddev_samp({})", "stddev_pop({})"] {
+                fits.push((template, number(Type::Double, false), false));
+            }
+        }
+        // Of NaN and others the largest depends on the order of the rows.
+        if !nan && dtype != Type::Bool {
+            fits.push(("min({})", represented(&arg.column), false));
+            fits.push(("max({})", represented(&arg.column), false));
+        }
+        if in_order {
+            fits.push(("first({})", arg.column.clone(), false));
+            fits.push(("last({})", arg.column.clone(), false));
+        }
+        if self.random.one_in(6) {
+            return Aggregate { template: "count(*)", arg: None, filter, column: count(rows), fails: false };
+        }
+        let (template, column, overflows) = self.random.pick(&fits).clone();
+        Aggregate { template, fails: arg.fails || overflows, arg: Some(arg), filter, column }
+    }
+
+    fn top_k(&mut self, input: Box<Plan>, width: usize) -> Plan {
+        let mut columns: Vec<usize> = (0..width).collect();
+        for place in (1..width).rev() {
+            columns.swap(place, self.random.below(place as u64 + 1) as usize);
+        }
+        let words: [&'static str; 4] = ["", " desc", " nulls first", " desc nulls first"];
+        let keys = columns.into_iter().map(|column| Key { column, words: *self.random.pick(&words) }).collect();
+        let limit = *self.random.pick(&[0, 1, 3, 10, 100, 5000]);
+        let offset = if self.random.one_in(4) { self.random.below(20) } else { 0 };
+        Plan::TopK { input, keys, limit, offset }
+    }
+
+    fn join(&mut self, left: Box<Plan>, depth: u32) -> Plan {
+        let right = Box::new(self.plan(depth.min(1)));
+        let (l, r) = (left.columns(self.tables), right.columns(self.tables));
+        let mut pairs = Vec::new();
+        for (i, a) in l.iter().enumerate() {
+            for (j, b) in r.iter().enumerate() {
+                if a.dtype == b.dtype && a.exact && b.exact && !a.dtype.is_float() {
+                    pairs.push((i, j));
+                }
+            }
+        }
+        let rows = (left.most_rows(self.tables) + 1) * (right.most_rows(self.tables) + 1);
+        if pairs.is_empty() || rows > MOST_ROWS {
+            return *left;
+        }
+        let on = (0..1 + self.random.below(2)).map(|_| *self.random.pick(&pairs)).collect();
+        let kind = *self.random.pick(&["inner", "left", "right", "full"]);
+        Plan::Join { left, right, kind, on }
+    }
+}
+
+/// The rows are those of a scan, in its order.
+fn keeps_order(plan: &Plan) -> bool {
+    match plan {
+        Plan::Scan(_) => true,
+        Plan::Filter(input, _) | Plan::Project(input, _) => keeps_order(input),
+        _ => false,
+    }
+}
