@@ -1,11 +1,11 @@
-//! `onrush-gpu-bench`: what proves the engines right, on one engine by its name. It needs nothing beside itself.
+//! `onrush-oracle`: what proves the engines right, on one engine by its name. It needs nothing beside itself.
 
 use std::process::ExitCode;
 
 use onrush_oracle::engines::{ENGINES, Subject};
 use onrush_oracle::{corpus, random};
 
-const USAGE: &str = "usage: onrush-gpu-bench TASK [--engine NAME] [OPTIONS]
+const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
 
   sql      the queries of tests/sql; exit status 1 if an answer is not the expected one
            --only NAME  files whose name contains this    --chunk ROWS  tables in batches of at most so many rows

@@ -196,7 +196,7 @@ pub fn run(a: &mut dyn Answers, b: &mut dyn Answers, seed: u64, plans: u64) -> R
                     other => format!("{other:?} when it was run again"),
                 };
                 report.differences.push(format!(
-                    "seed {seed}: {} and {} differ: {difference}\n{}\nagain: onrush-gpu-bench random --engine {} --against {} --seed {seed} --plans 1",
+                    "seed {seed}: {} and {} differ: {difference}\n{}\nagain: onrush-oracle random --engine {} --against {} --seed {seed} --plans 1",
                     a.name(),
                     b.name(),
                     small.show(),
