@@ -105,11 +105,12 @@ fn from_bits(kind: Kind, word: &str) -> String {
     }
 }
 
-fn digit_parameters(digits: &[Digit], parameters: &mut Parameters) {
+/// `of` is a letter: groups can be grouped again, and a kernel then has the digits of both.
+fn digit_parameters(digits: &[Digit], of: char, parameters: &mut Parameters) {
     for (index, digit) in digits.iter().enumerate() {
-        parameters.u64(&format!("kb{index}"), digit.base as u64);
-        parameters.u64(&format!("kn{index}"), digit.count);
-        parameters.u64(&format!("ks{index}"), digit.stride);
+        parameters.u64(&format!("{of}b{index}"), digit.base as u64);
+        parameters.u64(&format!("{of}n{index}"), digit.count);
+        parameters.u64(&format!("{of}s{index}"), digit.stride);
     }
 }
 
@@ -241,7 +242,7 @@ pub fn shared(
     let Finding::Dense { digits, size } = finding else { unreachable!("only dense keys have a table for each block") };
     let (roots, threads) = (roots(body, layout, finding), shared_threads(layout));
     let mut parameters = body.parameters(fault);
-    digit_parameters(digits, &mut parameters);
+    digit_parameters(digits, 'k', &mut parameters);
     parameters.u64("size", *size);
     parameters.u32("replicas", replicas);
     parameters.buffer("u64*", "table", table);
@@ -345,7 +346,7 @@ pub fn direct(
     let (roots, head, stride) = (roots(body, layout, finding), finding.head(), finding.stride(layout));
     let mut parameters = body.parameters(fault);
     if let Finding::Dense { digits, .. } | Finding::Packed { digits } = finding {
-        digit_parameters(digits, &mut parameters);
+        digit_parameters(digits, 'k', &mut parameters);
     }
     parameters.u64("slots", slots);
     parameters.buffer("u64*", "table", table);
@@ -408,32 +409,32 @@ pub fn clear(finding: &Finding, layout: &Layout) -> Program {
 /// The groups as rows: keys, then accumulators. Without `finding`, the only group of a reduction.
 pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: &Buffer, slots: u64) -> Source {
     let mut parameters = Parameters::new();
-    parameters.buffer("const u64*", "groups", table);
+    parameters.buffer("const u64*", "made", table);
     let mut inputs = Vec::new();
     let (head, stride) = match finding {
         Some(finding) => (finding.head(), finding.stride(layout)),
         None => (0, layout.words),
     };
-    let word = |at: u32| format!("groups[row * {stride} + {at}]");
+    let word = |at: u32| format!("made[row * {stride} + {at}]");
     let mut present = None;
     match finding {
         None => {}
         Some(Finding::Dense { digits, .. } | Finding::Packed { digits }) => {
             let dense = matches!(finding, Some(Finding::Dense { .. }));
             let key = if dense { "row".to_string() } else { word(0) };
-            digit_parameters(digits, &mut parameters);
+            digit_parameters(digits, 'm', &mut parameters);
             for (index, digit) in digits.iter().enumerate() {
                 let number = match digits.len() {
                     1 => key.clone(),
-                    _ => format!("({key} / ks{index} % kn{index})"),
+                    _ => format!("({key} / ms{index} % mn{index})"),
                 };
                 inputs.push(Access {
                     kind: digit.kind,
                     value: match wide(digit.kind) {
-                        true => format!("(i128)(i64)({number} + kb{index})"),
-                        false => from_bits(digit.kind, &format!("({number} + kb{index})")),
+                        true => format!("(i128)(i64)({number} + mb{index})"),
+                        false => from_bits(digit.kind, &format!("({number} + mb{index})")),
                     },
-                    valid: digit.nullable.then(|| format!("({number} != kn{index} - 1)")),
+                    valid: digit.nullable.then(|| format!("({number} != mn{index} - 1)")),
                     range: Some((
                         i128::from(digit.base),
                         i128::from(digit.base) + i128::from(digit.count) - 1 - i128::from(digit.nullable),
@@ -447,12 +448,12 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: &B
             };
         }
         Some(Finding::Raw { kind, nullable, .. }) => {
-            parameters.u64("last_slot", slots);
-            let key = format!("(row == last_slot ? ~0ull : {})", word(0));
+            parameters.u64("made_slots", slots);
+            let key = format!("(row == made_slots ? ~0ull : {})", word(0));
             inputs.push(Access {
                 kind: *kind,
                 value: from_bits(*kind, &key),
-                valid: nullable.then(|| "(row != last_slot + 1)".to_string()),
+                valid: nullable.then(|| "(row != made_slots + 1)".to_string()),
                 range: None,
             });
             present = Some(format!("{} != ~0ull", word(0)));
