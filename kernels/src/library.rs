@@ -38,6 +38,21 @@ impl Program {
     }
 }
 
+/// A kernel that was asked for before.
+struct Known {
+    body: String,
+    entry: String,
+    function: Function,
+}
+
+/// FxHash, of whole words: bodies are thousands of bytes long, and are looked up at each call.
+fn quick(text: &str) -> u64 {
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let add = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let hash = words.iter().fold(text.len() as u64, |hash, word| add(hash, u64::from_le_bytes(*word)));
+    rest.iter().fold(hash, |hash, byte| add(hash, u64::from(*byte)))
+}
+
 /// The kernels of one device. Clones are the same library.
 #[derive(Clone)]
 pub struct Library {
@@ -49,8 +64,8 @@ struct Inner {
     disk: DiskCache,
     /// By key; a program that two threads want at once is compiled by the first.
     modules: Mutex<HashMap<blake3::Hash, Arc<Mutex<Option<Module>>>>>,
-    /// By body and entry: most calls find their kernel here without a hash of all headers.
-    functions: Mutex<HashMap<(String, String), Function>>,
+    /// By body: most calls find their kernels here without a hash of all headers. The hash is a quick one, so bodies are compared.
+    functions: Mutex<HashMap<u64, Vec<Known>>>,
     statistics: Mutex<CacheStatistics>,
     programs: Mutex<Vec<Program>>,
 }
@@ -85,13 +100,15 @@ impl Library {
 
     /// A kernel of a program, compiled if it is not known.
     pub fn function(&self, program: &Program, entry: &str) -> Result<Function> {
-        let place = (program.body.clone(), entry.to_string());
-        if let Some(function) = lock(&self.inner.functions).get(&place) {
+        let hash = quick(&program.body);
+        let find = |known: &Known| known.entry == entry && known.body == program.body;
+        if let Some(known) = lock(&self.inner.functions).get(&hash).and_then(|all| all.iter().find(|k| find(k))) {
             lock(&self.inner.statistics).from_memory += 1;
-            return Ok(function.clone());
+            return Ok(known.function.clone());
         }
         let function = self.module(program)?.function(entry)?;
-        lock(&self.inner.functions).insert(place, function.clone());
+        let known = Known { body: program.body.clone(), entry: entry.to_string(), function: function.clone() };
+        lock(&self.inner.functions).entry(hash).or_default().push(known);
         Ok(function)
     }
 

@@ -1,7 +1,8 @@
 //! Compiled code on a device, its kernels, and their launch.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::Handle;
 use crate::buffer::{Buffer, Pod};
@@ -60,7 +61,12 @@ impl Module {
     pub fn function(&self, name: &str) -> Result<Function> {
         // SAFETY: the module is alive.
         let handle = unsafe { self.inner.device.backend().function(self.inner.handle, name)? };
-        Ok(Function { module: self.clone(), handle, dynamic_shared: Arc::new(AtomicU32::new(48 << 10)) })
+        Ok(Function {
+            module: self.clone(),
+            handle,
+            dynamic_shared: Arc::new(AtomicU32::new(48 << 10)),
+            occupancy: Arc::default(),
+        })
     }
 }
 
@@ -109,6 +115,8 @@ pub struct Function {
     handle: Handle,
     /// Dynamic shared memory that the driver was told to allow.
     dynamic_shared: Arc<AtomicU32>,
+    /// Blocks by threads and dynamic shared memory: the driver takes a few microseconds to say it.
+    occupancy: Arc<Mutex<HashMap<(u32, u32), u32>>>,
 }
 
 impl Function {
@@ -123,9 +131,16 @@ impl Function {
 
     /// Blocks of this size that one multiprocessor holds at a time.
     pub fn blocks_per_multiprocessor(&self, threads: u32, dynamic_shared: u32) -> Result<u32> {
+        let known = || self.occupancy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(blocks) = known().get(&(threads, dynamic_shared)) {
+            return Ok(*blocks);
+        }
         self.allow(dynamic_shared)?;
         // SAFETY: the module is alive.
-        unsafe { self.device().backend().blocks_per_multiprocessor(self.handle, threads, dynamic_shared) }
+        let blocks =
+            unsafe { self.device().backend().blocks_per_multiprocessor(self.handle, threads, dynamic_shared) }?;
+        known().insert((threads, dynamic_shared), blocks);
+        Ok(blocks)
     }
 
     /// Blocks that fill the device once: the grid of a kernel that loops over its input.
