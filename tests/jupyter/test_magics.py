@@ -151,4 +151,28 @@ def test_an_expression_in_a_text_is_explained(small):
 def test_the_engine_and_frames_are_described(small):
     text = small.ok(":engine").stdout
     assert re.search(r"^memory   .* of .* held by \d+ frames?$", text, re.MULTILINE), text
-    assert re.search(r"3 rows × 1 column<|2 columns, rows not counted yet<", small.ok(":vars").bundles[0]["text/html"])
+
+
+def test_frames_are_listed_with_their_bytes_and_place(small):
+    small.ok(
+        "let held_here = frame! { n: [1, 2, 3] }; let planned = held_here.filter(x!(n > 1)); let kept_here = planned.persist();"
+        "let a_variable_with_a_long_name_indeed: std::collections::BTreeMap<String, Vec<(i64, Option<String>)>> = Default::default();"
+    )
+    listed = small.ok(":vars").bundles[0]["text/plain"]
+    rows = {row[2].strip(): row[2:] for row in (re.split("[│┆]", line) for line in listed.splitlines()) if len(row) > 5}
+    # Three and two numbers of eight bytes, with what Arrow adds to each buffer.
+    for name, size, least in (("held_here", "3 × 1", 24), ("kept_here", "2 × 1", 16)):
+        assert f"{size} on cpu" in rows[name][2] and least <= int(rows[name][3]) < 100_000, rows[name]
+    assert "planned, 1" in rows["planned"][2] and "null" in rows["planned"][3], rows["planned"]
+    assert max(map(len, listed.splitlines())) <= 80, listed
+
+
+def test_a_new_cell_process_releases_frames_in_lists_too(small):
+    def frames() -> int:
+        return int(re.search(r"held by (\d+) frames?$", small.ok(":engine").stdout, re.MULTILINE)[1])
+
+    small.ok("let listed: Vec<Frame> = (0..20).map(|n| frame! { a: [n] }.persist()).collect();")
+    before = frames()
+    assert before >= 20
+    small.ok(":restart-cells")
+    assert frames() <= before - 20

@@ -15,7 +15,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use onrush_wire::host::{Finished, Stream};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation};
+use onrush_wire::{Class, Diagnostic, Generation};
 
 use crate::again;
 use crate::compile::{Compiler, Ready};
@@ -90,10 +90,6 @@ pub struct Executor {
     warnings: keep::Warnings,
     /// The cell that runs begins with `%%time`.
     timed: bool,
-    /// Frames that variables held when the last cell had ended.
-    frames: Vec<FrameId>,
-    /// Frames of variables that went with their process, to be told to the session.
-    dropped: Vec<FrameId>,
     types: KnownTypes,
     origin: Origin,
     ledger: Ledger,
@@ -162,8 +158,6 @@ impl Executor {
             timing: false,
             warnings: Default::default(),
             timed: false,
-            frames: Vec::new(),
-            dropped: Vec::new(),
             types,
             origin: Origin::default(),
             ledger: Ledger::default(),
@@ -216,12 +210,15 @@ impl Executor {
         let outcome = self.execute_code(number, &file, separated.code, events);
         self.timed = false;
         match outcome {
-            Outcome::Ok { generation, frames, released, published, .. } => {
+            Outcome::Ok { frames, released, published, lineage: before, .. } => {
                 if !code.trim().is_empty() {
                     self.ran.push(Ran { number, code, text: text.clone() });
                 }
                 let complaint = self.carry_out(&separated.after, &file, events).err();
-                Outcome::Ok { generation, complaint, frames, released, published }
+                // `:restart-cells` after code: what the code made has gone.
+                let (generation, lineage) = (self.process.generation(), self.process.lineage());
+                let frames = if lineage == before { frames } else { Vec::new() };
+                Outcome::Ok { generation, complaint, frames, released, published, lineage }
             }
             mut failed => {
                 if let (Outcome::Failed { diagnostics, .. }, Some(_)) = (&mut failed, separated.query) {
@@ -421,12 +418,11 @@ impl Executor {
             }
             Ended::Ok(finished) => {
                 let generation = self.process.generation();
-                let Finished { variables, frames, mut released, published, .. } = finished;
-                released.append(&mut self.dropped);
-                self.frames = frames.iter().map(|(_, frame)| *frame).collect();
+                let Finished { variables, frames, released, published, .. } = finished;
                 self.note_made(&ready);
                 self.commit(number, cell, &crate_name, file, ready, variables, events);
-                Outcome::Ok { generation, complaint: None, frames, released, published }
+                let lineage = self.process.lineage();
+                Outcome::Ok { generation, complaint: None, frames, released, published, lineage }
             }
         }
     }
@@ -437,8 +433,9 @@ impl Executor {
             generation: self.process.generation(),
             complaint: None,
             frames: Vec::new(),
-            released: std::mem::take(&mut self.dropped),
+            released: Vec::new(),
             published: Vec::new(),
+            lineage: self.process.lineage(),
         }
     }
 

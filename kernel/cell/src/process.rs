@@ -143,6 +143,8 @@ pub struct CellProcess {
     pidfd: OwnedFd,
     ends: Ends,
     generation: Generation,
+    /// The generation with which it began: snapshots that take over have its variables.
+    lineage: Generation,
     places: Places,
     /// Bytes that cells may hold.
     limit: Option<u64>,
@@ -223,13 +225,19 @@ impl CellProcess {
         let pid = child.id() as i32;
         let pidfd = pidfd(pid).map_err(|e| internal("the cell process cannot be watched", e))?;
         let places = Places::default();
-        let mut process = CellProcess { launch, stop, pid, pidfd, ends, generation, places, limit: allowed, told: 0 };
+        let lineage = generation;
+        let mut process =
+            CellProcess { launch, stop, pid, pidfd, ends, generation, lineage, places, limit: allowed, told: 0 };
         process.configure(READY).map_err(|e| internal("the cell process does not answer", e))?;
         Ok(process)
     }
 
     pub fn generation(&self) -> Generation {
         self.generation
+    }
+
+    pub fn lineage(&self) -> Generation {
+        self.lineage
     }
 
     /// Processor time that it has used so far.

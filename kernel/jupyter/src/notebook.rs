@@ -19,7 +19,7 @@ use onrush_view::Bundle;
 use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
-use onrush_wire::session::CellEnd;
+use onrush_wire::session::{CellEnd, NamedFrame};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, Severity, paths};
 use parking_lot::Mutex;
 
@@ -300,9 +300,9 @@ impl Run<'_> {
         let outcome = self.pump(&events, &ticket);
         self.flush();
         let (newest, end, result) = match outcome {
-            Outcome::Ok { generation, complaint, frames, released, published } => {
+            Outcome::Ok { generation, complaint, frames, released, published, lineage } => {
                 let result = complaint.map_or(Ok(()), |diagnostic| Err(vec![diagnostic]));
-                (generation, CellEnd::Committed { names: frames, released, published }, result)
+                (generation, CellEnd::Committed { names: frames, released, published, lineage }, result)
             }
             // After a rollback the executor names the generation that has taken over.
             Outcome::Failed { generation, mut diagnostics, ran } => {
@@ -415,7 +415,8 @@ impl Run<'_> {
             }
             Event::Frames { reply } => {
                 let frames = self.notebook.session.own_frames();
-                let _ = reply.send(frames.iter().map(|f| (f.name.clone(), facts::frame(f))).collect());
+                let shown = |frame: &NamedFrame| (frame.name.clone(), facts::frame(frame));
+                let _ = reply.send(frames.iter().map(shown).collect());
             }
             Event::Warning(diagnostic) => {
                 self.flush();

@@ -532,8 +532,13 @@ mod tests {
                         let schema = Schema { fields: vec![field] };
                         match request {
                             Request::Names => {
-                                let frame =
-                                    NamedFrame { name: "flights".into(), frame: FrameId(1), schema, rows: None };
+                                let frame = NamedFrame {
+                                    name: "flights".into(),
+                                    frame: FrameId(1),
+                                    schema,
+                                    rows: None,
+                                    held: None,
+                                };
                                 codec::write_message(
                                     &mut stream,
                                     &Reply::Names { own: vec![frame], published: vec![] },

@@ -104,6 +104,8 @@ pub enum CellEnd {
         released: Vec<FrameId>,
         /// Frames to publish under a name for every notebook.
         published: Vec<(String, FrameId)>,
+        /// With which generation the cell process began that runs now: what older ones held went with them.
+        lineage: Generation,
     },
     /// The cell failed: frames it made are parked and released, older ones stay.
     RolledBack,
@@ -154,6 +156,17 @@ pub struct NamedFrame {
     pub schema: Schema,
     /// If it is known without running anything.
     pub rows: Option<u64>,
+    /// Its rows, where they lie in memory; `None` if it is a plan that runs when it is used.
+    pub held: Option<Held>,
+}
+
+/// Rows that the session's engine holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub rows: u64,
+    pub bytes: u64,
+    /// `cpu`, or the name of a device.
+    pub place: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

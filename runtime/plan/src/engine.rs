@@ -412,6 +412,12 @@ impl Engine {
         tables.map(|t| t.bytes()).sum::<u64>() + self.results.bytes()
     }
 
+    /// The frames whose rows are in memory, with their tables. Nothing is run.
+    pub fn residents(&self) -> Vec<(FrameId, Arc<Table>)> {
+        let frames = self.frames.read().unwrap_or_else(|e| e.into_inner());
+        frames.iter().filter_map(|(id, frame)| Some((*id, Arc::clone(frame.resident.as_ref()?)))).collect()
+    }
+
     /// Drops results that no frame pins.
     pub fn forget_results(&self) {
         self.results.clear();

@@ -15,7 +15,7 @@ use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_plan::gpu::Choice;
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::codec::CodecError;
-use onrush_wire::session::Reply;
+use onrush_wire::session::{Held, Reply};
 use onrush_wire::{Class, Diagnostic, limits, paths};
 use parking_lot::Mutex;
 
@@ -110,9 +110,17 @@ impl Process {
     }
 
     fn tell(&self, call: u64, reply: Reply, descriptor: Option<OwnedFd>) {
-        let holds = FromEngine::Holds { resident_bytes: self.engine.resident_bytes() };
+        let held = |table: &Table| Held {
+            rows: table.rows() as u64,
+            bytes: table.bytes(),
+            place: self.engine.name().to_string(),
+        };
+        let frames = self.engine.residents().into_iter().map(|(id, table)| (id, held(&table))).collect();
+        let holds = FromEngine::Holds { resident_bytes: self.engine.resident_bytes(), frames };
         let mut out = self.out.lock();
-        let mut sent = out.send(&FromEngine::Answer { call, reply }, descriptor.as_ref().map(|d| d.as_fd()));
+        // A supervisor that is gone is noticed by the reader.
+        let _ = out.send(&holds, None);
+        let sent = out.send(&FromEngine::Answer { call, reply }, descriptor.as_ref().map(|d| d.as_fd()));
         if let Err(CodecError::TooLong(bytes)) = sent {
             let error = Diagnostic::error(
                 Class::Resources,
@@ -120,10 +128,8 @@ impl Process {
                 format!("the answer has {bytes} bytes, too many for a message"),
             );
             let reply = Reply::Failed(error.help("ask for fewer rows or shorter texts"));
-            sent = out.send(&FromEngine::Answer { call, reply }, None);
+            let _ = out.send(&FromEngine::Answer { call, reply }, None);
         }
-        // A supervisor that is gone is noticed by the reader.
-        let _ = sent.and_then(|()| out.send(&holds, None));
     }
 
     fn report(&self) {

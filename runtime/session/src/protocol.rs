@@ -4,7 +4,7 @@
 
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::plot::PlotRequest;
-use onrush_wire::session::Reply;
+use onrush_wire::session::{Held, Reply};
 use onrush_wire::{Expr, FrameId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -73,9 +73,11 @@ pub enum FromEngine {
     },
     /// A few times a second for every call under way.
     Progress(Vec<CallProgress>),
-    /// What the engine holds, after it changed.
+    /// What the engine holds: comes before the answer to what changed it.
     Holds {
         resident_bytes: u64,
+        /// Of each frame whose rows are in memory.
+        frames: Vec<(FrameId, Held)>,
     },
 }
 

@@ -188,8 +188,21 @@ impl Client {
         released: &[FrameId],
         published: &[(&str, FrameId)],
     ) {
+        self.commit_of(0, generation, names, released, published);
+    }
+
+    /// `lineage`: the generation with which the cell process began.
+    fn commit_of(
+        &mut self,
+        lineage: u64,
+        generation: u64,
+        names: &[(&str, FrameId)],
+        released: &[FrameId],
+        published: &[(&str, FrameId)],
+    ) {
         let named = |list: &[(&str, FrameId)]| list.iter().map(|(n, f)| (n.to_string(), *f)).collect();
-        let end = CellEnd::Committed { names: named(names), released: released.to_vec(), published: named(published) };
+        let (names, published, released) = (named(names), named(published), released.to_vec());
+        let end = CellEnd::Committed { names, released, published, lineage: Generation(lineage) };
         assert_eq!(self.ask(Request::EndCell { generation: Generation(generation), end }), Reply::Done);
     }
 }
@@ -536,6 +549,29 @@ fn failing_cells_leave_nothing_behind() {
     }
     until("the ledgers are as they were", || (ledger(), tasks()) == before);
     assert_eq!(session.connect("one", Role::Cell, 1002).count(read), 4);
+}
+
+#[test]
+fn what_a_cell_process_held_goes_with_it() {
+    let session = Session::start();
+    let mut kernel = session.kernel("one");
+    kernel.begin(1, 1);
+    let mut cell = session.cell("one");
+    // Only one of them has a name; the others are in a list of the cell's. One is shared.
+    let frames: Vec<FrameId> = (0..4).map(|n| from_values(&mut cell, n..n + 10)).collect();
+    kernel.commit_of(1, 1, &[("a", frames[0])], &[], &[("shared", frames[3])]);
+    // A cell that fails in between changes nothing of it.
+    fail(&session, &mut kernel, 1, |cell| assert_eq!(cell.count(frames[1]), 10));
+    kernel.begin(2, 2);
+    kernel.commit_of(1, 2, &[("a", frames[0])], &[], &[]);
+    assert_eq!(session.status().frames, 4);
+    // Another process, with one new frame.
+    kernel.begin(3, 3);
+    let mut cell = session.connect("one", Role::Cell, 3);
+    let made = from_values(&mut cell, 0..5);
+    kernel.commit_of(3, 3, &[("b", made)], &[], &[]);
+    assert_eq!(session.status().frames, 2, "the new one and the shared one");
+    assert_eq!(cell.count(made), 5);
 }
 
 #[test]

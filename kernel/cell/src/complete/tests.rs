@@ -13,7 +13,7 @@ impl Frames for Fake {
         let frame = |name: &str, columns: &[&str]| {
             let field = |c: &&str| Field { name: c.to_string(), dtype: DataType::Int64, nullable: true };
             let schema = Schema { fields: columns.iter().map(field).collect() };
-            NamedFrame { name: name.into(), frame: FrameId(1), schema, rows: Some(3) }
+            NamedFrame { name: name.into(), frame: FrameId(1), schema, rows: Some(3), held: None }
         };
         vec![frame("flights", &["dep_delay", "Sale Price", "dest"]), frame("airports", &["faa", "name"])]
     }

@@ -73,11 +73,15 @@ pub enum Event {
         choice: Option<String>,
         reply: Sender<Result<String, Diagnostic>>,
     },
-    /// `:vars`: what the session knows without work of the frames that variables hold, a few words each.
+    /// `:vars`: what the session knows without work of the frames that variables hold: by name a few words, and the bytes of those
+    /// that are in memory.
     Frames {
-        reply: Sender<Vec<(String, String)>>,
+        reply: Sender<FramesOfVariables>,
     },
 }
+
+/// By name: a few words, and bytes.
+pub type FramesOfVariables = Vec<(String, (String, Option<u64>))>;
 
 /// How long a cell took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +107,7 @@ pub enum Outcome {
         frames: Vec<(String, FrameId)>,
         released: Vec<FrameId>,
         published: Vec<(String, FrameId)>,
+        lineage: Generation,
     },
     /// Nothing was changed, or the snapshot has taken over. `labels` are in the cell's own lines: their `file` is
     /// [`super::cell_file`] of the cell that holds the place.

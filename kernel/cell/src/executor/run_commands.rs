@@ -130,7 +130,6 @@ impl Executor {
         self.notebook.dependencies = old.dependencies.clone();
         // Compiled code links crates that are no longer loaded.
         self.shapes.clear();
-        self.dropped.append(&mut self.frames);
         self.notebook.gone = went(&old, "went with its cell process (`:restart-cells`)");
         let variables = listed("variable", old.variables.keys());
         let items = listed("item", old.items.keys().chain(old.macros.keys()));
@@ -144,16 +143,20 @@ impl Executor {
     fn variable_table(&self, events: &Sender<Event>) -> Display {
         let (reply, answer) = channel();
         let holds_frames = self.notebook.variables.values().any(|v| v.type_code.ends_with("::Frame"));
-        let frames: BTreeMap<String, String> = match holds_frames.then(|| events.send(Event::Frames { reply })) {
-            Some(Ok(())) => answer.recv().unwrap_or_default().into_iter().collect(),
-            _ => BTreeMap::new(),
-        };
+        let frames: BTreeMap<String, (String, Option<u64>)> =
+            match holds_frames.then(|| events.send(Event::Frames { reply })) {
+                Some(Ok(())) => answer.recv().unwrap_or_default().into_iter().collect(),
+                _ => BTreeMap::new(),
+            };
         let made = self.ledger.variables();
         let some_stale = made.values().any(|(_, state)| state.is_some());
         let column = |name: &str, dtype: DataType| PreviewColumn { name: name.to_string(), dtype, nulls: None };
         let row = |v: VariableInfo| {
             let known = self.notebook.variables.get(&v.name);
-            let shown = frames.get(&v.name).cloned().filter(|_| v.type_name == "Frame").or(v.preview);
+            let frame = frames.get(&v.name).cloned().filter(|_| v.type_name == "Frame");
+            // A frame's bytes are those in the session: the handle's are of no interest.
+            let bytes = frame.as_ref().map_or(known.map(|known| known.bytes), |(_, bytes)| *bytes);
+            let shown = frame.map(|(text, _)| text).or(v.preview);
             let (made, state) = made.get(&v.name).cloned().unzip();
             let name = if v.mutable { format!("mut {}", v.name) } else { v.name };
             let made = made.map(|number| Value::Text(format!("In [{number}]")));
@@ -161,7 +164,7 @@ impl Executor {
                 Value::Text(name),
                 Value::Text(v.type_name),
                 shown.map_or(Value::Null, Value::Text),
-                Value::UInt(known.map_or(0, |known| known.bytes)),
+                bytes.map_or(Value::Null, Value::UInt),
                 made.unwrap_or(Value::Null),
             ];
             row.extend(some_stale.then(|| state.flatten().map_or(Value::Null, Value::Text)));

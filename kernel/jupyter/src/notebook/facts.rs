@@ -70,12 +70,17 @@ fn describe() -> String {
     text
 }
 
-/// What a variable that holds a frame is, as far as the session knows without running anything.
-pub fn frame(frame: &NamedFrame) -> String {
-    let columns = counted(frame.schema.fields.len() as u64, "column");
-    match frame.rows {
-        Some(rows) => format!("{} × {columns}", counted(rows, "row")),
-        None => format!("{columns}, rows not counted yet"),
+/// What a variable that holds a frame is, as far as the session knows without running anything: its size and place, and its bytes
+/// where its rows are held.
+pub fn frame(frame: &NamedFrame) -> (String, Option<u64>) {
+    let columns = frame.schema.fields.len() as u64;
+    let size = match frame.rows {
+        Some(rows) => format!("{} × {}", grouped(rows), grouped(columns)),
+        None => counted(columns, "column"),
+    };
+    match &frame.held {
+        Some(held) => (format!("{size} on {}", held.place), Some(held.bytes)),
+        None => (format!("planned, {size}"), None),
     }
 }
 
@@ -121,6 +126,10 @@ fn plural(count: usize, what: &str) -> String {
 
 /// `1 frame`, `336,776 rows`.
 fn counted(count: u64, what: &str) -> String {
+    format!("{} {}", grouped(count), plural(count.try_into().unwrap_or(usize::MAX), what))
+}
+
+fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -129,7 +138,7 @@ fn counted(count: u64, what: &str) -> String {
         }
         grouped.push(digit);
     }
-    format!("{grouped} {}", plural(count.try_into().unwrap_or(usize::MAX), what))
+    grouped
 }
 
 fn bytes(count: u64) -> String {

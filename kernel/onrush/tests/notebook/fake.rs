@@ -92,7 +92,13 @@ fn serve(mut stream: UnixStream) {
             Request::RowCount { .. } => Reply::Count(3),
             Request::Value { .. } => Reply::Value { value: Value::Float(1.5), dtype: DataType::Float64 },
             Request::Names => Reply::Names {
-                own: vec![NamedFrame { name: "old".to_string(), frame: FrameId(900), schema: schema(), rows: None }],
+                own: vec![NamedFrame {
+                    name: "old".to_string(),
+                    frame: FrameId(900),
+                    schema: schema(),
+                    rows: None,
+                    held: None,
+                }],
                 published: Vec::new(),
             },
             Request::Collect { columns, .. } => {

@@ -285,7 +285,7 @@ mod tests {
             notebook: NotebookId("n".to_string()),
             until: now + std::time::Duration::from_secs(seconds),
         };
-        let mut park = |frames: &mut Frames, of: u64, seconds| {
+        let park = |frames: &mut Frames, of: u64, seconds| {
             let id = frames.new_id();
             let key = frames.key_of(id, &step(of));
             frames.insert(id, Frame { key, ..frame(step(of), true) });

@@ -13,8 +13,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use onrush_wire::codec::CodecError;
-use onrush_wire::session::Reply;
-use onrush_wire::{Class, Diagnostic};
+use onrush_wire::session::{Held, Reply};
+use onrush_wire::{Class, Diagnostic, FrameId};
 use parking_lot::Mutex;
 
 use crate::connection::{Receiver, Sender, split};
@@ -41,6 +41,7 @@ struct Shared {
     dead: AtomicBool,
     reason: Mutex<String>,
     resident: AtomicU64,
+    held: Mutex<HashMap<FrameId, Held>>,
 }
 
 /// Why a call has no answer.
@@ -77,6 +78,7 @@ impl Link {
             dead: AtomicBool::new(false),
             reason: Mutex::default(),
             resident: AtomicU64::new(0),
+            held: Mutex::default(),
         });
         let reader = Arc::clone(&shared);
         std::thread::Builder::new().name("engine".into()).spawn(move || reader.listen(receiver, child))?;
@@ -94,6 +96,11 @@ impl Link {
 
     pub fn resident_bytes(&self) -> u64 {
         if self.is_dead() { 0 } else { self.shared.resident.load(Ordering::Relaxed) }
+    }
+
+    /// The frames whose rows the engine holds.
+    pub fn held(&self) -> HashMap<FrameId, Held> {
+        if self.is_dead() { HashMap::new() } else { self.shared.held.lock().clone() }
     }
 
     pub fn progress(&self, call: u64) -> Option<CallProgress> {
@@ -205,7 +212,10 @@ impl Shared {
                     let mut progress = self.progress.lock();
                     progress.extend(calls.into_iter().filter(|c| waiting.contains_key(&c.call)).map(|c| (c.call, c)));
                 }
-                Ok((FromEngine::Holds { resident_bytes }, _)) => self.resident.store(resident_bytes, Ordering::Relaxed),
+                Ok((FromEngine::Holds { resident_bytes, frames }, _)) => {
+                    self.resident.store(resident_bytes, Ordering::Relaxed);
+                    *self.held.lock() = frames.into_iter().collect();
+                }
                 Err(CodecError::Closed) => break,
                 Err(error) => {
                     failure = Some(error.to_string());

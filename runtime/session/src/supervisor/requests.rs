@@ -92,7 +92,13 @@ impl Supervisor {
                 done(Reply::Frame { id, schema })
             }
             Request::Names => {
-                let (own, published) = self.state.lock().names(&client.notebook);
+                let held = self.slot.lock().link.as_ref().map(|link| link.held()).unwrap_or_default();
+                let state = self.state.lock();
+                let (mut own, mut published) = state.names(&client.notebook);
+                for named in own.iter_mut().chain(&mut published) {
+                    named.held = held.get(&state.frames.target(named.frame)).cloned();
+                    named.rows = named.rows.or(named.held.as_ref().map(|held| held.rows));
+                }
                 done(Reply::Names { own, published })
             }
             Request::BeginCell { generation, .. } => {

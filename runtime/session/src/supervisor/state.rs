@@ -118,7 +118,7 @@ impl State {
 
     pub fn end_cell(&mut self, id: &NotebookId, generation: Generation, end: CellEnd) -> Result<Released, Diagnostic> {
         match end {
-            CellEnd::Committed { names, released, published } => {
+            CellEnd::Committed { names, released, published, lineage } => {
                 self.check_generation(id, generation)?;
                 if let Some(notebook) = self.notebooks.get_mut(id) {
                     notebook.open = None;
@@ -137,7 +137,9 @@ impl State {
                         candidates.push(old);
                     }
                 }
-                for frame in released {
+                // Frames in lists and structs have no names: their process alone knew of them.
+                let lost = self.frames.held(|h| h.notebook == *id && h.generation < lineage);
+                for frame in released.into_iter().chain(lost) {
                     if let Some(entry) = self.frames.get_mut(frame)
                         && entry.holder.as_ref().is_some_and(|h| h.notebook == *id)
                     {
@@ -239,7 +241,8 @@ impl State {
     pub fn names(&self, notebook: &NotebookId) -> (Vec<NamedFrame>, Vec<NamedFrame>) {
         let named = |name: &String, id: &FrameId| {
             let frame = self.frames.get(*id)?;
-            Some(NamedFrame { name: name.clone(), frame: *id, schema: frame.schema.clone(), rows: frame.rows })
+            let (schema, rows) = (frame.schema.clone(), frame.rows);
+            Some(NamedFrame { name: name.clone(), frame: *id, schema, rows, held: None })
         };
         let own = self.notebooks.get(notebook).map(|n| n.names.iter().filter_map(|(n, id)| named(n, id)).collect());
         (own.unwrap_or_default(), self.published.iter().filter_map(|(n, id)| named(n, id)).collect())

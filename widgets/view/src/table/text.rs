@@ -1,7 +1,7 @@
 //! A table in box-drawing characters, as Polars prints it, for a terminal of 80 columns. Widths are those of the terminal:
 //! a wide character takes two cells, a combining one none.
 
-use onrush_wire::display::TablePreview;
+use onrush_wire::display::{TableKind, TablePreview};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{Table, middle};
@@ -12,6 +12,8 @@ use crate::value::{Cell, Kind};
 const WIDTH: usize = 80;
 /// Widest cell.
 const CELL: usize = 32;
+/// Cells of a list are not cut to less.
+const NARROWEST: usize = 8;
 
 /// The table with its size above it.
 pub fn text(preview: &TablePreview) -> String {
@@ -30,6 +32,9 @@ pub fn text(preview: &TablePreview) -> String {
             head: [cut(&plain(column.name)), cut(&column.dtype.to_string())],
             cells: table.rows.iter().map(|r| cut(&shown(&r.cells[i]))).collect(),
         });
+    }
+    if preview.kind == TableKind::Values {
+        squeeze(&mut columns);
     }
     let fitting = fit(&columns.iter().map(Boxed::width).collect::<Vec<_>>());
     let left_out = middle(columns.len(), fitting);
@@ -83,6 +88,18 @@ fn fit(widths: &[usize]) -> usize {
     (1..=widths.len()).rev().find(|keep| total(*keep) <= WIDTH).unwrap_or(widths.len().min(2))
 }
 
+/// Cuts the widest cells until all columns fit: in a list of things every column is wanted, in part rather than not at all.
+fn squeeze(columns: &mut [Boxed]) {
+    let total = |columns: &[Boxed]| columns.iter().map(|c| c.width() + 3).sum::<usize>() + 1;
+    while total(columns) > WIDTH {
+        let Some(widest) = columns.iter_mut().max_by_key(|c| c.width()).filter(|c| c.width() > NARROWEST) else {
+            return;
+        };
+        let width = widest.width() - 1;
+        widest.head.iter_mut().chain(&mut widest.cells).for_each(|text| *text = cut_to(text, width));
+    }
+}
+
 fn draw(columns: &[Boxed]) -> String {
     let widths: Vec<usize> = columns.iter().map(Boxed::width).collect();
     let rule = |left: &str, line: &str, between: &str, right: &str| {
@@ -128,16 +145,20 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// At most [`CELL`] wide, with an ellipsis where something was cut.
 fn cut(text: &str) -> String {
-    if text.width() <= CELL {
+    cut_to(text, CELL)
+}
+
+/// At most so wide, with an ellipsis where something was cut.
+fn cut_to(text: &str, most: usize) -> String {
+    if text.width() <= most {
         return text.to_string();
     }
     let mut out = String::new();
     let mut width = 0;
     for c in text.chars() {
         width += c.width().unwrap_or(0);
-        if width > CELL - 1 {
+        if width > most - 1 {
             break;
         }
         out.push(c);
