@@ -19,7 +19,7 @@ use onrush_wire::{Class, Diagnostic, Generation};
 
 use crate::again;
 use crate::compile::{Compiler, Ready};
-use crate::export::Ran;
+use crate::export::{self, Ran};
 use crate::generate::SourceMap;
 use crate::hints;
 use crate::keep;
@@ -202,6 +202,7 @@ impl Executor {
         if let Err(diagnostic) = self.carry_out(&separated.before, &file, events) {
             return self.failed(vec![diagnostic], false);
         }
+        let left_out = export::left_out(&separated);
         if let Some((mime, text)) = separated.shown {
             run_commands::show(mime, text, events);
         }
@@ -211,8 +212,8 @@ impl Executor {
         self.timed = false;
         match outcome {
             Outcome::Ok { frames, released, published, lineage: before, .. } => {
-                if !code.trim().is_empty() {
-                    self.ran.push(Ran { number, code, text: text.clone() });
+                if !code.trim().is_empty() || !left_out.is_empty() {
+                    self.ran.push(Ran { number, code, text: text.clone(), left_out });
                 }
                 let complaint = self.carry_out(&separated.after, &file, events).err();
                 // `:restart-cells` after code: what the code made has gone.

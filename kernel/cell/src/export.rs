@@ -14,7 +14,7 @@ use onrush_wire::{Class, Diagnostic};
 use crate::deps::{Dependencies, ROOT, lock};
 use crate::kit;
 
-pub use source::{Ran, Source, main_file};
+pub use source::{Ran, Source, left_out, main_file};
 
 /// The first line of a manifest that this wrote: its folder may be written again.
 const MARK: &str = "# Written by `:export crate` of Onrush.";

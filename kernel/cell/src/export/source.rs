@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use proc_macro2::{TokenStream, TokenTree};
 
+use crate::commands::{Command, CommandKind, Separated};
 use crate::index;
 use crate::split::{Cell, ItemKind, ItemPart, PartKind, UseLeaf, split};
 
@@ -15,6 +16,19 @@ pub struct Ran {
     pub code: String,
     /// As the user wrote it.
     pub text: String,
+    /// What of it no program does: commands of the shell, and texts that are shown.
+    pub left_out: Vec<String>,
+}
+
+/// What an export of a cell leaves out, as a reader would name it.
+pub fn left_out(cell: &Separated) -> Vec<String> {
+    let shell = |command: &Command| match &command.kind {
+        CommandKind::Shell(line) => Some(format!("!{}", line.trim())),
+        _ => None,
+    };
+    let commands = cell.before.iter().chain(&cell.after).filter_map(shell);
+    let shown = cell.shown.as_ref().map(|(mime, _)| format!("%%{}", mime.trim_start_matches("text/")));
+    commands.chain(shown).collect()
 }
 
 pub struct Source {
@@ -107,12 +121,16 @@ struct Item<'a> {
 
 pub fn main_file(cells: &[Ran]) -> Source {
     let mut notes = Vec::new();
-    let cells: Vec<(u64, Cell)> = newest(cells).map(|ran| (ran.number, split(&ran.code))).collect();
+    let cells: Vec<(&Ran, Cell)> = newest(cells).map(|ran| (ran, split(&ran.code))).collect();
     let mut items: Vec<Item<'_>> = Vec::new();
     let mut uses: Vec<&UseLeaf> = Vec::new();
     let mut body = String::new();
     let (mut awaits, mut shows) = (false, false);
-    for (number, cell) in &cells {
+    for (Ran { number, left_out, .. }, cell) in &cells {
+        for what in left_out {
+            notes.push(format!("`{what}` of In [{number}] is not in the program"));
+            let _ = write!(body, "\n    // In [{number}] also had `{what}`, which is no Rust.\n");
+        }
         if let Some(error) = &cell.error {
             notes.push(format!("In [{number}] is left out: {error}"));
             continue;
@@ -159,7 +177,7 @@ pub fn main_file(cells: &[Ran]) -> Source {
             let _ = write!(body, "\n    // In [{number}]\n{statements}");
         }
     }
-    if body.is_empty() && items.is_empty() {
+    if cells.iter().all(|(_, cell)| cell.parts.is_empty()) {
         return Source { text: String::new(), uses_prelude: false, notes };
     }
     let own: BTreeSet<&str> = items.iter().flat_map(|item| item.keys.iter().map(String::as_str)).collect();
@@ -201,13 +219,19 @@ pub fn main_file(cells: &[Ran]) -> Source {
     Source { text, uses_prelude, notes }
 }
 
+/// The code of a cell, and of one without any its text.
+fn what(ran: &Ran) -> &str {
+    if ran.code.trim().is_empty() { ran.text.trim() } else { ran.code.trim() }
+}
+
 /// A cell that ran several times unchanged counts once.
 fn newest(cells: &[Ran]) -> impl Iterator<Item = &Ran> {
     let mut seen = BTreeMap::new();
     for (at, ran) in cells.iter().enumerate() {
-        seen.entry(ran.code.trim()).or_insert(at);
+        seen.entry(what(ran)).or_insert(at);
     }
-    cells.iter().enumerate().filter(move |(at, ran)| seen.get(ran.code.trim()) == Some(at)).map(|(_, ran)| ran)
+    let is_first = move |(at, ran): &(usize, &Ran)| seen.get(what(ran)) == Some(at);
+    cells.iter().enumerate().filter(is_first).map(|(_, ran)| ran)
 }
 
 /// What an item defines. Empty: nothing replaces it.
@@ -259,8 +283,12 @@ mod tests {
     use super::*;
 
     fn export(cells: &[&str]) -> Source {
-        let ran =
-            |(i, code): (usize, &&str)| Ran { number: i as u64 + 1, code: code.to_string(), text: code.to_string() };
+        let ran = |(i, code): (usize, &&str)| {
+            let text = code.to_string();
+            let separated = crate::commands::separate(&text, "cell", &|_| false).unwrap();
+            let left_out = left_out(&separated);
+            Ran { number: i as u64 + 1, code: separated.code, text, left_out }
+        };
         main_file(&cells.iter().enumerate().map(ran).collect::<Vec<_>>())
     }
 
@@ -281,6 +309,24 @@ mod tests {
         assert!(main.find("let p").unwrap() < main.find("show!(p.a());").unwrap());
         assert!(main.contains("show!(f() + p.len());"));
         assert!(syn::parse_file(&source.text).is_ok(), "{}", source.text);
+    }
+
+    #[test]
+    fn what_no_program_does_is_said() {
+        let source =
+            export(&["!ls -l\nlet a = 1;\n!echo two", "%%html\n<b>bold</b>", "%%html\n<i>more</i>", "a + 1", ":vars"]);
+        assert_eq!(
+            source.notes,
+            [
+                "`!ls -l` of In [1] is not in the program",
+                "`!echo two` of In [1] is not in the program",
+                "`%%html` of In [2] is not in the program",
+                "`%%html` of In [3] is not in the program",
+            ]
+        );
+        assert!(source.text.contains("// In [1] also had `!ls -l`, which is no Rust."), "{}", source.text);
+        assert!(syn::parse_file(&source.text).is_ok(), "{}", source.text);
+        assert!(export(&["!ls"]).text.is_empty());
     }
 
     #[test]
