@@ -192,7 +192,11 @@ impl Executor {
     }
 
     fn execute_watched(&mut self, number: u64, text: &str, events: &Sender<Event>) -> Outcome {
-        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let mut text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        if text.starts_with("#!/") {
+            // The first line of a script.
+            text.replace_range(..text.find('\n').unwrap_or(text.len()), "");
+        }
         let file = cell_file(number);
         self.sources.insert(file.clone(), (number, text.clone()));
         let separated = match self.separate(&text, &file) {

@@ -100,6 +100,16 @@ pub fn macro_folder(index: usize) -> String {
     format!("macros_{index}")
 }
 
+/// Macros that cells have without asking. One of a cell that has such a name is also imported by it: a name that a glob brings
+/// in and that a definition in the text brings in is ambiguous to rustc.
+const PRELUDE_MACROS: [&str; 5] = ["frame", "x", "show", "input", "password"];
+
+/// Those of them that a cell has defined.
+fn of_the_prelude(home: usize, notebook: &Notebook) -> impl Iterator<Item = &'static str> {
+    let is_there = move |name: &&str| notebook.macros.get(*name).is_some_and(|known| known.home == home);
+    PRELUDE_MACROS.into_iter().filter(is_there)
+}
+
 /// An insertion before a byte of the code: one text for the items' file or one for the statements' file.
 struct Insertion {
     at: usize,
@@ -140,6 +150,12 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for part in &cell.parts {
         match &part.kind {
             PartKind::Item(item) => {
+                if let ItemKind::Macro(name) = &item.kind {
+                    if PRELUDE_MACROS.contains(&name.as_str()) {
+                        let text = format!(" pub(crate) use {name};");
+                        insertions.push(Insertion { at: part.range.end, text, into_items: true });
+                    }
+                }
                 let publish = |&at: &usize| Insertion { at, text: "pub ".to_string(), into_items: true };
                 insertions.extend(item.publish.iter().map(publish));
             }
@@ -218,7 +234,11 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let mut files = vec![(request.file.to_string(), root), (format!("{BODY}/{}", request.file), body)];
     for &index in &macros {
         let home = &notebook.crates[index];
-        files.push((format!("{}/{}", macro_folder(index), home.file), home.macros.clone()));
+        let mut text = home.macros.clone();
+        for name in of_the_prelude(index, notebook) {
+            let _ = write!(text, "\npub(crate) use {name};");
+        }
+        files.push((format!("{}/{}", macro_folder(index), home.file), text));
     }
     files.extend(request.again.iter().map(|again| (format!("{}/{}", again.folder, again.file), again.text.clone())));
     Generated { files, entry, takes, puts, links, map: layers.map, macros: layers.macros, closures }
@@ -373,6 +393,11 @@ fn root_prologue(
     for &index in macros {
         let home = &notebook.crates[index];
         let _ = write!(text, "#[macro_use] #[path = \"{}/{}\"] mod __macros_{index}; ", macro_folder(index), home.file);
+    }
+    for &index in macros {
+        for name in of_the_prelude(index, notebook).filter(|name| !own.contains(name)) {
+            let _ = write!(text, "pub(crate) use __macros_{index}::{name}; ");
+        }
     }
     for (index, names) in imports {
         let _ = write!(text, "use ::{}::{{{}}}; ", notebook.crates[*index].name, names.join(", "));

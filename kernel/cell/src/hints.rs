@@ -221,7 +221,7 @@ fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Optio
     }
     let names = notebook.variables.keys().chain(notebook.items.keys()).chain(notebook.macros.keys());
     let names: Vec<&str> = names.map(String::as_str).collect();
-    if names.contains(&named) {
+    if notebook.items.contains_key(named) && !notebook.variables.contains_key(named) {
         return Some(format!("a module sees the items of cells with `super::`: `super::{named}`"));
     }
     let found = nearest(named, &names)?;

@@ -35,7 +35,7 @@ pub fn move_impls(
     let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
     let mut homes: Vec<(usize, usize)> = Vec::new();
     for (index, part) in cell.parts.iter().enumerate() {
-        if let Some(home) = home_of(part, &own, notebook) {
+        if let Some(home) = home_of(cell, part, &own, notebook) {
             homes.push((index, home));
         }
     }
@@ -127,13 +127,16 @@ fn reexport(name: &str) -> String {
 }
 
 /// The earlier crate that an impl belongs to.
-fn home_of(part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) -> Option<usize> {
+fn home_of(cell: &Cell, part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) -> Option<usize> {
     let PartKind::Item(item) = &part.kind else { return None };
     let ItemKind::Impl { target, of_trait, header, .. } = &item.kind else { return None };
-    if header.iter().any(|name| own.contains(name.as_str())) {
-        return None;
-    }
     let home = |name: &Option<String>| name.as_ref().and_then(|n| notebook.items.get(n)).copied();
+    if header.iter().any(|name| own.contains(name.as_str())) {
+        // `impl Shape for Vec<Mine>`: a type of this cell is mentioned, and does not make it this crate's.
+        let is_own = of_trait.as_ref().is_some_and(|name| own.contains(name.as_str()))
+            || outer_names(&cell.code[part.range.clone()]).iter().any(|name| own.contains(name.as_str()));
+        return if is_own { None } else { home(of_trait) };
+    }
     match (home(target), home(of_trait)) {
         // The one that sees the other.
         (Some(of_type), Some(of_trait)) if notebook.crates[of_trait].links.contains(&of_type) => Some(of_trait),
@@ -142,6 +145,47 @@ fn home_of(part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) -> Option<usi
         (None, None) => header.iter().filter_map(|name| notebook.items.get(name)).max().copied(),
         (None, of_trait) => of_trait,
     }
+}
+
+/// The types of an `impl` that make it their crate's: the one that it is for and the trait's arguments, bare, borrowed or in a box.
+fn outer_names(text: &str) -> Vec<String> {
+    fn collect(of: &syn::Type, names: &mut Vec<String>) {
+        match of {
+            syn::Type::Reference(reference) => collect(&reference.elem, names),
+            syn::Type::Paren(inner) => collect(&inner.elem, names),
+            syn::Type::Path(path) => {
+                let Some(last) = path.path.segments.last() else { return };
+                if last.ident == "Box" || last.ident == "Pin" {
+                    arguments(last, names);
+                }
+                names.push(last.ident.to_string());
+            }
+            syn::Type::TraitObject(object) => {
+                for bound in &object.bounds {
+                    if let syn::TypeParamBound::Trait(bound) = bound {
+                        names.extend(bound.path.segments.last().map(|last| last.ident.to_string()));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    fn arguments(of: &syn::PathSegment, names: &mut Vec<String>) {
+        let syn::PathArguments::AngleBracketed(arguments) = &of.arguments else { return };
+        for argument in &arguments.args {
+            if let syn::GenericArgument::Type(of) = argument {
+                collect(of, names);
+            }
+        }
+    }
+    let mut names = Vec::new();
+    if let Ok(item) = syn::parse_str::<syn::ItemImpl>(text) {
+        collect(&item.self_ty, &mut names);
+        if let Some(last) = item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()) {
+            arguments(last, &mut names);
+        }
+    }
+    names
 }
 
 #[allow(clippy::too_many_arguments, reason = "one step of one algorithm")]

@@ -290,6 +290,10 @@ fn arguments(job: &Job<'_>) -> Vec<String> {
         ["-Cprefer-dynamic", "--error-format=json", "--diagnostic-width=100", "-Cpanic=unwind"].map(String::from),
     );
     arguments.push(format!("-Cmetadata={}", job.crate_name));
+    // Only where it is asked for: the standard library's own assertions make other cells slower, to compile and to run.
+    if generated.names("debug_assert") && job.optimisation < 2 {
+        arguments.push("-Cdebug-assertions=on".to_string());
+    }
     arguments.push(format!("--remap-path-prefix={BODY}/="));
     for (name, _) in generated.files.iter().skip(2) {
         if let Some((folder, _)) = name.split_once('/') {

@@ -326,6 +326,10 @@ fn format_arguments(text: &str, names: &mut BTreeSet<String>) {
         for word in inside.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
             if word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
                 names.insert(word.to_string());
+                // `{type}` means the variable `r#type`.
+                if syn::parse_str::<syn::Ident>(word).is_err() {
+                    names.insert(format!("r#{word}"));
+                }
             }
         }
     }
@@ -352,7 +356,10 @@ fn item_part(item: &Item) -> ItemPart {
         Item::Const(i) => publish.named(&i.vis, item, &i.ident),
         Item::Static(i) => publish.named(&i.vis, item, &i.ident),
         Item::Type(i) => publish.named(&i.vis, item, &i.ident),
-        Item::Mod(i) => publish.named(&i.vis, item, &i.ident),
+        Item::Mod(i) => {
+            Inside { publish: &mut publish, depth: 0 }.visit_item_mod(i);
+            publish.named(&i.vis, item, &i.ident)
+        }
         Item::Trait(i) => {
             publish.item(&i.vis, item);
             ItemKind::Trait(i.ident.to_string())
@@ -444,6 +451,33 @@ impl Publish {
                 self.restrictions.push(start..r.paren_token.span.close().byte_range().end);
             }
             Visibility::Inherited => self.places.extend(after_attributes(tokens.to_token_stream())),
+        }
+    }
+}
+
+/// What a module shows to the cell around it, it shows to later cells, which are crates of their own.
+struct Inside<'a> {
+    publish: &'a mut Publish,
+    depth: usize,
+}
+
+impl<'ast> Visit<'ast> for Inside<'_> {
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if self.depth > 0 {
+            self.visit_visibility(&module.vis);
+        }
+        self.depth += 1;
+        module.content.iter().flat_map(|(_, items)| items).for_each(|item| self.visit_item(item));
+        self.depth -= 1;
+    }
+
+    fn visit_visibility(&mut self, visibility: &'ast Visibility) {
+        let Visibility::Restricted(r) = visibility else { return };
+        let names: Vec<String> = r.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let supers = names.iter().filter(|name| *name == "super").count();
+        if self.depth > 0 && (names == ["crate"] || supers == names.len() && supers >= self.depth) {
+            let start = r.paren_token.span.open().byte_range().start;
+            self.publish.restrictions.push(start..r.paren_token.span.close().byte_range().end);
         }
     }
 }

@@ -215,15 +215,41 @@ impl<T: fmt::Display + ?Sized> ViaDisplay for &Shown<'_, T> {
     }
 }
 
+/// What is said in place of a value that has no text, by the name of its type.
+fn unshowable(name: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    if name.ends_with("{{closure}}") {
+        return "a closure, which has no text\nhelp: call it: `(…)(arguments)`".to_string();
+    }
+    // Without modules; types of cells are those that can be given a text.
+    let (mut short, mut own) = (String::new(), Vec::<&str>::new());
+    for piece in name.split_inclusive(|c: char| !is_word(c) && c != ':') {
+        let path = piece.trim_end_matches(|c: char| !is_word(c) && c != ':');
+        let last = path.rsplit("::").next().unwrap_or(path);
+        if path.starts_with("onrush_cell_") && !own.contains(&last) {
+            own.push(last);
+        }
+        short.push_str(last);
+        short.push_str(&piece[path.len()..]);
+    }
+    let head = short.split('<').next().unwrap_or("");
+    if name.contains("::") && head.starts_with(|c: char| c.is_lowercase()) && head.chars().all(is_word) {
+        return format!("the function `{head}`, which has no text\nhelp: call it: `{head}(…)`");
+    }
+    let help = match own.as_slice() {
+        [] => "show a part of it, or what it was made from".to_string(),
+        own => format!("add `#[derive(Debug)]` to `{}`", own.join("` and `")),
+    };
+    format!("a value of type `{short}`, which has neither `Debug` nor `Display`\nhelp: {help}")
+}
+
 pub trait ViaNothing {
     fn __onrush_show(&self, is_result: bool);
 }
 
 impl<T: ?Sized> ViaNothing for Shown<'_, T> {
     fn __onrush_show(&self, is_result: bool) {
-        let name = std::any::type_name::<T>();
-        let short = name.rsplit("::").next().unwrap_or(name);
-        let text = format!("a value of type {short}, which cannot be shown\nhelp: add #[derive(Debug)] to the type");
+        let text = unshowable(std::any::type_name::<T>());
         send(Content::Text(text), is_result);
     }
 }
