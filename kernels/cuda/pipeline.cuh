@@ -62,8 +62,10 @@ template <class T> __device__ __forceinline__ T shift_left(T a, T by) {
 }
 template <class T> __device__ __forceinline__ T shift_right(T a, T by) { return (T)(a >> ((u32)by & (8 * sizeof(T) - 1))); }
 
-// What comparisons of floats compare: the total order, with both zeros as one.
-template <class T> __device__ __forceinline__ typename Order<T>::key order_of(T x) { return Order<T>::of(x == 0 ? (T)0 : x); }
+// What comparisons of floats compare: the total order, with both zeros as one, and all NaNs as one above all other numbers.
+template <class T> __device__ __forceinline__ typename Order<T>::key order_of(T x) {
+    return x != x ? Limits<typename Order<T>::key>::high() : Order<T>::of(x == 0 ? (T)0 : x);
+}
 template <class T> __device__ __forceinline__ bool is_nan(T x) { return x != x; }
 // A float as the key of a group: both zeros are one, and so are all NaNs.
 __device__ __forceinline__ u64 key_bits(f64 x) { return x == 0 ? 0 : x != x ? 0x7ff8000000000000ull : bits_of(x); }

@@ -330,9 +330,9 @@ impl<'a> Writer<'a> {
                     Op::MultiplyExact => "multiply_checked",
                     _ => "divide_checked",
                 };
-                self.line(&format!("u32 e{id} = 0;"));
-                found_fault = Some(format!("e{id} != 0"));
-                format!("{ok} ? {name}({}, {}, e{id}) : (i128)0", a(), b())
+                self.line(&format!("u32 ex{id} = 0;"));
+                found_fault = Some(format!("ex{id} != 0"));
+                format!("{ok} ? {name}({}, {}, ex{id}) : (i128)0", a(), b())
             }
             Op::DivideRounded => format!("divide_rounded({}, {})", a(), b()),
             Op::Negate => format!("minus<{t}>(({t})0, {})", a()),
@@ -367,13 +367,13 @@ impl<'a> Writer<'a> {
             }
             Op::Choose => {
                 let (yes, no) = (&args[1], &args[2]);
-                self.line(&format!("const bool w{id} = {} && {};", args[0].ok(), a()));
+                self.line(&format!("const bool wx{id} = {} && {};", args[0].ok(), a()));
                 valid = (yes.valid.is_some() || no.valid.is_some())
-                    .then(|| format!("(w{id} ? {} : {})", yes.ok(), no.ok()));
+                    .then(|| format!("(wx{id} ? {} : {})", yes.ok(), no.ok()));
                 let either = yes.fault.is_some() || no.fault.is_some();
                 let (f, g) = (yes.fault.as_deref().unwrap_or("false"), no.fault.as_deref().unwrap_or("false"));
-                fault = both(&args[0].fault, &either.then(|| format!("(w{id} ? {f} : {g})")), "||");
-                format!("w{id} ? {} : {}", yes.value, no.value)
+                fault = both(&args[0].fault, &either.then(|| format!("(wx{id} ? {f} : {g})")), "||");
+                format!("wx{id} ? {} : {}", yes.value, no.value)
             }
             Op::Coalesce => {
                 let (first, second) = (&args[0], &args[1]);
@@ -428,11 +428,11 @@ impl<'a> Writer<'a> {
             }
             Op::Lookup(table) => {
                 let found = &self.body.tables[table as usize];
-                self.line(&format!("const u32 i{id} = {} ? {} : n{table};", args[0].ok(), a()));
-                valid = found.valid.as_ref().map(|_| format!("(lv{table}[i{id}] != 0)"));
+                self.line(&format!("const u32 ix{id} = {} ? {} : n{table};", args[0].ok(), a()));
+                valid = found.valid.as_ref().map(|_| format!("(lv{table}[ix{id}] != 0)"));
                 match kind {
-                    Kind::Bool => format!("((const u8*)l{table})[i{id}] != 0"),
-                    _ => format!("((const {t}*)l{table})[i{id}]"),
+                    Kind::Bool => format!("((const u8*)l{table})[ix{id}] != 0"),
+                    _ => format!("((const {t}*)l{table})[ix{id}]"),
                 }
             }
             Op::OrderKey => format!("({t})Order<{}>::of({})", from.map_or("i64", Kind::cuda), a()),
@@ -460,8 +460,9 @@ impl<'a> Writer<'a> {
         let sine = node.op == Op::Call("sin");
         let other = Node { op: Op::Call(if sine { "cos" } else { "sin" }), ..node.clone() };
         let other = graph.find(&other)?;
-        self.line(&format!("f64 s{id}, c{id}; sincos({of}, &s{id}, &c{id});"));
-        let names = |letter: char| Names { value: format!("{letter}{id}"), valid: valid.clone(), fault: fault.clone() };
+        self.line(&format!("f64 sx{id}, cx{id}; sincos({of}, &sx{id}, &cx{id});"));
+        let names =
+            |letter: char| Names { value: format!("{letter}x{id}"), valid: valid.clone(), fault: fault.clone() };
         let (mine, its) = if sine { ('s', 'c') } else { ('c', 's') };
         self.names.insert(other, names(its));
         Some(names(mine))
@@ -473,8 +474,8 @@ impl<'a> Writer<'a> {
         let mut name = |letter: char, text: Option<String>| {
             text.map(|text| match text.contains([' ', '(', '[']) {
                 true => {
-                    self.line(&format!("const bool {letter}{id} = {text};"));
-                    format!("{letter}{id}")
+                    self.line(&format!("const bool {letter}x{id} = {text};"));
+                    format!("{letter}x{id}")
                 }
                 false => text,
             })

@@ -18,6 +18,7 @@ use datafusion::physical_expr::expressions::{
     TryCastExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, Graph, Id, Kind, Lookup, Misfit, Op, kind_of};
 
 use super::{functions, numbers};
@@ -236,7 +237,14 @@ impl Lowering {
                 return Err(format!("a list of values beside {of} is not on the GPU yet"));
             }
             let item = self.expr(item)?;
-            let same = self.graph.add(Op::Compare(Comparison::Equal), &[value, item], Kind::Bool);
+            let same = match self.graph.kind(value).is_float() {
+                // As DataFusion's lists do it: by bits, in which the two zeros differ.
+                true => {
+                    let bits = [value, item].map(|id| self.graph.add(Op::Bits, &[id], Kind::Number(Scalar::U64)));
+                    self.graph.add(Op::Compare(Comparison::Equal), &bits, Kind::Bool)
+                }
+                false => self.graph.add(Op::Compare(Comparison::Equal), &[value, item], Kind::Bool),
+            };
             any = self.graph.add(Op::Or, &[any, same], Kind::Bool);
         }
         Ok(if list.negated() { self.graph.add(Op::Not, &[any], Kind::Bool) } else { any })
