@@ -1,8 +1,12 @@
 """The session outlives cells, cell processes, kernels and its own engine; notebooks share what they publish, and nothing else."""
 
 import os
+import re
+import resource
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +83,29 @@ def test_the_engine_is_killed_while_it_works(start):
     os.kill(processes.engine(), signal.SIGKILL)
     kernel.wait(message, begun)
     assert kernel.value('flights.filter(x!(origin == "JFK")).shape()') == JFK
+
+
+def test_the_engine_runs_out_of_memory(kernelspecs, data_dir, monkeypatch):
+    """The system refuses it memory, as in a container that is too small: one cell fails with a sentence, everything else goes on."""
+    with tempfile.TemporaryDirectory(prefix="onrush-m") as folder:
+        monkeypatch.setenv("ONRUSH_RUNTIME_DIR", folder)
+        # Threads that come later reserve no more address space of their own.
+        monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
+        kernel = Kernel(kernelspecs, data_dir)
+        try:
+            kernel.ok(FLIGHTS)
+            kernel.ok('let jfk = flights.filter(x!(origin == "JFK")).persist(); let list = vec![1, 2, 3];')
+            status = Path(f"/proc/{processes.engine()}/status").read_text()
+            limit = int(re.search(r"VmSize:\s+(\d+) kB", status)[1]) * 1024 + 1_000_000_000
+            # The supervisor's limit is that of the engines that it starts.
+            for process in (processes.supervisor(), processes.engine()):
+                resource.prlimit(process, resource.RLIMIT_AS, (limit, limit))
+            ran = kernel.fails("list.len(); concat([&flights; 40]).with_columns(x!(d = distance * 1.5)).persist()")
+            assert "the session's engine died" in ran.error["evalue"] and "refused memory" in ran.error["evalue"], ran.error_text
+            assert "all variables are as they were before it" in ran.error_text
+            assert kernel.value("(jfk.shape(), list.len())") == f"({JFK}, 3)"
+        finally:
+            kernel.close()
 
 
 def test_a_cell_process_is_killed(start):

@@ -7,7 +7,7 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use onrush_wire::{Class, Diagnostic};
 
@@ -24,25 +24,27 @@ pub struct Written {
     pub text: String,
 }
 
-/// Writes the project into a folder, which is new or was written by this before.
-pub fn write(folder: &Path, cells: &[Ran], dependencies: &Dependencies) -> Result<Written, Diagnostic> {
+/// Writes the project into a folder, which is new or was written by this before. `notebook` is the notebook's folder, and `name` the
+/// project's as seen from there.
+pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependencies) -> Result<Written, Diagnostic> {
+    let folder = notebook.join(name);
     let refuse = |what: String| Diagnostic::error(Class::Run, "export", what);
     let manifest = folder.join("Cargo.toml");
     let is_ours = fs::read_to_string(&manifest).is_ok_and(|text| text.starts_with(MARK));
-    let is_empty = fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none());
+    let is_empty = fs::read_dir(&folder).map_or(true, |mut entries| entries.next().is_none());
     if !is_ours && !is_empty {
         return Err(refuse(format!("the folder {} is not empty", folder.display()))
             .help("`:export crate NAME` writes another folder"));
     }
-    let source = main_file(cells);
+    let source = main_file(cells, way_back(Path::new(name)).as_deref());
     if source.text.is_empty() {
         return Err(refuse("no cell has run yet: there is nothing to export".to_string())
             .help("run the cells, then `:export crate` again"));
     }
-    let files = files(folder, &source, dependencies);
+    let files = files(&folder, &source, dependencies);
     for (name, bytes) in &files {
         let path = folder.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(folder)).and_then(|()| fs::write(&path, bytes)).map_err(|e| {
+        fs::create_dir_all(path.parent().unwrap_or(&folder)).and_then(|()| fs::write(&path, bytes)).map_err(|e| {
             refuse(format!("{} cannot be written: {e}", path.display()))
                 .help("choose another folder: `:export crate NAME`")
         })?;
@@ -57,6 +59,13 @@ pub fn write(folder: &Path, cells: &[Ran], dependencies: &Dependencies) -> Resul
         text.push_str(&format!("note: {note}\n"));
     }
     Ok(Written { text })
+}
+
+/// `../..` for `out/project`; `None` where that leads elsewhere.
+fn way_back(folder: &Path) -> Option<String> {
+    let steps = folder.components().filter(|c| *c != Component::CurDir);
+    let steps: Option<Vec<&str>> = steps.map(|c| matches!(c, Component::Normal(_)).then_some("..")).collect();
+    steps.filter(|steps| !steps.is_empty()).map(|steps| steps.join("/"))
 }
 
 fn files(folder: &Path, source: &Source, dependencies: &Dependencies) -> BTreeMap<PathBuf, Vec<u8>> {

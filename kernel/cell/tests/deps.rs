@@ -286,6 +286,8 @@ fn an_exported_notebook_is_a_program() {
     n.run("v.push(\"40\".parse::<u32>()?);\nv.iter().sum::<u32>()").ok();
     assert!(!n.run("v.clear(); panic!(\"not this one\")").errors.is_empty());
     n.run("println!(\"{}\", twice(tally::tick())); tally::mark()").ok();
+    // A path of the notebook is the program's too.
+    n.run("std::fs::read_to_string(\"tally/Cargo.toml\")?.lines().next().map(str::to_string)").ok();
     let program = folder.join("program");
     let _ = fs::remove_dir_all(&program);
     n.run(":export crate program").ok();
@@ -295,7 +297,7 @@ fn an_exported_notebook_is_a_program() {
     let output = cargo.env_remove("RUSTFLAGS").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     // 1 + 2 + 40, and two times the first tick.
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "43\n2\nMark(7)\n", "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "43\n2\nMark(7)\nSome(\"[package]\")\n", "{said}");
     // Written again it replaces itself; a folder with something else in it is left alone.
     n.run(":export crate program").ok();
     assert_eq!(n.run(":export crate tally").error().code, "export");

@@ -118,8 +118,8 @@ impl Executor {
         let file = self.config.file.clone().or_else(notebook_file);
         let stem = file.as_ref().and_then(|file| file.file_stem()).map(|stem| stem.to_string_lossy().into_owned());
         let folder = folder.map_or_else(|| stem.unwrap_or_else(|| "notebook".to_string()), str::to_string);
-        let written =
-            export::write(&self.config.folder.join(folder), &self.in_order(file), &self.notebook.dependencies)?;
+        let cells = self.in_order(file);
+        let written = export::write(&self.config.folder, &folder, &cells, &self.notebook.dependencies)?;
         Ok(written.text)
     }
 

@@ -119,7 +119,8 @@ struct Item<'a> {
     is_macro: bool,
 }
 
-pub fn main_file(cells: &[Ran]) -> Source {
+/// `to_notebook`: the way from the project's folder to the notebook's, which paths in cells start from.
+pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     let mut notes = Vec::new();
     let cells: Vec<(&Ran, Cell)> = newest(cells).map(|ran| (ran, split(&ran.code))).collect();
     let mut items: Vec<Item<'_>> = Vec::new();
@@ -207,6 +208,13 @@ pub fn main_file(cells: &[Ran]) -> Source {
         let _ = write!(text, "\n// In [{}]\n{}\n", item.number, item.text);
     }
     text.push_str("\nfn main() -> Result<(), Box<dyn std::error::Error>> {\n");
+    if let Some(way) = to_notebook {
+        let _ = write!(
+            text,
+            "    // Paths start from the notebook's folder.\n    \
+             std::env::set_current_dir(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{way}\"))?;\n\n"
+        );
+    }
     if awaits {
         text.push_str("    onrush::host::block_on(async {\n");
     }
@@ -289,7 +297,7 @@ mod tests {
             let left_out = left_out(&separated);
             Ran { number: i as u64 + 1, code: separated.code, text, left_out }
         };
-        main_file(&cells.iter().enumerate().map(ran).collect::<Vec<_>>())
+        main_file(&cells.iter().enumerate().map(ran).collect::<Vec<_>>(), Some(".."))
     }
 
     #[test]
@@ -306,6 +314,7 @@ mod tests {
         assert!(source.text.contains("fn f() -> i32 { 2 }") && source.text.contains("fn a(&self) -> i32 { 2 }"));
         assert!(!source.text.contains("{ 1 } }"));
         let main = source.text.split("fn main").nth(1).unwrap();
+        assert!(main.contains("set_current_dir(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/..\"))?;"), "{main}");
         assert!(main.find("let p").unwrap() < main.find("show!(p.a());").unwrap());
         assert!(main.contains("show!(f() + p.len());"));
         assert!(syn::parse_file(&source.text).is_ok(), "{}", source.text);

@@ -230,6 +230,9 @@ impl Shared {
             (Some(status), _) if status.signal() == Some(9) => {
                 "killed by signal 9: by hand, or because memory ran out".to_string()
             }
+            (Some(status), _) if status.signal() == Some(6) => {
+                "aborted (signal 6): it was refused memory, or found a fault of its own".to_string()
+            }
             (Some(status), _) if status.signal().is_some() => {
                 format!("ended by signal {}", status.signal().unwrap_or(0))
             }

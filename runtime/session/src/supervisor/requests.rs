@@ -398,7 +398,7 @@ fn unknown(frame: FrameId) -> Diagnostic {
 }
 
 fn died(reason: &str) -> Diagnostic {
-    let memory = reason.contains("signal 9");
+    let memory = reason.contains("memory");
     let class = if memory { Class::Resources } else { Class::Internal };
     let error = Diagnostic::error(class, "engine-died", format!("the session's engine died at this request: {reason}"));
     let error = error.note("frames are made again from their plans when they are next used");
