@@ -1,6 +1,7 @@
 //! The engines that cases run on, in one table, and an engine with tables in it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +17,7 @@ pub struct Spec {
     pub what: &'static str,
     /// Rows come out in the order in which they went in, so that `first`, `last` and `LIMIT` mean one thing.
     pub keeps_order: bool,
-    open: fn() -> Result<Engine, Diagnostic>,
+    open: fn(Option<PathBuf>) -> Result<Engine, Diagnostic>,
 }
 
 /// A new engine is a line here.
@@ -32,27 +33,26 @@ pub const ENGINES: &[Spec] = &[
         name: "emulated",
         what: "generated kernels on the processor, and DataFusion for what they cannot do",
         keeps_order: true,
-        open: || device(Choice::Emulated),
+        open: |cache| device(Choice::Emulated, cache),
     },
     Spec {
         name: "cuda",
         what: "generated kernels on a GPU, and DataFusion for what they cannot do",
         keeps_order: true,
-        open: || device(Choice::Cuda),
+        open: |cache| device(Choice::Cuda, cache),
     },
 ];
 
 /// Whatever the size of the tables, and with the processor for the rest: a plan that is refused proves nothing.
-fn device(choice: Choice) -> Result<Engine, Diagnostic> {
-    let cache = std::env::var_os("ONRUSH_KERNEL_CACHE").map(Into::into);
+fn device(choice: Choice, cache: Option<PathBuf>) -> Result<Engine, Diagnostic> {
     Engine::new(EngineConfig { choice, policy: Some(Policy::Always), cache, ..Default::default() })
 }
 
-fn cpu() -> Result<Engine, Diagnostic> {
+fn cpu(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {
     Engine::new(EngineConfig::default())
 }
 
-fn cpu_split() -> Result<Engine, Diagnostic> {
+fn cpu_split(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {
     let settings = [
         ("datafusion.execution.target_partitions", "3"),
         ("datafusion.execution.batch_size", "7"),
@@ -102,15 +102,23 @@ pub struct Subject {
     engine: Engine,
     next: AtomicU64,
     tables: BTreeMap<String, FrameId>,
+    on_device: usize,
 }
 
 impl Subject {
+    /// Compiled kernels are kept in `cache`, if one is given.
+    ///
     /// # Errors
     /// If there is no engine of that name, or it does not start.
-    pub fn open(name: &str) -> Result<Self, String> {
+    pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Self, String> {
         let spec = spec(name)?;
-        let engine = (spec.open)().map_err(|d| d.to_string())?;
-        Ok(Subject { spec, engine, next: AtomicU64::new(1), tables: BTreeMap::new() })
+        let engine = (spec.open)(cache).map_err(|d| d.to_string())?;
+        Ok(Subject { spec, engine, next: AtomicU64::new(1), tables: BTreeMap::new(), on_device: 0 })
+    }
+
+    /// How many queries ran on a device, at least in part.
+    pub fn on_device(&self) -> usize {
+        self.on_device
     }
 
     pub fn engine(&self) -> &Engine {
@@ -155,6 +163,10 @@ impl Answers for Subject {
         let id = self.id();
         let task = TaskHandle::new();
         self.engine.step(id, &self.query(query), None, None, &task)?;
+        let place = self.engine.accelerator().map(|accelerator| format!("[{}]", accelerator.name));
+        if place.is_some_and(|place| self.engine.explain(id, false, &task).is_ok_and(|text| text.contains(&place))) {
+            self.on_device += 1;
+        }
         let table = self.engine.table(id, &[], &task);
         self.engine.release(&[id]);
         table

@@ -1,4 +1,5 @@
-//! Proof that the engines are right: SQL files with DuckDB's answers, and random plans of which two engines must say the same.
+//! Proof that the engines are right: SQL files with DuckDB's answers, random plans of which two engines must say the same,
+//! and TPC-H.
 //!
 //! Not part of the product. Everything is inside the binary `onrush-oracle`, so that it runs on a machine without Rust, Python or
 //! a network; nothing here knows DataFusion or a device, only [`onrush_plan::Engine`].
@@ -9,3 +10,4 @@ pub mod engines;
 pub mod random;
 pub mod slt;
 pub mod tables;
+pub mod tpch;

@@ -1,9 +1,12 @@
 //! `onrush-oracle`: what proves the engines right, on one engine by its name. It needs nothing beside itself.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use onrush_oracle::engines::{ENGINES, Subject};
-use onrush_oracle::{corpus, random};
+use onrush_frame::TaskHandle;
+use onrush_oracle::engines::{Answers, ENGINES, Subject};
+use onrush_oracle::{corpus, random, tpch};
+use onrush_wire::plan::{Sink, SinkFormat};
 
 const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
 
@@ -11,7 +14,11 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
            --only NAME  files whose name contains this    --chunk ROWS  tables in batches of at most so many rows
   random   random plans, on --engine and on another one, whose answers must be the same
            --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
-  engines  what --engine can name [cpu]";
+  tpch     queries 1 and 6 of TPC-H with DuckDB's answers
+           --scale S [0.01], or 1    --write FILE.parquet  write the table at any scale instead
+  engines  what --engine can name [cpu]
+
+  --cache FOLDER  keep compiled kernels there";
 
 struct Arguments {
     task: String,
@@ -60,16 +67,32 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<bool, String> {
     let engine = arguments.text("engine", "cpu");
+    let cache = arguments.options.iter().find(|(name, _)| name == "cache").map(|(_, folder)| PathBuf::from(folder));
     match arguments.task.as_str() {
         "sql" => {
-            arguments.known(&["engine", "only", "chunk"])?;
-            sql(&engine, &arguments.text("only", ""), arguments.number("chunk")?)
+            arguments.known(&["engine", "cache", "only", "chunk"])?;
+            sql(&engine, cache, &arguments.text("only", ""), arguments.number("chunk")?)
         }
         "random" => {
-            arguments.known(&["engine", "against", "plans", "seed", "print"])?;
+            arguments.known(&["engine", "cache", "against", "plans", "seed", "print"])?;
             let seed = arguments.number("seed")?.unwrap_or_else(random::seed_of_today);
             let plans = arguments.number("plans")?.unwrap_or(500);
-            compare(&engine, &arguments.text("against", "cpu"), seed, plans, &arguments.text("print", "no") == "yes")
+            compare(
+                &engine,
+                cache,
+                &arguments.text("against", "cpu"),
+                seed,
+                plans,
+                &arguments.text("print", "no") == "yes",
+            )
+        }
+        "tpch" => {
+            arguments.known(&["engine", "cache", "scale", "write"])?;
+            let scale = arguments.text("scale", "0.01");
+            match arguments.text("write", "").as_str() {
+                "" => tpch_queries(&engine, cache, &scale),
+                file => write_lineitem(&scale, file),
+            }
         }
         "engines" => {
             ENGINES.iter().for_each(|spec| println!("{:<12} {}", spec.name, spec.what));
@@ -79,29 +102,63 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
 }
 
-fn sql(engine: &str, only: &str, chunk: Option<usize>) -> Result<bool, String> {
-    let mut subject = Subject::open(engine)?;
+fn sql(engine: &str, cache: Option<PathBuf>, only: &str, chunk: Option<usize>) -> Result<bool, String> {
+    let mut subject = Subject::open(engine, cache)?;
     corpus::load(&mut subject, chunk)?;
     let outcome = corpus::run(&mut subject, only)?;
     outcome.failures.iter().for_each(|failure| println!("{failure}\n"));
     println!(
-        "{engine}: {} passed, {} failed, {} skipped in {:.1} s",
+        "{engine}: {} passed, {} failed, {} skipped, {} on a device, in {:.1} s",
         outcome.passed,
         outcome.failures.len(),
         outcome.skipped,
+        subject.on_device(),
         outcome.took.as_secs_f64()
     );
     Ok(outcome.failures.is_empty() && outcome.passed > 0)
 }
 
-fn compare(engine: &str, against: &str, seed: u64, plans: u64, print: bool) -> Result<bool, String> {
-    let (mut a, mut b) = (Subject::open(against)?, Subject::open(engine)?);
+fn compare(
+    engine: &str,
+    cache: Option<PathBuf>,
+    against: &str,
+    seed: u64,
+    plans: u64,
+    print: bool,
+) -> Result<bool, String> {
+    let (mut a, mut b) = (Subject::open(against, None)?, Subject::open(engine, cache)?);
     println!("{engine} against {against}: {plans} plans from seed {seed}");
     if print {
         (seed..seed + plans).for_each(|seed| println!("{seed}: {}\n", random::case(seed, true).sql()));
     }
     let report = random::run(&mut a, &mut b, seed, plans);
     report.differences.iter().for_each(|difference| println!("{difference}\n"));
-    println!("{}", report.line());
+    println!("{}; {} on a device", report.line(), b.on_device());
     Ok(report.differences.is_empty() && report.same > 0)
+}
+
+fn tpch_queries(engine: &str, cache: Option<PathBuf>, scale: &str) -> Result<bool, String> {
+    let mut subject = Subject::open(engine, cache)?;
+    let outcome = tpch::run(&mut subject, scale)?;
+    outcome.failures.iter().for_each(|failure| println!("{failure}\n"));
+    println!(
+        "{engine}: {} passed, {} failed over {} rows in {:.1} s",
+        outcome.passed,
+        outcome.failures.len(),
+        outcome.rows,
+        outcome.took.as_secs_f64()
+    );
+    Ok(outcome.failures.is_empty() && outcome.passed > 0)
+}
+
+fn write_lineitem(scale: &str, file: &str) -> Result<bool, String> {
+    let number: f64 = scale.parse().map_err(|_| format!("--scale {scale} is not a number"))?;
+    let mut subject = Subject::open("cpu", None)?;
+    subject.load("lineitem", &tpch::lineitem(number)).map_err(|d| d.to_string())?;
+    let id = subject.frame("lineitem").ok_or("the table was not kept")?;
+    let folder = std::env::current_dir().map_err(|e| e.to_string())?.display().to_string();
+    let sink = Sink { path: file.to_string(), folder, format: SinkFormat::Parquet { compression: "zstd".to_string() } };
+    let (path, rows, bytes) = subject.engine().write(id, &sink, &TaskHandle::new()).map_err(|d| d.to_string())?;
+    println!("{path}: {rows} rows, {bytes} bytes");
+    Ok(true)
 }

@@ -79,6 +79,8 @@ impl Case {
                     Err(error) => Verdict::Different(error),
                 }
             }
+            // Two calculated columns to which DataFusion gives one name.
+            (Err(left), Err(right)) if left.code == "duplicate-column" && right.code == left.code => Verdict::BothFail,
             // A plan that the first engine does not take is a mistake of the generator.
             (Err(d), _) if d.class == onrush_wire::Class::Plan || d.class == onrush_wire::Class::Internal => {
                 Verdict::Different(format!("{} does not take the plan: `{}`: {d}", a.name(), d.code))

@@ -3,4 +3,5 @@
 mod oracle {
     pub mod random;
     pub mod sql;
+    pub mod tpch;
 }

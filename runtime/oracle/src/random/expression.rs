@@ -50,6 +50,15 @@ impl Expr {
         }
     }
 
+    /// Whether it looks at a row at all.
+    pub fn reads(&self) -> bool {
+        match &self.kind {
+            Kind::Column(_) => true,
+            Kind::Literal(_) => false,
+            Kind::Call(_, args) => args.iter().any(Expr::reads),
+        }
+    }
+
     /// With a part of it in place of the whole, or null in place of a part.
     pub fn smaller(&self) -> Vec<Expr> {
         let Kind::Call(template, args) = &self.kind else { return Vec::new() };

@@ -9,21 +9,50 @@ use onrush_oracle::engines::{Answers, Subject};
 use onrush_oracle::random::{self, Verdict};
 use onrush_wire::Diagnostic;
 
-/// Another seed each day. It stands in what a failure prints.
-fn agree(engine: &str, plans: u64) {
-    let (mut a, mut b) = (Subject::open("cpu").unwrap(), Subject::open(engine).unwrap());
-    let seed = random::seed_of_today();
+/// Another seed each day, and for each of `parts`. It stands in what a failure prints.
+fn agree(engine: &str, plans: u64, part: u64) -> usize {
+    let (mut a, mut b) = (Subject::open("cpu", None).unwrap(), Subject::open(engine, None).unwrap());
+    let seed = random::seed_of_today() + part * 100_000;
     println!("{engine}: {plans} plans from seed {seed}");
     let report = random::run(&mut a, &mut b, seed, plans);
     println!("{}", report.line());
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n\n"));
-    assert!(report.same as u64 * 2 > plans, "most plans must have rows to compare: {}", report.line());
-    assert!(report.either as u64 * 20 < plans, "too many plans prove nothing: {}", report.line());
+    assert!(report.same as u64 * 3 > plans, "most plans must have rows to compare: {}", report.line());
+    assert!(report.either as u64 * 10 < plans, "too many plans prove nothing: {}", report.line());
+    b.on_device()
 }
 
 #[test]
 fn cpu_split() {
-    agree("cpu-split", 200);
+    agree("cpu-split", 200, 0);
+}
+
+/// Five hundred plans in four tests, which run beside each other.
+mod emulated {
+    fn agree(part: u64) {
+        let on_device = super::agree("emulated", 125, part);
+        assert!(on_device >= 30, "only {on_device} of 125 plans ran on the device");
+    }
+
+    #[test]
+    fn first() {
+        agree(0);
+    }
+
+    #[test]
+    fn second() {
+        agree(1);
+    }
+
+    #[test]
+    fn third() {
+        agree(2);
+    }
+
+    #[test]
+    fn fourth() {
+        agree(3);
+    }
 }
 
 /// The processor, with a mistake in what goes in or what comes out.
@@ -50,8 +79,8 @@ impl Answers for Wrong {
 
 /// Which of the plans finds it, within 300. What it finds is made smaller, and still finds it.
 fn found(query: fn(&str) -> String, answer: fn(&Table) -> Table) -> Option<u64> {
-    let mut right = Subject::open("cpu").unwrap();
-    let mut wrong = Wrong { subject: Subject::open("cpu").unwrap(), query, answer };
+    let mut right = Subject::open("cpu", None).unwrap();
+    let mut wrong = Wrong { subject: Subject::open("cpu", None).unwrap(), query, answer };
     let different =
         |case: &random::Case, a: &mut Subject, b: &mut Wrong| matches!(case.check(a, b), Verdict::Different(_));
     let seed = (1..=300).find(|seed| different(&random::case(*seed, true), &mut right, &mut wrong))?;

@@ -1,30 +1,70 @@
 //! The files of `tests/sql` on every engine that needs no GPU. Values from DuckDB 2.0; what departs from it says so there.
 
+use std::path::PathBuf;
+
 use onrush_oracle::corpus;
 use onrush_oracle::engines::Subject;
 
-fn check(engine: &str, chunk: Option<usize>) {
-    let mut subject = Subject::open(engine).unwrap();
+/// The kernels of these queries stay the same from run to run.
+fn cache() -> Option<PathBuf> {
+    Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("oracle"))
+}
+
+/// Runs the files whose name contains `file`, and returns how many queries a device took part in.
+fn check(engine: &str, chunk: Option<usize>, file: &str, least: usize) -> usize {
+    let mut subject = Subject::open(engine, cache()).unwrap();
     corpus::load(&mut subject, chunk).unwrap();
-    let outcome = corpus::run(&mut subject, "").unwrap();
-    assert!(
-        outcome.failures.is_empty(),
-        "{} of the queries differ:\n{}",
-        outcome.failures.len(),
-        outcome.failures.join("\n\n")
-    );
-    assert!(outcome.passed >= 600, "only {} queries ran", outcome.passed);
+    let outcome = corpus::run(&mut subject, file).unwrap();
+    let failures = &outcome.failures;
+    assert!(failures.is_empty(), "{} of the queries differ:\n{}", failures.len(), failures.join("\n\n"));
+    assert!(outcome.passed >= least, "only {} queries ran", outcome.passed);
+    subject.on_device()
 }
 
 #[test]
 fn cpu() {
-    check("cpu", None);
+    check("cpu", None, "", 600);
 }
 
 /// Batches of the tables end within groups, and every aggregate is made of partial ones.
 #[test]
 fn cpu_split() {
-    check("cpu-split", Some(11));
+    check("cpu-split", Some(11), "", 600);
+}
+
+/// A test for each file: they run beside each other, and most of the time goes into the compiler.
+macro_rules! emulated {
+    ($($name:ident at least $queries:literal, on the device $device:literal;)*) => {
+        mod emulated {
+            $(
+                #[test]
+                fn $name() {
+                    let file = concat!(stringify!($name), ".slt");
+                    let on_device = super::check("emulated", Some(37), file, $queries);
+                    assert!(on_device >= $device, "only {on_device} queries of {file} ran on the device");
+                }
+            )*
+
+            #[test]
+            fn every_file_has_a_test() {
+                let tested = [$(concat!(stringify!($name), ".slt")),*];
+                let all: Vec<&str> = super::corpus::FILES.iter().map(|(name, _)| *name).collect();
+                assert_eq!(all, tested);
+            }
+        }
+    };
+}
+
+emulated! {
+    aggregates at least 180, on the device 100;
+    arithmetic at least 70, on the device 30;
+    casts at least 100, on the device 20;
+    dates at least 50, on the device 20;
+    logic at least 70, on the device 20;
+    mixed at least 40, on the device 20;
+    order at least 50, on the device 3;
+    scan at least 50, on the device 20;
+    text at least 25, on the device 10;
 }
 
 #[test]
