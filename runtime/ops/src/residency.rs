@@ -48,6 +48,13 @@ impl Residency {
         Some(held.column.clone())
     }
 
+    /// Whether all columns of some batches are there.
+    pub fn holds(&self, batches: &[arrow::array::RecordBatch]) -> bool {
+        let columns = batches.first().map_or(0, |batch| batch.num_columns());
+        let state = self.lock();
+        columns > 0 && (0..columns).all(|column| state.columns.contains_key(&key(&parts(batches, column))))
+    }
+
     pub fn put(&self, parts: &[ArrayRef], column: &DeviceColumn) {
         if parts.is_empty() {
             return;

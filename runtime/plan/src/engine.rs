@@ -131,6 +131,12 @@ impl Engine {
         self.accelerator.as_ref().map_or("cpu", |accelerator| accelerator.name)
     }
 
+    /// Where a table's columns are: `cpu`, or the device that has all of them, too.
+    pub fn place(&self, table: &Table) -> &'static str {
+        let there = |accelerator: &&Arc<Accelerator>| accelerator.gpu.residency.holds(table.batches());
+        self.accelerator.as_ref().filter(there).map_or("cpu", |accelerator| accelerator.name)
+    }
+
     pub fn accelerator(&self) -> Option<&Arc<Accelerator>> {
         self.accelerator.as_ref()
     }
@@ -295,6 +301,9 @@ impl Engine {
             return Ok(preview);
         }
         let table = self.run(&frame, task)?;
+        if self.place(&table) != "cpu" {
+            options.location = format!("memory and {}", self.name());
+        }
         Ok(onrush_frame::preview(&table, &options))
     }
 

@@ -111,7 +111,11 @@ impl Process {
 
     fn tell(&self, call: u64, reply: Reply, descriptor: Option<OwnedFd>) {
         // Tables are Arrow in the processor's memory, whatever computed them.
-        let held = |table: &Table| Held { rows: table.rows() as u64, bytes: table.bytes(), place: "cpu".to_string() };
+        let held = |table: &Table| Held {
+            rows: table.rows() as u64,
+            bytes: table.bytes(),
+            place: self.engine.place(table).to_string(),
+        };
         let frames = self.engine.residents().into_iter().map(|(id, table)| (id, held(&table))).collect();
         let holds = FromEngine::Holds { resident_bytes: self.engine.resident_bytes(), frames };
         let mut out = self.out.lock();

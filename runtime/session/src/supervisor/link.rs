@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use onrush_wire::codec::CodecError;
@@ -24,6 +24,9 @@ use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
 /// Between two looks at whether the caller still wants the answer.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long an engine may take to say what it runs on: opening a GPU takes half a second, compiling the emulated device some seconds.
+const READY: Duration = Duration::from_secs(30);
 
 /// One life of an engine process.
 pub(super) struct Link {
@@ -42,6 +45,8 @@ struct Shared {
     reason: Mutex<String>,
     resident: AtomicU64,
     held: Mutex<HashMap<FrameId, Held>>,
+    /// What it runs on, once it said so.
+    engine: OnceLock<String>,
 }
 
 /// Why a call has no answer.
@@ -79,6 +84,7 @@ impl Link {
             reason: Mutex::default(),
             resident: AtomicU64::new(0),
             held: Mutex::default(),
+            engine: OnceLock::new(),
         });
         let reader = Arc::clone(&shared);
         std::thread::Builder::new().name("engine".into()).spawn(move || reader.listen(receiver, child))?;
@@ -92,6 +98,19 @@ impl Link {
     /// Why it died.
     pub fn reason(&self) -> String {
         self.shared.reason.lock().clone()
+    }
+
+    /// `cpu`, `cuda` or `emulated`: waits until the engine knows, and no longer than [`READY`].
+    pub fn engine(&self) -> Option<String> {
+        let begun = Instant::now();
+        while self.shared.engine.get().is_none() && !self.is_dead() && begun.elapsed() < READY {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.known_engine()
+    }
+
+    pub fn known_engine(&self) -> Option<String> {
+        self.shared.engine.get().cloned()
     }
 
     pub fn resident_bytes(&self) -> u64 {
@@ -200,7 +219,7 @@ impl Shared {
         let mut failure = None;
         loop {
             match receiver.receive::<FromEngine>() {
-                Ok((FromEngine::Ready { .. }, _)) => {}
+                Ok((FromEngine::Ready { engine }, _)) => _ = self.engine.set(engine),
                 Ok((FromEngine::Answer { call, reply }, descriptor)) => {
                     // A caller that gave up is gone from the map; its answer's memory is freed here.
                     if let Some(answer) = self.waiting.lock().remove(&call) {

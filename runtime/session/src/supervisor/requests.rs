@@ -137,10 +137,11 @@ impl Supervisor {
     }
 
     fn status(&self) -> Status {
-        let (engine_pid, engine_starts, resident_bytes) = {
+        let (engine_pid, engine_starts, resident_bytes, engine) = {
             let slot = self.slot.lock();
             let alive = slot.link.as_ref().filter(|l| !l.is_dead());
-            (alive.map(|l| l.pid), slot.starts, alive.map_or(0, |l| l.resident_bytes()))
+            let engine = alive.and_then(|l| l.known_engine());
+            (alive.map(|l| l.pid), slot.starts, alive.map_or(0, |l| l.resident_bytes()), engine)
         };
         let state = self.state.lock();
         let mut notebooks: Vec<_> = state.notebooks.keys().cloned().collect();
@@ -149,7 +150,7 @@ impl Supervisor {
             pid: std::process::id(),
             engine_pid,
             engine_starts,
-            engine: "cpu".to_string(),
+            engine: engine.unwrap_or_else(|| "cpu".to_string()),
             notebooks,
             frames: state.frames.len() as u64,
             parked: state.frames.parked() as u64,

@@ -183,8 +183,9 @@ impl Supervisor {
                 return;
             }
         };
-        // The one engine of this build. Who asked for another one refuses it at their end.
-        let welcome = Welcome::Accepted { protocol: PROTOCOL, pid: std::process::id(), engine: "cpu".to_string() };
+        // Who asked for another one refuses it at their end.
+        let engine = self.link().ok().and_then(|link| link.engine()).unwrap_or_else(|| "cpu".to_string());
+        let welcome = Welcome::Accepted { protocol: PROTOCOL, pid: std::process::id(), engine };
         let _ = receiver.stream().set_read_timeout(None);
         if sender.send(&welcome, None).is_ok() {
             self.converse(&client, &mut sender, &mut receiver);
