@@ -30,6 +30,7 @@ use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
 use crate::reemit;
 use crate::rustc::{Phases, remove_abandoned};
 use crate::scan;
+use crate::split::makers::recognise;
 use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::stale::{Ledger, Made, Origin};
 use crate::types::{KnownTypes, short};
@@ -237,7 +238,7 @@ impl Executor {
     /// Compiles and runs a cell's code, whose commands are blanked out.
     fn execute_code(&mut self, number: u64, file: &str, text: String, events: &Sender<Event>) -> Outcome {
         let started = Instant::now();
-        let cell = split(&text);
+        let cell = recognise(split(&text), &self.notebook);
         if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, file)) {
             return self.failed(vec![diagnostic], false);
         }

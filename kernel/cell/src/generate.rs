@@ -15,7 +15,7 @@ use crate::again::Again;
 use crate::compile::{Ends, SHOWN};
 use crate::notebook::Notebook;
 use crate::rustc::LINTS;
-use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf};
+use crate::split::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf};
 pub use closures::Closure;
 
 /// Where generated columns come from. Lines are the user's.
@@ -139,6 +139,8 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for name in &takes {
         roots.extend(crates_in(&notebook.variables[name].type_code, notebook));
     }
+    let makers = made(&mentions, &own, notebook);
+    roots.extend(&makers);
     roots.extend(request.again.iter().flat_map(|again| &again.crates));
     let links = notebook.closure(&roots);
 
@@ -150,6 +152,10 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for part in &cell.parts {
         match &part.kind {
             PartKind::Item(item) => {
+                let text = &cell.code[part.range.clone()];
+                if matches!(item.kind, ItemKind::Made(_)) && !text.ends_with([';', '}']) {
+                    insertions.push(Insertion { at: part.range.end, text: ";".to_string(), into_items: true });
+                }
                 if let ItemKind::Macro(name) = &item.kind {
                     if PRELUDE_MACROS.contains(&name.as_str()) {
                         let text = format!(" pub(crate) use {name};");
@@ -184,8 +190,11 @@ pub fn generate(request: &Request<'_>) -> Generated {
     }
     insertions.sort_by_key(|i| i.at);
 
-    let root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
+    let mut root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
     let imports_print = mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
+    for index in makers {
+        let _ = write!(root_start, "use ::{}::*; ", notebook.crates[index].name);
+    }
     let body_start = body_prologue(request, &takes, imports_print, &explicit_crates(&own, &mentions, notebook));
     let layers = lay_out(cell, &insertions, root_start, body_start);
 
@@ -259,6 +268,13 @@ fn own_names(parts: &[Part]) -> BTreeSet<&str> {
         }
     }
     names
+}
+
+/// The crates in which macros may have defined some of these names: the newest for each.
+fn made(mentions: &BTreeSet<String>, own: &BTreeSet<&str>, notebook: &Notebook) -> BTreeSet<usize> {
+    let free = mentions.iter().filter(|name| !own.contains(name.as_str()) && !notebook.items.contains_key(*name));
+    free.filter_map(|name| notebook.made.iter().rfind(|(names, _)| names.contains(name)).map(|(_, home)| *home))
+        .collect()
 }
 
 /// Earlier imports that still hold here.
@@ -517,7 +533,12 @@ fn lay_out(cell: &Cell, insertions: &[Insertion], root_start: String, body_start
             };
             layers.items.push_str(items_text);
             layers.body.push_str(body_text);
-            layers.macros.push_str(&blank);
+            let of_a_macro = |part: &&&Part| {
+                matches!(&part.kind, PartKind::Item(ItemPart { kind: ItemKind::Macro(_), .. }))
+                    && part.range.start <= insertion.at
+                    && insertion.at < part.range.end
+            };
+            layers.macros.push_str(if items.iter().any(|part| of_a_macro(&part)) { items_text } else { &blank });
             layers.map.inserted.entry(line).or_default().push((column, length as u32));
         }
         let Some(character) = character else { break };

@@ -11,7 +11,8 @@ use quote::ToTokens;
 
 use crate::notebook::Notebook;
 use crate::scan::position;
-use crate::split::{Cell, ItemKind, Part, PartKind, UseLeaf};
+use crate::split::makers::recognise;
+use crate::split::{Cell, ItemKind, Part, PartKind, UseLeaf, split};
 
 /// The cell without the items that earlier cells have already, and those items. `None` if there are none.
 pub fn without_unchanged(cell: &Cell, notebook: &Notebook) -> Option<(Cell, Vec<Part>)> {
@@ -37,7 +38,8 @@ pub fn without_unchanged(cell: &Cell, notebook: &Notebook) -> Option<(Cell, Vec<
         }
     }
     let same: BTreeSet<usize> = same.into_iter().map(|(index, _)| index).collect();
-    (!same.is_empty()).then(|| (without(cell, &same), same.iter().map(|&index| cell.parts[index].clone()).collect()))
+    (!same.is_empty())
+        .then(|| (without(cell, &same, notebook), same.iter().map(|&index| cell.parts[index].clone()).collect()))
 }
 
 /// What rustc warned of in items, by their texts: it is said again where an item stays. Lines count from the item.
@@ -70,12 +72,12 @@ impl Warnings {
 }
 
 /// The cell with some of its parts blanked out.
-pub fn without(cell: &Cell, parts: &BTreeSet<usize>) -> Cell {
+pub fn without(cell: &Cell, parts: &BTreeSet<usize>, notebook: &Notebook) -> Cell {
     let ranges: Vec<_> = parts.iter().map(|&index| cell.parts[index].range.clone()).collect();
     let inside = |at: usize| ranges.iter().any(|range| range.contains(&at));
     // At the same columns; characters of several bytes become spaces of one, so the parts are found anew.
     let code: String = cell.code.char_indices().map(|(at, c)| if inside(at) && c != '\n' { ' ' } else { c }).collect();
-    crate::split::split(&code).with_optimisation(cell.optimisation)
+    recognise(split(&code), notebook).with_optimisation(cell.optimisation)
 }
 
 /// What the cell imports itself.

@@ -61,6 +61,8 @@ pub struct Notebook {
     pub sources: BTreeMap<String, KnownSource>,
     pub traits: BTreeSet<String>,
     pub macros: BTreeMap<String, KnownMacro>,
+    /// Names that calls of macros may have defined, and in which crates, older first.
+    pub made: Vec<(BTreeSet<String>, usize)>,
     pub uses: Vec<UseLeaf>,
     /// Files of impls that went to an earlier crate: the cell's file, and how their columns lead there.
     pub impl_files: BTreeMap<String, (String, SourceMap)>,

@@ -52,7 +52,7 @@ pub fn move_impls(
         add_impls(compiler, cell, file, &parts, home, &(&own - &there_already), &mut changed)?;
         homes.extend(moved.union(&there).map(|&index| (index, home)));
     }
-    let rest = without(cell, &homes.iter().map(|&(index, _)| index).collect());
+    let rest = without(cell, &homes.iter().map(|&(index, _)| index).collect(), notebook);
     Ok(Some(Moved { cell: rest, notebook: changed }))
 }
 
@@ -142,7 +142,15 @@ fn home_of(cell: &Cell, part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) 
         (Some(of_type), Some(of_trait)) if notebook.crates[of_trait].links.contains(&of_type) => Some(of_trait),
         (Some(of_type), _) => Some(of_type),
         // `impl Mul<Point> for f64`.
-        (None, None) => header.iter().filter_map(|name| notebook.items.get(name)).max().copied(),
+        (None, None) => {
+            let made = |name: &String| notebook.made.iter().rfind(|(names, _)| names.contains(name)).map(|made| made.1);
+            header
+                .iter()
+                .filter_map(|name| notebook.items.get(name))
+                .max()
+                .copied()
+                .or_else(|| target.as_ref().and_then(made))
+        }
         (None, of_trait) => of_trait,
     }
 }
@@ -294,10 +302,11 @@ fn add_impls(
     Ok(())
 }
 
-/// The crates that a later cell can come to link: those of items, and of the types of variables.
+/// The crates that a later cell can come to link: those of items and of what macros made, and of the types of variables.
 fn in_use(notebook: &Notebook) -> BTreeSet<usize> {
     let of_types = notebook.variables.values().flat_map(|variable| crates_in(&variable.type_code, notebook));
-    notebook.items.values().copied().chain(of_types).collect()
+    let made = notebook.made.iter().map(|(_, home)| *home);
+    notebook.items.values().copied().chain(made).chain(of_types).collect()
 }
 
 /// An earlier file without what new impls define again: a cell with an impl can be corrected and run again. What is taken out

@@ -3,6 +3,8 @@
 //! Positions are byte ranges of the text, which stays as the user wrote it. What rustc accepts and syn does not is kept as one
 //! piece of statements: rustc has the last word.
 
+pub mod makers;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -71,6 +73,8 @@ pub enum ItemKind {
     Statics(Vec<String>),
     Trait(String),
     Macro(String),
+    /// A call of a macro that defines items, with the names that may be theirs.
+    Made(BTreeSet<String>),
     Use(Vec<UseLeaf>),
     /// With the names of the type that it is for and of the trait.
     Impl {
@@ -368,7 +372,12 @@ fn item_part(item: &Item) -> ItemPart {
             publish.item(&i.vis, item);
             ItemKind::Trait(i.ident.to_string())
         }
-        Item::Macro(i) => i.ident.as_ref().map_or(ItemKind::Other, |name| ItemKind::Macro(name.to_string())),
+        Item::Macro(i) => {
+            publish
+                .places
+                .extend(i.ident.as_ref().and_then(|_| makers::places(i.mac.tokens.clone())).unwrap_or_default());
+            i.ident.as_ref().map_or(ItemKind::Other, |name| ItemKind::Macro(name.to_string()))
+        }
         Item::Use(i) => ItemKind::Use(leaves_of(i)),
         Item::Impl(i) => {
             if i.trait_.is_none() {

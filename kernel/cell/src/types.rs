@@ -155,7 +155,7 @@ const OPEN: &[&str] = &[
     "std::vec",
 ];
 
-const PRIMITIVES: &[&str] = &[
+pub const PRIMITIVES: &[&str] = &[
     "bool", "char", "str", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize",
     "f32", "f64", "dyn", "fn", "unsafe", "extern", "mut", "const", "for", "_",
 ];

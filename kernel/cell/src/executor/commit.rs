@@ -86,6 +86,7 @@ impl Executor {
                     }
                 }
                 ItemKind::Impl { .. } => self.note_methods(part),
+                ItemKind::Made(names) => self.notebook.made.push((names.clone(), index)),
                 ItemKind::Other => {}
             }
         }
