@@ -104,6 +104,7 @@ def soak(kernel: Kernel, cells: int, every: int):
         text, succeeds = CELLS[n % len(CELLS)]
         ran = kernel.run(text.format(n=n))
         assert (ran.status == "ok") == succeeds, f"cell {n}: {text.format(n=n)}\n{ran}"
+        assert succeeds or "lost" not in ran.error_text, f"cell {n}: {text.format(n=n)}\n{ran.error_text}"
         if n % every == 0:
             assert kernel.value("list.len() as i64 * 0 + total * 0") == "0"
             yield held(kernel, n, begun)
@@ -127,6 +128,7 @@ def soak_failing(kernel: Kernel, cells: int, every: int, parked: float):
         text = FAILING[n % len(FAILING)].format(n=n)
         ran = kernel.run(text)
         assert ran.error and ran.error["ename"] not in ("E0308", "E0425", "E0599"), f"cell {n}: {text}\n{ran}"
+        assert "lost" not in ran.error_text, f"cell {n}: {text}\n{ran.error_text}"
         if n == len(FAILING):
             yield settled(n)
         elif n % every == 0:

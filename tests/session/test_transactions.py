@@ -198,7 +198,7 @@ def test_an_interrupt_changes_nothing(notebook, name):
     begun = time.monotonic()
     notebook.interrupt()
     ran = notebook.wait(message, begun)
-    assert time.monotonic() - begun < 2, "it takes 50 ms; the rest is room for a busy machine"
+    assert time.monotonic() - begun < 20, "it takes 50 ms; the rest is room for a busy machine"
     assert ran.error["ename"] == "interrupted"
     assert f"the cell was interrupted, and {KEPT}" in ran.error_text
     unchanged(notebook)
@@ -218,13 +218,13 @@ SLEEP = 'println!("begun"); std::thread::sleep(std::time::Duration::from_secs(30
 
 def test_a_shell_command_is_interrupted_whatever_it_started(notebook):
     """A process that left its group keeps the pipes open."""
-    for command in ("sleep 100", "setsid sleep 5"):
+    for command in ("sleep 100", "setsid sleep 60"):
         message = notebook.client.execute(f"!echo begun; {command}")
         printed(notebook, message, "begun")
         begun = time.monotonic()
         notebook.interrupt()
         assert notebook.wait(message, begun).error["ename"] == "interrupted"
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 20
 
 
 def test_the_runner_is_killed_from_outside(notebook):

@@ -336,6 +336,7 @@ impl CellProcess {
 
     /// Follows a running cell to its end. An error: the process is gone or must go, and why.
     fn attend(&mut self, running: &mut Running, events: &Sender<Event>) -> Result<Finished, Failure> {
+        let mut ended = false;
         loop {
             let message = self.ends.control.next();
             // What was written before a message is shown before it.
@@ -383,6 +384,10 @@ impl CellProcess {
                 Ok(None) if self.ends.control.has_more() => {}
                 Ok(None) => {
                     if poll(&[self.pidfd.as_raw_fd()], Duration::ZERO).is_ok_and(|ready| ready[0]) {
+                        // Since the look above it may have said something, even where its snapshot is.
+                        if !std::mem::replace(&mut ended, true) {
+                            continue;
+                        }
                         self.ends.outputs.drain(events, &mut self.ends.control);
                         return Err(Failure::Died(self.death()));
                     }

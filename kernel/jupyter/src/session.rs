@@ -574,7 +574,7 @@ mod tests {
         session.end_cell(Generation(1), CellEnd::RolledBack);
         session.cancel();
         assert!(session.frames().is_empty() && session.pids().is_empty() && session.tasks().is_empty());
-        assert!(begun.elapsed() < Duration::from_secs(1));
+        assert!(begun.elapsed() < Duration::from_secs(10));
     }
 
     #[test]
