@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 use crate::process::{self, Failure};
 use crate::workspace::{self, Workspace};
-use crate::{lab, python};
+use crate::{lab, python, test};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
@@ -17,11 +17,17 @@ pub enum Suite {
     Frames,
     /// How long a list of completions takes, for each kind of place
     Completion,
+    /// How long queries take on a GPU, on the device and as whole calls, beside libcudf's times; without a GPU, that they are right on the
+    /// emulated device
+    Gpu,
 }
 
 pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<(), Failure> {
     let start = Instant::now();
     lab::check_tools(workspace)?;
+    if suite == Suite::Gpu {
+        return gpu(workspace, start, out);
+    }
     python::check(workspace)?;
     process::stage(start, "Building, and the Python environment");
     lab::build(workspace)?;
@@ -32,6 +38,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
         Suite::Cells => "cells.py",
         Suite::Frames => "frames.py",
         Suite::Completion => "completion.py",
+        Suite::Gpu => return Err(Failure::new("the GPU's suite is a program of its own")),
     };
     let peer = if suite == Suite::Cells { Some(evcxr(workspace, start)?) } else { None };
     process::stage(start, script);
@@ -44,6 +51,39 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
         bench.arg("--out").arg(std::path::absolute(out).map_err(|e| Failure::io(out.display(), e))?);
     }
     process::run(script, &mut bench)
+}
+
+/// What the program prints is the table; `out` is a copy of it.
+fn gpu(workspace: &Workspace, start: Instant, out: Option<&Path>) -> Result<(), Failure> {
+    process::stage(start, "Building");
+    build_engine(workspace)?;
+    let bench = workspace.binary("onrush-gpu-bench");
+    let mut probe = workspace.command(&bench);
+    probe.args(["--engine", "cuda", "--check", "--only", "mean"]);
+    let mut run = workspace.command(&bench);
+    match process::run_quietly("a look for a GPU", &mut probe) {
+        Ok(_) => run.args(["--engine", "cuda"]),
+        Err(reason) => {
+            eprintln!(
+                "No GPU can be used here: {reason}\nThe queries are checked on the emulated device; `cargo xtask bundle --only engine` packs \
+                       what a GPU machine needs."
+            );
+            run.args(["--engine", "emulated", "--check"])
+        }
+    };
+    let transcript = process::run_recorded("onrush-gpu-bench", &mut run)?;
+    if let Some(out) = out {
+        std::fs::write(out, transcript.lines.join("\n") + "\n").map_err(|e| Failure::io(out.display(), e))?;
+    }
+    if transcript.success { Ok(()) } else { Err(Failure::new("the benchmark failed")) }
+}
+
+/// The session tower with its programs, as the tests build it.
+pub fn build_engine(workspace: &Workspace) -> Result<(), Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.arg("build");
+    test::TOWERS[0].iter().for_each(|package| _ = cargo.args(["--package", package]));
+    process::run("cargo build", &mut cargo)
 }
 
 /// The version that is compared with. It builds with its own lock file only.

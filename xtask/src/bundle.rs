@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
-use crate::{lab, test};
+use crate::{bench, lab, test};
 
 const PART: u64 = 60_000_000;
 
@@ -18,11 +18,14 @@ const PART: u64 = 60_000_000;
 pub enum Part {
     /// The conformance suite and the benchmark of the CUDA kernels, one binary
     Kernels,
+    /// What proves the engines right and what measures them: two binaries
+    Engine,
 }
 
 pub fn run(workspace: &Workspace, only: Option<Part>) -> Result<(), Failure> {
     match only {
         Some(Part::Kernels) => kernels(workspace),
+        Some(Part::Engine) => engine(workspace),
         None => product(workspace),
     }
 }
@@ -44,6 +47,25 @@ fn kernels(workspace: &Workspace) -> Result<(), Failure> {
     println!(
         "       compute-sanitizer --tool memcheck ./onrush-kernels-bench --device cuda --small (racecheck likewise)"
     );
+    Ok(())
+}
+
+/// SQL files, tables and answers are inside of the binaries.
+fn engine(workspace: &Workspace) -> Result<(), Failure> {
+    bench::build_engine(workspace)?;
+    let folder = workspace.target.join("bundle");
+    make(&folder)?;
+    for name in ["onrush-oracle", "onrush-gpu-bench"] {
+        let to = folder.join(name);
+        fs::copy(workspace.binary(name), &to).map_err(|e| Failure::io(to.display(), e))?;
+        process::run("strip", workspace.command("strip").arg("--strip-all").arg(&to))?;
+        // A tenth of the size.
+        process::run("xz", workspace.command("xz").args(["--force", "--threads=0", "-3"]).arg(&to))?;
+        println!("{}.xz", to.display());
+    }
+    println!("there: unxz *.xz; chmod +x onrush-oracle onrush-gpu-bench");
+    println!("       ./onrush-oracle sql --engine cuda && ./onrush-oracle tpch --engine cuda --scale 1");
+    println!("       ./onrush-oracle random --engine cuda --plans 10000 && ./onrush-gpu-bench --engine cuda");
     Ok(())
 }
 

@@ -147,7 +147,7 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
 
 /// The session tower and the kernel tower, each tested in an invocation of its own, as they are built: features that one wants
 /// of a shared dependency do not rebuild the other.
-const TOWERS: [&[&str]; 3] = [
+pub const TOWERS: [&[&str]; 3] = [
     &["onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-session", "onrush-oracle"],
     &["onrush-wire", "onrush-cell", "onrush-view", "onrush-jupyter", "xtask"],
     KERNELS,
