@@ -127,6 +127,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     let mut uses: Vec<&UseLeaf> = Vec::new();
     let mut body = String::new();
     let (mut awaits, mut shows) = (false, false);
+    let mut variables: BTreeSet<&str> = BTreeSet::new();
     for (Ran { number, left_out, .. }, cell) in &cells {
         for what in left_out {
             notes.push(format!("`{what}` of In [{number}] is not in the program"));
@@ -161,6 +162,15 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
                 }
                 kind => {
                     awaits |= part.mentions.contains("await");
+                    // A query names variables in a text; in a notebook the session knows them.
+                    if part.mentions.contains("sql") {
+                        for name in variables.iter().filter(|name| has_word(text, name)) {
+                            let _ = writeln!(statements, "    onrush::__bind!({name:?}, &{name});");
+                        }
+                    }
+                    if let PartKind::Let { names, .. } = kind {
+                        variables.extend(names.iter().map(|binding| binding.name.as_str()));
+                    }
                     let text = text.trim_end().trim_end_matches(';');
                     match kind {
                         PartKind::Show => {
@@ -225,6 +235,10 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     }
     text.push_str("}\n");
     Source { text, uses_prelude, notes }
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|other| other == word)
 }
 
 /// The code of a cell, and of one without any its text.
@@ -318,6 +332,15 @@ mod tests {
         assert!(main.find("let p").unwrap() < main.find("show!(p.a());").unwrap());
         assert!(main.contains("show!(f() + p.len());"));
         assert!(syn::parse_file(&source.text).is_ok(), "{}", source.text);
+    }
+
+    #[test]
+    fn a_query_finds_the_variables_that_it_names() {
+        let source = export(&["let (f, g) = two();", "let more = sql(\"select * from f\");", "sql(\"from more\")"]);
+        let main = source.text.split("fn main").nth(1).unwrap();
+        let at = |text: &str| main.find(text).unwrap_or_else(|| panic!("{text} is not in {main}"));
+        assert!(at("let (f, g)") < at("onrush::__bind!(\"f\", &f);") && at("__bind!(\"f\"") < at("let more"));
+        assert!(at("__bind!(\"more\", &more)") < at("show!(sql(") && !main.contains("__bind!(\"g\""), "{main}");
     }
 
     #[test]
