@@ -45,7 +45,7 @@ pub fn report() -> bool {
     println!("onrush {}\n", env!("CARGO_PKG_VERSION"));
     let mut findings = rust();
     findings.extend(session_findings());
-    findings.push(graphics());
+    findings.extend(devices());
     findings.extend(jupyter());
     findings.extend(folders());
     for finding in &findings {
@@ -144,6 +144,33 @@ fn session_findings() -> Vec<Finding> {
             format!("end its process and remove {}; a new one starts on demand", socket.display()),
         ),
     });
+    findings
+}
+
+/// What frames can run on, as the session's program finds it; without that, as far as files tell.
+fn devices() -> Vec<Finding> {
+    let probed = session::executable().ok().and_then(|program| output_of(&program.to_string_lossy(), &["probe"]));
+    let mut findings = Vec::new();
+    let mut gpu_works = false;
+    for line in probed.iter().flat_map(|text| text.lines()) {
+        let [what, state, sentence, help] = line.split('\t').collect::<Vec<_>>()[..] else { continue };
+        match (what, state) {
+            ("GPU", "works") => {
+                gpu_works = true;
+                findings.push(good("GPU", sentence));
+            }
+            ("NVRTC", "works") if gpu_works => findings.push(good("NVRTC", sentence)),
+            ("NVRTC", _) if gpu_works => {
+                findings.push(note("NVRTC", format!("{sentence}: frames are computed on the CPU"), help));
+            }
+            ("emulated device", "works") => findings.push(good("emulated", sentence)),
+            ("emulated device", _) => findings.push(note("emulated", sentence, help)),
+            _ => {}
+        }
+    }
+    if !gpu_works {
+        findings.insert(0, graphics());
+    }
     findings
 }
 

@@ -163,8 +163,9 @@ impl Answers for Subject {
         let id = self.id();
         let task = TaskHandle::new();
         self.engine.step(id, &self.query(query), None, None, &task)?;
-        let place = self.engine.accelerator().map(|accelerator| format!("[{}]", accelerator.name));
-        if place.is_some_and(|place| self.engine.explain(id, false, &task).is_ok_and(|text| text.contains(&place))) {
+        let places = ["[gpu]", "[emulated]"];
+        let there = |text: String| places.iter().any(|place| text.contains(place));
+        if self.engine.accelerator().is_some() && self.engine.explain(id, false, &task).is_ok_and(there) {
             self.on_device += 1;
         }
         let table = self.engine.table(id, &[], &task);

@@ -18,6 +18,17 @@ use onrush_wire::{Class, Diagnostic};
 pub use exec::{GpuExec, memory};
 pub use place::{Placements, place};
 
+/// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
+pub fn probe() -> Vec<String> {
+    let state = |state| match state {
+        onrush_device::State::Works => "works",
+        onrush_device::State::Missing => "missing",
+        onrush_device::State::Broken => "broken",
+    };
+    let findings = onrush_device::probe().into_iter();
+    findings.map(|f| [f.what, state(f.state), &f.sentence, f.help.unwrap_or_default()].join("\t")).collect()
+}
+
 /// Which engine was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {

@@ -1,5 +1,5 @@
 //! `onrush-session`: the session's executable. `serve` is the supervisor (in the background unless `--foreground`),
-//! `engine` the child process that it starts for itself.
+//! `engine` the child process that it starts for itself, `probe` says which devices there are.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -25,6 +25,11 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
     match arguments.peek().map(String::as_str) {
         Some("engine") => return engine_role(),
+        // For `onrush doctor`, which links no CUDA.
+        Some("probe") => {
+            onrush_plan::gpu::probe().iter().for_each(|line| println!("{line}"));
+            return ExitCode::SUCCESS;
+        }
         Some("serve") => {
             arguments.next();
         }
