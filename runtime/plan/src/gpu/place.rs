@@ -15,7 +15,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use onrush_ops::{Id, Kind, Op, Output, Sink, Stage, kind_of};
 
 use super::aggregates::{self, Accumulators};
-use super::exec::{GpuExec, memory, with_input};
+use super::exec::{GpuExec, memory, with_input, with_inputs};
 use super::lower::{Lowering, Refusal, Slot};
 use super::{Accelerator, Policy};
 
@@ -90,12 +90,7 @@ impl Walk<'_> {
                 let placed = self.node(child)?;
                 inputs.push(self.close(placed)?);
             }
-            let plan = plan.replace_children(
-                inputs,
-                datafusion::physical_plan::execution_plan::ReplaceChildrenOptions::new(
-                    datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute,
-                ),
-            )?;
+            let plan = with_inputs(&plan, inputs)?;
             self.note(&plan, format!("{} is not on the GPU yet", words(&plan)));
             return Ok(Placed::Cpu(plan));
         };
@@ -220,7 +215,18 @@ fn words(plan: &Arc<dyn ExecutionPlan>) -> String {
 }
 
 impl Open {
+    /// Joins a node, or leaves the fragment as it was: lookups that nobody reads would be computed all the same, and could fail.
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
+        let (lookups, works) = (self.lowering.lookups.len(), self.works);
+        let added = self.join(plan);
+        if added.is_err() {
+            self.lowering.lookups.truncate(lookups);
+            self.works = works;
+        }
+        added
+    }
+
+    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
         let any: &dyn Any = plan.as_ref();
         if self.limit.is_some() && !is_transparent(plan) && !any.is::<ProjectionExec>() {
             return Err("it comes after a limit".to_string());
@@ -277,7 +283,6 @@ impl Open {
         if !group.is_single() {
             return Err("grouping sets are not on the GPU yet".to_string());
         }
-        // All or nothing: a refusal must leave the stage as it was.
         let mut keys = Vec::new();
         for (key, _) in group.expr() {
             keys.push(self.lowering.expr(key)?);
