@@ -9,6 +9,7 @@ mod replies;
 mod requests;
 mod stdin;
 mod usage;
+mod widgets;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ pub struct Kernel {
     pub stdin: stdin::Stdin,
     pub usage: usage::Usage,
     /// Header of the cell that runs; null between cells.
-    pub current: Mutex<Value>,
+    pub current: Arc<Mutex<Value>>,
     shutdown: Notify,
 }
 
@@ -98,15 +99,18 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
 
     outbox.status(&Value::Null, "starting");
     let folder = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
+    let current = Arc::new(Mutex::new(Value::Null));
+    let comms = comms::Comms::new(outbox.clone(), Arc::clone(&current));
+    comms.register(&[widgets::CONTROL], Arc::new(widgets::Widgets::new(comms.sender())))?;
     let kernel = Arc::new(Kernel {
         notebook: Notebook::open(folder, None, true),
         outbox,
         queue: execution::Queue::default(),
         history: Mutex::new(history::History::open()),
-        comms: comms::Comms::default(),
+        comms,
         stdin: stdin::Stdin::default(),
         usage: usage::Usage::default(),
-        current: Mutex::new(Value::Null),
+        current,
         shutdown: Notify::new(),
     });
     let cells = Arc::clone(&kernel);
@@ -186,6 +190,7 @@ async fn wait_for_end(kernel: &Arc<Kernel>) -> Result<(), KernelError> {
 
 async fn stop(kernel: &Arc<Kernel>) {
     kernel.queue.close();
+    kernel.comms.close();
     let notebook = Arc::clone(&kernel.notebook);
     let stopped = tokio::task::spawn_blocking(move || notebook.shutdown());
     let _ = tokio::time::timeout(Duration::from_secs(4), stopped).await;

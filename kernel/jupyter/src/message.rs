@@ -32,6 +32,8 @@ pub struct Request {
     pub msg_type: String,
     pub metadata: Value,
     pub content: Value,
+    /// Frames after the content, as they came.
+    pub buffers: Vec<Bytes>,
 }
 
 /// Why bytes are no message.
@@ -46,7 +48,7 @@ pub enum Malformed {
 }
 
 impl Request {
-    pub fn parse(raw: RawMessage, channel: Channel) -> Result<Request, Malformed> {
+    pub fn parse(mut raw: RawMessage, channel: Channel) -> Result<Request, Malformed> {
         let object = |index: usize, what: &'static str| -> Result<Value, Malformed> {
             let value: Value = serde_json::from_slice(&raw.jparts[index]).map_err(|_| Malformed::NotJson(what))?;
             if value.is_object() { Ok(value) } else { Err(Malformed::NotObject(what)) }
@@ -59,7 +61,8 @@ impl Request {
         }
         // Nothing that must be there is in it.
         let metadata = serde_json::from_slice(&raw.jparts[2]).unwrap_or(Value::Null);
-        Ok(Request { channel, identities: raw.zmq_identities, header, msg_type, metadata, content })
+        let buffers = raw.jparts.split_off(4);
+        Ok(Request { channel, identities: raw.zmq_identities, header, msg_type, metadata, content, buffers })
     }
 
     /// The content as a type of the protocol; the error says what is wrong with it.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jupyter_protocol::messaging::IoPubWelcome;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -45,6 +46,22 @@ pub struct Queues {
     control: UnboundedReceiver<ZmqMessage>,
 }
 
+#[cfg(test)]
+impl Queues {
+    /// The next message on iopub, as it would be sent.
+    pub fn next_within(&mut self, limit: Duration) -> Option<ZmqMessage> {
+        let end = std::time::Instant::now() + limit;
+        loop {
+            match self.ordered.try_recv() {
+                Ok(Item::Iopub(frames, _)) => return Some(frames),
+                Ok(_) => {}
+                Err(_) if std::time::Instant::now() > end => return None,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
 impl Outbox {
     pub fn new(signer: Signer) -> (Outbox, Queues) {
         let (ordered, ordered_out) = unbounded_channel();
@@ -58,8 +75,21 @@ impl Outbox {
     }
 
     pub fn publish_with(&self, parent: &Value, msg_type: &str, metadata: &Value, content: &Value) {
+        self.publish_attached(parent, msg_type, metadata, content, &[]);
+    }
+
+    /// With binary frames after the content; the signature does not cover them.
+    pub fn publish_attached(
+        &self,
+        parent: &Value,
+        msg_type: &str,
+        metadata: &Value,
+        content: &Value,
+        buffers: &[Bytes],
+    ) {
         let topic = Bytes::from(format!("kernel.{msg_type}"));
-        let frames = self.signer.frames(&[topic], parent, msg_type, metadata, content);
+        let mut frames = self.signer.frames(&[topic], parent, msg_type, metadata, content);
+        buffers.iter().for_each(|buffer| frames.push_back(buffer.clone()));
         let weight = if msg_type == "status" { Weight::Needed } else { Weight::Droppable };
         let _ = self.ordered.send(Item::Iopub(frames, weight));
     }
@@ -67,6 +97,17 @@ impl Outbox {
     /// `busy` or `idle`.
     pub fn status(&self, parent: &Value, state: &str) {
         self.publish(parent, "status", &json!({ "execution_state": state }));
+    }
+
+    /// The `idle` of a request that was answered, perhaps while a cell runs, whose header is `current`.
+    pub fn idle_beside(&self, request: &Value, current: &Mutex<Value>) {
+        self.status(request, "idle");
+        // Front ends show the last state they saw: a cell that still runs is busy. Said under the lock, so that it cannot come
+        // after the cell's own `idle`.
+        let current = current.lock();
+        if current.is_object() {
+            self.status(&current, "busy");
+        }
     }
 
     /// Answers a request by the channel that it came from.

@@ -1,9 +1,14 @@
-//! Comms: channels between a front end and an object of the kernel. Tables and plots are static so far, so the only target
-//! is the widget manager's question for the state of all widgets; every other comm is closed at once, as the protocol asks.
+//! Comms: channels between a front end and an object of the kernel. Each [`Target`] answers on a thread of its own, also while a
+//! cell runs, and may say something at any time through a [`Sender`].
+//!
+//! Here is also the one place that knows which cell's output a comm belongs to: it is closed when that cell runs again, when its
+//! output is cleared, when the cell is deleted, and at the end. What a comm means is in the targets.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
 
-use jupyter_protocol::messaging::{CommClose, CommInfoRequest, CommMsg, CommOpen};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -11,59 +16,281 @@ use crate::log;
 use crate::message::Request;
 use crate::outbox::Outbox;
 
-/// JupyterLab opens it when it connects to a running kernel, and waits four seconds for an answer.
-const WIDGET_CONTROL: &str = "jupyter.widget.control";
+/// What a front end said by a comm, or while opening one.
+#[allow(dead_code, reason = "read by the targets that tables and controls bring")]
+pub struct Message<'a> {
+    pub comm: &'a str,
+    /// The name that the comm was opened by: a target may have several.
+    pub target: &'a str,
+    /// The message's own header: what is said because of it has this as its parent.
+    pub header: &'a Value,
+    pub data: &'a Value,
+    pub metadata: &'a Value,
+    pub buffers: &'a [Bytes],
+}
 
-/// Open comms: id to target.
-#[derive(Default)]
+/// Objects of one kind. All calls come from one thread, one after another; front ends wait for each to return before they send the
+/// next message of the same object, so what takes long belongs on a thread of the target's own.
+pub trait Target: Send + Sync {
+    /// A front end opened a comm. `false`: it is closed again.
+    fn open(&self, message: &Message<'_>) -> bool;
+
+    fn message(&self, message: &Message<'_>);
+
+    /// A comm of this target is no more: the front end closed it, or its cell's output is gone.
+    fn closed(&self, comm: &str);
+
+    /// What a cell has shown is gone, whether there was a comm or not. See [`Comms::release`] for what names it.
+    fn released(&self, _cell: &str) {}
+}
+
+/// What is sent with a message beside its data.
+#[derive(Clone, Copy, Default)]
+pub struct Attached<'a> {
+    /// Null: none.
+    pub metadata: Option<&'a Value>,
+    pub buffers: &'a [Bytes],
+}
+
+/// The sending end; cheap to clone, for any thread.
+#[derive(Clone)]
+pub struct Sender {
+    outbox: Outbox,
+    open: Arc<Mutex<BTreeMap<String, Open>>>,
+}
+
+struct Open {
+    target: String,
+    /// The cell whose output it belongs to.
+    owner: Option<String>,
+}
+
+#[allow(dead_code, reason = "used by the targets that tables and controls bring")]
+impl Sender {
+    /// Opens a comm from this side. `parent`: header of the request that is the cause, or null. `owner`: the cell that shows it.
+    pub fn open(
+        &self,
+        parent: &Value,
+        target: &str,
+        comm: &str,
+        owner: Option<&str>,
+        data: &Value,
+        attached: Attached<'_>,
+    ) {
+        let open = Open { target: target.to_string(), owner: owner.map(str::to_string) };
+        self.open.lock().insert(comm.to_string(), open);
+        let content = json!({ "comm_id": comm, "target_name": target, "data": data });
+        self.publish(parent, "comm_open", &content, attached);
+    }
+
+    /// Nothing is sent by a comm that is not open.
+    pub fn message(&self, parent: &Value, comm: &str, data: &Value, attached: Attached<'_>) {
+        if self.is_open(comm) {
+            self.publish(parent, "comm_msg", &json!({ "comm_id": comm, "data": data }), attached);
+        }
+    }
+
+    pub fn close(&self, parent: &Value, comm: &str, data: &Value) {
+        if self.open.lock().remove(comm).is_some() {
+            self.publish(parent, "comm_close", &json!({ "comm_id": comm, "data": data }), Attached::default());
+        }
+    }
+
+    pub fn is_open(&self, comm: &str) -> bool {
+        self.open.lock().contains_key(comm)
+    }
+
+    /// Says whose output a comm belongs to that a front end opened.
+    pub fn belongs(&self, comm: &str, cell: &str) {
+        if let Some(open) = self.open.lock().get_mut(comm) {
+            open.owner = Some(cell.to_string());
+        }
+    }
+
+    fn publish(&self, parent: &Value, msg_type: &str, content: &Value, attached: Attached<'_>) {
+        let none = json!({});
+        let metadata = attached.metadata.unwrap_or(&none);
+        self.outbox.publish_attached(parent, msg_type, metadata, content, attached.buffers);
+    }
+}
+
+/// What is to be done on a target's thread.
+enum Job {
+    Request(Request, String),
+    Closed(String),
+    Released(String),
+}
+
+/// All comms and targets of a kernel.
 pub struct Comms {
-    open: Mutex<HashMap<String, String>>,
+    sender: Sender,
+    current: Arc<Mutex<Value>>,
+    /// Threads by the names of their targets.
+    targets: Mutex<BTreeMap<String, mpsc::Sender<Job>>>,
 }
 
 impl Comms {
+    /// `current`: header of the cell that runs.
+    pub fn new(outbox: Outbox, current: Arc<Mutex<Value>>) -> Comms {
+        Comms { sender: Sender { outbox, open: Arc::default() }, current, targets: Mutex::default() }
+    }
+
+    pub fn sender(&self) -> Sender {
+        self.sender.clone()
+    }
+
+    /// From here on comms of these names are `target`'s.
+    pub fn register(&self, names: &[&str], target: Arc<dyn Target>) -> std::io::Result<()> {
+        let (jobs, inbox) = mpsc::channel();
+        let (sender, current) = (self.sender.clone(), Arc::clone(&self.current));
+        let thread = std::thread::Builder::new().name(format!("comm {}", names.first().unwrap_or(&"")));
+        thread.spawn(move || {
+            while let Ok(job) = inbox.recv() {
+                work(&*target, job, &sender, &current);
+            }
+        })?;
+        let mut targets = self.targets.lock();
+        targets.extend(names.iter().map(|name| (name.to_string(), jobs.clone())));
+        Ok(())
+    }
+
+    /// The reply to `comm_info_request`.
     pub fn info(&self, request: &Request) -> Value {
-        let wanted =
-            request.content::<CommInfoRequest>().ok().and_then(|r| r.target_name).filter(|name| !name.is_empty());
-        let comms: serde_json::Map<String, Value> = self
-            .open
-            .lock()
+        let wanted = request.content["target_name"].as_str().filter(|name| !name.is_empty());
+        let open = self.sender.open.lock();
+        let comms: serde_json::Map<String, Value> = open
             .iter()
-            .filter(|(_, target)| wanted.as_ref().is_none_or(|wanted| wanted == *target))
-            .map(|(id, target)| (id.clone(), json!({ "target_name": target })))
+            .filter(|(_, open)| wanted.is_none_or(|wanted| wanted == open.target))
+            .map(|(id, open)| (id.clone(), json!({ "target_name": open.target })))
             .collect();
         json!({ "status": "ok", "comms": comms })
     }
 
-    pub fn open(&self, outbox: &Outbox, request: &Request) {
-        match request.content::<CommOpen>() {
-            Ok(open) if open.target_name == WIDGET_CONTROL => {
-                self.open.lock().insert(open.comm_id.0, open.target_name);
-            }
-            Ok(open) => {
-                outbox.publish(&request.header, "comm_close", &json!({ "comm_id": open.comm_id.0, "data": {} }));
-            }
-            Err(why) => log::line(format_args!("a comm_open was ignored: {why}")),
-        }
-    }
-
-    pub fn message(&self, outbox: &Outbox, request: &Request) {
-        let CommMsg { comm_id, data } = match request.content() {
-            Ok(message) => message,
-            Err(why) => return log::line(format_args!("a comm_msg was ignored: {why}")),
+    /// A `comm_open`, `comm_msg` or `comm_close`: answered between `busy` and `idle`, for which front ends wait.
+    pub fn handle(&self, request: Request) {
+        let Some(comm) = request.content["comm_id"].as_str().map(str::to_string) else {
+            log::line(format_args!("a {} without `comm_id` was ignored", request.msg_type));
+            return self.ignored(&request);
         };
-        if !self.open.lock().contains_key(&comm_id.0) {
-            return outbox.publish(&request.header, "comm_close", &json!({ "comm_id": comm_id.0, "data": {} }));
-        }
-        if data.get("method").and_then(Value::as_str) == Some("request_states") {
-            let data = json!({ "method": "update_states", "states": {}, "buffer_paths": [] });
-            outbox.publish(&request.header, "comm_msg", &json!({ "comm_id": comm_id.0, "data": data }));
+        let target = match request.msg_type.as_str() {
+            "comm_open" => {
+                let name = request.content["target_name"].as_str().unwrap_or("").to_string();
+                // At once: what comes next may ask for it.
+                if self.targets.lock().contains_key(&name) {
+                    self.sender.open.lock().insert(comm.clone(), Open { target: name.clone(), owner: None });
+                }
+                name
+            }
+            _ => self.sender.open.lock().get(&comm).map(|open| open.target.clone()).unwrap_or_default(),
+        };
+        let jobs = self.targets.lock().get(&target).cloned();
+        match jobs {
+            Some(jobs) => drop(jobs.send(Job::Request(request, target))),
+            None => {
+                begin(&self.sender, &request);
+                // A `comm_close` of one that is closed already needs no answer.
+                if request.msg_type != "comm_close" {
+                    refuse(&self.sender, &request, &comm);
+                }
+                end(&self.sender, &self.current, &request);
+            }
         }
     }
 
-    pub fn close(&self, request: &Request) {
-        match request.content::<CommClose>() {
-            Ok(close) => drop(self.open.lock().remove(&close.comm_id.0)),
-            Err(why) => log::line(format_args!("a comm_close was ignored: {why}")),
+    fn ignored(&self, request: &Request) {
+        begin(&self.sender, request);
+        end(&self.sender, &self.current, request);
+    }
+
+    /// A cell's output is gone: its comms are closed, and every target hears of it. `cell` is what outputs were opened with: the
+    /// id by which the front end knows the cell.
+    pub fn release(&self, parent: &Value, cell: &str) {
+        let of_cell = |open: &Open| open.owner.as_deref() == Some(cell);
+        let gone: Vec<(String, String)> = {
+            let open = self.sender.open.lock();
+            open.iter().filter(|(_, open)| of_cell(open)).map(|(id, open)| (id.clone(), open.target.clone())).collect()
+        };
+        let targets = self.targets.lock();
+        for (comm, target) in gone {
+            self.sender.close(parent, &comm, &json!({}));
+            if let Some(jobs) = targets.get(&target) {
+                let _ = jobs.send(Job::Closed(comm));
+            }
+        }
+        for jobs in targets.values() {
+            let _ = jobs.send(Job::Released(cell.to_string()));
+        }
+    }
+
+    /// Closes everything: the kernel ends.
+    pub fn close(&self) {
+        let open: Vec<String> = self.sender.open.lock().keys().cloned().collect();
+        open.iter().for_each(|comm| self.sender.close(&Value::Null, comm, &json!({})));
+        self.targets.lock().clear();
+    }
+}
+
+fn work(target: &dyn Target, job: Job, sender: &Sender, current: &Mutex<Value>) {
+    match job {
+        Job::Closed(comm) => guarded("a closed comm", || target.closed(&comm)).unwrap_or(()),
+        Job::Released(cell) => guarded("a cell's outputs", || target.released(&cell)).unwrap_or(()),
+        Job::Request(request, name) => {
+            begin(sender, &request);
+            attend(target, &request, &name, sender);
+            end(sender, current, &request);
         }
     }
 }
+
+fn attend(target: &dyn Target, request: &Request, name: &str, sender: &Sender) {
+    let comm = request.content["comm_id"].as_str().unwrap_or("");
+    let message = Message {
+        comm,
+        target: name,
+        header: &request.header,
+        data: &request.content["data"],
+        metadata: &request.metadata,
+        buffers: &request.buffers,
+    };
+    match request.msg_type.as_str() {
+        "comm_open" => {
+            if guarded("a comm_open", || target.open(&message)) != Some(true) {
+                refuse(sender, request, comm);
+            }
+        }
+        "comm_close" => {
+            if sender.open.lock().remove(comm).is_some() {
+                guarded("a comm_close", || target.closed(comm)).unwrap_or(());
+            }
+        }
+        _ if !sender.is_open(comm) => refuse(sender, request, comm),
+        _ => guarded("a comm_msg", || target.message(&message)).unwrap_or(()),
+    }
+}
+
+/// A bug in a target must not end the others. `None`: it panicked.
+fn guarded<T>(what: &str, call: impl FnOnce() -> T) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(call));
+    if result.is_err() {
+        log::line(format_args!("a bug in the kernel: handling {what} panicked"));
+    }
+    result.ok()
+}
+
+/// As the protocol asks where there is nobody to talk to.
+fn refuse(sender: &Sender, request: &Request, comm: &str) {
+    sender.open.lock().remove(comm);
+    let content = json!({ "comm_id": comm, "data": {} });
+    sender.publish(&request.header, "comm_close", &content, Attached::default());
+}
+
+fn begin(sender: &Sender, request: &Request) {
+    sender.outbox.status(&request.header, "busy");
+}
+
+fn end(sender: &Sender, current: &Mutex<Value>, request: &Request) {
+    sender.outbox.idle_beside(&request.header, current);
+}
+
+#[cfg(test)]
+mod tests;

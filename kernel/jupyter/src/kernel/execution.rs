@@ -148,8 +148,12 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     if !execute.silent {
         kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
     }
+    let origin = counter.lineage.origin(request);
+    // What the cell showed before is replaced, and what deleted cells showed is gone.
+    let gone = origin.id.iter().filter(|_| !execute.silent).chain(&origin.deleted);
+    gone.for_each(|cell| kernel.comms.release(&request.header, cell));
     let mut front = JupyterFront {
-        origin: counter.lineage.origin(request),
+        origin,
         flow: None,
         shown: Vec::new(),
         kernel,
@@ -322,6 +326,9 @@ impl Front for JupyterFront<'_> {
             }
             Output::Clear { wait } => {
                 self.shown.clear();
+                if let Some(cell) = &self.origin.id {
+                    self.kernel.comms.release(parent, cell);
+                }
                 self.outbox().publish(parent, "clear_output", &json!({ "wait": wait }));
             }
         }

@@ -14,6 +14,7 @@ use crate::message::{Channel, Request};
 pub fn handle(kernel: &Arc<Kernel>, request: Request) {
     match request.msg_type.as_str() {
         "execute_request" if request.channel == Channel::Shell => kernel.queue.push(request),
+        "comm_open" | "comm_msg" | "comm_close" => kernel.comms.handle(request),
         // These wait for the executor, for rustc or for the session, each for a limited time.
         "complete_request"
         | "inspect_request"
@@ -33,14 +34,7 @@ pub fn handle(kernel: &Arc<Kernel>, request: Request) {
 fn answer(kernel: &Arc<Kernel>, request: &Request, turn: u64) {
     kernel.outbox.status(&request.header, "busy");
     dispatch(kernel, request, turn);
-    kernel.outbox.status(&request.header, "idle");
-    // Front ends show the last state they saw: a cell that still runs is busy. Said under the lock, so that it cannot come
-    // after the cell's own `idle`.
-    let current = kernel.current.lock();
-    if current.is_object() {
-        kernel.outbox.status(&current, "busy");
-    }
-    drop(current);
+    kernel.outbox.idle_beside(&request.header, &kernel.current);
     if request.msg_type == "shutdown_request" {
         kernel.end();
     }
@@ -57,9 +51,6 @@ fn dispatch(kernel: &Arc<Kernel>, request: &Request, turn: u64) {
         }
         "connect_request" => Err("this kernel's ports are in its connection file".to_string()),
         "comm_info_request" => Ok(kernel.comms.info(request)),
-        "comm_open" => return kernel.comms.open(&kernel.outbox, request),
-        "comm_msg" => return kernel.comms.message(&kernel.outbox, request),
-        "comm_close" => return kernel.comms.close(request),
         "interrupt_request" => {
             kernel.notebook.interrupt();
             Ok(json!({ "status": "ok" }))
