@@ -73,6 +73,10 @@ __device__ __forceinline__ u64 key_bits(f32 x) { return x == 0 ? 0 : x != x ? 0x
 
 __device__ __forceinline__ i128 wide_of(u64 low, u64 high) { return (i128)((u128)high << 64 | low); }
 
+// What the second round of a variance adds up.
+__device__ __forceinline__ f64 distance(f64 x, f64 mean) { return x - mean; }
+__device__ __forceinline__ f64 squared_distance(f64 x, f64 mean) { return (x - mean) * (x - mean); }
+
 // ---- accumulators in memory that threads share: 64-bit words, and counts of 32 bits in shared memory ----
 __device__ __forceinline__ void acc_add_f(u64* at, f64 x) { atomicAdd((f64*)at, x); }
 __device__ __forceinline__ void acc_add_i(u64* at, u64 x) { atomicAdd(at, x); }

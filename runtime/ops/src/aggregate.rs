@@ -16,12 +16,49 @@ pub enum What {
     Greatest,
     LeastUnsigned,
     GreatestUnsigned,
+    /// Of floats: the sum of their distances from the group's mean, and that of the squares of these. In a second round over the rows.
+    About,
+    SquaresAbout,
+    /// Of 128-bit numbers: the upper words, and in a second round the lower words of those that have that upper word.
+    LeastUpper,
+    LeastLower,
+    GreatestUpper,
+    GreatestLower,
 }
 
 impl What {
     /// 64-bit words in device memory.
     pub fn words(self) -> u32 {
         if self == What::SumWide { 2 } else { 1 }
+    }
+
+    /// Whether it is found in a second round over the rows, which knows what the first one found.
+    pub fn is_second(self) -> bool {
+        matches!(self, What::About | What::SquaresAbout | What::LeastLower | What::GreatestLower)
+    }
+
+    /// What the second round needs of the first.
+    fn needs(self) -> &'static [What] {
+        match self {
+            What::About | What::SquaresAbout => &[What::SumFloat, What::Count],
+            What::LeastLower => &[What::LeastUpper],
+            What::GreatestLower => &[What::GreatestUpper],
+            _ => &[],
+        }
+    }
+
+    /// How it is added up.
+    pub fn way(self) -> Way {
+        match self {
+            What::SumFloat | What::About | What::SquaresAbout => Way::Float,
+            What::SumInteger => Way::Integer,
+            What::SumWide => Way::Wide,
+            What::Count => Way::Count,
+            What::Least | What::LeastUpper => Way::Least,
+            What::Greatest | What::GreatestUpper => Way::Greatest,
+            What::LeastUnsigned | What::LeastLower => Way::LeastUnsigned,
+            What::GreatestUnsigned | What::GreatestLower => Way::GreatestUnsigned,
+        }
     }
 
     /// Bytes in shared memory, where counts are short.
@@ -36,12 +73,32 @@ impl What {
     /// What an empty group holds.
     pub fn start(self) -> u64 {
         match self {
-            What::Least => i64::MAX as u64,
-            What::Greatest => i64::MIN as u64,
-            What::LeastUnsigned => u64::MAX,
+            What::Least | What::LeastUpper => i64::MAX as u64,
+            What::Greatest | What::GreatestUpper => i64::MIN as u64,
+            What::LeastUnsigned | What::LeastLower => u64::MAX,
             _ => 0,
         }
     }
+}
+
+/// What is done to the words of an accumulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    Float,
+    Integer,
+    Wide,
+    Count,
+    Least,
+    Greatest,
+    LeastUnsigned,
+    GreatestUnsigned,
+}
+
+/// Which rounds over the rows a kernel is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Round {
+    First,
+    Second,
 }
 
 /// `of` is none for a count of rows. Values are of the kind that `what` takes: `f64`, 64-bit integers, or 128-bit ones.
@@ -52,7 +109,7 @@ pub struct Accumulator {
 }
 
 /// Accumulators in their order, and the word at which each begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Layout {
     pub accumulators: Vec<Accumulator>,
     pub at: Vec<u32>,
@@ -62,7 +119,9 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Those of the second round lie behind the others.
     pub fn new(accumulators: &[Accumulator]) -> Layout {
+        debug_assert!(accumulators.is_sorted_by_key(|a| a.what.is_second()));
         let mut words = 0;
         let at = accumulators
             .iter()
@@ -75,29 +134,50 @@ impl Layout {
         Layout { accumulators: accumulators.to_vec(), at, words, asked }
     }
 
-    /// For accumulators that are asked for, each kept once. A count of values that are never null is a count of rows. `rows`: one of
-    /// these is kept in any case, to know which groups are there.
+    /// For accumulators that are asked for, each kept once, with what they need. A count of values that are never null is a count of
+    /// rows. `rows`: one of these is kept in any case, to know which groups are there.
     pub fn of(asked: &[Accumulator], nullable: &dyn Fn(Id) -> bool, rows: bool) -> Layout {
-        let mut kept: Vec<Accumulator> = Vec::new();
-        let mut add = |mut accumulator: Accumulator| {
+        let plain = |mut accumulator: Accumulator| {
             if accumulator.what == What::Count && accumulator.of.is_some_and(|of| !nullable(of)) {
                 accumulator.of = None;
             }
-            kept.iter().position(|a| *a == accumulator).unwrap_or_else(|| {
-                kept.push(accumulator);
-                kept.len() - 1
-            })
+            accumulator
         };
-        let asked = asked.iter().map(|accumulator| add(*accumulator)).collect();
-        if rows {
-            add(Accumulator { what: What::Count, of: None });
+        let needed = asked.iter().flat_map(|a| a.what.needs().iter().map(|what| Accumulator { what: *what, of: a.of }));
+        let rows = rows.then_some(Accumulator { what: What::Count, of: None });
+        let all: Vec<Accumulator> = asked.iter().copied().chain(needed).chain(rows).map(plain).collect();
+        let mut kept: Vec<Accumulator> = Vec::new();
+        for second in [false, true] {
+            for accumulator in all.iter().filter(|a| a.what.is_second() == second) {
+                if !kept.contains(accumulator) {
+                    kept.push(*accumulator);
+                }
+            }
         }
+        let place = |a: &Accumulator| kept.iter().position(|k| *k == plain(*a)).unwrap_or_default();
+        let asked = asked.iter().map(place).collect();
         Layout { asked, ..Layout::new(&kept) }
     }
 
+    /// Where the word of another accumulator of the same values is.
+    pub fn word_of(&self, what: What, of: Option<Id>) -> Option<u32> {
+        let find = |of: Option<Id>| self.accumulators.iter().position(|a| a.what == what && a.of == of);
+        // Counts of values that are never null are counts of rows.
+        find(of).or_else(|| find(None)).map(|index| self.at[index])
+    }
+
+    pub fn has(&self, round: Round) -> bool {
+        self.accumulators.iter().any(|a| a.what.is_second() == (round == Round::Second))
+    }
+
+    /// The accumulators of a round, with their numbers.
+    pub fn in_round(&self, round: Round) -> impl Iterator<Item = (usize, &Accumulator)> {
+        self.accumulators.iter().enumerate().filter(move |(_, a)| a.what.is_second() == (round == Round::Second))
+    }
+
     /// Bytes of a group in shared memory.
-    pub fn shared_bytes(&self) -> u32 {
-        self.accumulators.iter().map(|a| a.what.shared_bytes()).sum()
+    pub fn shared_bytes(&self, round: Round) -> u32 {
+        self.in_round(round).map(|(_, a)| a.what.shared_bytes()).sum()
     }
 
     /// The accumulator that counts rows.

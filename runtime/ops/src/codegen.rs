@@ -8,14 +8,18 @@ pub mod group;
 pub mod output;
 pub mod reduce;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::hash::Hash;
 
-use onrush_device::{Arguments, Buffer};
+use onrush_device::{Arguments, Buffer, Function};
 use onrush_kernels::headers::{self, Header};
 use onrush_kernels::{Program, Scalar};
 
+use crate::Result;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, Value};
+use crate::memo::{Digest, Key, Memo};
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -119,6 +123,8 @@ pub struct Body<'a> {
     pub graph: &'a Graph,
     pub tables: &'a [Table],
     pub filter: Option<Id>,
+    pub memo: &'a Memo,
+    signature: OnceCell<Digest>,
 }
 
 /// A node's value and what goes with it, as expressions over variables.
@@ -145,7 +151,64 @@ pub enum Inputs {
     Loaded,
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
+    pub fn new(
+        source: &'a Source,
+        graph: &'a Graph,
+        tables: &'a [Table],
+        filter: Option<Id>,
+        memo: &'a Memo,
+    ) -> Self {
+        Body { source, graph, tables, filter, memo, signature: OnceCell::new() }
+    }
+
+    /// Begins a key of what is generated from this body: all that its text depends on.
+    fn key(&self, entry: &str) -> Key {
+        let signature = self.signature.get_or_init(|| {
+            let mut key = Key::new("body");
+            self.graph.nodes().hash(&mut key);
+            for (kind, _) in self.graph.literals() {
+                kind.hash(&mut key);
+            }
+            self.source.parameters.declarations.hash(&mut key);
+            for access in &self.source.inputs {
+                (access.kind, &access.value, &access.valid).hash(&mut key);
+            }
+            self.source.present.hash(&mut key);
+            for table in self.tables {
+                table.valid.is_some().hash(&mut key);
+            }
+            self.filter.hash(&mut key);
+            key.digest()
+        });
+        let mut key = Key::new(entry);
+        key.add(signature);
+        key
+    }
+
+    /// A kernel over this body, written and compiled if there was none alike. `of` is what its text depends on beside the body.
+    pub fn kernel(
+        &self,
+        context: &onrush_kernels::Context,
+        entry: &str,
+        of: impl Hash,
+        program: impl FnOnce() -> Program,
+    ) -> Result<Function> {
+        let mut key = self.key(entry);
+        of.hash(&mut key);
+        self.memo.function(context, key.digest(), entry, program)
+    }
+
+    /// Whether each of some nodes can be null, in the code that is generated for them.
+    pub fn nullable(&self, roots: &[Id]) -> Vec<bool> {
+        let mut key = self.key("nullable");
+        roots.hash(&mut key);
+        self.memo.flags(key.digest(), || {
+            let mut writer = Writer::new(self, Inputs::Memory, "");
+            roots.iter().map(|root| writer.value(*root).valid.is_some()).collect()
+        })
+    }
+
     /// The parameters of all kernels: the source's, literals, tables, then `rows` and `fault`.
     pub fn parameters(&self, fault: u64) -> Parameters {
         let mut parameters = self.source.parameters.clone();

@@ -2,6 +2,7 @@
 //! nulls. Texts are numbers into a dictionary on the host; decimals of up to 18 digits are 64-bit numbers.
 
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, new_empty_array, new_null_array,
@@ -10,7 +11,7 @@ use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer};
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Decimal128Type, UInt32Type};
 use onrush_device::{Buffer, Pod};
-use onrush_kernels::{Column, Context, Program, Scalar, headers, reduce};
+use onrush_kernels::{Column, Context, Program, Scalar, dictionary as dictionary_of, gather, headers, reduce};
 
 use crate::codegen::output::Target;
 use crate::codegen::{Access, Parameters, Source};
@@ -58,6 +59,17 @@ pub struct DeviceColumn {
     pub dictionary: Option<Arc<Dictionary>>,
     pub rows: u64,
     range: Arc<OnceLock<Option<(i128, i128)>>>,
+    encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
+}
+
+/// A column's values as numbers from 0 on, the same for equal values: what makes keys that lie anywhere as good as dense ones.
+pub struct Encoded {
+    /// 32 bits a row; 0 where there is no value.
+    pub codes: Buffer,
+    /// The value of each number, as the column stores it.
+    pub values: Buffer,
+    pub entries: u64,
+    pub took: Duration,
 }
 
 /// Columns of the same number of rows.
@@ -123,10 +135,11 @@ impl DeviceColumn {
             dictionary: found,
             rows: rows as u64,
             range: Arc::default(),
+            encoded: Arc::default(),
         })
     }
 
-    /// From what a kernel wrote: a byte a row for booleans and validity.
+    /// From what a kernel wrote.
     pub fn written(
         context: &Context,
         kind: Kind,
@@ -134,8 +147,9 @@ impl DeviceColumn {
         rows: u64,
         dictionary: Option<Arc<Dictionary>>,
     ) -> Result<DeviceColumn> {
-        let values = if kind == Kind::Bool { pack(context, &target.values, rows)? } else { target.values };
-        let validity = target.valid.map(|bytes| pack(context, &bytes, rows)).transpose()?;
+        let packed = |bits: Buffer| if target.packed { Ok(bits) } else { pack(context, &bits, rows) };
+        let values = if kind == Kind::Bool { packed(target.values)? } else { target.values };
+        let validity = target.valid.map(packed).transpose()?;
         Ok(DeviceColumn {
             kind,
             stored: kind,
@@ -144,12 +158,14 @@ impl DeviceColumn {
             dictionary,
             rows,
             range: Arc::default(),
+            encoded: Arc::default(),
         })
     }
 
     /// Device memory that it holds.
     pub fn bytes(&self) -> u64 {
-        self.values.bytes() + self.validity.as_ref().map_or(0, |validity| validity.bytes())
+        let codes = self.encoded.get().and_then(Option::as_ref).map_or(0, |e| e.codes.bytes() + e.values.bytes());
+        self.values.bytes() + self.validity.as_ref().map_or(0, |validity| validity.bytes()) + codes
     }
 
     pub fn has_nulls(&self) -> bool {
@@ -182,6 +198,47 @@ impl DeviceColumn {
             _ => None,
         };
         Ok(*self.range.get_or_init(|| found))
+    }
+
+    /// What an integer is stored as.
+    pub fn stored(&self) -> Kind {
+        self.stored
+    }
+
+    /// Integers as numbers from 0 on; found once, and kept as long as the column. None for other types, for more than 2^30 different
+    /// values, and where there is no memory for it now.
+    pub fn encoded(&self, context: &Context) -> Result<Option<Arc<Encoded>>> {
+        if let Some(known) = self.encoded.get() {
+            return Ok(known.clone());
+        }
+        let found = match self.stored {
+            Kind::Number(scalar) if !scalar.is_float() && scalar.bytes() <= 8 && self.rows > 0 => {
+                match self.encode(context, scalar) {
+                    Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { .. })) => None,
+                    Err(error) if error.is_memory() => return Ok(None),
+                    other => Some(Arc::new(other?)),
+                }
+            }
+            _ => None,
+        };
+        Ok(self.encoded.get_or_init(|| found).clone())
+    }
+
+    fn encode(&self, context: &Context, scalar: Scalar) -> Result<Encoded> {
+        const ESTIMATE: u64 = 1 << 18;
+        let begun = Instant::now();
+        let values = dictionary_of::Values::Fixed { scalar, values: &self.values };
+        let found = dictionary_of::encode(context, values, self.validity.as_deref(), self.rows, ESTIMATE)?;
+        // One at least, so that a column of nulls has a number too.
+        let entries = found.count.max(1);
+        // And one behind the last, which a group without a key reads.
+        let values = context.zeros((entries + 1) * scalar.bytes())?;
+        if found.count > 0 {
+            let rows = Column::new(Scalar::U64, &found.first_rows).slice(0, found.count);
+            gather::gather(context, &Column::new(scalar, &self.values).slice(0, self.rows), &rows, &values, None)?;
+        }
+        context.stream.synchronize()?;
+        Ok(Encoded { codes: found.codes, values, entries, took: begun.elapsed() })
     }
 
     /// How a kernel reads it as column `index`.
@@ -280,7 +337,7 @@ fn pack(context: &Context, bytes: &Buffer, rows: u64) -> Result<Buffer> {
     let program = Program::new(&[&headers::PIPELINE], body.to_string(), ["pack_rows"]);
     let bits = context.allocate(rows.div_ceil(32) * 4)?;
     let arguments = onrush_device::Arguments::new().buffer(bytes).value(rows).buffer(&bits);
-    launch(context, &program, "pack_rows", arguments, rows.next_multiple_of(32), 256, 0)?;
+    launch(context, &context.library.function(&program, "pack_rows")?, arguments, rows.next_multiple_of(32), 256, 0)?;
     Ok(bits)
 }
 

@@ -215,6 +215,10 @@ impl Graph {
         self.node(id).kind
     }
 
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     pub fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -8,10 +8,11 @@ use onrush_device::Buffer;
 use onrush_kernels::dates::Part;
 use onrush_kernels::{Context, Scalar};
 
-use crate::aggregate::{Accumulator, Layout, What};
+use crate::aggregate::{Accumulator, Layout, Round, What};
 use crate::codegen::group::{self, Digit, Finding};
-use crate::codegen::{Body, Source, output};
+use crate::codegen::{Body, Source, reduce};
 use crate::graph::{Graph, Id, Kind, Op};
+use crate::memo::Key;
 use crate::run::{Status, launch, launch_blocks};
 use crate::{Error, Result};
 
@@ -27,11 +28,13 @@ const HALF_SHARED: u32 = 113 << 10;
 /// What the values of an accumulator are, once they are in a slot.
 pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
     let kind = |a: &Accumulator| match a.what {
-        What::SumFloat => Kind::Number(Scalar::F64),
+        What::SumFloat | What::About | What::SquaresAbout => Kind::Number(Scalar::F64),
         What::SumWide => Kind::Number(Scalar::I128),
         What::SumInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
-        What::Count | What::Least | What::Greatest => Kind::Number(Scalar::I64),
-        What::LeastUnsigned | What::GreatestUnsigned => Kind::Number(Scalar::U64),
+        What::Count | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => Kind::Number(Scalar::I64),
+        What::LeastUnsigned | What::GreatestUnsigned | What::LeastLower | What::GreatestLower => {
+            Kind::Number(Scalar::U64)
+        }
     };
     accumulators.iter().map(kind).collect()
 }
@@ -104,7 +107,7 @@ pub fn range(body: &Body, id: Id) -> Option<(i128, i128)> {
 
 /// How rows find their group.
 fn finding(body: &Body, keys: &[Id], rows: u64) -> Finding {
-    let nullable = output::nullable(body, keys);
+    let nullable = body.nullable(keys);
     let mut digits = Vec::new();
     let mut product: u64 = 1;
     for (key, nullable) in keys.iter().zip(&nullable) {
@@ -165,90 +168,134 @@ impl Sizes {
     }
 }
 
+/// What grouping works with.
+pub struct Tools<'a> {
+    pub context: &'a Context,
+    pub status: &'a Status,
+    pub sizes: &'a Sizes,
+}
+
+impl Tools<'_> {
+    fn clear(&self, body: &Body, finding: &Finding, layout: &Layout, table: &Buffer, slots: u64) -> Result<()> {
+        let mut key = Key::new("group_clear");
+        finding.start(layout).hash(&mut key);
+        let program = || group::clear(finding, layout);
+        let function = body.memo.function(self.context, key.digest(), "group_clear", program)?;
+        let arguments = onrush_device::Arguments::new().buffer(table).value(slots);
+        launch(self.context, &function, arguments, slots, 256, 0)
+    }
+
+    /// Adds rows to a table in device memory.
+    fn direct(
+        &self,
+        body: &Body,
+        finding: &Finding,
+        layout: &Layout,
+        round: Round,
+        table: &Buffer,
+        slots: u64,
+    ) -> Result<()> {
+        let parameters = group::direct_parameters(body, finding, self.status, table, slots);
+        let of = (finding.form(), layout, round);
+        let program = || group::direct(body, layout, round, finding, &parameters);
+        let function = body.kernel(self.context, "group_direct", of, program)?;
+        launch(self.context, &function, parameters.arguments(), body.source.rows, group::DIRECT_THREADS, 0)
+    }
+
+    /// The same by a table of each block in shared memory where that has room.
+    fn dense(
+        &self,
+        body: &Body,
+        finding: &Finding,
+        layout: &Layout,
+        round: Round,
+        table: &Buffer,
+        size: u64,
+    ) -> Result<()> {
+        let each = layout.shared_bytes(round).max(4);
+        let most = self.context.device().properties().shared_memory_per_block;
+        let bytes = size.saturating_mul(u64::from(each));
+        if bytes > u64::from(most) {
+            return self.direct(body, finding, layout, round, table, size);
+        }
+        let bytes = (bytes as u32).max(1);
+        let replicas = 1 << (HALF_SHARED / bytes).clamp(1, 32).ilog2();
+        let parameters = group::shared_parameters(body, finding, self.status.fault(), table, replicas);
+        let of = (finding.form(), layout, round);
+        let program = || group::shared(body, layout, round, finding, &parameters);
+        let function = body.kernel(self.context, "group_shared", of, program)?;
+        let threads = group::shared_threads(layout);
+        launch(self.context, &function, parameters.arguments(), body.source.rows, threads, bytes * replicas)
+    }
+}
+
 /// Groups a pipeline's rows. The source reads keys and accumulators from the table that is given back with it.
-pub fn run(
-    context: &Context,
-    status: &Status,
-    sizes: &Sizes,
-    body: &Body,
-    keys: &[Id],
-    accumulators: &[Accumulator],
-) -> Result<(Source, Buffer)> {
-    let rows = body.source.rows;
+pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]) -> Result<(Source, Buffer)> {
+    let (context, rows) = (tools.context, body.source.rows);
     let finding = finding(body, keys, rows);
     let dense = matches!(finding, Finding::Dense { .. });
     let layout = layout(body, accumulators, dense);
     let of = kinds(body.graph, accumulators);
     let stride = u64::from(finding.stride(&layout));
-    let clear = |table: &Buffer, slots: u64| {
-        let program = group::clear(&finding, &layout);
-        let arguments = onrush_device::Arguments::new().buffer(table).value(slots);
-        launch(context, &program, "group_clear", arguments, slots, 256, 0)
-    };
-    if let Finding::Dense { size, .. } = &finding {
+    if let Finding::Dense { size, .. } = finding {
         let table = context.allocate(size * stride * 8)?;
-        clear(&table, *size)?;
-        let each = layout.shared_bytes().max(4);
-        let most = context.device().properties().shared_memory_per_block;
-        let bytes = size.saturating_mul(u64::from(each));
-        if bytes <= u64::from(most) {
-            let bytes = (bytes as u32).max(1);
-            let replicas = 1 << (HALF_SHARED / bytes).clamp(1, 32).ilog2();
-            let (program, parameters) = group::shared(body, &layout, &finding, status.fault(), &table, replicas);
-            let threads = group::shared_threads(&layout);
-            launch(context, &program, "group_shared", parameters.arguments(), rows, threads, bytes * replicas)?;
-        } else {
-            let (program, parameters) =
-                group::direct(body, &layout, &finding, status.fault(), &table, *size, status.overflow());
-            launch(context, &program, "group_direct", parameters.arguments(), rows, group::DIRECT_THREADS, 0)?;
+        tools.clear(body, &finding, &layout, &table, size)?;
+        tools.dense(body, &finding, &layout, Round::First, &table, size)?;
+        if layout.has(Round::Second) {
+            tools.dense(body, &finding, &layout, Round::Second, &table, size)?;
         }
-        return Ok((group::source(Some(&finding), &layout, &of, &table, *size), table));
+        return Ok((group::source(Some(&finding), &layout, &of, &table, size), table));
     }
     let place = Sizes::place(body, keys);
-    let mut expected = sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(1 << 9));
+    let mut expected = tools.sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(1 << 9));
     loop {
         let slots = expected * SLOTS;
         let table = context.allocate((slots + finding.special()) * stride * 8)?;
-        clear(&table, slots + finding.special())?;
-        let (program, parameters) =
-            group::direct(body, &layout, &finding, status.fault(), &table, slots, status.overflow());
-        launch(context, &program, "group_direct", parameters.arguments(), rows, group::DIRECT_THREADS, 0)?;
-        if !status.overflowed(context)? {
-            sizes.put(place, expected);
+        tools.clear(body, &finding, &layout, &table, slots + finding.special())?;
+        tools.direct(body, &finding, &layout, Round::First, &table, slots)?;
+        if !tools.status.overflowed(context)? {
+            tools.sizes.put(place, expected);
+            if layout.has(Round::Second) {
+                tools.direct(body, &finding, &layout, Round::Second, &table, slots)?;
+            }
             return Ok((group::source(Some(&finding), &layout, &of, &table, slots), table));
         }
         // Twice as many slots as rows never overflow but by a bad hash.
         if slots > 64 * rows.max(1) {
             return Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { slots }));
         }
-        status.clear(context)?;
+        tools.status.clear(context)?;
         expected = expected.saturating_mul(GROWTH);
     }
 }
 
 fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
     let values: Vec<Id> = accumulators.iter().filter_map(|a| a.of).collect();
-    let nullable: HashMap<Id, bool> = values.iter().copied().zip(output::nullable(body, &values)).collect();
+    let nullable: HashMap<Id, bool> = values.iter().copied().zip(body.nullable(&values)).collect();
     Layout::of(accumulators, &|id| nullable.get(&id).copied().unwrap_or(true), rows)
 }
 
+/// Blocks of a reduction at most.
+const REDUCING: u64 = 4096;
+
 /// All rows as one group.
-pub fn reduce(
-    context: &Context,
-    status: &Status,
-    body: &Body,
-    accumulators: &[Accumulator],
-) -> Result<(Source, Buffer)> {
-    use crate::codegen::reduce;
+pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(Source, Buffer)> {
+    let context = tools.context;
     let layout = layout(body, accumulators, false);
     let of = kinds(body.graph, accumulators);
     let words = u64::from(layout.words.max(1));
     let table = context.allocate(words * 8)?;
-    let most = 4096;
-    let partials = context.allocate(words * 8 * most)?;
-    let (program, parameters) = reduce::kernel(body, &layout, status.fault(), status.ticket(), &partials, &table);
-    // One block at least: it writes the result.
-    let items = body.source.rows.max(1);
-    launch_blocks(context, &program, "reduce_rows", parameters.arguments(), items, (reduce::THREADS, most as u32), 0)?;
+    let partials = context.allocate(words * 8 * REDUCING)?;
+    for round in [Round::First, Round::Second] {
+        if round == Round::Second && !layout.has(round) {
+            continue;
+        }
+        let parameters = reduce::parameters(body, round, tools.status, &partials, &table, &layout);
+        let program = || reduce::program(body, &layout, round, &parameters);
+        let function = body.kernel(context, "reduce_rows", (&layout, round), program)?;
+        // One block at least: it writes the result.
+        let items = body.source.rows.max(1);
+        launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
+    }
     Ok((group::source(None, &layout, &of, &table, 1), table))
 }

@@ -6,10 +6,12 @@
 
 pub mod aggregate;
 pub mod codegen;
+pub mod coded;
 pub mod column;
 pub mod dictionary;
 pub mod graph;
 pub mod group;
+pub mod memo;
 pub mod residency;
 pub mod run;
 
@@ -34,6 +36,18 @@ pub enum Error {
     Unsupported(String),
     #[error("the query was cancelled")]
     Cancelled,
+}
+
+impl Error {
+    /// Whether the device has too little memory for now.
+    pub fn is_memory(&self) -> bool {
+        matches!(
+            self,
+            Error::Kernels(onrush_kernels::Error::Device(
+                onrush_device::Error::OutOfMemory { .. } | onrush_device::Error::DriverOutOfMemory { .. }
+            ))
+        )
+    }
 }
 
 impl From<onrush_device::Error> for Error {

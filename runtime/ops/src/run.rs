@@ -1,20 +1,23 @@
 //! Running pipelines: stages one behind the other, each a kernel over the rows or the groups of the one before.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::UInt32Type;
-use onrush_device::{Arguments, Buffer, Device, Owner};
-use onrush_kernels::{Context, Library, Program};
+use onrush_device::{Arguments, Buffer, Device, Function, Owner};
+use onrush_kernels::{Context, Library};
 
 use crate::aggregate::Accumulator;
 use crate::codegen::output::{self, Target};
 use crate::codegen::{Body, Source, Table};
+use crate::coded::Coded;
 use crate::column::{DeviceColumn, DeviceTable, upload_array};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::{Graph, Id, Kind, Op};
+use crate::memo::Memo;
 use crate::residency::Residency;
 use crate::{Error, Result, group};
 
@@ -25,7 +28,14 @@ pub struct Gpu {
     /// Nanoseconds of the last run, from its stages to the result in device memory.
     last: AtomicU64,
     sizes: group::Sizes,
+    memo: Memo,
+    /// Those that no run has at the moment.
+    statuses: Mutex<Vec<Status>>,
+    encode_from: u64,
 }
+
+/// Rows from which on integer keys that lie anywhere are numbered first.
+pub const ENCODE_FROM: u64 = 1 << 20;
 
 /// A function of one text column, computed once for each text of its dictionary.
 #[derive(Clone)]
@@ -108,27 +118,24 @@ impl Status {
 /// Launches a kernel that loops over `items`, with as many blocks as the device holds at once.
 pub fn launch(
     context: &Context,
-    program: &Program,
-    entry: &str,
+    function: &Function,
     arguments: Arguments,
     items: u64,
     threads: u32,
     shared: u32,
 ) -> Result<()> {
-    launch_blocks(context, program, entry, arguments, items, (threads, u32::MAX), shared)
+    launch_blocks(context, function, arguments, items, (threads, u32::MAX), shared)
 }
 
 /// As [`launch`], with at most so many blocks.
 pub fn launch_blocks(
     context: &Context,
-    program: &Program,
-    entry: &str,
+    function: &Function,
     arguments: Arguments,
     items: u64,
     (threads, most): (u32, u32),
     shared: u32,
 ) -> Result<()> {
-    let function = context.library.function(program, entry)?;
     let resident = function.resident_blocks(threads, shared)?.min(most);
     let blocks = items.div_ceil(u64::from(threads)).min(u64::from(resident)) as u32;
     let grid = onrush_device::Grid::new(blocks, threads).shared(shared);
@@ -154,7 +161,17 @@ impl Gpu {
             residency: Residency::default(),
             last: AtomicU64::new(0),
             sizes: group::Sizes::default(),
+            memo: Memo::default(),
+            statuses: Mutex::default(),
+            encode_from: ENCODE_FROM,
         })
+    }
+
+    /// With another number of rows than [`ENCODE_FROM`], for tests of both ways.
+    #[must_use]
+    pub fn encoding_from(mut self, rows: u64) -> Gpu {
+        self.encode_from = rows;
+        self
     }
 
     pub fn context(&self) -> &Context {
@@ -169,20 +186,39 @@ impl Gpu {
     /// Runs stages over a table. The last one must give columns.
     pub fn run(&self, table: &DeviceTable, stages: &[Stage], cancelled: &dyn Fn() -> bool) -> Result<DeviceTable> {
         let begun = Instant::now();
-        let result = self.stages(table, stages, cancelled);
+        let status = match self.statuses().pop() {
+            Some(status) => {
+                status.clear(&self.context)?;
+                status
+            }
+            None => Status::new(&self.context)?,
+        };
+        let result = self.stages(&status, table, stages, cancelled);
+        self.statuses().push(status);
         self.last.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         result
     }
 
-    fn stages(&self, table: &DeviceTable, stages: &[Stage], cancelled: &dyn Fn() -> bool) -> Result<DeviceTable> {
+    fn statuses(&self) -> MutexGuard<'_, Vec<Status>> {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stages(
+        &self,
+        status: &Status,
+        table: &DeviceTable,
+        stages: &[Stage],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<DeviceTable> {
         let context = &self.context;
-        let status = Status::new(context)?;
+        let tools = group::Tools { context, status, sizes: &self.sizes };
         let mut flow: Option<Flow> = None;
         for stage in stages {
             if cancelled() {
                 return Err(Error::Cancelled);
             }
-            let Flow { source, dictionaries, _memory } = match flow.take() {
+            let begins = flow.is_none();
+            let Flow { mut source, dictionaries, _memory } = match flow.take() {
                 Some(flow) => flow,
                 None => {
                     let keys: &[Id] = match &stage.sink {
@@ -206,15 +242,26 @@ impl Gpu {
                 tables.push(table);
                 found.push(dictionary);
             }
-            let body = Body { source: &source, graph: &stage.graph, tables: &tables, filter: stage.filter };
             let dictionary_of = |id: Id| text_of(&stage.graph, id, &dictionaries, &found);
             match &stage.sink {
-                Sink::Output(output) => return self.output(&status, &body, output, &dictionary_of),
+                Sink::Output(output) => {
+                    let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);
+                    return self.output(status, &body, output, &dictionary_of);
+                }
                 Sink::Aggregate { keys, accumulators } => {
-                    let (source, memory) = match keys.is_empty() {
-                        true => group::reduce(context, &status, &body, accumulators)?,
-                        false => group::run(context, &status, &self.sizes, &body, keys, accumulators)?,
+                    let mut graph = Cow::Borrowed(&stage.graph);
+                    let mut found_by = keys.clone();
+                    let mut coded = Coded::default();
+                    if begins && table.rows >= self.encode_from {
+                        coded = Coded::new(context, table, &stage.graph, keys, &mut source)?;
+                        coded.replace(&mut graph, &mut found_by);
+                    }
+                    let body = Body::new(&source, &graph, &tables, stage.filter, &self.memo);
+                    let (mut source, memory) = match keys.is_empty() {
+                        true => group::all(&tools, &body, accumulators)?,
+                        false => group::run(&tools, &body, &found_by, accumulators)?,
                     };
+                    coded.decode(&mut source, &|key| stage.graph.kind(keys[key]));
                     let mut dictionaries = keys.iter().map(|key| dictionary_of(*key)).collect::<Result<Vec<_>>>()?;
                     dictionaries.extend(accumulators.iter().map(|_| None));
                     flow = Some(Flow { source, dictionaries, _memory: vec![memory] });
@@ -263,28 +310,30 @@ impl Gpu {
         let rows = body.source.rows;
         let filtered = body.filter.is_some() || body.source.present.is_some();
         let capacity = output.limit.map_or(rows, |limit| limit.min(rows));
+        let all = !filtered && capacity == rows;
         let mut targets = Vec::new();
-        for (root, nullable) in output.columns.iter().zip(output::nullable(body, &output.columns)) {
-            targets.push(Target {
-                values: context.allocate(capacity * body.graph.kind(*root).bytes())?,
-                valid: if nullable { Some(context.allocate(capacity)?) } else { None },
-            });
+        for (root, nullable) in output.columns.iter().zip(body.nullable(&output.columns)) {
+            targets.push(Target::new(context, body.graph.kind(*root), nullable, capacity, all)?);
         }
-        let count = if filtered || capacity < rows {
+        let roots = &output.columns;
+        let count = if all {
+            let parameters = output::all_parameters(body, roots, &targets, status.fault());
+            let program = || output::all(body, roots, &parameters);
+            let function = body.kernel(context, "output_all", roots, program)?;
+            launch(context, &function, parameters.arguments(), rows, output::THREADS, 0)?;
+            status.finish(context)?;
+            rows
+        } else {
             let tiles = rows.div_ceil(u64::from(output::THREADS * output::ITEMS));
             let state = context.zeros(8 + 8 * tiles)?;
             let scratch = output::Scratch { state: &state, count: status.count(), limit: capacity };
-            let (program, parameters) = output::filtered(body, &output.columns, &targets, status.fault(), &scratch);
-            let function = context.library.function(&program, "output_filtered")?;
+            let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
+            let program = || output::filtered(body, roots, &parameters);
+            let function = body.kernel(context, "output_filtered", roots, program)?;
             let grid = onrush_device::Grid::new(tiles as u32, output::THREADS);
             // SAFETY: as in `launch_blocks`; a tile for each block, and targets of `capacity` rows.
             unsafe { function.launch(&grid, parameters.arguments(), &context.stream)? };
             status.finish(context)?.min(capacity)
-        } else {
-            let (program, parameters) = output::all(body, &output.columns, &targets, status.fault());
-            launch(context, &program, "output_all", parameters.arguments(), rows, output::THREADS, 0)?;
-            status.finish(context)?;
-            rows
         };
         let mut columns = Vec::new();
         for (root, target) in output.columns.iter().zip(targets) {

@@ -118,7 +118,8 @@ impl Accelerator {
                 let open = || -> onrush_ops::Result<Accelerator> {
                     let device = Device::emulated(&Emulation::default(), &options)?;
                     Ok(Accelerator {
-                        gpu: Gpu::new(&device, kernels.as_deref())?,
+                        // Both ways of finding groups run on small tables.
+                        gpu: Gpu::new(&device, kernels.as_deref())?.encoding_from(6),
                         policy: Policy::Always,
                         name: "emulated",
                     })

@@ -8,9 +8,10 @@ use onrush_kernels::headers;
 use onrush_kernels::headers::Header;
 use onrush_kernels::{Program, Scalar};
 
-use super::{Access, Body, Inputs, Names, Parameters, Source, Writer};
-use crate::aggregate::{Layout, What};
+use super::{Access, Body, Inputs, Names, Parameters, Source, Writer, both};
+use crate::aggregate::{Accumulator, Layout, Round, Way, What};
 use crate::graph::{Id, Kind};
+use crate::run::Status;
 
 /// A key of a small known range: its number is its distance from `base`, or `count - 1` for null.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,13 @@ pub struct Digit {
     pub nullable: bool,
     /// The product of the counts before.
     pub stride: u64,
+}
+
+impl Digit {
+    /// What a kernel's text depends on: the numbers are parameters.
+    fn form(&self) -> (Id, Kind, bool) {
+        (self.key, self.kind, self.nullable)
+    }
 }
 
 /// How rows find their slot.
@@ -39,6 +47,17 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// What a kernel's text depends on.
+    pub fn form(&self) -> (u8, Vec<(Id, Kind, bool)>) {
+        let digits = |digits: &[Digit]| digits.iter().map(Digit::form).collect();
+        match self {
+            Finding::Dense { digits: all, .. } => (0, digits(all)),
+            Finding::Packed { digits: all } => (1, digits(all)),
+            Finding::Raw { key, kind, nullable } => (2, vec![(*key, *kind, *nullable)]),
+            Finding::Wide { keys } => (3, keys.clone()),
+        }
+    }
+
     pub fn keys(&self) -> Vec<Id> {
         match self {
             Finding::Dense { digits, .. } | Finding::Packed { digits } => digits.iter().map(|d| d.key).collect(),
@@ -164,10 +183,10 @@ fn write_key(writer: &mut Writer, finding: &Finding) {
     }
 }
 
-/// The values of the accumulators, computed before the slot is known.
-fn values(writer: &mut Writer, layout: &Layout) -> Vec<Option<Names>> {
+/// The values of a round's accumulators, computed before the slot is known.
+fn values(writer: &mut Writer, layout: &Layout, round: Round) -> Vec<Option<Names>> {
     let mut all = Vec::new();
-    for accumulator in &layout.accumulators {
+    for (_, accumulator) in layout.in_round(round) {
         all.push(accumulator.of.map(|of| {
             let names = writer.value(of);
             writer.note(&names);
@@ -177,40 +196,61 @@ fn values(writer: &mut Writer, layout: &Layout) -> Vec<Option<Names>> {
     all
 }
 
-/// One accumulator's update; `place` names word `w` of it.
-fn update(what: What, value: &str, place: &dyn Fn(u32) -> String, shared: bool) -> String {
-    let at = place(0);
-    match what {
-        What::SumFloat => format!("acc_add_f({at}, {value});"),
-        What::SumInteger => format!("acc_add_i({at}, (u64){value});"),
-        What::SumWide => format!("acc_add_w({at}, {}, {value});", place(1)),
-        What::Count if shared => format!("acc_add_n({at}, 1u);"),
-        What::Count => format!("acc_add_i({at}, 1ull);"),
-        What::Least => format!("acc_min_i({at}, {value});"),
-        What::Greatest => format!("acc_max_i({at}, {value});"),
-        What::LeastUnsigned => format!("acc_min_u({at}, {value});"),
-        What::GreatestUnsigned => format!("acc_max_u({at}, {value});"),
+/// What of a value is added up, and when. In the second round `slot` is what the first one found of the row's group.
+pub fn taken(layout: &Layout, accumulator: &Accumulator, names: &Names) -> (String, Option<String>) {
+    let value = &names.value;
+    let word = |what| {
+        let at = layout.word_of(what, accumulator.of).unwrap_or_default();
+        format!("slot[{at}]")
+    };
+    let upper = |what| both(&names.valid, &Some(format!("(i64)({value} >> 64) == (i64){}", word(what))), "&&");
+    match accumulator.what {
+        What::About | What::SquaresAbout => {
+            let mean = format!("__longlong_as_double((i64){}) / (f64)(i64){}", word(What::SumFloat), word(What::Count));
+            let name = if accumulator.what == What::About { "distance" } else { "squared_distance" };
+            (format!("{name}({value}, {mean})"), names.valid.clone())
+        }
+        What::LeastUpper | What::GreatestUpper => (format!("(i64)({value} >> 64)"), names.valid.clone()),
+        What::LeastLower => (format!("(u64){value}"), upper(What::LeastUpper)),
+        What::GreatestLower => (format!("(u64){value}"), upper(What::GreatestUpper)),
+        _ => (value.clone(), names.valid.clone()),
     }
 }
 
-fn updates(writer: &mut Writer, layout: &Layout, values: &[Option<Names>], shared: bool) {
-    for (index, (accumulator, names)) in layout.accumulators.iter().zip(values).enumerate() {
+/// One accumulator's update; `place` names word `w` of it.
+fn update(way: Way, value: &str, place: &dyn Fn(u32) -> String, shared: bool) -> String {
+    let at = place(0);
+    match way {
+        Way::Float => format!("acc_add_f({at}, {value});"),
+        Way::Integer => format!("acc_add_i({at}, (u64){value});"),
+        Way::Wide => format!("acc_add_w({at}, {}, {value});", place(1)),
+        Way::Count if shared => format!("acc_add_n({at}, 1u);"),
+        Way::Count => format!("acc_add_i({at}, 1ull);"),
+        Way::Least => format!("acc_min_i({at}, {value});"),
+        Way::Greatest => format!("acc_max_i({at}, {value});"),
+        Way::LeastUnsigned => format!("acc_min_u({at}, {value});"),
+        Way::GreatestUnsigned => format!("acc_max_u({at}, {value});"),
+    }
+}
+
+fn updates(writer: &mut Writer, layout: &Layout, round: Round, values: &[Option<Names>], shared: bool) {
+    for ((index, accumulator), names) in layout.in_round(round).zip(values) {
         let place = |word: u32| match shared {
             true if word == 1 => format!("&s{index}h[at]"),
             true => format!("&s{index}[at]"),
             false => format!("slot + {}", layout.at[index] + word),
         };
-        let value = names.as_ref().map_or("", |n| n.value.as_str());
-        let text = update(accumulator.what, value, &place, shared);
-        match names.as_ref().and_then(|n| n.valid.as_ref()) {
-            Some(valid) => writer.line(&format!("if ({valid}) {text}")),
+        let (value, condition) = names.as_ref().map(|n| taken(layout, accumulator, n)).unwrap_or_default();
+        let text = update(accumulator.what.way(), &value, &place, shared);
+        match condition {
+            Some(condition) => writer.line(&format!("if ({condition}) {text}")),
             None => writer.line(&text),
         }
     }
 }
 
-fn roots(body: &Body, layout: &Layout, finding: &Finding) -> Vec<Id> {
-    let values = layout.accumulators.iter().filter_map(|a| a.of);
+fn roots(body: &Body, layout: &Layout, round: Round, finding: &Finding) -> Vec<Id> {
+    let values = layout.in_round(round).filter_map(|(_, a)| a.of);
     values.chain(finding.keys()).chain(body.filter).collect()
 }
 
@@ -230,33 +270,37 @@ pub fn shared_threads(layout: &Layout) -> u32 {
     if layout.accumulators.len() > 6 { 512 } else { 1024 }
 }
 
-/// A table of each block in shared memory, several side by side so that lanes with the same key do not meet, merged at the end.
-pub fn shared(
-    body: &Body,
-    layout: &Layout,
-    finding: &Finding,
-    fault: u64,
-    table: &Buffer,
-    replicas: u32,
-) -> (Program, Parameters) {
-    let Finding::Dense { digits, size } = finding else { unreachable!("only dense keys have a table for each block") };
-    let (roots, threads) = (roots(body, layout, finding), shared_threads(layout));
+pub fn shared_parameters(body: &Body, finding: &Finding, fault: u64, table: &Buffer, replicas: u32) -> Parameters {
     let mut parameters = body.parameters(fault);
-    digit_parameters(digits, 'k', &mut parameters);
-    parameters.u64("size", *size);
+    if let Finding::Dense { digits, size } = finding {
+        digit_parameters(digits, 'k', &mut parameters);
+        parameters.u64("size", *size);
+    }
     parameters.u32("replicas", replicas);
     parameters.buffer("u64*", "table", table);
+    parameters
+}
+
+/// A table of each block in shared memory, several side by side so that lanes with the same key do not meet, merged at the end. A key
+/// outside of the range that was computed for it is a fault.
+pub fn shared(body: &Body, layout: &Layout, round: Round, finding: &Finding, parameters: &Parameters) -> Program {
+    let (roots, threads) = (roots(body, layout, round, finding), shared_threads(layout));
     let unroll = body.unroll(&roots).min(4);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let pass = body.passing(&mut writer);
     writer.line(&format!("if ({pass}) {{"));
     write_key(&mut writer, finding);
-    let found = values(&mut writer, layout);
+    let found = values(&mut writer, layout, round);
+    writer.line("faults |= key >= size;");
     writer.line("const u32 at = (u32)(key < size ? key : 0) * replicas + mine;");
-    updates(&mut writer, layout, &found, true);
+    if round == Round::Second {
+        let stride = finding.stride(layout);
+        writer.line(&format!("const u64* slot = table + (key < size ? key : 0) * {stride};"));
+    }
+    updates(&mut writer, layout, round, &found, true);
     writer.line("}");
 
-    let tables = shared_tables(layout);
+    let tables = shared_tables(layout, round);
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({threads}) group_shared({}) {{\n  DYNAMIC_SHARED(memory);\n  \
          u32 faults = 0;\n  const u32 slots = (u32)size * replicas;\n{}  \
@@ -275,7 +319,7 @@ pub fn shared(
         finding.stride(layout),
         tables.merge,
     );
-    (body.program(&[], text, "group_shared"), parameters)
+    body.program(&[], text, "group_shared")
 }
 
 /// Pieces of the kernel with tables in shared memory, each for all accumulators.
@@ -288,7 +332,7 @@ struct SharedTables {
     presence: String,
 }
 
-fn shared_tables(layout: &Layout) -> SharedTables {
+fn shared_tables(layout: &Layout, round: Round) -> SharedTables {
     let text = String::new;
     let mut tables = SharedTables {
         arrays: text(),
@@ -298,8 +342,7 @@ fn shared_tables(layout: &Layout) -> SharedTables {
         merge: text(),
         presence: "true".to_string(),
     };
-    let numbered = layout.accumulators.iter().enumerate();
-    let (short, long): (Vec<_>, Vec<_>) = numbered.partition(|(_, a)| a.what == What::Count);
+    let (short, long): (Vec<_>, Vec<_>) = layout.in_round(round).partition(|(_, a)| a.what == What::Count);
     let mut offset = String::new();
     for (index, accumulator) in long.into_iter().chain(short) {
         let what = accumulator.what;
@@ -311,14 +354,14 @@ fn shared_tables(layout: &Layout) -> SharedTables {
             let _ = write!(offset, " + (u64)slots * {bytes}");
             let _ = write!(tables.clear, " {array}[i] = ({c_type}){}ull;", what.start());
         }
-        let (declare, step, merge) = match what {
-            What::SumFloat => ("f64 M = 0;", "M += ((f64*)S)[r];", "acc_add_f(SLOT, M);"),
-            What::SumInteger | What::Count => ("u64 M = 0;", "M += S[r];", "if (M != 0) acc_add_i(SLOT, M);"),
-            What::SumWide => ("i128 M = 0;", "M += wide_of(S[r], Sh[r]);", "acc_add_w(SLOT, SLOT + 1, M);"),
-            What::Least => ("i64 M = Limits<i64>::high();", "M = smaller(M, (i64)S[r]);", "acc_min_i(SLOT, M);"),
-            What::Greatest => ("i64 M = Limits<i64>::low();", "M = larger(M, (i64)S[r]);", "acc_max_i(SLOT, M);"),
-            What::LeastUnsigned => ("u64 M = Limits<u64>::high();", "M = smaller(M, S[r]);", "acc_min_u(SLOT, M);"),
-            What::GreatestUnsigned => ("u64 M = 0;", "M = larger(M, S[r]);", "acc_max_u(SLOT, M);"),
+        let (declare, step, merge) = match what.way() {
+            Way::Float => ("f64 M = 0;", "M += ((f64*)S)[r];", "acc_add_f(SLOT, M);"),
+            Way::Integer | Way::Count => ("u64 M = 0;", "M += S[r];", "if (M != 0) acc_add_i(SLOT, M);"),
+            Way::Wide => ("i128 M = 0;", "M += wide_of(S[r], Sh[r]);", "acc_add_w(SLOT, SLOT + 1, M);"),
+            Way::Least => ("i64 M = Limits<i64>::high();", "M = smaller(M, (i64)S[r]);", "acc_min_i(SLOT, M);"),
+            Way::Greatest => ("i64 M = Limits<i64>::low();", "M = larger(M, (i64)S[r]);", "acc_max_i(SLOT, M);"),
+            Way::LeastUnsigned => ("u64 M = Limits<u64>::high();", "M = smaller(M, S[r]);", "acc_min_u(SLOT, M);"),
+            Way::GreatestUnsigned => ("u64 M = 0;", "M = larger(M, S[r]);", "acc_max_u(SLOT, M);"),
         };
         let named = |text: &str| text.replace("SLOT", &slot).replace('M', &m).replace('S', &s);
         let _ = write!(tables.declare, " {}", named(declare));
@@ -333,32 +376,29 @@ fn shared_tables(layout: &Layout) -> SharedTables {
 
 pub const DIRECT_THREADS: u32 = 256;
 
-/// Atomic operations on the table in device memory.
-pub fn direct(
-    body: &Body,
-    layout: &Layout,
-    finding: &Finding,
-    fault: u64,
-    table: &Buffer,
-    slots: u64,
-    overflow: u64,
-) -> (Program, Parameters) {
-    let (roots, head, stride) = (roots(body, layout, finding), finding.head(), finding.stride(layout));
-    let mut parameters = body.parameters(fault);
+pub fn direct_parameters(body: &Body, finding: &Finding, status: &Status, table: &Buffer, slots: u64) -> Parameters {
+    let mut parameters = body.parameters(status.fault());
     if let Finding::Dense { digits, .. } | Finding::Packed { digits } = finding {
         digit_parameters(digits, 'k', &mut parameters);
     }
     parameters.u64("slots", slots);
     parameters.buffer("u64*", "table", table);
-    parameters.address("u32*", "overflow", overflow);
+    parameters.address("u32*", "overflow", status.overflow());
+    parameters
+}
+
+/// Atomic operations on the table in device memory. A dense key outside of the range that was computed for it is a fault.
+pub fn direct(body: &Body, layout: &Layout, round: Round, finding: &Finding, parameters: &Parameters) -> Program {
+    let (roots, head, stride) = (roots(body, layout, round, finding), finding.head(), finding.stride(layout));
     let unroll = body.unroll(&roots).min(4);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let pass = body.passing(&mut writer);
     writer.line(&format!("if ({pass}) {{"));
     write_key(&mut writer, finding);
-    let found = values(&mut writer, layout);
+    let found = values(&mut writer, layout, round);
     let (declare, header): (String, &[&'static Header]) = match finding {
         Finding::Dense { .. } => {
+            writer.line("faults |= key >= slots;");
             writer.line(&format!("u64* slot = table + (key < slots ? key : 0) * {stride};"));
             (String::new(), &[])
         }
@@ -384,14 +424,14 @@ pub fn direct(
         writer.line("if (slot == nullptr) return;");
         writer.line(&format!("slot += {head};"));
     }
-    updates(&mut writer, layout, &found, false);
+    updates(&mut writer, layout, round, &found, false);
     writer.line("}");
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_direct({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
         parameters.text(),
         rows_loop(body, &roots, unroll, &writer.text, lost),
     );
-    (body.program(header, text, "group_direct"), parameters)
+    body.program(header, text, "group_direct")
 }
 
 /// Fills a table with empty slots.

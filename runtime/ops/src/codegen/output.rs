@@ -3,68 +3,89 @@
 use std::fmt::Write;
 
 use onrush_device::Buffer;
-use onrush_kernels::Program;
-use onrush_kernels::headers;
+use onrush_kernels::{Context, Program, headers};
 
 use super::{Body, Inputs, Parameters, Writer};
+use crate::Result;
 use crate::graph::{Id, Kind};
 
 pub const THREADS: u32 = 256;
 /// Rows of a thread in a tile of the filtering kernel.
 pub const ITEMS: u32 = 8;
 
-/// Where a column is written: values, and a byte a row that says whether the value is there.
+/// Where a column is written: values, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
 pub struct Target {
     pub values: Buffer,
     pub valid: Option<Buffer>,
+    pub packed: bool,
 }
 
-/// Whether each of some nodes can be null, in the code that is generated for them.
-pub fn nullable(body: &Body, roots: &[Id]) -> Vec<bool> {
-    let mut writer = Writer::new(body, Inputs::Memory, "");
-    roots.iter().map(|root| writer.value(*root).valid.is_some()).collect()
+impl Target {
+    pub fn new(context: &Context, kind: Kind, nullable: bool, rows: u64, packed: bool) -> Result<Target> {
+        let bits = |bytes: u64| if packed { rows.div_ceil(32) * 4 } else { bytes };
+        let values = if kind == Kind::Bool { bits(rows) } else { rows * kind.bytes() };
+        Ok(Target {
+            values: context.allocate(values)?,
+            valid: if nullable { Some(context.allocate(bits(rows))?) } else { None },
+            packed,
+        })
+    }
 }
 
-fn declare(parameters: &mut Parameters, kinds: &[Kind], targets: &[Target]) {
-    for (index, (kind, target)) in kinds.iter().zip(targets).enumerate() {
-        let stored = if *kind == Kind::Bool { "u8" } else { kind.cuda() };
+fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], targets: &[Target]) {
+    for (index, (root, target)) in roots.iter().zip(targets).enumerate() {
+        let bits = if target.packed { "u32" } else { "u8" };
+        let kind = body.graph.kind(*root);
+        let stored = if kind == Kind::Bool { bits } else { kind.cuda() };
         parameters.buffer(&format!("{stored}* __restrict__"), &format!("o{index}"), &target.values);
         if let Some(valid) = &target.valid {
-            parameters.buffer("u8* __restrict__", &format!("ov{index}"), valid);
+            parameters.buffer(&format!("{bits}* __restrict__"), &format!("ov{index}"), valid);
         }
     }
 }
 
-fn stores(writer: &mut Writer, roots: &[Id], targets: &[Target], at: &str) {
-    for (index, (root, target)) in roots.iter().zip(targets).enumerate() {
-        let names = writer.value(*root);
-        writer.note(&names);
-        writer.line(&format!("o{index}[{at}] = {};", names.value));
-        if target.valid.is_some() {
-            writer.line(&format!("ov{index}[{at}] = {};", names.ok()));
-        }
-    }
-}
-
-/// All rows.
-pub fn all(body: &Body, roots: &[Id], targets: &[Target], fault: u64) -> (Program, Parameters) {
-    let kinds: Vec<Kind> = roots.iter().map(|root| body.graph.kind(*root)).collect();
+pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], fault: u64) -> Parameters {
     let mut parameters = body.parameters(fault);
-    declare(&mut parameters, &kinds, targets);
+    declare(&mut parameters, body, roots, targets);
+    parameters
+}
+
+/// All rows. The lanes of a warp have 32 rows side by side, whose bits are one word.
+pub fn all(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     let unroll = body.unroll(roots).min(4);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
-    stores(&mut writer, roots, targets, "row");
+    let (mut declared, mut packed) = (String::new(), String::new());
+    for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
+        let names = writer.value(*root);
+        writer.note(&names);
+        let mut bit = |name: &str, target: &str, writer: &mut Writer, value: &str| {
+            let _ = writeln!(declared, "      bool {name} = false;");
+            writer.line(&format!("{name} = {value};"));
+            let _ = writeln!(
+                packed,
+                "      {{ const u32 word = __ballot_sync(ALL_LANES, {name}); if (lane_id() == 0 && row < rows) {target}[row / 32] = word; }}"
+            );
+        };
+        match body.graph.kind(*root) {
+            Kind::Bool => bit(&format!("q{index}"), &format!("o{index}"), &mut writer, &names.value),
+            _ => writer.line(&format!("o{index}[row] = {};", names.value)),
+        }
+        if nullable {
+            bit(&format!("w{index}"), &format!("ov{index}"), &mut writer, names.ok());
+        }
+    }
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_all({}) {{\n  u32 faults = 0;\n  \
          const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
-         for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{}\
-         #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{\n{}      }}\n    }}\n  }}\n  \
+         for (u64 first = thread_in_grid(); first - lane_id() < rows; first += stride * {unroll}) {{\n{}\
+         #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n{declared}      \
+         if (row < rows) {{\n{}      }}\n{packed}    }}\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
         body.loads(&body.inputs(roots), unroll),
         writer.text,
     );
-    (body.program(&[], text, "output_all"), parameters)
+    body.program(&[], text, "output_all")
 }
 
 /// Memory of the filtering kernel.
@@ -76,19 +97,35 @@ pub struct Scratch<'a> {
     pub limit: u64,
 }
 
-/// Rows that are there and pass the filter, at most `limit` of them.
-pub fn filtered(body: &Body, roots: &[Id], targets: &[Target], fault: u64, scratch: &Scratch) -> (Program, Parameters) {
-    let kinds: Vec<Kind> = roots.iter().map(|root| body.graph.kind(*root)).collect();
+pub fn filtered_parameters(
+    body: &Body,
+    roots: &[Id],
+    targets: &[Target],
+    fault: u64,
+    scratch: &Scratch,
+) -> Parameters {
     let mut parameters = body.parameters(fault);
     parameters.address("u32*", "ticket", scratch.state.address());
     parameters.address("u64*", "state", scratch.state.address() + 8);
     parameters.address("u64*", "count", scratch.count);
     parameters.u64("limit", scratch.limit);
-    declare(&mut parameters, &kinds, targets);
+    declare(&mut parameters, body, roots, targets);
+    parameters
+}
+
+/// Rows that are there and pass the filter, at most `limit` of them.
+pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     let mut first = Writer::new(body, Inputs::Memory, "      ");
     let pass = body.passing(&mut first);
     let mut second = Writer::new(body, Inputs::Memory, "        ");
-    stores(&mut second, roots, targets, "to");
+    for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
+        let names = second.value(*root);
+        second.note(&names);
+        second.line(&format!("o{index}[to] = {};", names.value));
+        if nullable {
+            second.line(&format!("ov{index}[to] = {};", names.ok()));
+        }
+    }
     let mut text = String::new();
     let _ = write!(
         text,
@@ -114,5 +151,5 @@ pub fn filtered(body: &Body, roots: &[Id], targets: &[Target], fault: u64, scrat
         second = second.text,
         again = body.unroll(roots).min(4),
     );
-    (body.program(&[&headers::LOOKBACK], text, "output_filtered"), parameters)
+    body.program(&[&headers::LOOKBACK], text, "output_filtered")
 }

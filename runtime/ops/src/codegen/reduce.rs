@@ -6,24 +6,27 @@ use std::fmt::Write;
 use onrush_device::Buffer;
 use onrush_kernels::Program;
 
+use super::group::taken;
 use super::{Body, Inputs, Parameters, Writer};
-use crate::aggregate::{Accumulator, Layout, What};
+use crate::aggregate::{Layout, Round, Way};
 use crate::graph::Id;
+use crate::run::Status;
 
 pub const THREADS: u32 = 256;
 
 /// The structure of the accumulators.
-fn totals(layout: &Layout) -> String {
+fn totals(layout: &Layout, round: Round) -> String {
     let (mut fields, mut clear, mut merge, mut adds) = (String::new(), String::new(), String::new(), String::new());
-    for (index, accumulator) in layout.accumulators.iter().enumerate() {
+    for (index, accumulator) in layout.in_round(round) {
         let a = format!("a{index}");
-        let (c_type, start) = match accumulator.what {
-            What::SumFloat => ("f64", "0"),
-            What::SumInteger | What::Count | What::GreatestUnsigned => ("u64", "0"),
-            What::Least => ("i64", "Limits<i64>::high()"),
-            What::Greatest => ("i64", "Limits<i64>::low()"),
-            What::LeastUnsigned => ("u64", "Limits<u64>::high()"),
-            What::SumWide => {
+        let way = accumulator.what.way();
+        let (c_type, start) = match way {
+            Way::Float => ("f64", "0"),
+            Way::Integer | Way::Count | Way::GreatestUnsigned => ("u64", "0"),
+            Way::Least => ("i64", "Limits<i64>::high()"),
+            Way::Greatest => ("i64", "Limits<i64>::low()"),
+            Way::LeastUnsigned => ("u64", "Limits<u64>::high()"),
+            Way::Wide => {
                 // Two words, so that the structure is the words of a slot.
                 let _ = write!(fields, "u64 {a}, {a}h; ");
                 let _ = write!(clear, "{a} = 0; {a}h = 0; ");
@@ -38,7 +41,11 @@ fn totals(layout: &Layout) -> String {
         };
         let _ = write!(fields, "{c_type} {a}; ");
         let _ = write!(clear, "{a} = {start}; ");
-        let _ = write!(merge, "{} ", join(accumulator, index));
+        let _ = match way {
+            Way::Float | Way::Integer | Way::Count => write!(merge, "{a} += o.{a}; "),
+            Way::Least | Way::LeastUnsigned => write!(merge, "{a} = smaller({a}, o.{a}); "),
+            _ => write!(merge, "{a} = larger({a}, o.{a}); "),
+        };
     }
     format!(
         "struct Totals {{\n  {fields}\n  __device__ __forceinline__ void clear() {{ {clear}}}\n{adds}  \
@@ -46,54 +53,45 @@ fn totals(layout: &Layout) -> String {
     )
 }
 
-fn join(accumulator: &Accumulator, index: usize) -> String {
-    let a = format!("a{index}");
-    match accumulator.what {
-        What::SumFloat | What::SumInteger | What::Count => format!("{a} += o.{a};"),
-        What::Least | What::LeastUnsigned => format!("{a} = smaller({a}, o.{a});"),
-        What::Greatest | What::GreatestUnsigned => format!("{a} = larger({a}, o.{a});"),
-        What::SumWide => String::new(),
+fn add(way: Way, index: usize, value: &str) -> String {
+    match way {
+        Way::Float => format!("t.a{index} += {value};"),
+        Way::Integer => format!("t.a{index} += (u64){value};"),
+        Way::Wide => format!("t.add{index}({value});"),
+        Way::Count => format!("t.a{index}++;"),
+        Way::Least | Way::LeastUnsigned => format!("t.a{index} = smaller(t.a{index}, {value});"),
+        Way::Greatest | Way::GreatestUnsigned => format!("t.a{index} = larger(t.a{index}, {value});"),
     }
 }
 
-fn add(accumulator: &Accumulator, index: usize, value: &str) -> String {
-    match accumulator.what {
-        What::SumFloat => format!("t.a{index} += {value};"),
-        What::SumInteger => format!("t.a{index} += (u64){value};"),
-        What::SumWide => format!("t.add{index}({value});"),
-        What::Count => format!("t.a{index}++;"),
-        What::Least | What::LeastUnsigned => format!("t.a{index} = smaller(t.a{index}, {value});"),
-        What::Greatest | What::GreatestUnsigned => format!("t.a{index} = larger(t.a{index}, {value});"),
-    }
-}
-
-/// `partials` has room for the words of each block.
-pub fn kernel(
-    body: &Body,
-    layout: &Layout,
-    fault: u64,
-    ticket: u64,
-    partials: &Buffer,
-    out: &Buffer,
-) -> (Program, Parameters) {
-    let roots: Vec<Id> = layout.accumulators.iter().filter_map(|a| a.of).chain(body.filter).collect();
-    let mut parameters = body.parameters(fault);
-    parameters.address("u32*", "ticket", ticket);
+/// `partials` has room for the words of each block. `out` is the slot: the second round reads what the first one found there.
+pub fn parameters(body: &Body, round: Round, status: &Status, partials: &Buffer, out: &Buffer, layout: &Layout) -> Parameters {
+    let mut parameters = body.parameters(status.fault());
+    parameters.address("u32*", "ticket", status.ticket());
     parameters.buffer("Totals*", "partials", partials);
-    parameters.buffer("Totals*", "out", out);
+    let first = layout.in_round(round).next().map_or(0, |(index, _)| layout.at[index]);
+    parameters.address("Totals*", "out", out.address() + u64::from(first) * 8);
+    parameters.buffer("const u64*", "slot", out);
+    parameters
+}
+
+pub fn program(body: &Body, layout: &Layout, round: Round, parameters: &Parameters) -> Program {
+    let roots: Vec<Id> = layout.in_round(round).filter_map(|(_, a)| a.of).chain(body.filter).collect();
     let unroll = body.unroll(&roots);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let pass = body.passing(&mut writer);
     writer.line(&format!("if ({pass}) {{"));
-    for (index, accumulator) in layout.accumulators.iter().enumerate() {
+    for (index, accumulator) in layout.in_round(round) {
+        let way = accumulator.what.way();
         match accumulator.of {
-            None => writer.line(&add(accumulator, index, "")),
+            None => writer.line(&add(way, index, "")),
             Some(of) => {
                 let names = writer.value(of);
                 writer.note(&names);
-                let text = add(accumulator, index, &names.value);
-                match &names.valid {
-                    Some(valid) => writer.line(&format!("if ({valid}) {text}")),
+                let (value, condition) = taken(layout, accumulator, &names);
+                let text = add(way, index, &value);
+                match condition {
+                    Some(condition) => writer.line(&format!("if ({condition}) {text}")),
                     None => writer.line(&text),
                 }
             }
@@ -106,10 +104,10 @@ pub fn kernel(
          for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{}\
          #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{\n{}      }}\n    }}\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n  merge_grid(t, partials, ticket, out);\n}}\n",
-        totals(layout),
+        totals(layout, round),
         parameters.text(),
         body.loads(&body.inputs(&roots), unroll),
         writer.text,
     );
-    (body.program(&[], text, "reduce_rows"), parameters)
+    body.program(&[], text, "reduce_rows")
 }

@@ -251,7 +251,7 @@ impl Work {
         loop {
             match attempt() {
                 // What lies there for later makes room.
-                Err(error) if is_memory(&error) && gpu.residency.evict().is_some() => {}
+                Err(error) if error.is_memory() && gpu.residency.evict().is_some() => {}
                 done => return done,
             }
         }
@@ -283,15 +283,6 @@ impl Work {
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
         Ok(if batch.num_rows() == 0 { Vec::new() } else { vec![batch] })
     }
-}
-
-fn is_memory(error: &onrush_ops::Error) -> bool {
-    matches!(
-        error,
-        onrush_ops::Error::Kernels(onrush_kernels::Error::Device(
-            onrush_device::Error::OutOfMemory { .. } | onrush_device::Error::DriverOutOfMemory { .. }
-        ))
-    )
 }
 
 fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
