@@ -212,6 +212,15 @@ impl Arguments {
         self
     }
 
+    /// The arguments of another list behind these.
+    #[must_use]
+    pub fn then(mut self, others: &Arguments) -> Self {
+        let by = self.values.len();
+        self.values.extend_from_slice(&others.values);
+        self.starts.extend(others.starts.iter().map(|start| start + by));
+        self
+    }
+
     fn addresses(&mut self) -> Vec<*mut libc::c_void> {
         let base = self.values.as_mut_ptr();
         // SAFETY: each start is inside of `values`.

@@ -71,6 +71,12 @@ impl Parameters {
         };
     }
 
+    /// The parameters of another list behind these.
+    pub fn extend(&mut self, others: &Parameters) {
+        self.declarations.extend_from_slice(&others.declarations);
+        self.arguments = std::mem::take(&mut self.arguments).then(&others.arguments);
+    }
+
     pub fn text(&self) -> String {
         self.declarations.join(", ")
     }
@@ -111,6 +117,8 @@ pub struct Source {
     pub rows: u64,
     pub parameters: Parameters,
     pub inputs: Vec<Access>,
+    /// Columns of the table that these rows were made from.
+    pub fetched: Vec<Access>,
     /// Which rows are there at all, in terms of `row`.
     pub present: Option<String>,
     /// Equal only for the same data.
@@ -171,7 +179,7 @@ impl<'a> Body<'a> {
                 kind.hash(&mut key);
             }
             self.source.parameters.declarations.hash(&mut key);
-            for access in &self.source.inputs {
+            for access in self.source.inputs.iter().chain(&self.source.fetched) {
                 (access.kind, &access.value, &access.valid).hash(&mut key);
             }
             self.source.present.hash(&mut key);
@@ -375,6 +383,16 @@ impl<'a> Writer<'a> {
             }
             Op::Literal(index) if kind == Kind::Bool => return plain(format!("(p{index} != 0)")),
             Op::Literal(index) => return plain(format!("p{index}")),
+            Op::Row => return plain("row".to_string()),
+            Op::Fetch(index) => {
+                let access = &self.body.source.fetched[index as usize];
+                let there = access.valid.as_deref().unwrap_or("true");
+                self.line(&format!("{t} fx{id} = ({t})0; bool fb{id} = {ok};"));
+                let value = &access.value;
+                self.line(&format!("if (fb{id}) {{ const u64 row = {}; fx{id} = {value}; fb{id} = {there}; }}", a()));
+                valid = Some(format!("fb{id}"));
+                format!("fx{id}")
+            }
             Op::Null => return Names { value: format!("({t})0"), valid: Some("false".into()), fault: None },
             Op::Add => format!("plus<{t}>({}, {})", a(), b()),
             Op::Subtract => format!("minus<{t}>({}, {})", a(), b()),

@@ -88,9 +88,9 @@ impl DeviceColumn {
         let mut found = None;
         let values = match (kind, dtype) {
             (Kind::Code, _) => {
-                let (codes, dictionary) = dictionary::encode(parts)?;
+                let (codes, dictionary) = dictionary::upload(context, parts)?;
                 found = Some(Arc::new(dictionary));
-                context.upload(&codes)?
+                codes
             }
             (Kind::Bool, _) => upload_bits(context, rows, parts.iter().map(|part| part.as_boolean().values().clone()))?,
             (_, DataType::Decimal128(precision, _)) if *precision <= NARROW => {
@@ -315,7 +315,7 @@ impl DeviceTable {
             inputs.push(column.access(index, range, &mut parameters));
         }
         let identity = self.columns.first().map_or(0, |c| c.values.address()) ^ self.rows;
-        Ok(Source { rows: self.rows, parameters, inputs, present: None, identity })
+        Ok(Source { rows: self.rows, parameters, inputs, fetched: Vec::new(), present: None, identity })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -323,7 +323,7 @@ impl DeviceTable {
     }
 }
 
-fn upload_bits(context: &Context, rows: usize, parts: impl Iterator<Item = BooleanBuffer>) -> Result<Buffer> {
+pub(crate) fn upload_bits(context: &Context, rows: usize, parts: impl Iterator<Item = BooleanBuffer>) -> Result<Buffer> {
     let mut bits = BooleanBufferBuilder::new(rows.next_multiple_of(32));
     parts.for_each(|part| bits.append_buffer(&part));
     bits.append_n(rows.next_multiple_of(32) - rows, false);

@@ -1,14 +1,19 @@
-//! Texts as numbers: each different text once on the host, its number in device memory.
+//! Texts as numbers: each different text once on the host, in the order of texts, its number in device memory. Numbers compare as their
+//! texts do.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, StringViewArray, StringViewBuilder};
+use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
+use onrush_device::Buffer;
+use onrush_kernels::{Context, Program, dictionary, headers};
 
+use crate::run::launch;
 use crate::{Error, Result};
 
-/// The texts of a column, each once, in the order in which they came.
+/// The texts of a column, each once, in ascending order of their bytes.
 #[derive(Debug)]
 pub struct Dictionary {
     /// Of type `Utf8View`, without nulls.
@@ -21,43 +26,118 @@ impl Dictionary {
     }
 }
 
-/// What has been numbered so far.
-struct Encoder<'p> {
-    known: HashMap<&'p str, u32>,
-    codes: Vec<u32>,
-    texts: StringViewBuilder,
-}
+/// Rows from which on the device finds the different texts.
+const LARGE: usize = 1 << 15;
+/// The same on the emulated device, so that tests take both ways.
+const LARGE_EMULATED: usize = 64;
 
-impl<'p> Encoder<'p> {
-    fn add(&mut self, text: Option<&'p str>) -> Result<()> {
-        let Some(text) = text else {
-            self.codes.push(0);
-            return Ok(());
-        };
-        let next = u32::try_from(self.known.len())
-            .map_err(|_| Error::Unsupported("columns of more than 2^32 different texts".to_string()))?;
-        let texts = &mut self.texts;
-        let code = *self.known.entry(text).or_insert_with(|| {
-            texts.append_value(text);
-            next
-        });
-        self.codes.push(code);
-        Ok(())
+/// Numbers in device memory for the texts of a column's parts; a row without a text has any.
+pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<(Buffer, Dictionary)> {
+    let rows: usize = parts.iter().map(|part| part.len()).sum();
+    let large = if context.device().is_emulated() { LARGE_EMULATED } else { LARGE };
+    if rows >= large {
+        return on_device(context, parts);
     }
+    let (codes, dictionary) = encode(parts)?;
+    Ok((context.upload(&codes)?, dictionary))
 }
 
-/// Numbers for the texts of a column's parts; a row without one gets 0.
+/// The same on the host.
 pub fn encode(parts: &[ArrayRef]) -> Result<(Vec<u32>, Dictionary)> {
-    let rows = parts.iter().map(|part| part.len()).sum();
-    let mut encoder =
-        Encoder { known: HashMap::new(), codes: Vec::with_capacity(rows), texts: StringViewBuilder::new() };
-    for part in parts {
-        match part.data_type() {
-            DataType::Utf8 => part.as_string::<i32>().iter().try_for_each(|text| encoder.add(text))?,
-            DataType::LargeUtf8 => part.as_string::<i64>().iter().try_for_each(|text| encoder.add(text))?,
-            DataType::Utf8View => part.as_string_view().iter().try_for_each(|text| encoder.add(text))?,
-            other => return Err(Error::Unsupported(format!("texts of {other}"))),
-        }
+    let views = parts.iter().map(view).collect::<Result<Vec<_>>>()?;
+    let mut known: HashMap<&str, u32> = HashMap::new();
+    let mut texts: Vec<&str> = Vec::new();
+    let mut codes = Vec::with_capacity(views.iter().map(|part| part.len()).sum());
+    for text in views.iter().flat_map(|part| part.iter()) {
+        codes.push(match text {
+            None => 0,
+            Some(text) => *known.entry(text).or_insert_with(|| {
+                texts.push(text);
+                texts.len() as u32 - 1
+            }),
+        });
     }
-    Ok((encoder.codes, Dictionary { values: Arc::new(encoder.texts.finish()) }))
+    let (dictionary, places) = sorted(&texts);
+    if !texts.is_empty() {
+        codes.iter_mut().for_each(|code| *code = places[*code as usize]);
+    }
+    Ok((codes, dictionary))
+}
+
+fn view(part: &ArrayRef) -> Result<StringViewArray> {
+    match part.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            Ok(cast(part, &DataType::Utf8View)?.as_string_view().clone())
+        }
+        other => Err(Error::Unsupported(format!("texts of {other}"))),
+    }
+}
+
+/// Different texts in their order, and the place there of each.
+fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
+    // Most comparisons end within the first eight bytes.
+    let start = |text: &str| {
+        let mut bytes = [0; 8];
+        let length = text.len().min(8);
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        u64::from_be_bytes(bytes)
+    };
+    let mut order: Vec<(u64, u32)> = texts.iter().zip(0..).map(|(text, code)| (start(text), code)).collect();
+    let compare = |a: &(u64, u32), b: &(u64, u32)| {
+        a.0.cmp(&b.0).then_with(|| texts[a.1 as usize].cmp(texts[b.1 as usize]))
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let piece = order.len().div_ceil(threads).max(1 << 14);
+    if order.len() > piece {
+        std::thread::scope(|scope| {
+            for piece in order.chunks_mut(piece) {
+                scope.spawn(move || piece.sort_unstable_by(compare));
+            }
+        });
+    }
+    // Merges the sorted pieces.
+    order.sort_by(compare);
+    let mut places = vec![0; texts.len()];
+    let mut values = StringViewBuilder::with_capacity(texts.len());
+    for (place, (_, code)) in (0..).zip(&order) {
+        places[*code as usize] = place;
+        values.append_value(texts[*code as usize]);
+    }
+    (Dictionary { values: Arc::new(values.finish()) }, places)
+}
+
+/// The device finds the different texts, the host sorts them, the device puts their places in the place of its numbers.
+fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<(Buffer, Dictionary)> {
+    let texts = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
+    let texts = match &texts[..] {
+        [one] => Arc::clone(one),
+        several => concat(&several.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
+    };
+    let texts: &LargeStringArray = texts.as_string();
+    let rows = texts.len() as u64;
+    let first = texts.value_offsets().first().copied().unwrap_or_default();
+    let last = texts.value_offsets().last().copied().unwrap_or_default();
+    let bytes = context.upload(&texts.value_data()[first as usize..last as usize])?;
+    let offsets = match first {
+        0 => context.upload(texts.value_offsets())?,
+        _ => context.upload(&texts.value_offsets().iter().map(|at| at - first).collect::<Vec<_>>())?,
+    };
+    let validity = texts.nulls().filter(|nulls| nulls.null_count() > 0);
+    let validity = validity.map(|nulls| crate::column::upload_bits(context, texts.len(), [nulls.inner().clone()].into_iter()));
+    let validity = validity.transpose()?;
+    let values = dictionary::Values::Strings { offsets: &offsets, bytes: &bytes, wide: true };
+    // Few texts are the rule; where there are more, a larger table is tried.
+    let found = dictionary::encode(context, values, validity.as_ref(), rows, 1 << 14)?;
+    let rows_of = found.first_rows.read::<u64>(0..found.count as usize, &context.stream)?;
+    let different: Vec<&str> = rows_of.iter().map(|row| texts.value(*row as usize)).collect();
+    let (dictionary, places) = sorted(&different);
+    if !places.is_empty() {
+        let places = context.upload(&places)?;
+        let body = "extern \"C\" __global__ void __launch_bounds__(256) place_codes(u32* codes, u64 rows, const u32* places) {\n  \
+                    for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) codes[row] = places[codes[row]];\n}\n";
+        let program = Program::new(&[&headers::PRELUDE], body.to_string(), ["place_codes"]);
+        let arguments = onrush_device::Arguments::new().buffer(&found.codes).value(rows).buffer(&places);
+        launch(context, &context.library.function(&program, "place_codes")?, arguments, rows, 256, 0)?;
+    }
+    Ok((found.codes, dictionary))
 }

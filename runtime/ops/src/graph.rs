@@ -76,6 +76,10 @@ pub enum Op {
     /// A literal, passed as a parameter.
     Literal(u32),
     Null,
+    /// The row's number.
+    Row,
+    /// A column of the table that the stage before read, at the row of this number.
+    Fetch(u32),
     /// Integers wrap.
     Add,
     Subtract,

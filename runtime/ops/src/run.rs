@@ -149,6 +149,8 @@ pub fn launch_blocks(
 struct Flow {
     source: Source,
     dictionaries: Vec<Option<Arc<Dictionary>>>,
+    /// Those of the columns that can be fetched.
+    fetched: Vec<Option<Arc<Dictionary>>>,
     _memory: Vec<Buffer>,
 }
 
@@ -213,12 +215,12 @@ impl Gpu {
         let context = &self.context;
         let tools = group::Tools { context, status, sizes: &self.sizes };
         let mut flow: Option<Flow> = None;
-        for stage in stages {
+        for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);
             }
             let begins = flow.is_none();
-            let Flow { mut source, dictionaries, _memory } = match flow.take() {
+            let Flow { mut source, dictionaries, fetched, _memory } = match flow.take() {
                 Some(flow) => flow,
                 None => {
                     let keys: &[Id] = match &stage.sink {
@@ -231,6 +233,7 @@ impl Gpu {
                     Flow {
                         source: table.source(context, &ranged)?,
                         dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
+                        fetched: Vec::new(),
                         _memory: Vec::new(),
                     }
                 }
@@ -242,7 +245,7 @@ impl Gpu {
                 tables.push(table);
                 found.push(dictionary);
             }
-            let dictionary_of = |id: Id| text_of(&stage.graph, id, &dictionaries, &found);
+            let dictionary_of = |id: Id| text_of(&stage.graph, id, &Texts { inputs: &dictionaries, lookups: &found, fetched: &fetched });
             match &stage.sink {
                 Sink::Output(output) => {
                     let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);
@@ -257,14 +260,22 @@ impl Gpu {
                         coded.replace(&mut graph, &mut found_by);
                     }
                     let body = Body::new(&source, &graph, &tables, stage.filter, &self.memo);
-                    let (mut source, memory) = match keys.is_empty() {
+                    let (mut groups, memory) = match keys.is_empty() {
                         true => group::all(&tools, &body, accumulators)?,
                         false => group::run(&tools, &body, &found_by, accumulators)?,
                     };
-                    coded.decode(&mut source, &|key| stage.graph.kind(keys[key]));
-                    let mut dictionaries = keys.iter().map(|key| dictionary_of(*key)).collect::<Result<Vec<_>>>()?;
-                    dictionaries.extend(accumulators.iter().map(|_| None));
-                    flow = Some(Flow { source, dictionaries, _memory: vec![memory] });
+                    coded.decode(&mut groups, &|key| stage.graph.kind(keys[key]));
+                    let mut texts: Vec<_> = keys.iter().map(|key| dictionary_of(*key)).collect();
+                    texts.extend(accumulators.iter().map(|a| a.of.and_then(dictionary_of)));
+                    let fetches = |stage: &Stage| stage.graph.nodes().iter().any(|n| matches!(n.op, Op::Fetch(_)));
+                    let mut fetched = Vec::new();
+                    if begins && stages.get(number + 1).is_some_and(fetches) {
+                        source.inputs.truncate(table.columns.len());
+                        groups.parameters.extend(&source.parameters);
+                        groups.fetched = source.inputs;
+                        fetched = dictionaries;
+                    }
+                    flow = Some(Flow { source: groups, dictionaries: texts, fetched, _memory: vec![memory] });
                 }
             }
         }
@@ -304,7 +315,7 @@ impl Gpu {
         status: &Status,
         body: &Body,
         output: &Output,
-        dictionary_of: &dyn Fn(Id) -> Result<Option<Arc<Dictionary>>>,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
         let context = &self.context;
         let rows = body.source.rows;
@@ -338,24 +349,30 @@ impl Gpu {
         let mut columns = Vec::new();
         for (root, target) in output.columns.iter().zip(targets) {
             let kind = body.graph.kind(*root);
-            let dictionary = if kind == Kind::Code { dictionary_of(*root)? } else { None };
+            let dictionary = if kind == Kind::Code { dictionary_of(*root) } else { None };
             columns.push(DeviceColumn::written(context, kind, target, count, dictionary)?);
         }
         Ok(DeviceTable { rows: count, columns })
     }
 }
 
-/// The dictionary of a node that is a text.
-fn text_of(
-    graph: &Graph,
-    id: Id,
-    inputs: &[Option<Arc<Dictionary>>],
-    lookups: &[Option<Arc<Dictionary>>],
-) -> Result<Option<Arc<Dictionary>>> {
+/// The dictionaries of what a stage reads.
+struct Texts<'a> {
+    inputs: &'a [Option<Arc<Dictionary>>],
+    lookups: &'a [Option<Arc<Dictionary>>],
+    fetched: &'a [Option<Arc<Dictionary>>],
+}
+
+/// The dictionary of a node that is a text, or a text's number.
+fn text_of(graph: &Graph, id: Id, texts: &Texts) -> Option<Arc<Dictionary>> {
     let node = graph.node(id);
-    Ok(match node.op {
-        Op::Input(index) => inputs[index as usize].clone(),
-        Op::Lookup(index) => lookups[index as usize].clone(),
+    match node.op {
+        Op::Input(index) => texts.inputs[index as usize].clone(),
+        Op::Lookup(index) => texts.lookups[index as usize].clone(),
+        Op::Fetch(index) => texts.fetched[index as usize].clone(),
+        // Of a text beside null, and of a number that is one again.
+        Op::Choose => text_of(graph, node.args[1], texts).or_else(|| text_of(graph, node.args[2], texts)),
+        Op::Convert(_) => text_of(graph, node.args[0], texts),
         _ => None,
-    })
+    }
 }

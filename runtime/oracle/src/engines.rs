@@ -103,6 +103,7 @@ pub struct Subject {
     next: AtomicU64,
     tables: BTreeMap<String, FrameId>,
     on_device: usize,
+    reasons: BTreeMap<String, usize>,
 }
 
 impl Subject {
@@ -113,7 +114,14 @@ impl Subject {
     pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Self, String> {
         let spec = spec(name)?;
         let engine = (spec.open)(cache).map_err(|d| d.to_string())?;
-        Ok(Subject { spec, engine, next: AtomicU64::new(1), tables: BTreeMap::new(), on_device: 0 })
+        Ok(Subject { spec, engine, next: AtomicU64::new(1), tables: BTreeMap::new(), on_device: 0, reasons: BTreeMap::new() })
+    }
+
+    /// Why nodes stayed on the CPU, and how many did, the most frequent first.
+    pub fn reasons(&self) -> Vec<(&str, usize)> {
+        let mut all: Vec<(&str, usize)> = self.reasons.iter().map(|(reason, count)| (reason.as_str(), *count)).collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        all
     }
 
     /// How many queries ran on a device, at least in part.
@@ -163,10 +171,14 @@ impl Answers for Subject {
         let id = self.id();
         let task = TaskHandle::new();
         self.engine.step(id, &self.query(query), None, None, &task)?;
-        let places = ["[gpu]", "[emulated]"];
-        let there = |text: String| places.iter().any(|place| text.contains(place));
-        if self.engine.accelerator().is_some() && self.engine.explain(id, false, &task).is_ok_and(there) {
-            self.on_device += 1;
+        if self.engine.accelerator().is_some() {
+            let plan = self.engine.explain(id, false, &task).unwrap_or_default();
+            if ["[gpu]", "[emulated]"].iter().any(|place| plan.contains(place)) {
+                self.on_device += 1;
+            }
+            for (_, reason) in plan.lines().filter_map(|line| line.split_once("[cpu] ")) {
+                *self.reasons.entry(reason.trim().to_string()).or_default() += 1;
+            }
         }
         let table = self.engine.table(id, &[], &task);
         self.engine.release(&[id]);

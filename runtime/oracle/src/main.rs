@@ -12,6 +12,7 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
 
   sql      the queries of tests/sql; exit status 1 if an answer is not the expected one
            --only NAME  files whose name contains this    --chunk ROWS  tables in batches of at most so many rows
+           --reasons yes  say why parts of plans stayed on the CPU
   random   random plans, on --engine and on another one, whose answers must be the same
            --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
   tpch     queries 1 and 6 of TPC-H with DuckDB's answers
@@ -70,8 +71,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let cache = arguments.options.iter().find(|(name, _)| name == "cache").map(|(_, folder)| PathBuf::from(folder));
     match arguments.task.as_str() {
         "sql" => {
-            arguments.known(&["engine", "cache", "only", "chunk"])?;
-            sql(&engine, cache, &arguments.text("only", ""), arguments.number("chunk")?)
+            arguments.known(&["engine", "cache", "only", "chunk", "reasons"])?;
+            let reasons = arguments.text("reasons", "no") == "yes";
+            sql(&engine, cache, &arguments.text("only", ""), arguments.number("chunk")?, reasons)
         }
         "random" => {
             arguments.known(&["engine", "cache", "against", "plans", "seed", "print"])?;
@@ -102,11 +104,20 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
 }
 
-fn sql(engine: &str, cache: Option<PathBuf>, only: &str, chunk: Option<usize>) -> Result<bool, String> {
+fn sql(
+    engine: &str,
+    cache: Option<PathBuf>,
+    only: &str,
+    chunk: Option<usize>,
+    reasons: bool,
+) -> Result<bool, String> {
     let mut subject = Subject::open(engine, cache)?;
     corpus::load(&mut subject, chunk)?;
     let outcome = corpus::run(&mut subject, only)?;
     outcome.failures.iter().for_each(|failure| println!("{failure}\n"));
+    if reasons {
+        subject.reasons().iter().for_each(|(reason, count)| println!("{count:>6}  {reason}"));
+    }
     println!(
         "{engine}: {} passed, {} failed, {} skipped, {} on a device, in {:.1} s",
         outcome.passed,

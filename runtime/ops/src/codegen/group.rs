@@ -521,5 +521,5 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: &B
         inputs.push(Access { kind: *kind, value, valid: None, range: None });
     }
     let special = finding.map_or(0, Finding::special);
-    Source { rows: slots + special, parameters, inputs, present, identity: table.address() }
+    Source { rows: slots + special, parameters, inputs, fetched: Vec::new(), present, identity: table.address() }
 }

@@ -47,6 +47,28 @@ pub enum Recipe {
         count: usize,
         up: u32,
     },
+    /// Of 128 bits, from its upper and its lower word.
+    Wide {
+        upper: usize,
+        lower: usize,
+        count: usize,
+    },
+    /// The sum of squared distances from the mean by the count less `less`, or its root.
+    Spread {
+        sum: usize,
+        count: usize,
+        about: usize,
+        squares: usize,
+        less: u32,
+        root: bool,
+    },
+    /// A column of the input at the row of this number.
+    Fetch {
+        row: usize,
+        count: usize,
+        input: u32,
+        kind: Kind,
+    },
     /// From the key that orders values.
     Extreme {
         of: usize,
@@ -94,13 +116,16 @@ pub fn aggregate(
         };
         return Ok(Recipe::Count(accumulators.add(What::Count, of)));
     }
+    if matches!(name, "first_value" | "last_value") {
+        return end(lowering, accumulators, function, filter);
+    }
     let [arg] = &args[..] else { return refused("") };
     let dtype = lowering.dtype(arg)?;
     let result = function.field().data_type().clone();
     let id = lowering.expr(arg)?;
     let id = masked(lowering, id);
     let kind = lowering.graph.kind(id);
-    if kind == Kind::Code {
+    if kind == Kind::Code && !matches!(name, "min" | "max") {
         return refused(" of texts");
     }
     let convert = |graph: &mut Graph, id: Id, to: Kind| match graph.kind(id) == to {
@@ -130,17 +155,30 @@ pub fn aggregate(
             let up = u32::try_from(i32::from(t) - i32::from(*s)).map_err(|_| format!("`avg` of {dtype}"))?;
             Recipe::DecimalMean { sum: accumulators.add(What::SumWide, Some(id)), count, up }
         }
+        ("var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop", DataType::Float64) => {
+            let mut add = |what| accumulators.add(what, Some(id));
+            Recipe::Spread {
+                sum: add(What::SumFloat),
+                count,
+                about: add(What::About),
+                squares: add(What::SquaresAbout),
+                less: u32::from(!name.ends_with("pop")),
+                root: name.starts_with("stddev"),
+            }
+        }
+        ("min" | "max", DataType::Decimal128(precision, _)) if *precision > 18 && dtype == result => {
+            let (upper, lower) = match name {
+                "min" => (What::LeastUpper, What::LeastLower),
+                _ => (What::GreatestUpper, What::GreatestLower),
+            };
+            Recipe::Wide { upper: accumulators.add(upper, Some(id)), lower: accumulators.add(lower, Some(id)), count }
+        }
         ("min" | "max", t) if *t == result => {
             let least = name == "min";
             let (unsigned, id) = match kind {
-                Kind::Bool => (false, convert(&mut lowering.graph, id, LONG)),
+                // Texts have numbers in their order.
+                Kind::Bool | Kind::Code | Kind::Number(Scalar::I128) => (false, convert(&mut lowering.graph, id, LONG)),
                 Kind::Number(Scalar::U64) => (true, id),
-                Kind::Number(Scalar::I128) => match t {
-                    DataType::Decimal128(precision, _) if *precision <= 18 => {
-                        (false, convert(&mut lowering.graph, id, LONG))
-                    }
-                    _ => return refused(" of decimals of more than 18 digits"),
-                },
                 _ => (false, lowering.graph.add(Op::OrderKey, &[id], LONG)),
             };
             let what = match (least, unsigned) {
@@ -158,6 +196,43 @@ pub fn aggregate(
         }
         _ => return refused(&format!(" of {dtype}")),
     })
+}
+
+/// The first or last value: the lowest or highest number of a row, whose value is fetched when all is known.
+fn end(
+    lowering: &mut Lowering,
+    accumulators: &mut Accumulators,
+    function: &AggregateFunctionExpr,
+    filter: Option<Id>,
+) -> Result<Recipe, Refusal> {
+    let name = function.fun().name();
+    let refused = |why: &str| Err(format!("`{name}`{why} is not on the GPU yet"));
+    let args = function.expressions();
+    let [arg] = &args[..] else { return refused(" of several columns") };
+    if !function.order_bys().is_empty() {
+        return refused(" with an order of its own");
+    }
+    if !lowering.begins {
+        return refused(" of groups");
+    }
+    let id = lowering.expr(arg)?;
+    let node = lowering.graph.node(id);
+    let (Op::Input(input), kind) = (node.op, node.kind) else { return refused(" of a computed value") };
+    let number = Kind::Number(Scalar::U64);
+    let mut row = lowering.graph.add(Op::Row, &[], number);
+    let mut rows = filter;
+    if function.ignore_nulls() {
+        let null = lowering.graph.add(Op::IsNull, &[id], Kind::Bool);
+        let there = lowering.graph.add(Op::Not, &[null], Kind::Bool);
+        rows = Some(rows.map_or(there, |filter| lowering.graph.add(Op::And, &[filter, there], Kind::Bool)));
+    }
+    if let Some(rows) = rows {
+        let null = lowering.graph.null(number);
+        row = lowering.graph.add(Op::Choose, &[rows, row, null], number);
+    }
+    let what = if name == "first_value" { What::LeastUnsigned } else { What::GreatestUnsigned };
+    let count = accumulators.add(What::Count, Some(row));
+    Ok(Recipe::Fetch { row: accumulators.add(what, Some(row)), count, input, kind })
 }
 
 /// The result's node in the next stage. `at` is the input of an accumulator.
@@ -191,6 +266,49 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
             let sum = graph.add(Op::MultiplyExact, &[sum, factor], WIDE);
             let mean = graph.add(Op::DivideExact, &[sum, n], WIDE);
             unless_empty(graph, *count, mean)
+        }
+        Recipe::Wide { upper, lower, count } => {
+            let (upper, lower) = (at(graph, *upper), at(graph, *lower));
+            let [upper, lower] = [upper, lower].map(|id| graph.add(Op::Convert(Misfit::Fault), &[id], WIDE));
+            let by = graph.literal(WIDE, Value::I128(64));
+            let upper = graph.add(Op::ShiftLeft, &[upper, by], WIDE);
+            let whole = graph.add(Op::BitOr, &[upper, lower], WIDE);
+            unless_empty(graph, *count, whole)
+        }
+        Recipe::Spread { sum, count, about, squares, less, root } => {
+            let long = at(graph, *count);
+            let n = graph.add(Op::Convert(Misfit::Fault), &[long], FLOAT);
+            let (sum, about, squares) = (at(graph, *sum), at(graph, *about), at(graph, *squares));
+            let float = |graph: &mut Graph, value: f64| graph.literal(FLOAT, Value::F64(value.to_bits()));
+            let two = |graph: &mut Graph, op, a, b| graph.add(op, &[a, b], FLOAT);
+            // What the mean's rounding adds, corrected: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
+            let bias = two(graph, Op::Multiply, about, about);
+            let bias = two(graph, Op::Divide, bias, n);
+            let spread = two(graph, Op::Subtract, squares, bias);
+            // Different numbers lie further apart than this: below it all are the same one.
+            let mean = two(graph, Op::Divide, sum, n);
+            let unit = float(graph, f64::EPSILON / 4.0);
+            let least = two(graph, Op::Multiply, mean, unit);
+            let least = two(graph, Op::Multiply, least, least);
+            let least = two(graph, Op::Multiply, least, n);
+            let none = graph.add(Op::Compare(Comparison::LessEqual), &[spread, least], Kind::Bool);
+            let zero = float(graph, 0.0);
+            let spread = graph.add(Op::Choose, &[none, zero, spread], FLOAT);
+            let less_by = float(graph, f64::from(*less));
+            let by = two(graph, Op::Subtract, n, less_by);
+            let mut result = two(graph, Op::Divide, spread, by);
+            if *root {
+                result = graph.add(Op::Call("sqrt"), &[result], FLOAT);
+            }
+            let least = graph.number(Scalar::I64, i128::from(*less));
+            let enough = graph.add(Op::Compare(Comparison::Greater), &[long, least], Kind::Bool);
+            let null = graph.null(FLOAT);
+            graph.add(Op::Choose, &[enough, result, null], FLOAT)
+        }
+        Recipe::Fetch { row, count, input, kind } => {
+            let row = at(graph, *row);
+            let row = unless_empty(graph, *count, row);
+            graph.add(Op::Fetch(*input), &[row], *kind)
         }
         Recipe::Extreme { of, count, kind, float } => {
             let key = at(graph, *of);

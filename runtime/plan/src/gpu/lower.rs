@@ -42,6 +42,8 @@ pub struct Lowering {
     pub used: Vec<usize>,
     pub columns: Vec<Slot>,
     pub schema: Arc<Schema>,
+    /// Whether this stage reads the fragment's input, whose rows have numbers.
+    pub begins: bool,
 }
 
 /// Longer lists than this are looked up by the CPU.
@@ -55,6 +57,7 @@ impl Lowering {
             used: Vec::new(),
             columns: (0..schema.fields().len()).map(Slot::Source).collect(),
             schema: Arc::clone(schema),
+            begins: true,
         }
     }
 

@@ -292,7 +292,7 @@ impl Open {
         for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
             recipes.push(aggregates::aggregate(&mut self.lowering, &mut accumulators, function, filter.as_ref())?);
         }
-        let mut next = Lowering::new(&aggregate.schema());
+        let mut next = Lowering { begins: false, ..Lowering::new(&aggregate.schema()) };
         let kinds: Vec<Kind> = keys.iter().map(|key| self.lowering.graph.kind(*key)).collect();
         let mut columns: Vec<Slot> = Vec::new();
         for (index, kind) in kinds.iter().enumerate() {
