@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use crate::process::{self, Failure};
 use crate::python;
+use crate::web;
 use crate::workspace::Workspace;
 
 const TOUR: &str = "01-tour.ipynb";
@@ -28,6 +29,7 @@ pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<()
         );
     }
 
+    web::prepare(workspace);
     // Downloading packages and compiling need different things of the machine.
     let installed = thread::scope(|scope| {
         let environment = scope.spawn(|| python::prepare(workspace, &[python::LAB]));

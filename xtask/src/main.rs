@@ -7,6 +7,7 @@ mod process;
 mod python;
 mod test;
 mod tidy;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;

@@ -9,6 +9,8 @@ use crate::workspace::Workspace;
 
 /// Lists of pinned packages, in `xtask/`.
 pub const LAB: &str = "requirements-lab.txt";
+/// Only where the machine has no node.
+pub const NODE: &str = "requirements-node.txt";
 pub const TESTS: &str = "requirements-test.txt";
 
 /// Fails with the name of the package to install if Python cannot make virtual environments.

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use crate::process::{self, Failure, Transcript};
 use crate::python;
 use crate::workspace::{self, Workspace};
-use crate::{lab, tidy};
+use crate::{lab, tidy, web};
 use count::Count;
 
 /// What can be run on its own.
@@ -26,6 +26,8 @@ pub enum Area {
     Rust,
     /// The device and the kernels alone, which `rust` runs too
     Kernels,
+    /// The front end's sources: linter and unit tests
+    Web,
     /// The crates that cells use, in their own build
     Prelude,
     /// The Jupyter protocol, against the real kernel
@@ -108,6 +110,7 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
 /// Builds everything and installs the kernel into `.venv`.
 fn prepare_product(workspace: &Workspace) -> Result<(), Failure> {
     python::check(workspace)?;
+    web::prepare(workspace);
     std::thread::scope(|scope| {
         let environment = scope.spawn(|| python::prepare(workspace, &[python::LAB, python::TESTS]));
         let built = lab::build(workspace);
@@ -136,6 +139,12 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
         }
         Area::Rust => rust(workspace),
         Area::Kernels => kernels(workspace),
+        Area::Web => {
+            let transcripts = web::test(workspace)?;
+            let mut ran = counted(&transcripts, count::node);
+            ran.0 += Count::one(transcripts.first().is_some_and(|lint| lint.success));
+            Ok(ran)
+        }
         Area::Prelude => prelude(workspace),
         Area::Jupyter => pytest(workspace, scratch, area, &["tests/jupyter"]),
         Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks"]),
@@ -149,7 +158,7 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
 /// of a shared dependency do not rebuild the other.
 pub const TOWERS: [&[&str]; 3] = [
     &["onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-session", "onrush-oracle"],
-    &["onrush-wire", "onrush-cell", "onrush-view", "onrush-jupyter", "xtask"],
+    &["onrush-wire", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
     KERNELS,
 ];
 

@@ -232,6 +232,10 @@ fn jupyter() -> Vec<Finding> {
             None => note("kernel", format!("{} is damaged", folder.display()), "`onrush install` writes it anew"),
         });
     }
+    if let Some(folder) = install::extension::installed() {
+        findings.push(good("extension", format!("installed in {}", folder.display())));
+    }
+    findings.extend(install::extension::lacking(None).into_iter().map(|(what, help)| note("extension", what, help)));
     findings
 }
 

@@ -1,4 +1,6 @@
-//! `onrush install` and `onrush uninstall`: the folder by which Jupyter knows a kernel.
+//! `onrush install` and `onrush uninstall`: the folder by which Jupyter knows a kernel, and the front end's extension beside it.
+
+pub mod extension;
 
 use std::fs;
 use std::io;
@@ -67,9 +69,9 @@ fn below_prefix(prefix: &Path) -> PathBuf {
 }
 
 impl Location {
-    /// The kernel's folder.
-    fn folder(&self) -> Result<PathBuf, InstallError> {
-        let data = match &self.prefix {
+    /// Jupyter's data folder.
+    fn data(&self) -> Result<PathBuf, InstallError> {
+        Ok(match &self.prefix {
             Some(prefix) => below_prefix(prefix),
             None if self.user => user_data().ok_or(InstallError::NoHome)?,
             None => match environment() {
@@ -77,28 +79,53 @@ impl Location {
                 None if self.sys_prefix => return Err(InstallError::NoEnvironment),
                 None => user_data().ok_or(InstallError::NoHome)?,
             },
-        };
-        Ok(data.join("kernels").join(NAME))
+        })
     }
+}
+
+fn kernel_folder(data: &Path) -> PathBuf {
+    data.join("kernels").join(NAME)
+}
+
+fn system_data() -> [PathBuf; 2] {
+    ["/usr/local/share/jupyter", "/usr/share/jupyter"].map(PathBuf::from)
 }
 
 /// Folders in which Jupyter may find the kernel: those of the active environment, the user and the system.
 pub fn installed() -> Vec<PathBuf> {
     let data = [environment().map(|prefix| below_prefix(&prefix)), user_data()];
-    let system = ["/usr/local/share/jupyter", "/usr/share/jupyter"].map(|folder| Some(PathBuf::from(folder)));
     data.into_iter()
-        .chain(system)
         .flatten()
-        .map(|data| data.join("kernels").join(NAME))
+        .chain(system_data())
+        .map(|data| kernel_folder(&data))
         .filter(|folder| folder.join("kernel.json").is_file())
         .collect()
 }
 
 pub fn install(location: &Location) -> Result<(), InstallError> {
-    let folder = location.folder()?;
+    let data = location.data()?;
+    let folder = kernel_folder(&data);
     write_spec(&folder)?;
     println!("The kernel \"{DISPLAY_NAME}\" is installed in\n  {}", folder.display());
+    if let Some(folder) = extension::write(&data)? {
+        println!("The extension for JupyterLab and Notebook 7 is installed in\n  {}", folder.display());
+    }
+    for (what, help) in extension::lacking(Some(&data)) {
+        println!("note: {what}: {help}");
+    }
     Ok(())
+}
+
+/// In one step, so that Jupyter never reads half a file.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), InstallError> {
+    let write = || {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let new = folder.join(format!(".{}.new", path.file_name().unwrap_or_default().to_string_lossy()));
+        fs::write(&new, bytes)?;
+        fs::rename(&new, path)
+    };
+    write().map_err(|source| InstallError::Write { path: path.to_path_buf(), source })
 }
 
 fn write_spec(folder: &Path) -> Result<(), InstallError> {
@@ -117,21 +144,19 @@ fn write_spec(folder: &Path) -> Result<(), InstallError> {
         interrupt_mode: Some("message".to_string()),
         env: Some(Default::default()),
     };
-    fs::create_dir_all(folder).map_err(|source| InstallError::Write { path: folder.to_path_buf(), source })?;
     let json = serde_json::to_vec_pretty(&spec)?;
     for (name, bytes) in LOGOS.into_iter().chain([("kernel.json", json.as_slice())]) {
-        let path = folder.join(name);
-        // In one step, so that Jupyter never reads half a file.
-        let new = folder.join(format!(".{name}.new"));
-        fs::write(&new, bytes)
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(|source| InstallError::Write { path, source })?;
+        replace(&folder.join(name), bytes)?;
     }
     Ok(())
 }
 
 pub fn uninstall(location: &Location) -> Result<(), InstallError> {
-    let folder = location.folder()?;
+    let data = location.data()?;
+    if extension::remove(&data)? {
+        println!("The extension for JupyterLab and Notebook 7 is removed from\n  {}", data.display());
+    }
+    let folder = kernel_folder(&data);
     if !folder.join("kernel.json").is_file() {
         println!("There is no kernel in\n  {}", folder.display());
         return Ok(());

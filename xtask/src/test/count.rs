@@ -49,6 +49,15 @@ pub fn pytest(lines: &[String]) -> Count {
     lines.iter().rev().find(is_summary).map(|line| words(&plain(line))).unwrap_or_default()
 }
 
+/// The last lines of node's runner: `# pass 12`, `# fail 0`.
+pub fn node(lines: &[String]) -> Count {
+    let number = |word: &str| {
+        let start = format!("# {word} ");
+        lines.iter().filter_map(|line| plain(line).trim().strip_prefix(&start)?.parse::<usize>().ok()).sum()
+    };
+    Count { passed: number("pass"), failed: number("fail"), skipped: number("skipped") }
+}
+
 /// Numbers in front of the words that count.
 fn words(line: &str) -> Count {
     let mut count = Count::default();

@@ -1,0 +1,25 @@
+//! The front end's extension as files: what `build.rs` made of the sources in `ts/`. Nothing here runs in a kernel.
+
+/// Path below the extension's folder, and contents. Empty where the build found no node: `MISSING` says why.
+pub const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// Why there are no files; empty if there are.
+pub const MISSING: &str = include_str!(concat!(env!("OUT_DIR"), "/missing"));
+
+/// The extension's name, and its folder below `labextensions`.
+pub const NAME: &str = "@onrush/jupyterlab";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_names_a_file_that_is_there() {
+        assert_eq!(MISSING, "");
+        let file = |name: &str| FILES.iter().find(|(path, _)| *path == name).map(|(_, bytes)| *bytes).unwrap();
+        let description = std::str::from_utf8(file("package.json")).unwrap();
+        let (_, rest) = description.split_once("\"load\": \"").unwrap();
+        let (entry, _) = rest.split_once('"').unwrap();
+        assert!(std::str::from_utf8(file(entry)).unwrap().contains(&format!("_JUPYTERLAB[\"{NAME}\"]")));
+    }
+}

@@ -1,0 +1,43 @@
+// The part of Jupyter's interfaces that is used here: their own packages bring a thousand others along. `build.mjs` lists the modules.
+
+declare module "@lumino/widgets" {
+    export class Widget {
+        readonly node: HTMLElement;
+        readonly parent: Widget | null;
+        readonly isAttached: boolean;
+        readonly isDisposed: boolean;
+        constructor(options?: { node?: HTMLElement });
+        addClass(name: string): void;
+        dispose(): void;
+        protected onAfterAttach(message: unknown): void;
+        protected onBeforeDetach(message: unknown): void;
+    }
+}
+
+declare module "@jupyterlab/rendermime" {
+    import type { Widget } from "@lumino/widgets";
+
+    export interface MimeModel {
+        readonly trusted: boolean;
+        readonly data: Readonly<Record<string, unknown>>;
+        readonly metadata: Readonly<Record<string, unknown>>;
+    }
+
+    export interface Renderer extends Widget {
+        renderModel(model: MimeModel): Promise<void>;
+    }
+
+    export interface RendererFactory {
+        readonly safe: boolean;
+        readonly mimeTypes: readonly string[];
+        readonly defaultRank?: number;
+        createRenderer(options: { mimeType: string }): Renderer;
+    }
+
+    export interface IRenderMimeRegistry {
+        addFactory(factory: RendererFactory, rank?: number): void;
+    }
+
+    /** A token: the same object for all extensions of a page. */
+    export const IRenderMimeRegistry: { readonly name: string };
+}

@@ -1,0 +1,17 @@
+// Which MIME type is drawn by what. A renderer is one entry here and one file.
+
+import type { SessionContext } from "./session.ts";
+
+/** What has been drawn. */
+export interface Drawn {
+    /** The output was replaced in place: the same MIME type with other data. */
+    update(data: unknown): void;
+    /** The output stands in a page now, in a notebook or console with this session. May come again after `detached`. */
+    attached?(session: SessionContext | null): void;
+    detached?(): void;
+    dispose(): void;
+}
+
+export type Draw = (node: HTMLElement, data: unknown) => Drawn;
+
+export const RENDERERS: Readonly<Record<string, Draw>> = {};
