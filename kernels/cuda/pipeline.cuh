@@ -25,6 +25,31 @@ template <class T> __device__ __forceinline__ T times(T a, T b) {
     if constexpr (IsFloat<T>::value) return a * b;
     else return (T)((typename Carrier<T>::type)a * (typename Carrier<T>::type)b);
 }
+// Whether a sum, a difference or a product of integers of up to 64 bits does not fit.
+template <class T> __device__ __forceinline__ bool plus_overflows(T a, T b) {
+    T sum = plus(a, b);
+    if constexpr ((T)-1 < (T)0) return (((a ^ sum) & (b ^ sum)) < 0);
+    else return sum < a;
+}
+template <class T> __device__ __forceinline__ bool minus_overflows(T a, T b) {
+    if constexpr ((T)-1 < (T)0) return (((a ^ b) & (a ^ minus(a, b))) < 0);
+    else return a < b;
+}
+template <class T> __device__ __forceinline__ bool times_overflows(T a, T b) {
+    if constexpr (sizeof(T) < 8) {
+        i64 whole = (i64)a * (i64)b;
+        return (i64)(T)whole != whole;
+    } else if constexpr ((T)-1 < (T)0) {
+        return __mul64hi((i64)a, (i64)b) != ((i64)times(a, b) >> 63);
+    } else {
+        return __umul64hi((u64)a, (u64)b) != 0;
+    }
+}
+// To the nearest, halves to the even neighbour; what would leave the range of floats stays as it is.
+__device__ __forceinline__ f64 round_even(f64 x, f64 scale) {
+    f64 moved = x * scale;
+    return isfinite(moved) ? rint(moved) / scale : x;
+}
 // Whether a quotient or a remainder of integers is an error: by zero, and the lowest number by -1.
 template <class T> __device__ __forceinline__ bool no_quotient(T a, T b) {
     if constexpr (IsFloat<T>::value) return false;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Owner, Reservation};
-use crate::staging::{PIECE, Pinned};
+use crate::staging::{PIECE, Pinned, SMALL};
 use crate::stream::Stream;
 
 /// A type whose values are plain bytes, on the host as on a device, any of which are a value.
@@ -112,6 +112,19 @@ impl Buffer {
         self.check_range(offset as u64, bytes as u64)?;
         let mut values = Vec::<T>::with_capacity(range.len());
         let target = values.as_mut_ptr().cast::<u8>();
+        if (1..=SMALL).contains(&bytes) {
+            let pinned = device.staging().take(device, bytes)?;
+            // SAFETY: the range was checked, the pinned memory is held until the stream has passed, and the target has room.
+            unsafe {
+                let from = self.address + offset as u64;
+                device.backend().copy_to_host(pinned.address(), from, bytes, stream.handle())?;
+                stream.synchronize()?;
+                std::ptr::copy_nonoverlapping(pinned.address(), target, bytes);
+                values.set_len(range.len());
+            }
+            device.staging().keep(device, pinned, None);
+            return Ok(values);
+        }
         // Two pieces on their way: one crosses the bus while the other is copied out.
         let mut previous: Option<(Pinned, usize, usize, crate::stream::Event)> = None;
         let mut starts = (0..bytes).step_by(PIECE);

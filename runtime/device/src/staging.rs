@@ -10,8 +10,10 @@ use crate::stream::Event;
 /// A large copy goes in pieces of this size, two on their way at a time.
 pub const PIECE: usize = 8 << 20;
 const SMALLEST: usize = 4 << 10;
-/// Pieces that are kept; more are freed after use.
+/// Pieces that are kept; more are freed after use. As many small ones, so that a large copy does not drive them out: getting one
+/// takes longer than what it is for.
 const KEPT: usize = 16;
+pub const SMALL: usize = 64 << 10;
 
 /// Page-locked memory of the host, at least as long as asked for.
 pub struct Pinned {
@@ -56,7 +58,8 @@ impl Staging {
     /// Gives a piece back that is free after the event.
     pub fn keep(&self, device: &Device, pinned: Pinned, event: Option<Event>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < KEPT {
+        let small = |pinned: &Pinned| pinned.bytes <= SMALL;
+        if kept.iter().filter(|(other, _)| small(other) == small(&pinned)).count() < KEPT {
             kept.push((pinned, event));
             return;
         }

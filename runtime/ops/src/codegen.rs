@@ -19,7 +19,7 @@ use onrush_kernels::{Program, Scalar};
 
 use crate::Result;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, Value};
-use crate::memo::{Digest, Key, Memo};
+use crate::memo::{Key, Memo};
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -132,7 +132,7 @@ pub struct Body<'a> {
     pub tables: &'a [Table],
     pub filter: Option<Id>,
     pub memo: &'a Memo,
-    signature: OnceCell<Digest>,
+    signature: OnceCell<Key>,
 }
 
 /// A node's value and what goes with it, as expressions over variables.
@@ -187,7 +187,7 @@ impl<'a> Body<'a> {
                 table.valid.is_some().hash(&mut key);
             }
             self.filter.hash(&mut key);
-            key.digest()
+            key
         });
         let mut key = Key::new(entry);
         key.add(signature);
@@ -204,14 +204,14 @@ impl<'a> Body<'a> {
     ) -> Result<Function> {
         let mut key = self.key(entry);
         of.hash(&mut key);
-        self.memo.function(context, key.digest(), entry, program)
+        self.memo.function(context, key, entry, program)
     }
 
     /// Whether each of some nodes can be null, in the code that is generated for them.
     pub fn nullable(&self, roots: &[Id]) -> Vec<bool> {
         let mut key = self.key("nullable");
         roots.hash(&mut key);
-        self.memo.flags(key.digest(), || {
+        self.memo.flags(key, || {
             let mut writer = Writer::new(self, Inputs::Memory, "");
             roots.iter().map(|root| writer.value(*root).valid.is_some()).collect()
         })
@@ -404,6 +404,15 @@ impl<'a> Writer<'a> {
                 let name = if node.op == Op::Divide { "quotient" } else { "remainder_of" };
                 format!("{name}<{t}>({}, {})", a(), b())
             }
+            Op::AddChecked | Op::SubtractChecked | Op::MultiplyChecked => {
+                let name = match node.op {
+                    Op::AddChecked => "plus",
+                    Op::SubtractChecked => "minus",
+                    _ => "times",
+                };
+                found_fault = Some(format!("{name}_overflows<{t}>({}, {})", a(), b()));
+                format!("{name}<{t}>({}, {})", a(), b())
+            }
             Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => {
                 let name = match node.op {
                     Op::AddExact => "add_checked",
@@ -516,6 +525,7 @@ impl<'a> Writer<'a> {
                     _ => format!("((const {t}*)l{table})[ix{id}]"),
                 }
             }
+            Op::Text(_) => format!("(u32){}", a()),
             Op::OrderKey => format!("({t})Order<{}>::of({})", from.map_or("i64", Kind::cuda), a()),
             Op::FromOrderKey => format!("Order<{t}>::value((Order<{t}>::key){})", a()),
             Op::Bits if from.is_some_and(Kind::is_float) => format!("(u64)bits_of({})", a()),

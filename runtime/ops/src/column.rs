@@ -43,6 +43,7 @@ pub fn kind_of(dtype: &DataType) -> Option<Kind> {
         DataType::Float64 => Kind::Number(Scalar::F64),
         DataType::Decimal128(_, _) => Kind::Number(Scalar::I128),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Code,
+        DataType::Dictionary(_, values) if kind_of(values) == Some(Kind::Code) => Kind::Code,
         _ => return None,
     })
 }

@@ -66,7 +66,7 @@ pub fn encode(parts: &[ArrayRef]) -> Result<(Vec<u32>, Dictionary)> {
 
 fn view(part: &ArrayRef) -> Result<StringViewArray> {
     match part.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => {
             Ok(cast(part, &DataType::Utf8View)?.as_string_view().clone())
         }
         other => Err(Error::Unsupported(format!("texts of {other}"))),

@@ -87,6 +87,10 @@ pub enum Op {
     /// By zero is a fault for integers, and the lowest number by -1.
     Divide,
     Remainder,
+    /// Integers; what does not fit is a fault.
+    AddChecked,
+    SubtractChecked,
+    MultiplyChecked,
     /// Of 128 bits; what does not fit is a fault.
     AddExact,
     SubtractExact,
@@ -122,6 +126,8 @@ pub enum Op {
     Truncate(Unit, Tick),
     /// What a table holds for a code; the entry behind the last is that of null.
     Lookup(u32),
+    /// A number as the text of that number in the stage's list of texts.
+    Text(u32),
     /// A number as the key that orders it, of 64 bits, and back.
     OrderKey,
     FromOrderKey,

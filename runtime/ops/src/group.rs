@@ -180,7 +180,7 @@ impl Tools<'_> {
         let mut key = Key::new("group_clear");
         finding.start(layout).hash(&mut key);
         let program = || group::clear(finding, layout);
-        let function = body.memo.function(self.context, key.digest(), "group_clear", program)?;
+        let function = body.memo.function(self.context, key, "group_clear", program)?;
         let arguments = onrush_device::Arguments::new().buffer(table).value(slots);
         launch(self.context, &function, arguments, slots, 256, 0)
     }

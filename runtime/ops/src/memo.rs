@@ -1,7 +1,7 @@
 //! What was generated before, by what it was generated from: writing the text of a kernel takes longer than many kernels run.
 
 use std::collections::HashMap;
-use std::hash::Hasher;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onrush_device::Function;
@@ -9,10 +9,8 @@ use onrush_kernels::{Context, Program};
 
 use crate::Result;
 
-/// Of 256 bits: no two keys share one.
-pub type Digest = [u8; 32];
-
 /// All that some generated text depends on.
+#[derive(Clone)]
 pub struct Key {
     bytes: Vec<u8>,
 }
@@ -25,14 +23,29 @@ impl Key {
         Key { bytes }
     }
 
-    pub fn add(&mut self, digest: &Digest) {
-        self.bytes.extend_from_slice(digest);
-    }
-
-    pub fn digest(&self) -> Digest {
-        *blake3::hash(&self.bytes).as_bytes()
+    pub fn add(&mut self, other: &Key) {
+        self.bytes.extend_from_slice(&other.bytes);
     }
 }
+
+/// FxHash, of whole words: keys are thousands of bytes long, and are looked up at each call. They are compared, too.
+#[derive(Default)]
+struct Quick(u64);
+
+impl Hasher for Quick {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let add = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        let hash = words.iter().fold(self.0, |hash, word| add(hash, u64::from_le_bytes(*word)));
+        self.0 = rest.iter().fold(hash, |hash, byte| add(hash, u64::from(*byte)));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type Map<V> = HashMap<Vec<u8>, V, BuildHasherDefault<Quick>>;
 
 /// So that what derives `Hash` can be written to it.
 impl Hasher for Key {
@@ -47,8 +60,8 @@ impl Hasher for Key {
 
 #[derive(Default)]
 pub struct Memo {
-    functions: Mutex<HashMap<Digest, Function>>,
-    flags: Mutex<HashMap<Digest, Vec<bool>>>,
+    functions: Mutex<Map<Function>>,
+    flags: Mutex<Map<Vec<bool>>>,
 }
 
 /// Keys that are kept: literals are no part of them, so that few notebooks have as many.
@@ -63,11 +76,11 @@ impl Memo {
     pub fn function(
         &self,
         context: &Context,
-        key: Digest,
+        key: Key,
         entry: &str,
         program: impl FnOnce() -> Program,
     ) -> Result<Function> {
-        if let Some(known) = lock(&self.functions).get(&key) {
+        if let Some(known) = lock(&self.functions).get(&key.bytes) {
             return Ok(known.clone());
         }
         let function = context.library.function(&program(), entry)?;
@@ -75,12 +88,12 @@ impl Memo {
         if functions.len() >= KEPT {
             functions.clear();
         }
-        functions.insert(key, function.clone());
+        functions.insert(key.bytes, function.clone());
         Ok(function)
     }
 
-    pub fn flags(&self, key: Digest, find: impl FnOnce() -> Vec<bool>) -> Vec<bool> {
-        if let Some(known) = lock(&self.flags).get(&key) {
+    pub fn flags(&self, key: Key, find: impl FnOnce() -> Vec<bool>) -> Vec<bool> {
+        if let Some(known) = lock(&self.flags).get(&key.bytes) {
             return known.clone();
         }
         let found = find();
@@ -88,7 +101,7 @@ impl Memo {
         if flags.len() >= KEPT {
             flags.clear();
         }
-        flags.insert(key, found.clone());
+        flags.insert(key.bytes, found.clone());
         found
     }
 }

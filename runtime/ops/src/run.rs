@@ -50,6 +50,8 @@ pub struct Lookup {
 #[derive(Clone, Debug)]
 pub struct Output {
     pub columns: Vec<Id>,
+    /// Rows that are left out at the start.
+    pub skip: u64,
     pub limit: Option<u64>,
 }
 
@@ -69,6 +71,8 @@ pub enum Sink {
 pub struct Stage {
     pub graph: Graph,
     pub lookups: Vec<Lookup>,
+    /// The lists of [`Op::Text`].
+    pub texts: Vec<Arc<Dictionary>>,
     pub filter: Option<Id>,
     pub sink: Sink,
 }
@@ -245,7 +249,7 @@ impl Gpu {
                 tables.push(table);
                 found.push(dictionary);
             }
-            let dictionary_of = |id: Id| text_of(&stage.graph, id, &Texts { inputs: &dictionaries, lookups: &found, fetched: &fetched });
+            let dictionary_of = |id: Id| text_of(&stage.graph, id, &Texts { inputs: &dictionaries, lookups: &found, fetched: &fetched, lists: &stage.texts });
             match &stage.sink {
                 Sink::Output(output) => {
                     let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);
@@ -320,7 +324,8 @@ impl Gpu {
         let context = &self.context;
         let rows = body.source.rows;
         let filtered = body.filter.is_some() || body.source.present.is_some();
-        let capacity = output.limit.map_or(rows, |limit| limit.min(rows));
+        let most = rows.saturating_sub(output.skip);
+        let capacity = output.limit.map_or(most, |limit| limit.min(most));
         let all = !filtered && capacity == rows;
         let mut targets = Vec::new();
         for (root, nullable) in output.columns.iter().zip(body.nullable(&output.columns)) {
@@ -337,14 +342,14 @@ impl Gpu {
         } else {
             let tiles = rows.div_ceil(u64::from(output::THREADS * output::ITEMS));
             let state = context.zeros(8 + 8 * tiles)?;
-            let scratch = output::Scratch { state: &state, count: status.count(), limit: capacity };
+            let scratch = output::Scratch { state: &state, count: status.count(), skip: output.skip, limit: capacity };
             let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
             let program = || output::filtered(body, roots, &parameters);
             let function = body.kernel(context, "output_filtered", roots, program)?;
             let grid = onrush_device::Grid::new(tiles as u32, output::THREADS);
             // SAFETY: as in `launch_blocks`; a tile for each block, and targets of `capacity` rows.
             unsafe { function.launch(&grid, parameters.arguments(), &context.stream)? };
-            status.finish(context)?.min(capacity)
+            status.finish(context)?.saturating_sub(output.skip).min(capacity)
         };
         let mut columns = Vec::new();
         for (root, target) in output.columns.iter().zip(targets) {
@@ -361,6 +366,7 @@ struct Texts<'a> {
     inputs: &'a [Option<Arc<Dictionary>>],
     lookups: &'a [Option<Arc<Dictionary>>],
     fetched: &'a [Option<Arc<Dictionary>>],
+    lists: &'a [Arc<Dictionary>],
 }
 
 /// The dictionary of a node that is a text, or a text's number.
@@ -369,6 +375,7 @@ fn text_of(graph: &Graph, id: Id, texts: &Texts) -> Option<Arc<Dictionary>> {
     match node.op {
         Op::Input(index) => texts.inputs[index as usize].clone(),
         Op::Lookup(index) => texts.lookups[index as usize].clone(),
+        Op::Text(index) => texts.lists.get(index as usize).cloned(),
         Op::Fetch(index) => texts.fetched[index as usize].clone(),
         // Of a text beside null, and of a number that is one again.
         Op::Choose => text_of(graph, node.args[1], texts).or_else(|| text_of(graph, node.args[2], texts)),

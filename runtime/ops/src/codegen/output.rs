@@ -94,6 +94,7 @@ pub struct Scratch<'a> {
     pub state: &'a Buffer,
     /// Rows that pass.
     pub count: u64,
+    pub skip: u64,
     pub limit: u64,
 }
 
@@ -108,12 +109,13 @@ pub fn filtered_parameters(
     parameters.address("u32*", "ticket", scratch.state.address());
     parameters.address("u64*", "state", scratch.state.address() + 8);
     parameters.address("u64*", "count", scratch.count);
+    parameters.u64("skip", scratch.skip);
     parameters.u64("limit", scratch.limit);
     declare(&mut parameters, body, roots, targets);
     parameters
 }
 
-/// Rows that are there and pass the filter, at most `limit` of them.
+/// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them.
 pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     let mut first = Writer::new(body, Inputs::Memory, "      ");
     let pass = body.passing(&mut first);
@@ -143,7 +145,7 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
          if (lane_id() == 0) {{\n      before_tile = before;\n      if ((u64)(tile + 1) * TILE >= rows) *count = before + sum;\n    }}\n  }}\n  \
          __syncthreads();\n  u64 base = before_tile;\n  for (u32 w = 0; w < warp_id(); w++) base += kept_by[w];\n  \
          const u32 below = (1u << lane_id()) - 1;\n\
-         #pragma unroll {again}\n  for (int i = 0; i < {ITEMS}; i++) {{\n    u64 to = base + __popc(masks[i] & below);\n    \
+         #pragma unroll {again}\n  for (int i = 0; i < {ITEMS}; i++) {{\n    // Below the rows that are skipped this wraps, and is no place.\n    u64 to = base + __popc(masks[i] & below) - skip;\n    \
          if ((masks[i] >> lane_id() & 1) != 0 && to < limit) {{\n      u64 row = start + i * WARP;\n{second}    }}\n    base += __popc(masks[i]);\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters = parameters.text(),

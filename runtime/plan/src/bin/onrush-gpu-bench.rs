@@ -19,18 +19,19 @@ use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--host] [--cache DIR]";
 
 struct Options {
     choice: Choice,
     rows: usize,
     only: Option<String>,
     check: bool,
+    host: bool,
     cache: Option<std::path::PathBuf>,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { choice: Choice::Cuda, rows: 100_000_000, only: None, check: false, cache: None };
+    let mut options = Options { choice: Choice::Cuda, rows: 100_000_000, only: None, check: false, host: false, cache: None };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -40,6 +41,7 @@ fn options() -> Result<Options, String> {
             "--only" => options.only = Some(value()?),
             "--cache" => options.cache = Some(value()?.into()),
             "--check" => options.check = true,
+            "--host" => options.host = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
         }
     }
@@ -355,6 +357,50 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
+/// What single steps cost the host, in microseconds: the parts that a call is made of.
+fn host_costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
+    let context = gpu.context();
+    let say = |e: onrush_kernels::Error| e.to_string();
+    let body = "extern \"C\" __global__ void nothing(u64* out) { if (thread_in_grid() == 0) *out = 1; }\n".to_string();
+    let program = onrush_kernels::Program::new(&[&onrush_kernels::headers::PRELUDE], body, ["nothing"]);
+    let nothing = context.library.function(&program, "nothing").map_err(say)?;
+    let word = context.zeros(64).map_err(say)?;
+    let launch = || {
+        let arguments = onrush_device::Arguments::new().buffer(&word);
+        // SAFETY: the only parameter is a buffer of 64 bytes, of which 8 are written.
+        unsafe { nothing.launch(&onrush_device::Grid::new(1, 32), arguments, &context.stream) }
+    };
+    type Step<'a> = (&'a str, Box<dyn Fn() -> onrush_kernels::Result<()> + 'a>);
+    let steps: Vec<Step> = vec![
+        ("allocate and free 64 bytes", Box::new(|| context.allocate(64).map(drop))),
+        ("allocate and free 1 MiB", Box::new(|| context.allocate(1 << 20).map(drop))),
+        ("fill 64 bytes", Box::new(|| Ok(word.fill(0, &context.stream)?))),
+        ("launch", Box::new(|| Ok(launch()?))),
+        ("read 16 bytes", Box::new(|| Ok(word.read::<u64>(0..2, &context.stream).map(drop)?))),
+        ("launch and wait", Box::new(|| {
+            launch()?;
+            Ok(context.stream.synchronize()?)
+        })),
+        ("fill, launch twice, read", Box::new(|| {
+            word.fill(0, &context.stream)?;
+            launch()?;
+            launch()?;
+            Ok(word.read::<u64>(0..2, &context.stream).map(drop)?)
+        })),
+    ];
+    for (name, step) in steps {
+        let mut times = Vec::new();
+        for _ in 0..201 {
+            let begun = Instant::now();
+            step().map_err(say)?;
+            times.push(begun.elapsed());
+            context.stream.synchronize().map_err(|e| e.to_string())?;
+        }
+        println!("{name:<32} {:>8.1} us", median(times) * 1e3);
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), String> {
     let options = options()?;
     let config = EngineConfig {
@@ -371,6 +417,9 @@ fn main() -> Result<(), String> {
     if let Some(gpu) = gpu {
         let properties = gpu.context().device().properties();
         println!("{}, {}, opened in {:.0} ms", properties.name, properties.architecture, opened.as_secs_f64() * 1e3);
+    }
+    if let (true, Some(gpu)) = (options.host, gpu) {
+        return host_costs(gpu);
     }
     let mut failed = 0;
     println!(

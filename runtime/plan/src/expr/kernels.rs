@@ -1,6 +1,7 @@
 //! Scalar functions of ours where DataFusion has none with the meaning that is needed: a name, types, and a plain function
 //! over arrays.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -80,6 +81,12 @@ pub fn kernel(name: &'static str, output: DataType, body: Body) -> Arc<ScalarUDF
 pub fn kernel_at(name: &'static str, output: DataType, body: Body, place: Option<&Span>) -> Arc<ScalarUDF> {
     let signature = Signature::variadic_any(Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(Kernel { name, output, signature, body, place: place.cloned() }))
+}
+
+/// Whether a function is one of ours, not one of DataFusion's of the same name.
+pub fn is_ours(function: &ScalarUDF) -> bool {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.is::<Kernel>()
 }
 
 /// An error of the data, with the place of the expression that met it.

@@ -12,6 +12,7 @@ use onrush_ops::{Id, Kind, Misfit, Op, Value};
 
 use super::lower::{Lowering, Refusal, literal_of};
 use super::numbers;
+use crate::expr::kernels::is_ours;
 
 const FLOAT: Kind = Kind::Number(Scalar::F64);
 
@@ -117,6 +118,31 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
                 _ => "pow",
             };
             two(lowering, function, Op::Call(cuda))
+        }
+        // What SQL's operators become.
+        ("add" | "subtract" | "multiply", [a, b]) if result.is_integer() && types[0] == result && types[1] == result => {
+            let (a, b) = (lowering.expr(a)?, lowering.expr(b)?);
+            let op = match name {
+                "add" => Op::AddChecked,
+                "subtract" => Op::SubtractChecked,
+                _ => Op::MultiplyChecked,
+            };
+            Ok(lowering.graph.add(op, &[a, b], kind))
+        }
+        ("round_half_even", [arg]) if doubles => {
+            let arg = lowering.expr(arg)?;
+            Ok(lowering.graph.add(Op::Call("rint"), &[arg], FLOAT))
+        }
+        // DataFusion's, away from zero, and ours, to the even neighbour.
+        ("round", [arg]) if doubles => {
+            let arg = lowering.expr(arg)?;
+            Ok(lowering.graph.add(Op::Call("round"), &[arg], FLOAT))
+        }
+        ("round", [arg, decimals]) if is_ours(function.fun()) && types[0] == DataType::Float64 && result == DataType::Float64 => {
+            let Some(ScalarValue::Int64(Some(decimals))) = literal_of(decimals) else { return Err(refused()) };
+            let scale = lowering.graph.literal(FLOAT, Value::F64(10_f64.powi(*decimals as i32).to_bits()));
+            let arg = lowering.expr(arg)?;
+            Ok(lowering.graph.add(Op::Call("round_even"), &[arg, scale], FLOAT))
         }
         ("isnan", [_]) if matches!(types[0], DataType::Float64 | DataType::Float32) => {
             let arg = lowering.expr(&args[0])?;

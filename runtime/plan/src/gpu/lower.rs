@@ -4,7 +4,7 @@
 //! An expression over one text column, whatever it does, is computed on the CPU once for each text of the column's dictionary.
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -19,6 +19,7 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
+use onrush_ops::dictionary::{self, Dictionary};
 use onrush_ops::{Comparison, Graph, Id, Kind, Lookup, Misfit, Op, kind_of};
 
 use super::{functions, numbers};
@@ -38,6 +39,7 @@ pub enum Slot {
 pub struct Lowering {
     pub graph: Graph,
     pub lookups: Vec<Lookup>,
+    pub texts: Vec<Arc<Dictionary>>,
     /// Columns of the fragment's input that are read, in the order of the stage's inputs. Only in the first stage.
     pub used: Vec<usize>,
     pub columns: Vec<Slot>,
@@ -54,6 +56,7 @@ impl Lowering {
         Lowering {
             graph: Graph::new(),
             lookups: Vec::new(),
+            texts: Vec::new(),
             used: Vec::new(),
             columns: (0..schema.fields().len()).map(Slot::Source).collect(),
             schema: Arc::clone(schema),
@@ -191,9 +194,7 @@ impl Lowering {
     fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
         let result = self.dtype(whole)?;
         let kind = kind_of(&result).ok_or_else(|| format!("CASE with results of type {result}"))?;
-        if kind == Kind::Code {
-            return Err("CASE with texts of several columns is not on the GPU yet".to_string());
-        }
+        let texts = if kind == Kind::Code { Some(texts_of(case)?) } else { None };
         let base = match case.expr() {
             Some(base) => {
                 let id = self.expr(base)?;
@@ -204,11 +205,20 @@ impl Lowering {
             }
             None => None,
         };
+        // A text is its number among the results until one is chosen.
+        let kind = if texts.is_some() { Kind::Number(Scalar::U32) } else { kind };
+        let then = |lowering: &mut Lowering, then: &Arc<dyn PhysicalExpr>| match &texts {
+            None => lowering.expr(then),
+            Some((numbers, _)) => Ok(match text_literal(then) {
+                Some(Some(text)) => lowering.graph.number(Scalar::U32, numbers[&text].into()),
+                _ => lowering.graph.null(kind),
+            }),
+        };
         let mut chosen = match case.else_expr() {
-            Some(otherwise) => self.expr(otherwise)?,
+            Some(otherwise) => then(self, otherwise)?,
             None => self.graph.null(kind),
         };
-        for (when, then) in case.when_then_expr().iter().rev() {
+        for (when, result) in case.when_then_expr().iter().rev() {
             let condition = match base {
                 Some(base) => {
                     let when = self.expr(when)?;
@@ -216,13 +226,19 @@ impl Lowering {
                 }
                 None => self.boolean(when)?,
             };
-            let then = self.expr(then)?;
-            if self.graph.kind(then) != kind || self.graph.kind(chosen) != kind {
+            let result = then(self, result)?;
+            if self.graph.kind(result) != kind || self.graph.kind(chosen) != kind {
                 return Err("CASE with results of several types".to_string());
             }
-            chosen = self.graph.add(Op::Choose, &[condition, then, chosen], kind);
+            chosen = self.graph.add(Op::Choose, &[condition, result, chosen], kind);
         }
-        Ok(chosen)
+        Ok(match texts {
+            None => chosen,
+            Some((_, dictionary)) => {
+                self.texts.push(Arc::new(dictionary));
+                self.graph.add(Op::Text(self.texts.len() as u32 - 1), &[chosen], Kind::Code)
+            }
+        })
     }
 
     fn list(&mut self, list: &InListExpr) -> Result<Id, Refusal> {
@@ -308,6 +324,26 @@ impl Lowering {
         self.lookups.push(Lookup { of, evaluate: Arc::new(evaluate) });
         Ok(Some(self.graph.add(Op::Lookup(self.lookups.len() as u32 - 1), &[id], kind)))
     }
+}
+
+/// A literal's text, or that it is null.
+fn text_literal(expr: &Arc<dyn PhysicalExpr>) -> Option<Option<String>> {
+    let value = literal_of(expr)?;
+    if value.is_null() {
+        return Some(None);
+    }
+    value.try_as_str().flatten().map(|text| Some(text.to_string()))
+}
+
+/// The results of a CASE, if all are literal texts: their numbers in the order of texts.
+fn texts_of(case: &CaseExpr) -> Result<(BTreeMap<String, u32>, Dictionary), Refusal> {
+    let results = case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr());
+    let texts: Option<BTreeSet<Option<String>>> = results.map(text_literal).collect();
+    let texts = texts.ok_or("CASE with texts of several columns is not on the GPU yet")?;
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
+    let array: ArrayRef = Arc::new(arrow::array::StringArray::from_iter_values(&texts));
+    let (_, dictionary) = dictionary::encode(&[array]).map_err(|e| e.to_string())?;
+    Ok((texts.into_iter().zip(0..).collect(), dictionary))
 }
 
 /// The value of a literal expression.

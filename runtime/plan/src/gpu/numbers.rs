@@ -119,6 +119,9 @@ pub fn arithmetic(
             _ => Err(refused()),
         };
     }
+    if let Some(found) = moments(graph, op, (a, left), (b, right), result) {
+        return Ok(found);
+    }
     let number = left.is_integer() || matches!(left, DataType::Float32 | DataType::Float64);
     if !number || left != right || left != result {
         return Err(refused());
@@ -138,6 +141,45 @@ pub fn arithmetic(
         _ => return Err(refused()),
     };
     Ok(graph.add(op, &[a, b], kind))
+}
+
+/// Differences of moments, and durations beside them, in one unit. What does not fit is a fault.
+fn moments(
+    graph: &mut Graph,
+    op: Operator,
+    (a, left): (Id, &DataType),
+    (b, right): (Id, &DataType),
+    result: &DataType,
+) -> Option<Id> {
+    use DataType::{Date32, Duration, Timestamp};
+    let long = Kind::Number(Scalar::I64);
+    let op = match op {
+        Operator::Plus => Op::AddChecked,
+        Operator::Minus => Op::SubtractChecked,
+        _ => return None,
+    };
+    match (left, right, result) {
+        (Timestamp(u, x), Timestamp(v, y), Duration(w)) if op == Op::SubtractChecked => {
+            (u == v && v == w && x.is_some() == y.is_some()).then(|| graph.add(op, &[a, b], long))
+        }
+        (Timestamp(u, _) | Duration(u), Duration(v), _) if left == result && u == v => {
+            Some(graph.add(op, &[a, b], long))
+        }
+        (Duration(u), Timestamp(v, _), _) if right == result && u == v && op == Op::AddChecked => {
+            Some(graph.add(op, &[a, b], long))
+        }
+        (Date32, Date32, Duration(unit)) if op == Op::SubtractChecked => {
+            let [a, b] = [a, b].map(|id| graph.add(Op::Convert(Misfit::Fault), &[id], long));
+            let days = graph.add(Op::Subtract, &[a, b], long);
+            let per_day = graph.number(Scalar::I64, tick(*unit).per_day().into());
+            Some(graph.add(Op::MultiplyChecked, &[days, per_day], long))
+        }
+        (Date32, Date32, DataType::Int64) if op == Op::SubtractChecked => {
+            let [a, b] = [a, b].map(|id| graph.add(Op::Convert(Misfit::Fault), &[id], long));
+            Some(graph.add(Op::Subtract, &[a, b], long))
+        }
+        _ => None,
+    }
 }
 
 /// A decimal that fits into its precision, or else is null or a fault.
@@ -216,6 +258,10 @@ pub fn cast(graph: &mut Graph, arg: Id, from: &DataType, to: &DataType, misfit: 
         (Timestamp(a, None), Timestamp(b, None)) if tick(*a).per_day() > tick(*b).per_day() => {
             let factor = graph.number(Scalar::I64, i128::from(tick(*a).per_day() / tick(*b).per_day()));
             Ok(graph.add(Op::Divide, &[arg, factor], kind))
+        }
+        (Timestamp(a, None), Timestamp(b, None)) if misfit == Misfit::Fault => {
+            let factor = graph.number(Scalar::I64, i128::from(tick(*b).per_day() / tick(*a).per_day()));
+            Ok(graph.add(Op::MultiplyChecked, &[arg, factor], kind))
         }
         // The same moments, shown elsewhere.
         (Timestamp(a, Some(_)), Timestamp(b, Some(_))) if a == b => Ok(arg),

@@ -52,6 +52,7 @@ struct Open {
     used: Option<Vec<usize>>,
     lowering: Lowering,
     filter: Option<Id>,
+    skip: u64,
     limit: Option<u64>,
     /// Whether anything is computed: a choice of columns is nothing.
     works: bool,
@@ -157,6 +158,7 @@ impl Walk<'_> {
             stages: Vec::new(),
             used: None,
             filter: None,
+            skip: 0,
             limit: None,
             works: false,
         })
@@ -261,10 +263,8 @@ impl Open {
             self.aggregate(aggregate)?;
             self.works = true;
         } else if let Some(limit) = any.downcast_ref::<GlobalLimitExec>() {
-            if limit.skip() > 0 {
-                return Err("a limit that skips rows is not on the GPU yet".to_string());
-            }
-            self.limit = limit.fetch().map(|n| n as u64);
+            self.skip = limit.skip() as u64;
+            self.limit = Some(limit.fetch().map_or(u64::MAX, |n| n as u64));
         } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
             self.limit = Some(limit.fetch() as u64);
         } else if !is_transparent(plan) {
@@ -311,6 +311,7 @@ impl Open {
         self.stages.push(Stage {
             graph: lowering.graph,
             lookups: lowering.lookups,
+            texts: lowering.texts,
             filter: self.filter.take(),
             sink: Sink::Aggregate { keys, accumulators: accumulators.all },
         });
@@ -337,8 +338,9 @@ impl Open {
         stages.push(Stage {
             graph: std::mem::take(&mut self.lowering.graph),
             lookups: std::mem::take(&mut self.lowering.lookups),
+            texts: std::mem::take(&mut self.lowering.texts),
             filter: self.filter,
-            sink: Sink::Output(Output { columns, limit: self.limit }),
+            sink: Sink::Output(Output { columns, skip: self.skip, limit: self.limit }),
         });
         Ok((stages, used))
     }
