@@ -201,6 +201,11 @@ impl DeviceColumn {
         Ok(*self.range.get_or_init(|| found))
     }
 
+    /// As what algorithms read. It must be stored as `scalar`.
+    pub fn numbers(&self, scalar: Scalar) -> Column<'_> {
+        Column::new(scalar, &self.values).slice(0, self.rows)
+    }
+
     /// What an integer is stored as.
     pub fn stored(&self) -> Kind {
         self.stored

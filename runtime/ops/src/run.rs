@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::UInt32Type;
 use onrush_device::{Arguments, Buffer, Device, Function, Owner};
-use onrush_kernels::{Context, Library};
+use onrush_kernels::top_k::{TopK, Which};
+use onrush_kernels::{Column, Context, Library, Scalar, gather};
 
 use crate::aggregate::Accumulator;
 use crate::codegen::output::{self, Target};
@@ -16,7 +17,7 @@ use crate::codegen::{Body, Source, Table};
 use crate::coded::Coded;
 use crate::column::{DeviceColumn, DeviceTable, upload_array};
 use crate::dictionary::{self, Dictionary};
-use crate::graph::{Graph, Id, Kind, Op};
+use crate::graph::{Comparison, Graph, Id, Kind, Op, Value};
 use crate::memo::Memo;
 use crate::residency::Residency;
 use crate::{Error, Result, group};
@@ -55,10 +56,20 @@ pub struct Output {
     pub limit: Option<u64>,
 }
 
+/// The rows with the lowest keys, at least as many as are wanted and all that are equal at the edge, in the order in which they came.
+#[derive(Clone, Debug)]
+pub struct Top {
+    pub columns: Vec<Id>,
+    /// Of 64 bits without a sign, never null.
+    pub key: Id,
+    pub rows: u64,
+}
+
 /// Where the rows of a pipeline go.
 #[derive(Clone, Debug)]
 pub enum Sink {
     Output(Output),
+    Top(Top),
     /// The next stage's inputs are the keys, then the accumulators.
     Aggregate {
         keys: Vec<Id>,
@@ -229,7 +240,7 @@ impl Gpu {
                 None => {
                     let keys: &[Id] = match &stage.sink {
                         Sink::Aggregate { keys, .. } => keys,
-                        Sink::Output(_) => &[],
+                        Sink::Output(_) | Sink::Top(_) => &[],
                     };
                     let needed = stage.graph.needed(keys);
                     let ranged =
@@ -254,6 +265,10 @@ impl Gpu {
                 Sink::Output(output) => {
                     let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);
                     return self.output(status, &body, output, &dictionary_of);
+                }
+                Sink::Top(top) => {
+                    let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);
+                    return self.top(status, &body, top, &dictionary_of);
                 }
                 Sink::Aggregate { keys, accumulators } => {
                     let mut graph = Cow::Borrowed(&stage.graph);
@@ -358,6 +373,49 @@ impl Gpu {
             columns.push(DeviceColumn::written(context, kind, target, count, dictionary)?);
         }
         Ok(DeviceTable { rows: count, columns })
+    }
+}
+
+/// Rows up to which all are wanted rather than the top ones looked for.
+const FEW: u64 = 1 << 14;
+const FEW_EMULATED: u64 = 8;
+
+impl Gpu {
+    /// The key of each row, the highest of those that are wanted, and the rows up to that one.
+    fn top(
+        &self,
+        status: &Status,
+        body: &Body,
+        top: &Top,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<DeviceTable> {
+        let context = &self.context;
+        let all = Output { columns: top.columns.clone(), skip: 0, limit: None };
+        let few = if context.device().is_emulated() { FEW_EMULATED } else { FEW };
+        if body.source.rows <= few.max(top.rows) {
+            return self.output(status, body, &all, dictionary_of);
+        }
+        let keys = Output { columns: vec![top.key], skip: 0, limit: None };
+        let keys = self.output(status, body, &keys, &|_| None)?;
+        status.clear(context)?;
+        if keys.rows <= top.rows {
+            return self.output(status, body, &all, dictionary_of);
+        }
+        let column = keys.columns[0].numbers(Scalar::U64);
+        let found = TopK::new(context, Scalar::U64, Which::Smallest, top.rows)?;
+        found.launch(context, &column)?;
+        let rows = context.upload(&found.rows(context)?)?;
+        let edge = context.allocate(8 * top.rows)?;
+        gather::gather(context, &column, &Column::new(Scalar::U64, &rows), &edge, None)?;
+        let edge = edge.read::<u64>(0..top.rows as usize, &context.stream)?.into_iter().max().unwrap_or(u64::MAX);
+        let mut graph = body.graph.clone();
+        let edge = graph.literal(Kind::Number(Scalar::U64), Value::U64(edge));
+        let mut filter = graph.add(Op::Compare(Comparison::LessEqual), &[top.key, edge], Kind::Bool);
+        if let Some(before) = body.filter {
+            filter = graph.add(Op::And, &[before, filter], Kind::Bool);
+        }
+        let body = Body::new(body.source, &graph, body.tables, Some(filter), &self.memo);
+        self.output(status, &body, &all, dictionary_of)
     }
 }
 

@@ -30,6 +30,8 @@ pub struct GpuExec {
     accelerator: Arc<Accelerator>,
     /// The nodes that it stands for, the topmost first.
     chain: Vec<Arc<dyn ExecutionPlan>>,
+    /// How many of them, from the topmost on, run on the host over the few rows that the device leaves.
+    finish: usize,
     /// What the lowest of them reads.
     input: Arc<dyn ExecutionPlan>,
     stages: Arc<Vec<Stage>>,
@@ -49,6 +51,7 @@ impl GpuExec {
     pub fn new(
         accelerator: &Arc<Accelerator>,
         chain: Vec<Arc<dyn ExecutionPlan>>,
+        finish: usize,
         input: Arc<dyn ExecutionPlan>,
         stages: Vec<Stage>,
         used: Vec<usize>,
@@ -63,6 +66,7 @@ impl GpuExec {
         GpuExec {
             accelerator: Arc::clone(accelerator),
             chain,
+            finish,
             input,
             stages: Arc::new(stages),
             used,
@@ -151,6 +155,7 @@ impl ExecutionPlan for GpuExec {
         Ok(Arc::new(GpuExec {
             accelerator: Arc::clone(&self.accelerator),
             chain: self.chain.clone(),
+            finish: self.finish,
             input: Arc::clone(input),
             stages: Arc::clone(&self.stages),
             used: self.used.clone(),
@@ -165,12 +170,14 @@ impl ExecutionPlan for GpuExec {
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
+        let finish = self.chain[..self.finish].to_vec();
         let work = Work {
             accelerator: Arc::clone(&self.accelerator),
             stages: Arc::clone(&self.stages),
             used: self.used.clone(),
-            schema: Arc::clone(&schema),
+            schema: self.chain.get(self.finish).map_or_else(|| self.input.schema(), |node| node.schema()),
         };
+        let left = Arc::clone(&work.schema);
         let input = Arc::clone(&self.input);
         let cpu = self.on_cpu()?;
         let rows = MetricBuilder::new(&self.metrics).output_rows(0);
@@ -204,6 +211,12 @@ impl ExecutionPlan for GpuExec {
             });
             let done = done.await.map_err(|e| DataFusionError::Internal(format!("the GPU's thread failed: {e}")))?;
             match done {
+                Ok(batches) if !finish.is_empty() => {
+                    let left: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[batches], left, None)?;
+                    let plan = finish.iter().rev().try_fold(left, |below, node| with_input(node, below))?;
+                    let counted = execute_stream(plan, context)?.inspect_ok(move |batch| rows.add(batch.num_rows()));
+                    Ok(counted.boxed())
+                }
                 Ok(batches) => {
                     rows.add(batches.iter().map(RecordBatch::num_rows).sum());
                     Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed())

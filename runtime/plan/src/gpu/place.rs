@@ -6,18 +6,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
-use onrush_ops::{Id, Kind, Op, Output, Sink, Stage, kind_of};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use onrush_kernels::Scalar;
+use onrush_ops::{Id, Kind, Misfit, Op, Output, Sink, Stage, Top, Value, kind_of};
 
 use super::aggregates::{self, Accumulators};
 use super::exec::{GpuExec, memory, with_input, with_inputs};
 use super::lower::{Lowering, Refusal, Slot};
 use super::{Accelerator, Policy};
+
+/// More first rows than this are sorted by the CPU.
+const MOST_SORTED: u64 = 10_000;
 
 /// Why nodes are on the CPU, by their address.
 #[derive(Default)]
@@ -54,6 +60,10 @@ struct Open {
     filter: Option<Id>,
     skip: u64,
     limit: Option<u64>,
+    /// The key by which the rows are to be the first, and how many.
+    top: Option<(Id, u64)>,
+    /// How many of the last nodes run on the host, over the few rows that are left.
+    finish: usize,
     /// Whether anything is computed: a choice of columns is nothing.
     works: bool,
 }
@@ -160,6 +170,8 @@ impl Walk<'_> {
             filter: None,
             skip: 0,
             limit: None,
+            top: None,
+            finish: 0,
             works: false,
         })
     }
@@ -172,9 +184,9 @@ impl Walk<'_> {
         let finished = if open.works { open.finish() } else { Err(String::new()) };
         match finished {
             Ok((stages, used)) => {
-                let Open { input, mut chain, .. } = *open;
+                let Open { input, mut chain, finish, .. } = *open;
                 chain.reverse();
-                Ok(Arc::new(GpuExec::new(self.accelerator, chain, input, stages, used)))
+                Ok(Arc::new(GpuExec::new(self.accelerator, chain, finish, input, stages, used)))
             }
             Err(reason) => {
                 let mut plan = Arc::clone(&open.input);
@@ -197,6 +209,7 @@ fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || any.is::<AggregateExec>()
         || any.is::<GlobalLimitExec>()
         || any.is::<LocalLimitExec>()
+        || any.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_some())
         || is_transparent(plan)
 }
 
@@ -230,6 +243,16 @@ impl Open {
 
     fn join(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
         let any: &dyn Any = plan.as_ref();
+        if self.finish > 0 {
+            // A few rows are left: the host goes on with them.
+            let light = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || is_transparent(plan);
+            if !light {
+                return Err("it comes after the first rows of an order".to_string());
+            }
+            self.finish += 1;
+            self.chain.push(Arc::clone(plan));
+            return Ok(());
+        }
         if self.limit.is_some() && !is_transparent(plan) && !any.is::<ProjectionExec>() {
             return Err("it comes after a limit".to_string());
         }
@@ -265,6 +288,12 @@ impl Open {
         } else if let Some(limit) = any.downcast_ref::<GlobalLimitExec>() {
             self.skip = limit.skip() as u64;
             self.limit = Some(limit.fetch().map_or(u64::MAX, |n| n as u64));
+        } else if let Some(sort) = any.downcast_ref::<SortExec>() {
+            self.sort(sort)?;
+            self.works = true;
+            self.finish = 1;
+            self.chain.push(Arc::clone(plan));
+            return Ok(());
         } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
             self.limit = Some(limit.fetch() as u64);
         } else if !is_transparent(plan) {
@@ -272,6 +301,43 @@ impl Open {
         }
         self.lowering.schema = plan.schema();
         self.chain.push(Arc::clone(plan));
+        Ok(())
+    }
+
+    /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
+    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Refusal> {
+        let rows = sort.fetch().ok_or("sorting is not on the GPU yet")? as u64;
+        if rows == 0 || rows > MOST_SORTED {
+            return Err(format!("the first {rows} rows of an order are not on the GPU yet"));
+        }
+        let first = sort.expr().first();
+        let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
+        let value = self.lowering.expr(&first.expr)?;
+        let dtype = self.lowering.dtype(&first.expr)?;
+        let graph = &mut self.lowering.graph;
+        let key = match graph.kind(value) {
+            Kind::Number(Scalar::U64) => value,
+            kind => {
+                let signed = match (kind, dtype) {
+                    (Kind::Number(Scalar::I128), DataType::Decimal128(precision, _)) if precision > 18 => {
+                        return Err("an order by decimals of more than 18 digits is not on the GPU yet".to_string());
+                    }
+                    (Kind::Bool | Kind::Code | Kind::Number(Scalar::I128), _) => {
+                        graph.add(Op::Convert(Misfit::Fault), &[value], long)
+                    }
+                    _ => graph.add(Op::OrderKey, &[value], long),
+                };
+                let bits = graph.add(Op::Bits, &[signed], unsigned);
+                let sign = graph.literal(unsigned, Value::U64(1 << 63));
+                graph.add(Op::BitXor, &[bits, sign], unsigned)
+            }
+        };
+        let options = first.options;
+        let all = graph.literal(unsigned, Value::U64(u64::MAX));
+        let key = if options.descending { graph.add(Op::BitXor, &[key, all], unsigned) } else { key };
+        let null = graph.literal(unsigned, Value::U64(if options.nulls_first { 0 } else { u64::MAX }));
+        let key = graph.add(Op::Coalesce, &[key, null], unsigned);
+        self.top = Some((key, rows));
         Ok(())
     }
 
@@ -333,6 +399,10 @@ impl Open {
             }
             columns.push(id);
         }
+        let sink = match self.top {
+            Some((key, rows)) => Sink::Top(Top { columns, key, rows }),
+            None => Sink::Output(Output { columns, skip: self.skip, limit: self.limit }),
+        };
         let used = self.used.clone().unwrap_or_else(|| self.lowering.used.clone());
         let mut stages = std::mem::take(&mut self.stages);
         stages.push(Stage {
@@ -340,7 +410,7 @@ impl Open {
             lookups: std::mem::take(&mut self.lowering.lookups),
             texts: std::mem::take(&mut self.lowering.texts),
             filter: self.filter,
-            sink: Sink::Output(Output { columns, skip: self.skip, limit: self.limit }),
+            sink,
         });
         Ok((stages, used))
     }
