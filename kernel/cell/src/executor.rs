@@ -5,6 +5,7 @@ mod dependencies;
 mod flow;
 mod interface;
 mod query;
+mod react;
 mod run_commands;
 
 use std::collections::BTreeMap;
@@ -173,6 +174,9 @@ impl Executor {
     /// As [`Executor::execute`], for a cell that the front end knows by an id.
     pub fn execute_from(&mut self, origin: Origin, cell: u64, text: &str, events: &Sender<Event>) -> Outcome {
         self.ledger.arrange(&origin);
+        if !origin.dropped.is_empty() {
+            self.process.drop_controls(origin.dropped.clone());
+        }
         self.origin = origin;
         let outcome = self.execute(cell, text, events);
         self.origin = Origin::default();
@@ -408,10 +412,7 @@ impl Executor {
         match ended {
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
-                    self.ledger.forget();
-                    for name in std::mem::take(&mut self.notebook.variables).into_keys() {
-                        self.notebook.gone.insert(name, "was lost with the cell process".to_string());
-                    }
+                    self.lose_variables(events);
                 }
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
                 diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));
@@ -431,6 +432,14 @@ impl Executor {
                 Outcome::Ok { generation, complaint: None, frames, released, published, lineage }
             }
         }
+    }
+
+    fn lose_variables(&mut self, events: &Sender<Event>) {
+        self.ledger.forget();
+        for name in std::mem::take(&mut self.notebook.variables).into_keys() {
+            self.notebook.gone.insert(name, "was lost with the cell process".to_string());
+        }
+        let _ = events.send(Event::Lost);
     }
 
     /// A cell without code: an empty one, or comments.

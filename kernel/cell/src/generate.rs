@@ -4,6 +4,7 @@
 //! [`SourceMap`] leads from rustc's positions back to the user's.
 
 mod closures;
+mod copies;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,6 +18,7 @@ use crate::notebook::Notebook;
 use crate::rustc::LINTS;
 use crate::split::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf};
 pub use closures::Closure;
+pub use copies::copies;
 
 /// Where generated columns come from. Lines are the user's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,7 +104,7 @@ pub fn macro_folder(index: usize) -> String {
 
 /// Macros that cells have without asking. One of a cell that has such a name is also imported by it: a name that a glob brings
 /// in and that a definition in the text brings in is ambiguous to rustc.
-const PRELUDE_MACROS: [&str; 5] = ["frame", "x", "show", "input", "password"];
+const PRELUDE_MACROS: [&str; 6] = ["frame", "x", "show", "input", "password", "interact"];
 
 /// Those of them that a cell has defined.
 fn of_the_prelude(home: usize, notebook: &Notebook) -> impl Iterator<Item = &'static str> {
@@ -149,7 +151,16 @@ pub fn generate(request: &Request<'_>) -> Generated {
         cell.parts.iter().filter_map(|p| if let PartKind::Let { names, .. } = &p.kind { Some(names) } else { None });
     let known: BTreeSet<&str> =
         made.flatten().map(|b| b.name.as_str()).chain(takes.iter().map(String::as_str)).collect();
+    let mut before: BTreeSet<&str> = takes.iter().map(String::as_str).collect();
     for part in &cell.parts {
+        if !matches!(part.kind, PartKind::Item(_)) {
+            for (at, text) in copies(&cell.code[part.range.clone()], &before) {
+                insertions.push(Insertion { at: part.range.start + at, text, into_items: false });
+            }
+        }
+        if let PartKind::Let { names, .. } = &part.kind {
+            before.extend(names.iter().map(|name| name.name.as_str()));
+        }
         match &part.kind {
             PartKind::Item(item) => {
                 let text = &cell.code[part.range.clone()];

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
 use onrush_wire::codec::write_message;
+use onrush_wire::control::Change;
 use onrush_wire::host::{Finished, FromHost, LastWords, Stream, ToHost, Variable};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, limits};
 
@@ -302,19 +303,34 @@ impl CellProcess {
 
     /// Runs a compiled cell, passing on what it shows.
     pub fn run(&mut self, cell: u64, library: &Path, entry: &str, events: &Sender<Event>) -> Ended {
+        let message = ToHost::Run { cell, library: library.display().to_string(), entry: entry.to_string() };
+        self.run_as(cell, &message, events)
+    }
+
+    /// Runs what cells have left to be done when controls change, as if it were a cell.
+    pub fn react(&mut self, cell: u64, change: Change, events: &Sender<Event>) -> Ended {
+        self.run_as(cell, &ToHost::React { change }, events)
+    }
+
+    /// Controls that are on no screen any more.
+    pub fn drop_controls(&mut self, ids: Vec<String>) {
+        // If the process is gone, so are they; the next cell says so.
+        let _ = self.send(&ToHost::DropControls { ids });
+    }
+
+    fn run_as(&mut self, cell: u64, message: &ToHost, events: &Sender<Event>) -> Ended {
         let (reply, begun) = mpsc::channel();
         if events.send(Event::Begin { generation: self.generation, reply }).is_ok() {
             let _ = begun.recv();
         }
         self.ends.outputs.begin(cell, &self.launch.overflow, self.places.clone());
-        let message = ToHost::Run { cell, library: library.display().to_string(), entry: entry.to_string() };
         if self.stop.interrupted() {
             // Interrupted before the cell began: nothing has to be undone.
             let diagnostic = ending::describe(Failure::Interrupted, &Variables::Kept, &Circumstances::default());
             return Ended::Failed { diagnostic, variables_lost: false };
         }
         let mut running = Running { machine_kills: memory::machine_kills(), ..Running::default() };
-        let result = match self.send(&message) {
+        let result = match self.send(message) {
             Ok(()) => self.attend(&mut running, events),
             Err(_) => Err(Failure::Died(Death::Unknown)),
         };
@@ -373,8 +389,14 @@ impl CellProcess {
                     let answer = self.question(events, |reply| Event::NeedSession { reply });
                     let _ = self.send(&ToHost::Answer(answer.unwrap_or_else(|| Err(interrupted()))));
                 }
+                Ok(Some((FromHost::Control(control), _))) => drop(events.send(Event::Control(control))),
+                Ok(Some((FromHost::ReadControl { id }, _))) => {
+                    let setting = self.question(events, |reply| Event::ReadControl { id, reply }).flatten();
+                    let _ = self.send(&ToHost::ControlSetting(setting));
+                }
                 Ok(Some((
                     FromHost::Display(_)
+                    | FromHost::Capture
                     | FromHost::ClearOutput { .. }
                     | FromHost::Ready { .. }
                     | FromHost::Variables(_),

@@ -21,6 +21,8 @@ pub struct Origin {
     pub deleted: Vec<String>,
     /// The ids of all cells from top to bottom, if they are known.
     pub order: Vec<String>,
+    /// Controls that are on no screen any more.
+    pub dropped: Vec<String>,
 }
 
 /// A variable or an item by its name: items are kept apart.

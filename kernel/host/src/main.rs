@@ -11,6 +11,7 @@ mod snapshot;
 mod stdio;
 
 use std::io;
+use std::os::unix::net::UnixStream;
 
 use onrush::host::{self, CONTROL_FD, Context, LIFETIME_FD, OUTPUT_FD, Store, last_words};
 use onrush_wire::codec::{CodecError, read_message, write_message};
@@ -59,9 +60,9 @@ fn prepare() -> io::Result<()> {
 }
 
 /// Runs a cell. A process that the cell has forked ends where the cell ends: the sockets are its parent's.
-fn run_alone(store: &mut Store, library: &str, entry: &str) -> Finished {
+fn run_alone(store: &mut Store, work: &dyn Fn(&mut Store) -> Finished) -> Finished {
     let own = std::process::id();
-    let finished = run::run(store, library, entry);
+    let finished = work(store);
     if std::process::id() != own {
         stdio::exit(if finished.outcome.is_ok() { 0 } else { 101 });
     }
@@ -77,33 +78,48 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
             write_message(&mut *control, &ready)?;
         }
         ToHost::Run { library, entry, .. } => {
-            last_words::begin();
-            let (threads, held) = (snapshot::other_threads(), snapshot::held());
-            match snapshot::take() {
-                snapshot::Fork::Runner { wake, pid } => {
-                    let started = FromHost::Started { snapshot_pid: Some(pid), reason: None, threads, held };
-                    snapshot::send_with_descriptor(&started, wake)?;
-                    let finished = run_alone(store, &library, &entry);
-                    let succeeded = finished.outcome.is_ok();
-                    write_message(&mut *control, &FromHost::Finished(finished))?;
-                    snapshot::reap(pid, succeeded);
-                }
-                // The cell failed: this process is the cell process now, and the kernel process configures it.
-                snapshot::Fork::TookOver => pools::forget(),
-                snapshot::Fork::Failed(reason) => {
-                    let started = FromHost::Started { snapshot_pid: None, reason: Some(reason), threads, held };
-                    write_message(&mut *control, &started)?;
-                    write_message(&mut *control, &FromHost::Finished(run_alone(store, &library, &entry)))?;
-                }
-            }
+            transaction(store, &mut control, |store| run::run(store, &library, &entry))?
         }
+        ToHost::React { change } => transaction(store, &mut control, |store| run::react(store, &change))?,
+        ToHost::DropControls { ids } => onrush::controls::forget(&ids),
         ToHost::Forget { names } => {
             store.forget(&names);
+            if names.is_empty() {
+                onrush::controls::forget_all();
+            }
             write_message(&mut *control, &FromHost::Variables(store.variables()))?;
         }
         ToHost::Shutdown => return Ok(Turn::End),
         // Answers to questions that nobody waits for any more.
-        ToHost::InputReply(_) | ToHost::Answer(_) => {}
+        ToHost::InputReply(_) | ToHost::Answer(_) | ToHost::ControlSetting(_) => {}
     }
     Ok(Turn::Again)
+}
+
+/// Runs code of a cell with a snapshot to go back to.
+fn transaction(
+    store: &mut Store,
+    control: &mut UnixStream,
+    work: impl Fn(&mut Store) -> Finished,
+) -> Result<(), CodecError> {
+    last_words::begin();
+    let (threads, held) = (snapshot::other_threads(), snapshot::held());
+    match snapshot::take() {
+        snapshot::Fork::Runner { wake, pid } => {
+            let started = FromHost::Started { snapshot_pid: Some(pid), reason: None, threads, held };
+            snapshot::send_with_descriptor(&started, wake)?;
+            let finished = run_alone(store, &work);
+            let succeeded = finished.outcome.is_ok();
+            write_message(control, &FromHost::Finished(finished))?;
+            snapshot::reap(pid, succeeded);
+        }
+        // The cell failed: this process is the cell process now, and the kernel process configures it.
+        snapshot::Fork::TookOver => pools::forget(),
+        snapshot::Fork::Failed(reason) => {
+            let started = FromHost::Started { snapshot_pid: None, reason: Some(reason), threads, held };
+            write_message(control, &started)?;
+            write_message(control, &FromHost::Finished(run_alone(store, &work)))?;
+        }
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use onrush::host::{self, CellError, Done, Entry, Panic, Store};
+use onrush_wire::control::Change;
 use onrush_wire::host::Finished;
 use onrush_wire::{Class, Diagnostic, Span};
 
@@ -13,7 +14,18 @@ pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
     let begun = Instant::now();
     let mut load = Duration::ZERO;
     let outcome = call(store, library, entry, &mut || load = begun.elapsed());
-    let run = begun.elapsed() - load;
+    finish(store, outcome, load, begun.elapsed() - load)
+}
+
+/// What cells have left to be done when controls change.
+pub fn react(store: &Store, change: &Change) -> Finished {
+    let begun = Instant::now();
+    host::last_panic();
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| onrush::controls::react(&change.controls))).map_err(describe);
+    finish(store, outcome, Duration::ZERO, begun.elapsed())
+}
+
+fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: Duration) -> Finished {
     host::flush();
     onrush::bindings::clear();
     let (released, published) = host::take_ledger();

@@ -53,7 +53,8 @@ pub enum KernelError {
 pub struct Kernel {
     pub notebook: Arc<Notebook>,
     pub outbox: Outbox,
-    pub queue: execution::Queue,
+    pub queue: Arc<execution::Queue>,
+    pub widgets: Arc<widgets::Widgets>,
     pub history: Mutex<history::History>,
     pub comms: comms::Comms,
     pub stdin: stdin::Stdin,
@@ -101,11 +102,14 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     let folder = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
     let current = Arc::new(Mutex::new(Value::Null));
     let comms = comms::Comms::new(outbox.clone(), Arc::clone(&current));
-    comms.register(&[widgets::CONTROL], Arc::new(widgets::Widgets::new(comms.sender())))?;
+    let queue = Arc::new(execution::Queue::default());
+    let widgets = Arc::new(widgets::Widgets::new(comms.sender(), Arc::clone(&queue)));
+    comms.register(&[widgets::WIDGET, widgets::CONTROL], Arc::clone(&widgets) as Arc<dyn comms::Target>)?;
     let kernel = Arc::new(Kernel {
         notebook: Notebook::open(folder, None, true),
         outbox,
-        queue: execution::Queue::default(),
+        queue,
+        widgets,
         history: Mutex::new(history::History::open()),
         comms,
         stdin: stdin::Stdin::default(),

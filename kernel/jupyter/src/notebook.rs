@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use onrush_cell::{Config, Event, Flow, Origin, Outcome};
 use onrush_view::Bundle;
-use onrush_wire::display::Display;
+use onrush_wire::control::{Change, Control, Panel, Setting};
+use onrush_wire::display::{Content, Display};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{CellEnd, NamedFrame};
@@ -46,6 +47,12 @@ pub enum Output {
     Result {
         data: Bundle,
         display_id: Option<String>,
+    },
+    /// Controls, and what stands below them.
+    Panel {
+        panel: Panel,
+        outputs: Vec<Output>,
+        is_result: bool,
     },
     Clear {
         wait: bool,
@@ -82,6 +89,14 @@ pub trait Front {
     }
     /// What the cell reads, before it runs, and what it has made, after that.
     fn flow(&mut self, _flow: Flow) {}
+    /// The cell process has changed a control that is on the screen.
+    fn control(&mut self, _control: Control) {}
+    /// What a user has set.
+    fn setting(&mut self, _id: &str) -> Option<Setting> {
+        None
+    }
+    /// The cell process has forgotten everything.
+    fn lost(&mut self) {}
     /// `interrupted` becomes true when the question is moot.
     fn input(&mut self, prompt: &str, password: bool, interrupted: &dyn Fn() -> bool) -> Answer;
 }
@@ -150,9 +165,25 @@ impl Notebook {
     /// Runs one cell to its end. `number` is its execution count, or [`HIDDEN`] and above. Everything that the cell shows has
     /// been given to `front` when this returns; the error has not.
     pub fn run_cell(&self, number: u64, text: &str, front: &mut dyn Front) -> Result<(), CellError> {
+        self.sources.lock().insert(number, text.to_string());
+        self.run(number, Work::Cell(text), front)
+    }
+
+    /// Runs what cells have left to be done when controls change, as a cell is run. `number` is [`HIDDEN`] or above; `dropped`:
+    /// controls that are on no screen any more.
+    pub fn react(
+        &self,
+        number: u64,
+        change: Change,
+        dropped: Vec<String>,
+        front: &mut dyn Front,
+    ) -> Result<(), CellError> {
+        self.run(number, Work::React(change, dropped), front)
+    }
+
+    fn run(&self, number: u64, work: Work<'_>, front: &mut dyn Front) -> Result<(), CellError> {
         self.interrupted.store(false, Ordering::Release);
         self.running.store(true, Ordering::Release);
-        self.sources.lock().insert(number, text.to_string());
         self.session.forget_tasks();
         let mut run = Run {
             notebook: self,
@@ -164,8 +195,9 @@ impl Notebook {
             session_time: None,
             refusal: None,
             begun: None,
+            captures: Vec::new(),
         };
-        let result = run.whole(text);
+        let result = run.whole(work);
         self.running.store(false, Ordering::Release);
         result.map_err(|diagnostics| self.cell_error(&diagnostics))
     }
@@ -227,20 +259,34 @@ struct Run<'a> {
     refusal: Option<String>,
     /// The generation in which the cell's code runs.
     begun: Option<Generation>,
+    /// Outputs that wait for the panel that they belong to.
+    captures: Vec<Vec<Output>>,
+}
+
+/// What is run.
+enum Work<'a> {
+    Cell(&'a str),
+    React(Change, Vec<String>),
 }
 
 impl Run<'_> {
-    fn whole(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
+    fn whole(&mut self, work: Work<'_>) -> Result<(), Vec<Diagnostic>> {
         let ready = self.wait_for_executor();
-        let result = ready.and_then(|()| match self.notebook.answer(text) {
+        let answered = |text| ready.as_ref().ok().and_then(|()| self.notebook.answer(text));
+        let answer = if let Work::Cell(text) = work { answered(text) } else { None };
+        let result = ready.and_then(|()| match answer {
             Some(answer) => {
                 let data = answer.map_err(|diagnostic| vec![diagnostic])?;
-                self.front.output(Output::Display { data, display_id: None, update: false });
+                self.show(Output::Display { data, display_id: None, update: false });
                 Ok(())
             }
-            None => self.execute(text),
+            None => self.execute(work),
         });
         self.flush();
+        // A panel that never came: what was kept for it is shown as it is.
+        for output in std::mem::take(&mut self.captures).into_iter().flatten() {
+            self.front.output(output);
+        }
         let interrupted = self.interrupted();
         let ended_as = match result {
             Ok(()) => TaskState::Done,
@@ -249,7 +295,7 @@ impl Run<'_> {
         };
         self.progress.finish(&self.notebook.session, ended_as, self.front);
         for notice in self.notebook.session.take_notices() {
-            self.front.output(Output::Stream { stream: Stream::Stderr, text: format!("note: {notice}\n") });
+            self.show(Output::Stream { stream: Stream::Stderr, text: format!("note: {notice}\n") });
         }
         match (result, self.refusal.take()) {
             (Err(_), Some(why)) => Err(vec![
@@ -291,12 +337,18 @@ impl Run<'_> {
         }
     }
 
-    fn execute(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
-        if text.contains("%%time") {
-            self.session_time = Some(facts::processor_time(&self.notebook.session.pids()));
-        }
+    fn execute(&mut self, work: Work<'_>) -> Result<(), Vec<Diagnostic>> {
         let (sender, events) = mpsc::channel();
-        let ticket = self.notebook.worker.execute(self.cell, text, self.front.origin(), sender);
+        let worker = &self.notebook.worker;
+        let ticket = match work {
+            Work::Cell(text) => {
+                if text.contains("%%time") {
+                    self.session_time = Some(facts::processor_time(&self.notebook.session.pids()));
+                }
+                worker.execute(self.cell, text, self.front.origin(), sender)
+            }
+            Work::React(change, dropped) => worker.react(self.cell, change, dropped, sender),
+        };
         let outcome = self.pump(&events, &ticket);
         self.flush();
         let (newest, end, result) = match outcome {
@@ -336,7 +388,7 @@ impl Run<'_> {
             }
             let now = Instant::now();
             for (stream, text) in self.streams.take_due(now) {
-                self.front.output(Output::Stream { stream, text });
+                self.show(Output::Stream { stream, text });
             }
             if let Some(outcome) = ticket.outcome() {
                 while let Ok(event) = events.try_recv() {
@@ -348,9 +400,23 @@ impl Run<'_> {
         }
     }
 
+    /// Where the outputs of a cell go.
+    fn show(&mut self, output: Output) {
+        let Some(kept) = self.captures.last_mut() else { return self.front.output(output) };
+        if let Output::Display { data, display_id: Some(id), update: true } = &output {
+            let is_it = |old: &&mut Output| matches!(old, Output::Display { display_id: Some(of), .. } if of == id);
+            match kept.iter_mut().find(is_it) {
+                Some(Output::Display { data: old, .. }) => *old = data.clone(),
+                _ => self.front.output(output),
+            }
+            return;
+        }
+        kept.push(output);
+    }
+
     fn flush(&mut self) {
         for (stream, text) in self.streams.take_all() {
-            self.front.output(Output::Stream { stream, text });
+            self.show(Output::Stream { stream, text });
         }
     }
 
@@ -358,17 +424,34 @@ impl Run<'_> {
         match event {
             Event::Output { stream, text } => {
                 for (stream, text) in self.streams.push(stream, text, Instant::now()) {
-                    self.front.output(Output::Stream { stream, text });
+                    self.show(Output::Stream { stream, text });
                 }
             }
             Event::Display(display) => {
                 self.flush();
-                self.front.output(output_of(display));
+                let output = match display.content {
+                    Content::Panel(panel) => {
+                        let outputs = if panel.captured { self.captures.pop().unwrap_or_default() } else { Vec::new() };
+                        Output::Panel { panel, outputs, is_result: display.is_result }
+                    }
+                    _ => output_of(display),
+                };
+                self.show(output);
             }
             Event::ClearOutput { wait } => {
                 self.flush();
-                self.front.output(Output::Clear { wait });
+                match self.captures.last_mut() {
+                    Some(kept) => kept.clear(),
+                    None => self.front.output(Output::Clear { wait }),
+                }
             }
+            Event::Capture => {
+                self.flush();
+                self.captures.push(Vec::new());
+            }
+            Event::Control(control) => self.front.control(control),
+            Event::ReadControl { id, reply } => drop(reply.send(self.front.setting(&id))),
+            Event::Lost => self.front.lost(),
             Event::Input { prompt, password, reply } => {
                 self.flush();
                 let interrupted = || self.notebook.interrupted.load(Ordering::Acquire);
@@ -408,7 +491,7 @@ impl Run<'_> {
                     .map(|begun| facts::processor_time(&self.notebook.session.pids()).saturating_sub(begun));
                 self.flush();
                 let text = facts::times(&times, session);
-                self.front.output(Output::Stream { stream: Stream::Stdout, text });
+                self.show(Output::Stream { stream: Stream::Stdout, text });
             }
             Event::Engine { choice, reply } => {
                 let _ = reply.send(facts::engine(choice.as_deref()));
@@ -422,10 +505,28 @@ impl Run<'_> {
                 self.flush();
                 let mut text = self.notebook.describe(&diagnostic).join("\n");
                 text.push('\n');
-                self.front.output(Output::Stream { stream: Stream::Stderr, text });
+                self.show(Output::Stream { stream: Stream::Stderr, text });
             }
         }
     }
+}
+
+/// An output with no front end, as data.
+pub fn as_bundle(output: &Output) -> Option<Bundle> {
+    match output {
+        Output::Stream { text, .. } => {
+            Some(Bundle::from_iter([("text/plain".to_string(), serde_json::Value::from(text.as_str()))]))
+        }
+        Output::Display { data, update: false, .. } | Output::Result { data, .. } => Some(data.clone()),
+        Output::Panel { panel, outputs, .. } => Some(panel_bundle(panel, outputs)),
+        Output::Display { .. } | Output::Clear { .. } | Output::Progress { .. } => None,
+    }
+}
+
+/// Controls with what stands below them, where nobody can move them.
+pub fn panel_bundle(panel: &Panel, outputs: &[Output]) -> Bundle {
+    let outputs: Vec<Bundle> = outputs.iter().filter_map(as_bundle).collect();
+    onrush_view::panel(panel, &outputs)
 }
 
 fn output_of(display: Display) -> Output {

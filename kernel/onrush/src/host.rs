@@ -9,7 +9,7 @@ mod error;
 pub mod last_words;
 mod store;
 
-pub use channel::{clear_output, display, input, need_session, output, save_plot};
+pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_plot, tell};
 pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, set_panic};
 pub use store::{Done, Preview, Store};
 

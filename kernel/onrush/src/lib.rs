@@ -9,6 +9,7 @@ pub mod __x;
 #[doc(hidden)]
 pub mod bindings;
 mod column;
+pub mod controls;
 #[doc(hidden)]
 pub mod display;
 mod elements;
@@ -35,6 +36,11 @@ pub mod __frame {
 }
 
 pub use column::{Column, Element};
+pub use controls::{
+    Button, Checkbox, Choice, Choices, ControlBox, NumberField, ProgressBar, RangeSlider, Slider, TextField, TextLabel,
+    button, checkbox, dropdown, hbox, html, label, multi_select, number_field, progress_bar, radio, range_slider,
+    slider, text_area, text_field, vbox,
+};
 pub use display::show;
 pub use elements::{ColumnValue, IntoColumn};
 pub use expr::{
@@ -47,7 +53,7 @@ pub use frame::{
     read_ndjson, read_parquet, sql, using,
 };
 pub use matrix::{Matrix, Number};
-pub use onrush_macros::{frame, x};
+pub use onrush_macros::{frame, interact, x};
 pub use onrush_wire::plan::Keep;
 pub use onrush_wire::{DataType, Diagnostic, Schema, TimeUnit, Value};
 pub use plot::{Plot, bar, hist, plot, scatter};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::Panel;
 use crate::plot::Plot;
 use crate::schema::DataType;
 use crate::value::Value;
@@ -22,6 +23,7 @@ pub struct Display {
 pub enum Content {
     Table(TablePreview),
     Plot(Plot),
+    Panel(Panel),
     /// Plain text, as of `Debug` or `Display`.
     Text(String),
     /// A bundle as it is: MIME type and data. Binary types carry base64, JSON types carry JSON text.

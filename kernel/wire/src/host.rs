@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::{Change, Control, Setting};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::display::Display;
 use crate::plot::Plot;
@@ -23,6 +24,16 @@ pub enum ToHost {
         library: String,
         entry: String,
     },
+    /// As [`ToHost::Run`], but what runs is what the cells have left to be done when these controls change.
+    React {
+        change: Change,
+    },
+    /// These controls are on no screen any more: what was to be done when they change is forgotten.
+    DropControls {
+        ids: Vec<String>,
+    },
+    /// Answer to [`FromHost::ReadControl`]; `None` if the kernel process does not know the control.
+    ControlSetting(Option<Setting>),
     /// Answer to [`FromHost::Input`]; `None` if the user interrupted.
     InputReply(Option<String>),
     /// Answer to [`FromHost::SavePlot`] and [`FromHost::NeedSession`].
@@ -55,6 +66,14 @@ pub enum FromHost {
     Display(Display),
     ClearOutput {
         wait: bool,
+    },
+    /// From here on outputs are kept for the panel that is shown next: [`crate::display::Content::Panel`].
+    Capture,
+    /// A control that is on the screen has become this. Nothing happens if it is on no screen.
+    Control(Control),
+    /// What a user has set. Answer: [`ToHost::ControlSetting`].
+    ReadControl {
+        id: String,
     },
     /// A line from the user. Answer: [`ToHost::InputReply`].
     Input {

@@ -4,6 +4,7 @@
 //! Jupyter and no rustc, and depends on no other crate of the project: the two towers of the workspace meet only here.
 
 pub mod codec;
+pub mod control;
 pub mod diagnostic;
 pub mod display;
 pub mod expr;

@@ -2,6 +2,7 @@
 //!
 //! Pure: plain values in, a bundle out. Every bundle carries a static form that needs no script.
 
+mod controls;
 mod diagnostic;
 mod html;
 mod plot;
@@ -9,6 +10,7 @@ mod progress;
 mod table;
 mod value;
 
+use onrush_wire::control::Panel;
 use onrush_wire::display::Content;
 use onrush_wire::plot::Plot;
 use onrush_wire::progress::Task;
@@ -34,6 +36,7 @@ pub fn bundle(content: &Content) -> Bundle {
             bundle.insert("text/plain".into(), text.as_str().into());
         }
         Content::Plot(plot) => return plot::bundle(plot),
+        Content::Panel(panel) => return controls::panel(panel, &[]),
         Content::Mime(parts) => {
             for (mime, data) in parts {
                 let value = mime_value(mime, data);
@@ -53,6 +56,11 @@ fn mime_value(mime: &str, data: &str) -> serde_json::Value {
         }
     }
     data.into()
+}
+
+/// Controls as they stand, above what they led to: where nobody can move them.
+pub fn panel(panel: &Panel, outputs: &[Bundle]) -> Bundle {
+    controls::panel(panel, outputs)
 }
 
 /// Draws a plot into a file: SVG or PNG (twice as many pixels each way) by the path's extension. An existing file is

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use onrush_wire::control::{Control, Setting};
 use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
 use onrush_wire::plot::Plot;
@@ -42,6 +43,17 @@ pub enum Event {
         password: bool,
         reply: Sender<Option<String>>,
     },
+    /// From here on outputs belong to the panel that is shown next.
+    Capture,
+    /// A control on the screen has become this.
+    Control(Control),
+    /// What a user has set; `None` if the control is on no screen.
+    ReadControl {
+        id: String,
+        reply: Sender<Option<Setting>>,
+    },
+    /// All that the cell process held is gone: its variables, and what was to be done when controls change.
+    Lost,
     /// Draw and write a plot now; the cell waits.
     SavePlot {
         plot: Plot,

@@ -71,6 +71,7 @@ impl Executor {
             CommandKind::Help => say(commands::HELP.to_string()),
             CommandKind::Clear => {
                 self.process.forget(Vec::new())?;
+                let _ = events.send(Event::Lost);
                 self.ledger.forget();
                 let old = std::mem::take(&mut self.notebook);
                 self.notebook.gone = went(&old, "was forgotten by `:clear`");
@@ -80,6 +81,7 @@ impl Executor {
             }
             CommandKind::RestartCells => {
                 say(self.restart_cells()?);
+                let _ = events.send(Event::Lost);
                 // The session hears of it as of a cell that dropped its variables.
                 let (reply, begun) = channel();
                 if events.send(Event::Begin { generation: self.process.generation(), reply }).is_ok() {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use proc_macro2::{TokenStream, TokenTree};
 
 use crate::commands::{Command, CommandKind, Separated};
+use crate::generate::copies;
 use crate::index;
 use crate::split::{Cell, ItemKind, ItemPart, PartKind, UseLeaf, split};
 
@@ -168,9 +169,11 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
                             let _ = writeln!(statements, "    onrush::__bind!({name:?}, &{name});");
                         }
                     }
+                    let before = variables.clone();
                     if let PartKind::Let { names, .. } = kind {
                         variables.extend(names.iter().map(|binding| binding.name.as_str()));
                     }
+                    let text = with_copies(text, &before);
                     let text = text.trim_end().trim_end_matches(';');
                     match kind {
                         PartKind::Show => {
@@ -274,6 +277,15 @@ fn keys(item: &ItemPart, text: &str) -> BTreeSet<String> {
         }
         _ => BTreeSet::new(),
     }
+}
+
+/// A program's `interact!` gets its copies as a cell's does.
+fn with_copies(text: &str, known: &BTreeSet<&str>) -> String {
+    let mut text = text.to_string();
+    for (at, names) in copies(&text.clone(), known).into_iter().rev() {
+        text.insert_str(at, &names);
+    }
+    text
 }
 
 /// Whether code calls a function or a macro of the prelude, or names one of its types.

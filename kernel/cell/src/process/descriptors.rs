@@ -160,7 +160,9 @@ impl MessageReader {
             let message: FromHost = codec::decode(&self.bytes[4..4 + length]).map_err(io::Error::other)?;
             self.bytes.drain(..4 + length);
             match message {
-                FromHost::Display(_) | FromHost::ClearOutput { .. } => self.outputs.push_back(message),
+                FromHost::Display(_) | FromHost::Capture | FromHost::ClearOutput { .. } => {
+                    self.outputs.push_back(message)
+                }
                 FromHost::Started { snapshot_pid: Some(_), .. } => {
                     let descriptor = self.descriptors.pop_front();
                     self.others.push_back((message, descriptor));

@@ -155,6 +155,7 @@ impl Outputs {
                         }
                         let _ = events.send(Event::Display(display));
                     }
+                    Ok(FromHost::Capture) => drop(events.send(Event::Capture)),
                     Ok(FromHost::ClearOutput { wait }) => drop(events.send(Event::ClearOutput { wait })),
                     _ => {}
                 }

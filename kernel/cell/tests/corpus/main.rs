@@ -138,6 +138,10 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                     lines.push(format!("//= table of {}: {}", table.total_rows, names.join(", ")));
                     lines.extend(rows.map(|row| format!("//= {row:?}")));
                 }
+                Content::Panel(panel) => {
+                    let shown = panel.controls.iter().filter(|control| !control.label.is_empty());
+                    lines.extend(shown.map(|control| format!("//= control {}: {:?}", control.label, control.setting)));
+                }
                 Content::Plot(_) => lines.push("//= a plot".to_string()),
             },
             Event::Begin { reply, .. } => drop(reply.send(())),

@@ -17,7 +17,7 @@ use crate::message::Request;
 use crate::outbox::Outbox;
 
 /// What a front end said by a comm, or while opening one.
-#[allow(dead_code, reason = "read by the targets that tables and controls bring")]
+#[allow(dead_code, reason = "metadata is read by the targets that tables bring")]
 pub struct Message<'a> {
     pub comm: &'a str,
     /// The name that the comm was opened by: a target may have several.
@@ -29,18 +29,20 @@ pub struct Message<'a> {
     pub buffers: &'a [Bytes],
 }
 
-/// Objects of one kind. All calls come from one thread, one after another; front ends wait for each to return before they send the
-/// next message of the same object, so what takes long belongs on a thread of the target's own.
+/// Objects of one kind. What front ends say comes from one thread, one after another; they wait for each call to return before they
+/// send the next message of the same object, so what takes long belongs on a thread of the target's own.
 pub trait Target: Send + Sync {
     /// A front end opened a comm. `false`: it is closed again.
     fn open(&self, message: &Message<'_>) -> bool;
 
     fn message(&self, message: &Message<'_>);
 
-    /// A comm of this target is no more: the front end closed it, or its cell's output is gone.
+    /// A comm of this target is no more: the front end closed it, or its cell's output is gone (then the call comes from the thread
+    /// that is about to run the cell again).
     fn closed(&self, comm: &str);
 
-    /// What a cell has shown is gone, whether there was a comm or not. See [`Comms::release`] for what names it.
+    /// What a cell has shown is gone, whether there was a comm or not. Called as [`Target::closed`] is. See [`Comms::release`] for
+    /// what names the cell.
     fn released(&self, _cell: &str) {}
 }
 
@@ -65,7 +67,6 @@ struct Open {
     owner: Option<String>,
 }
 
-#[allow(dead_code, reason = "used by the targets that tables and controls bring")]
 impl Sender {
     /// Opens a comm from this side. `parent`: header of the request that is the cause, or null. `owner`: the cell that shows it.
     pub fn open(
@@ -114,19 +115,18 @@ impl Sender {
     }
 }
 
-/// What is to be done on a target's thread.
-enum Job {
-    Request(Request, String),
-    Closed(String),
-    Released(String),
+/// A target with its thread: what is to be done there, with the name that it came by.
+#[derive(Clone)]
+struct Registered {
+    target: Arc<dyn Target>,
+    jobs: mpsc::Sender<(Request, String)>,
 }
 
 /// All comms and targets of a kernel.
 pub struct Comms {
     sender: Sender,
     current: Arc<Mutex<Value>>,
-    /// Threads by the names of their targets.
-    targets: Mutex<BTreeMap<String, mpsc::Sender<Job>>>,
+    targets: Mutex<BTreeMap<String, Registered>>,
 }
 
 impl Comms {
@@ -141,16 +141,19 @@ impl Comms {
 
     /// From here on comms of these names are `target`'s.
     pub fn register(&self, names: &[&str], target: Arc<dyn Target>) -> std::io::Result<()> {
-        let (jobs, inbox) = mpsc::channel();
+        let (jobs, inbox) = mpsc::channel::<(Request, String)>();
         let (sender, current) = (self.sender.clone(), Arc::clone(&self.current));
         let thread = std::thread::Builder::new().name(format!("comm {}", names.first().unwrap_or(&"")));
+        let on_thread = Arc::clone(&target);
         thread.spawn(move || {
-            while let Ok(job) = inbox.recv() {
-                work(&*target, job, &sender, &current);
+            while let Ok((request, name)) = inbox.recv() {
+                begin(&sender, &request);
+                attend(&*on_thread, &request, &name, &sender);
+                end(&sender, &current, &request);
             }
         })?;
-        let mut targets = self.targets.lock();
-        targets.extend(names.iter().map(|name| (name.to_string(), jobs.clone())));
+        let registered = Registered { target, jobs };
+        self.targets.lock().extend(names.iter().map(|name| (name.to_string(), registered.clone())));
         Ok(())
     }
 
@@ -183,9 +186,9 @@ impl Comms {
             }
             _ => self.sender.open.lock().get(&comm).map(|open| open.target.clone()).unwrap_or_default(),
         };
-        let jobs = self.targets.lock().get(&target).cloned();
-        match jobs {
-            Some(jobs) => drop(jobs.send(Job::Request(request, target))),
+        let registered = self.targets.lock().get(&target).cloned();
+        match registered {
+            Some(registered) => drop(registered.jobs.send((request, target))),
             None => {
                 begin(&self.sender, &request);
                 // A `comm_close` of one that is closed already needs no answer.
@@ -210,34 +213,31 @@ impl Comms {
             let open = self.sender.open.lock();
             open.iter().filter(|(_, open)| of_cell(open)).map(|(id, open)| (id.clone(), open.target.clone())).collect()
         };
-        let targets = self.targets.lock();
+        let targets = self.targets.lock().clone();
         for (comm, target) in gone {
             self.sender.close(parent, &comm, &json!({}));
-            if let Some(jobs) = targets.get(&target) {
-                let _ = jobs.send(Job::Closed(comm));
+            if let Some(Registered { target, .. }) = targets.get(&target) {
+                guarded("a closed comm", || target.closed(&comm)).unwrap_or(());
             }
         }
-        for jobs in targets.values() {
-            let _ = jobs.send(Job::Released(cell.to_string()));
+        // One for each target, whatever the number of its names.
+        let mut told: Vec<&Arc<dyn Target>> = Vec::new();
+        for Registered { target, .. } in targets.values() {
+            if told.iter().all(|known| !Arc::ptr_eq(known, target)) {
+                told.push(target);
+                guarded("a cell's outputs", || target.released(cell)).unwrap_or(());
+            }
         }
     }
 
-    /// Closes everything: the kernel ends.
+    /// The kernel ends. Nothing is sent: front ends show by themselves that a kernel is gone, and what they draw stays.
     pub fn close(&self) {
-        let open: Vec<String> = self.sender.open.lock().keys().cloned().collect();
-        open.iter().for_each(|comm| self.sender.close(&Value::Null, comm, &json!({})));
-        self.targets.lock().clear();
-    }
-}
-
-fn work(target: &dyn Target, job: Job, sender: &Sender, current: &Mutex<Value>) {
-    match job {
-        Job::Closed(comm) => guarded("a closed comm", || target.closed(&comm)).unwrap_or(()),
-        Job::Released(cell) => guarded("a cell's outputs", || target.released(&cell)).unwrap_or(()),
-        Job::Request(request, name) => {
-            begin(sender, &request);
-            attend(target, &request, &name, sender);
-            end(sender, current, &request);
+        let open = std::mem::take(&mut *self.sender.open.lock());
+        let targets = std::mem::take(&mut *self.targets.lock());
+        for (comm, Open { target, .. }) in open {
+            if let Some(Registered { target, .. }) = targets.get(&target) {
+                guarded("a closed comm", || target.closed(&comm)).unwrap_or(());
+            }
         }
     }
 }

@@ -1,11 +1,15 @@
 //! The queue of cells and the thread that works it off.
 
+mod area;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use onrush_cell::{Flow, Origin};
 use onrush_view::Bundle;
+use onrush_wire::control::{Control, Setting};
 use onrush_wire::host::Stream;
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
@@ -14,23 +18,40 @@ use serde_json::{Value, json};
 use super::lineage::{self, Lineage};
 use super::{Kernel, replies};
 use crate::message::Request;
-use crate::notebook::{Answer, CellError, Front, HIDDEN, Output};
+use crate::notebook::{self, Answer, CellError, Front, HIDDEN, Output};
 use crate::outbox::Outbox;
 
 /// Cells that a front end sent at once arrive within this time of each other.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Waiting cells, in the order in which they came.
+/// Waiting cells, and changes of controls, in the order in which they came.
 #[derive(Default)]
 pub struct Queue {
-    waiting: Mutex<(VecDeque<Request>, bool)>,
+    waiting: Mutex<(VecDeque<Job>, bool)>,
     changed: Condvar,
+    runs_a_cell: AtomicBool,
+}
+
+enum Job {
+    Cell(Request),
+    /// The oldest change that waits in the widgets.
+    React,
 }
 
 impl Queue {
     pub fn push(&self, request: Request) {
-        self.waiting.lock().0.push_back(request);
+        self.waiting.lock().0.push_back(Job::Cell(request));
         self.changed.notify_all();
+    }
+
+    /// A control was changed.
+    pub fn react(&self) {
+        self.waiting.lock().0.push_back(Job::React);
+        self.changed.notify_all();
+    }
+
+    pub fn is_running_a_cell(&self) -> bool {
+        self.runs_a_cell.load(Ordering::Acquire)
     }
 
     /// No cell starts after this.
@@ -39,21 +60,30 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    fn next(&self) -> Option<Request> {
+    fn next(&self) -> Option<Job> {
         let mut waiting = self.waiting.lock();
         loop {
             if waiting.1 {
                 return None;
             }
             match waiting.0.pop_front() {
-                Some(request) => return Some(request),
+                Some(job) => return Some(job),
                 None => self.changed.wait(&mut waiting),
             }
         }
     }
 
+    /// The cells; changes stay.
     fn drain(&self) -> Vec<Request> {
-        self.waiting.lock().0.drain(..).collect()
+        let mut waiting = self.waiting.lock();
+        let mut cells = Vec::new();
+        for job in std::mem::take(&mut waiting.0) {
+            match job {
+                Job::Cell(request) => cells.push(request),
+                Job::React => waiting.0.push_back(job),
+            }
+        }
+        cells
     }
 }
 
@@ -93,7 +123,15 @@ struct Counter {
 /// Works the queue off until it is closed.
 pub fn run(kernel: &Arc<Kernel>) {
     let mut counter = Counter { count: 0, hidden: HIDDEN, lineage: Lineage::default() };
-    while let Some(request) = kernel.queue.next() {
+    while let Some(job) = kernel.queue.next() {
+        let request = match job {
+            Job::Cell(request) => request,
+            Job::React => {
+                area::react(kernel, &mut counter.hidden);
+                continue;
+            }
+        };
+        kernel.queue.runs_a_cell.store(true, Ordering::Release);
         kernel.outbox.status(&request.header, "busy");
         *kernel.current.lock() = request.header.clone();
         let (reply, metadata, abort) = cell(kernel, &request, &mut counter);
@@ -105,6 +143,7 @@ pub fn run(kernel: &Arc<Kernel>) {
             Vec::new()
         };
         *kernel.current.lock() = Value::Null;
+        kernel.queue.runs_a_cell.store(false, Ordering::Release);
         kernel.outbox.reply_with(&request, &request.reply_type(), &metadata, &reply);
         kernel.outbox.status(&request.header, "idle");
         for request in aborted {
@@ -148,10 +187,11 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     if !execute.silent {
         kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
     }
-    let origin = counter.lineage.origin(request);
+    let mut origin = counter.lineage.origin(request);
     // What the cell showed before is replaced, and what deleted cells showed is gone.
     let gone = origin.id.iter().filter(|_| !execute.silent).chain(&origin.deleted);
     gone.for_each(|cell| kernel.comms.release(&request.header, cell));
+    origin.dropped = kernel.widgets.take_dropped();
     let mut front = JupyterFront {
         origin,
         flow: None,
@@ -164,8 +204,13 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
         result_text: None,
         result: None,
         progress: None,
+        panels: Vec::new(),
     };
     let result = kernel.notebook.run_cell(number, &code, &mut front);
+    if result.is_err() && !front.panels.is_empty() {
+        let panels = std::mem::take(&mut front.panels);
+        kernel.widgets.disconnect(Some(&panels), "the cell that made it failed", &request.header);
+    }
     let text = front.result_text.take();
     let (shown, flow) = (std::mem::take(&mut front.shown), front.flow.take());
     let id = front.origin.id.take();
@@ -223,6 +268,7 @@ fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, co
         result_text: None,
         result: None,
         progress: None,
+        panels: Vec::new(),
     };
     match kernel.notebook.run_cell(counter.hidden, expression, &mut front) {
         Ok(()) => json!({ "status": "ok", "data": front.result.unwrap_or(json!({})), "metadata": {} }),
@@ -252,6 +298,8 @@ struct JupyterFront<'a> {
     result: Option<Value>,
     /// Of the display that shows progress, once there is one.
     progress: Option<String>,
+    /// Controls that the cell has shown.
+    panels: Vec<String>,
 }
 
 impl JupyterFront<'_> {
@@ -324,6 +372,20 @@ impl Front for JupyterFront<'_> {
                 let content = json!({ "data": data, "metadata": {}, "transient": transient(Some(id)) });
                 self.outbox().publish(parent, msg_type, &content);
             }
+            Output::Panel { mut panel, outputs, is_result } => {
+                let (owner, widgets) = (self.origin.id.as_deref(), &self.kernel.widgets);
+                let below = outputs.iter().cloned().filter_map(|output| area::nbformat(widgets, output, owner, parent));
+                let shown = widgets.show(&mut panel, owner, below.collect(), parent);
+                let mut data = notebook::panel_bundle(&panel, &outputs);
+                if let Some((model, id)) = shown {
+                    self.panels.push(id);
+                    data.insert(area::WIDGET_VIEW.to_string(), area::widget_view(&model));
+                }
+                match is_result {
+                    true => self.output(Output::Result { data, display_id: None }),
+                    false => self.output(Output::Display { data, display_id: None, update: false }),
+                }
+            }
             Output::Clear { wait } => {
                 self.shown.clear();
                 if let Some(cell) = &self.origin.id {
@@ -336,6 +398,18 @@ impl Front for JupyterFront<'_> {
 
     fn origin(&self) -> Origin {
         self.origin.clone()
+    }
+
+    fn control(&mut self, control: Control) {
+        self.kernel.widgets.change(control, &self.request.header);
+    }
+
+    fn setting(&mut self, id: &str) -> Option<Setting> {
+        self.kernel.widgets.setting(id)
+    }
+
+    fn lost(&mut self) {
+        self.kernel.widgets.disconnect(None, "the cell process was started anew", &self.request.header);
     }
 
     fn flow(&mut self, flow: Flow) {

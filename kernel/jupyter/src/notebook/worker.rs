@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use onrush_cell::{Config, Event, Executor, Interrupt, Names, Origin, Outcome};
+use onrush_wire::control::Change;
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, Diagnostic, Generation};
 use parking_lot::{Condvar, Mutex};
@@ -14,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 enum Command {
     Start,
     Execute { cell: u64, text: String, origin: Origin, events: Sender<Event>, ticket: Ticket },
+    React { number: u64, change: Change, dropped: Vec<String>, events: Sender<Event>, ticket: Ticket },
     Stop,
 }
 
@@ -123,6 +125,13 @@ impl Worker {
         ticket
     }
 
+    /// As [`Worker::execute`], for what cells have left to be done when controls change.
+    pub fn react(&self, number: u64, change: Change, dropped: Vec<String>, events: Sender<Event>) -> Ticket {
+        let ticket = Ticket(Arc::new(Mutex::new(None)));
+        let _ = self.commands.send(Command::React { number, change, dropped, events, ticket: ticket.clone() });
+        ticket
+    }
+
     pub fn interrupt(&self) {
         let interrupter = self.shared.interrupter.lock().clone();
         if let Some(interrupter) = interrupter {
@@ -164,9 +173,12 @@ fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
         match command {
             Command::Start => start(shared),
             Command::Execute { cell, text, origin, events, ticket } => {
-                let outcome = execute(shared, cell, &text, origin, &events);
-                *ticket.0.lock() = Some(outcome);
-                let _ = events.send(Event::Output { stream: Stream::Stdout, text: String::new() });
+                let outcome = execute(shared, &events, |executor| executor.execute_from(origin, cell, &text, &events));
+                finish(&ticket, outcome, &events);
+            }
+            Command::React { number, change, dropped, events, ticket } => {
+                let outcome = execute(shared, &events, |executor| executor.react(number, change, dropped, &events));
+                finish(&ticket, outcome, &events);
             }
             Command::Stop => {
                 if let Some(executor) = shared.executor.lock().take() {
@@ -213,10 +225,15 @@ fn start(shared: &Arc<Shared>) {
     shared.changed.notify_all();
 }
 
-fn execute(shared: &Arc<Shared>, cell: u64, text: &str, origin: Origin, events: &Sender<Event>) -> Outcome {
+fn finish(ticket: &Ticket, outcome: Outcome, events: &Sender<Event>) {
+    *ticket.0.lock() = Some(outcome);
+    let _ = events.send(Event::Output { stream: Stream::Stdout, text: String::new() });
+}
+
+fn execute(shared: &Arc<Shared>, events: &Sender<Event>, work: impl FnOnce(&mut Executor) -> Outcome) -> Outcome {
     let mut guard = shared.executor.lock();
     let Some(executor) = guard.as_mut() else { return lost() };
-    match catch_unwind(AssertUnwindSafe(|| executor.execute_from(origin, cell, text, events))) {
+    match catch_unwind(AssertUnwindSafe(|| work(executor))) {
         Ok(outcome) => {
             *shared.names.lock() = Arc::new(executor.names());
             outcome
@@ -229,6 +246,7 @@ fn execute(shared: &Arc<Shared>, cell: u64, text: &str, origin: Origin, events: 
             drop(guard);
             *shared.slot.lock() = Slot::Starting(None);
             start(shared);
+            let _ = events.send(Event::Lost);
             let diagnostic =
                 Diagnostic::error(Class::Internal, "internal", "a bug in the kernel: running the cell panicked")
                     .note("variables and items of earlier cells are lost; frames in the session are not")

@@ -11,7 +11,7 @@ use onrush_wire::host::Stream;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::notebook::{CellError, Output};
+use crate::notebook::{self, CellError, Output};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
@@ -137,6 +137,10 @@ impl Document {
                 let at =
                     self.push(cell, json!({ "output_type": "display_data", "data": stored(&data), "metadata": {} }));
                 self.remember(display_id, at);
+            }
+            Output::Panel { panel, outputs, .. } => {
+                let data = notebook::panel_bundle(&panel, &outputs);
+                self.push(cell, json!({ "output_type": "display_data", "data": stored(&data), "metadata": {} }));
             }
             Output::Result { data, display_id } => {
                 let output = json!({

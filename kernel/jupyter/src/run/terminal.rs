@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use onrush_wire::host::Stream;
 use serde_json::Value;
 
-use crate::notebook::{CellError, Output};
+use crate::notebook::{self, CellError, Output};
 
 pub struct Terminal {
     /// Outputs go into a file: only progress and failures are printed.
@@ -82,6 +82,7 @@ impl Terminal {
                 let lead = self.paint("31", &format!("Out[{count}]:"));
                 self.bundle(data, &lead);
             }
+            Output::Panel { panel, outputs, .. } => self.bundle(&notebook::panel_bundle(panel, outputs), ""),
             Output::Clear { .. } | Output::Progress { .. } => {}
         }
     }

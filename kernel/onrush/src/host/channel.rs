@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::codec::{read_message, write_message};
+use onrush_wire::control::Setting;
 use onrush_wire::display::{Content, Display};
 use onrush_wire::host::{FromHost, ToHost};
 use onrush_wire::plot::Plot;
@@ -72,6 +73,8 @@ pub fn display(display: Display) {
             }
         }
         Content::Plot(_) => println!("[plot]"),
+        // Nobody can set anything here.
+        Content::Panel(_) => {}
     }
 }
 
@@ -119,4 +122,30 @@ pub fn save_plot(plot: Plot, path: &str) -> Result<(), Diagnostic> {
 /// Has the kernel process start a session.
 pub fn need_session() -> Result<(), Diagnostic> {
     answer(&FromHost::NeedSession)
+}
+
+/// Outputs from here on belong to the panel that is shown next.
+pub fn capture() {
+    if connected() {
+        output(&FromHost::Capture);
+    }
+}
+
+/// Tells the kernel process something that is no output.
+pub fn tell(message: &FromHost) {
+    if connected() {
+        let _guard = lock();
+        let _ = write_message(&mut *socket(), message);
+    }
+}
+
+/// What a user has set. `None`: the kernel process does not know the control.
+pub fn read_control(id: &str) -> Option<Setting> {
+    if !connected() {
+        return None;
+    }
+    match ask(&FromHost::ReadControl { id: id.to_string() }) {
+        Some(ToHost::ControlSetting(setting)) => setting,
+        _ => None,
+    }
 }

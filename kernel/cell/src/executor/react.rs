@@ -1,0 +1,48 @@
+//! What cells have left to be done when controls change: run as a cell, with a snapshot and a way back, but nothing to compile.
+
+use std::sync::mpsc::Sender;
+
+use onrush_wire::control::Change;
+use onrush_wire::host::Finished;
+
+use super::{Event, Executor, Outcome};
+use crate::generate::SourceMap;
+use crate::hints;
+use crate::process::Ended;
+
+impl Executor {
+    /// Runs the closures that wait for a change of these controls. `number` stands for the execution number of a cell.
+    /// `dropped`: controls that are on no screen any more.
+    pub fn react(&mut self, number: u64, change: Change, dropped: Vec<String>, events: &Sender<Event>) -> Outcome {
+        self.knowledge.probe.stop();
+        self.stop.begin();
+        if !dropped.is_empty() {
+            self.process.drop_controls(dropped);
+        }
+        let ended = self.process.react(number, change, events);
+        let outcome = match ended {
+            Ended::Ok(Finished { variables, frames, released, published, .. }) => {
+                for variable in variables {
+                    if let Some(known) = self.notebook.variables.get_mut(&variable.name) {
+                        known.preview = variable.preview;
+                        known.bytes = variable.bytes;
+                    }
+                }
+                let (generation, lineage) = (self.process.generation(), self.process.lineage());
+                Outcome::Ok { generation, complaint: None, frames, released, published, lineage }
+            }
+            Ended::Failed { mut diagnostic, variables_lost } => {
+                if variables_lost {
+                    self.lose_variables(events);
+                }
+                // Its places are in the cells that made the closures.
+                self.map_labels(&mut diagnostic, "", &SourceMap::default());
+                diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));
+                hints::advise_run(&mut diagnostic);
+                self.failed(vec![diagnostic], true)
+            }
+        };
+        self.stop.end();
+        outcome
+    }
+}

@@ -1,0 +1,184 @@
+//! What runs because a control was changed, and the place below the controls where its outputs stand.
+//!
+//! The outputs are the state of a model of ipywidgets (`OutputModel`), so every view of it shows them, and a page that is loaded
+//! again, too.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use onrush_view::Bundle;
+use onrush_wire::control::{Change, Control, Setting};
+use onrush_wire::host::Stream;
+use serde_json::{Value, json};
+
+use super::super::Kernel;
+use super::super::widgets::{Pending, Widgets};
+use super::error_content;
+use crate::notebook::{self, Answer, Front, Output};
+
+/// How a front end finds the model that is shown.
+pub const WIDGET_VIEW: &str = "application/vnd.jupyter.widget-view+json";
+
+pub fn widget_view(model: &str) -> Value {
+    json!({ "version_major": 2, "version_minor": 0, "model_id": model })
+}
+
+/// Outputs of what takes longer are shown as they come, and as often.
+const LIVE: Duration = Duration::from_millis(300);
+
+/// Runs what the oldest change has set off.
+pub fn react(kernel: &Arc<Kernel>, hidden: &mut u64) {
+    let Some(Pending { panel, controls, header }) = kernel.widgets.take_pending() else { return };
+    kernel.outbox.status(&header, "busy");
+    *kernel.current.lock() = header.clone();
+    *hidden += 1;
+    kernel.widgets.say(&panel, "", &header);
+    let mut area = Area::new(kernel, &panel, &header);
+    let change = Change { controls: controls.into_iter().collect() };
+    let dropped = kernel.widgets.take_dropped();
+    if let Err(error) = kernel.notebook.react(*hidden, change, dropped, &mut area) {
+        let mut content = error_content(&error);
+        content["output_type"] = "error".into();
+        area.outputs.push(content);
+    }
+    area.finish();
+    *kernel.current.lock() = Value::Null;
+    kernel.outbox.status(&header, "idle");
+}
+
+/// An output as nbformat has it.
+pub fn nbformat(widgets: &Widgets, output: Output, owner: Option<&str>, parent: &Value) -> Option<Value> {
+    Some(match output {
+        Output::Stream { stream, text } => stream_output(stream, &text),
+        Output::Display { data, update: false, .. } | Output::Result { data, .. } => display_output(data),
+        Output::Panel { mut panel, outputs, .. } => {
+            let below = outputs.iter().cloned().filter_map(|output| nbformat(widgets, output, owner, parent)).collect();
+            let shown = widgets.show(&mut panel, owner, below, parent);
+            let mut data = notebook::panel_bundle(&panel, &outputs);
+            if let Some((model, _)) = shown {
+                data.insert(WIDGET_VIEW.to_string(), widget_view(&model));
+            }
+            display_output(data)
+        }
+        Output::Display { .. } | Output::Clear { .. } | Output::Progress { .. } => return None,
+    })
+}
+
+fn stream_output(stream: Stream, text: &str) -> Value {
+    let name = match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+    };
+    json!({ "output_type": "stream", "name": name, "text": text })
+}
+
+fn display_output(data: Bundle) -> Value {
+    json!({ "output_type": "display_data", "data": data, "metadata": {} })
+}
+
+/// Outputs of one run, for one panel.
+struct Area<'a> {
+    kernel: &'a Kernel,
+    panel: &'a str,
+    header: &'a Value,
+    outputs: Vec<Value>,
+    /// Positions of displays that can be changed.
+    displays: Vec<(String, usize)>,
+    sent: Instant,
+    says: bool,
+}
+
+impl<'a> Area<'a> {
+    fn new(kernel: &'a Kernel, panel: &'a str, header: &'a Value) -> Area<'a> {
+        let sent = Instant::now();
+        Area { kernel, panel, header, outputs: Vec::new(), displays: Vec::new(), sent, says: false }
+    }
+
+    /// Whatever stood there before is replaced by all outputs at once.
+    fn send_if_due(&mut self) {
+        if self.sent.elapsed() > LIVE {
+            self.sent = Instant::now();
+            self.kernel.widgets.set_outputs(self.panel, self.outputs.clone(), self.header);
+        }
+    }
+
+    fn finish(mut self) {
+        if self.says {
+            self.kernel.widgets.say(self.panel, "", self.header);
+        }
+        let outputs = std::mem::take(&mut self.outputs);
+        if self.kernel.widgets.set_outputs(self.panel, outputs.clone(), self.header) {
+            return;
+        }
+        // The control was shown before it had a closure, so there is no place below it.
+        for mut output in outputs {
+            let Some(kind) = output["output_type"].as_str().map(str::to_string) else { continue };
+            if let Some(output) = output.as_object_mut() {
+                output.remove("output_type");
+            }
+            if kind == "display_data" {
+                output["transient"] = json!({});
+            }
+            self.kernel.outbox.publish(self.header, &kind, &output);
+        }
+    }
+}
+
+impl Front for Area<'_> {
+    fn output(&mut self, output: Output) {
+        match output {
+            Output::Progress { data } => {
+                let html = data.get("text/html").or(data.get("text/plain")).and_then(Value::as_str).unwrap_or("");
+                self.says = true;
+                self.kernel.widgets.say(self.panel, html, self.header);
+            }
+            Output::Clear { .. } => {
+                self.outputs.clear();
+                self.displays.clear();
+            }
+            Output::Display { data, display_id: Some(id), update: true } => {
+                match self.displays.iter().find(|(known, _)| *known == id) {
+                    Some((_, position)) => {
+                        self.outputs[*position] = display_output(data);
+                        self.send_if_due();
+                    }
+                    None => {
+                        let content = json!({ "data": data, "metadata": {}, "transient": { "display_id": id } });
+                        self.kernel.outbox.publish(self.header, "update_display_data", &content);
+                    }
+                }
+            }
+            Output::Stream { stream, text } => {
+                let new = stream_output(stream, &text);
+                match self.outputs.last_mut().filter(|last| last["name"] == new["name"] && last["text"].is_string()) {
+                    Some(last) => last["text"] = (last["text"].as_str().unwrap_or("").to_string() + &text).into(),
+                    None => self.outputs.push(new),
+                }
+                self.send_if_due();
+            }
+            output => {
+                if let Output::Display { display_id: Some(id), .. } = &output {
+                    self.displays.push((id.clone(), self.outputs.len()));
+                }
+                self.outputs.extend(nbformat(&self.kernel.widgets, output, None, self.header));
+                self.send_if_due();
+            }
+        }
+    }
+
+    fn control(&mut self, control: Control) {
+        self.kernel.widgets.change(control, self.header);
+    }
+
+    fn setting(&mut self, id: &str) -> Option<Setting> {
+        self.kernel.widgets.setting(id)
+    }
+
+    fn lost(&mut self) {
+        self.kernel.widgets.disconnect(None, "the cell process was started anew", self.header);
+    }
+
+    fn input(&mut self, _prompt: &str, _password: bool, _interrupted: &dyn Fn() -> bool) -> Answer {
+        Answer::Unavailable("what a control has set off can ask nobody: give it a text field".to_string())
+    }
+}

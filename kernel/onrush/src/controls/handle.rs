@@ -1,0 +1,123 @@
+//! What all controls have: an identity, a setting, and what they hold. Typed ones are in `kinds`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use onrush_wire::control::{Control, ControlKind, Panel, Setting};
+use onrush_wire::host::FromHost;
+
+use super::reactions;
+use crate::host;
+
+/// Clones are the same control.
+#[derive(Clone)]
+pub struct Handle(Arc<Mutex<Inner>>);
+
+struct Inner {
+    control: Control,
+    children: Vec<Handle>,
+}
+
+/// Unique also beside those of a snapshot that has taken over, whose counter goes back.
+fn new_id() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("onrush-{:x}-{:x}-{count:x}", std::process::id(), now.as_nanos())
+}
+
+impl Handle {
+    pub fn new(kind: ControlKind, setting: Setting) -> Handle {
+        Handle::with_children(kind, setting, Vec::new())
+    }
+
+    pub fn with_children(kind: ControlKind, setting: Setting, children: Vec<Handle>) -> Handle {
+        let id = new_id();
+        let control = Control { id, kind, label: String::new(), setting, enabled: true, watched: false, live: true };
+        Handle(Arc::new(Mutex::new(Inner { control, children })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub fn id(&self) -> String {
+        self.inner().control.id.clone()
+    }
+
+    pub fn weak(&self) -> WeakHandle {
+        WeakHandle(Arc::downgrade(&self.0))
+    }
+
+    /// What the user has set, or what it began with.
+    pub fn read(&self) -> Setting {
+        let id = self.id();
+        if reactions::is_shown(&id)
+            && let Some(setting) = host::read_control(&id)
+        {
+            self.inner().control.setting = setting;
+        }
+        self.inner().control.setting.clone()
+    }
+
+    /// Changes the control here, and on the screen if it is there.
+    pub fn change(&self, change: impl FnOnce(&mut Control)) {
+        let control = {
+            let mut inner = self.inner();
+            change(&mut inner.control);
+            inner.control.clone()
+        };
+        if reactions::is_shown(&control.id) {
+            host::tell(&FromHost::Control(control));
+        }
+    }
+
+    pub fn write(&self, setting: Setting) {
+        self.change(|control| control.setting = setting);
+    }
+
+    pub fn read_kind<T>(&self, read: impl FnOnce(&ControlKind) -> T) -> T {
+        read(&self.inner().control.kind)
+    }
+
+    pub fn watch(&self, action: impl FnMut() + 'static) {
+        self.change(|control| control.watched = true);
+        reactions::add(vec![self.id()], reactions::Life::Control(self.weak()), Box::new(action));
+    }
+
+    /// This control and what it holds, for an output.
+    pub fn panel(&self) -> Panel {
+        let mut controls: Vec<Control> = Vec::new();
+        self.collect(&mut controls);
+        let has_area = controls.iter().any(|control| control.watched);
+        Panel { controls, has_area, captured: false }
+    }
+
+    fn collect(&self, controls: &mut Vec<Control>) {
+        let (control, children) = {
+            let inner = self.inner();
+            (inner.control.clone(), inner.children.clone())
+        };
+        children.iter().for_each(|child| child.collect(controls));
+        // One that stands in two places is one control.
+        if controls.iter().all(|known| known.id != control.id) {
+            reactions::show(&control.id, self);
+            controls.push(control);
+        }
+    }
+}
+
+/// A control that may be gone: neither in a variable nor on the screen.
+#[derive(Clone)]
+pub struct WeakHandle(Weak<Mutex<Inner>>);
+
+impl WeakHandle {
+    pub fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    pub fn upgrade(&self) -> Option<Handle> {
+        self.0.upgrade().map(Handle)
+    }
+}
