@@ -16,7 +16,7 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
   random   random plans, on --engine and on another one, whose answers must be the same
            --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
   tpch     queries 1 and 6 of TPC-H with DuckDB's answers
-           --scale S [0.01], or 1    --write FILE.parquet  write the table at any scale instead
+           --scale S [0.01], or 1    --time yes  at any scale, with the CPU's answers    --write FILE.parquet  write the table at any scale instead
   engines  what --engine can name [cpu]
 
   --cache FOLDER  keep compiled kernels there";
@@ -89,8 +89,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             )
         }
         "tpch" => {
-            arguments.known(&["engine", "cache", "scale", "write"])?;
+            arguments.known(&["engine", "cache", "scale", "write", "time"])?;
             let scale = arguments.text("scale", "0.01");
+            if arguments.text("time", "no") == "yes" {
+                let (mut subject, mut cpu) = (Subject::open(&engine, cache)?, Subject::open("cpu", None)?);
+                tpch::time(&mut subject, &mut cpu, &scale)?.iter().for_each(|line| println!("{line}"));
+                return Ok(true);
+            }
             match arguments.text("write", "").as_str() {
                 "" => tpch_queries(&engine, cache, &scale),
                 file => write_lineitem(&scale, file),

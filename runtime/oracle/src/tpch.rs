@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, Field, Schema};
 use onrush_frame::Table;
 use tpchgen::generators::LineItemGenerator;
 
-use crate::engines::Answers;
-use crate::slt;
+use crate::engines::{Answers, Subject};
+use crate::{answer, slt};
 
 /// Scale, and queries with answers.
 pub const ANSWERS: &[(&str, &str)] = &[
@@ -116,6 +116,67 @@ pub fn run(engine: &mut dyn Answers, scale: &str) -> Result<Outcome, String> {
     }
     outcome.took = begun.elapsed();
     Ok(outcome)
+}
+
+/// Bytes of a row that queries 1 and 6 must read on a device: decimals of 15 digits and texts as 8 and 4 bytes.
+const BYTES: [(&str, u64); 2] = [("query 1", 4 * 8 + 3 * 4), ("query 6", 3 * 8 + 4)];
+
+/// How long the queries take over rows that are there: a line for each, with the answers compared with another engine's.
+///
+/// # Errors
+/// If a query fails, or the engines' answers differ.
+pub fn time(subject: &mut Subject, other: &mut Subject, scale: &str) -> Result<Vec<String>, String> {
+    let number: f64 = scale.parse().map_err(|_| format!("{scale} is not a number"))?;
+    let table = lineitem(number);
+    let rows = table.rows();
+    for engine in [&mut *subject, &mut *other] {
+        engine.load("lineitem", &table).map_err(|d| d.to_string())?;
+    }
+    let mut lines = Vec::new();
+    for (case, (name, bytes)) in slt::read(ANSWERS[0].1)?.iter().zip(BYTES) {
+        let (mut device, mut whole, mut first) = (Vec::new(), Vec::new(), 0.0);
+        let mut answer = Vec::new();
+        for run in 0..12 {
+            subject.engine().forget_results();
+            let begun = Instant::now();
+            let table = subject.sql(&case.sql).map_err(|d| d.to_string())?;
+            let time = begun.elapsed().as_secs_f64() * 1e3;
+            answer = answer::rows(&table);
+            if run == 0 {
+                first = time;
+                continue;
+            }
+            whole.push(time);
+            let gpu = subject.engine().accelerator().map(|a| a.gpu.last_run());
+            device.push(gpu.map_or(time, |time| time.as_secs_f64() * 1e3));
+        }
+        let begun = Instant::now();
+        let expected = answer::rows(&*other.sql(&case.sql).map_err(|d| d.to_string())?);
+        let cpu = begun.elapsed().as_secs_f64() * 1e3;
+        if answer.len() != expected.len() || !answer.iter().zip(&expected).all(|(a, b)| close(&answer::line(a), &answer::line(b))) {
+            return Err(format!("{name}: the answers differ\n{answer:?}\n{expected:?}"));
+        }
+        device.sort_by(f64::total_cmp);
+        whole.sort_by(f64::total_cmp);
+        // A copy on an H200 moves 4.28 TB a second.
+        let floor = (rows as u64 * bytes) as f64 / 4.28e9;
+        let device = device[device.len() / 2];
+        lines.push(format!(
+            "{name} {rows:>10} rows {device:>9.3} ms, whole {:>8.3}, first {first:>8.1}, floor {floor:.3}, {:.2} x; the CPU engine {cpu:.0}",
+            whole[whole.len() / 2],
+            device / floor
+        ));
+    }
+    Ok(lines)
+}
+
+/// Lines whose numbers agree to ten digits.
+fn close(a: &str, b: &str) -> bool {
+    let same = |(x, y): (&str, &str)| match (x.parse::<f64>(), y.parse::<f64>()) {
+        (Ok(x), Ok(y)) => (x - y).abs() <= 1e-10 * x.abs().max(y.abs()),
+        _ => x == y,
+    };
+    a.split('\t').count() == b.split('\t').count() && a.split('\t').zip(b.split('\t')).all(same)
 }
 
 #[cfg(test)]

@@ -2,15 +2,17 @@
 //!
 //! Methods block and can be called from any thread. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
+mod plans;
 mod run;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::provider_as_source;
+use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -34,6 +36,7 @@ use crate::gpu::{Accelerator, Choice, Policy};
 use crate::ops::{self, Inputs};
 use crate::table::{self, Frame};
 use crate::{key, sql};
+use plans::Plans;
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -43,6 +46,8 @@ pub struct EngineConfig {
     pub policy: Option<Policy>,
     /// Where compiled kernels are kept.
     pub cache: Option<PathBuf>,
+    /// Bytes of a device's memory that may be used; `None` leaves it to the device.
+    pub device_memory: Option<u64>,
     /// Bytes that running plans and kept results may hold.
     pub memory_limit: u64,
     /// Threads that run plans.
@@ -58,6 +63,7 @@ impl Default for EngineConfig {
             choice: Choice::Cpu,
             policy: None,
             cache: None,
+            device_memory: None,
             memory_limit: 4 << 30,
             threads,
             settings: Vec::new(),
@@ -75,6 +81,9 @@ pub struct Engine {
     results: ResultCache,
     /// Rows that frames hold, by what they are: a frame of the same plan shares them.
     residents: Residents,
+    /// Physical plans that can run again.
+    plans: Plans,
+    task_context: OnceLock<Arc<TaskContext>>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -82,7 +91,7 @@ impl Engine {
     /// # Errors
     /// If the machine gives no threads, or has no device of the kind that was asked for.
     pub fn new(config: EngineConfig) -> Result<Self, Diagnostic> {
-        let (mut accelerator, why_cpu) = Accelerator::open(config.choice, config.cache.as_deref())?;
+        let (mut accelerator, why_cpu) = Accelerator::open(config.choice, config.cache.as_deref(), config.device_memory)?;
         if let (Some(opened), Some(policy)) = (accelerator.as_mut().and_then(Arc::get_mut), config.policy) {
             opened.policy = policy;
         }
@@ -123,7 +132,18 @@ impl Engine {
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let (frames, residents) = (RwLock::default(), Residents::default());
-        Ok(Engine { config, accelerator, why_cpu, context, frames, results, residents, runtime: Some(runtime) })
+        Ok(Engine {
+            config,
+            accelerator,
+            why_cpu,
+            context,
+            frames,
+            results,
+            residents,
+            plans: Plans::default(),
+            task_context: OnceLock::new(),
+            runtime: Some(runtime),
+        })
     }
 
     /// `cpu`, `cuda` or `emulated`.
@@ -245,6 +265,9 @@ impl Engine {
             let mut frames = self.write_frames();
             ids.iter().filter_map(|id| frames.remove(id)).collect()
         };
+        if gone.iter().any(|frame| frame.resident.is_some()) {
+            self.plans.clear();
+        }
         drop(gone);
     }
 

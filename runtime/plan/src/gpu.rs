@@ -86,12 +86,16 @@ pub struct Accelerator {
 }
 
 impl Accelerator {
-    /// The device for a choice; none for the CPU. `Auto` on a machine without a working GPU gives none, and the reason.
+    /// The device for a choice, of whose memory at most `memory` bytes are used; none for the CPU. `Auto` on a machine without a working GPU gives none, and the reason.
     ///
     /// # Errors
     /// If the device that was asked for by name does not work.
-    pub fn open(choice: Choice, cache: Option<&Path>) -> Result<(Option<Arc<Accelerator>>, String), Diagnostic> {
-        let options = Options { capacity: None, cache: cache.map(|c| c.join("emulated")) };
+    pub fn open(
+        choice: Choice,
+        cache: Option<&Path>,
+        memory: Option<u64>,
+    ) -> Result<(Option<Arc<Accelerator>>, String), Diagnostic> {
+        let options = Options { capacity: memory, cache: cache.map(|c| c.join("emulated")) };
         let kernels = cache.map(|c| c.join("kernels"));
         let cuda = |policy| -> onrush_ops::Result<Accelerator> {
             let device = Device::cuda(0, &options)?;

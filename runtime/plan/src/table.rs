@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use onrush_frame::Table;
 
@@ -100,6 +100,27 @@ pub fn sorts(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
         found |= matches!(node, LogicalPlan::Sort(_));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or has a subquery, whose result
+/// becomes a part of it.
+pub fn changes(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        let _ = node.apply_expressions(|expr| {
+            let _ = expr.apply(|expr| {
+                found |= match expr {
+                    Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
+                    Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) => true,
+                    _ => false,
+                };
+                Ok(TreeNodeRecursion::Continue)
+            });
+            Ok(TreeNodeRecursion::Continue)
+        });
         Ok(TreeNodeRecursion::Continue)
     });
     found

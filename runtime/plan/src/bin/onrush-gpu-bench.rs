@@ -19,7 +19,7 @@ use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--host] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--host] [--memory] [--cache DIR]";
 
 struct Options {
     choice: Choice,
@@ -27,11 +27,12 @@ struct Options {
     only: Option<String>,
     check: bool,
     host: bool,
+    memory: bool,
     cache: Option<std::path::PathBuf>,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { choice: Choice::Cuda, rows: 100_000_000, only: None, check: false, host: false, cache: None };
+    let mut options = Options { choice: Choice::Cuda, rows: 100_000_000, only: None, check: false, host: false, memory: false, cache: None };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -42,6 +43,7 @@ fn options() -> Result<Options, String> {
             "--cache" => options.cache = Some(value()?.into()),
             "--check" => options.check = true,
             "--host" => options.host = true,
+            "--memory" => options.memory = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
         }
     }
@@ -423,8 +425,8 @@ fn main() -> Result<(), String> {
     }
     let mut failed = 0;
     println!(
-        "{:<22} {:>8} {:>9} {:>9} {:>9} {:>8} {:>7} {:>9} {:>9}",
-        "query", "rows", "device ms", "whole ms", "first ms", "peer", "target", "TB/s", "groups"
+        "{:<22} {:>8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>7} {:>9} {:>9}",
+        "query", "rows", "device ms", "whole ms", "first ms", "compile ms", "peer", "target", "TB/s", "groups"
     );
     for q in QUERIES {
         if options.only.as_deref().is_some_and(|only| !q.name.contains(only)) {
@@ -447,6 +449,8 @@ fn main() -> Result<(), String> {
         let task = TaskHandle::new();
         let (mut device, mut whole) = (Vec::new(), Vec::new());
         let (mut first, mut groups) = (0.0, 0);
+        let compiled = || gpu.map_or(Duration::ZERO, |gpu| gpu.context().library.statistics().compiling);
+        let before = compiled();
         for run in 0..12 {
             engine.forget_results();
             let frame = query(&engine, q.sql, of)?;
@@ -462,15 +466,25 @@ fn main() -> Result<(), String> {
             }
             engine.release(&[frame]);
         }
+        let compiling = (compiled() - before).as_secs_f64() * 1e3;
+        if let (Some(gpu), true) = (gpu, options.memory) {
+            let device = gpu.context().device();
+            device.trim().map_err(|e| e.to_string())?;
+            let report = device.memory().map_err(|e| e.to_string())?;
+            let driver = report.driver_total - report.driver_free - report.baseline;
+            let more = (driver as f64 / report.used.max(1) as f64 - 1.0) * 100.0;
+            println!("{:<22} ledger {} bytes, driver {driver} since it was opened: {more:+.2} %", q.name, report.used);
+        }
         engine.release(&[of]);
         let device = median(device);
         println!(
-            "{:<22} {:>8.0e} {:>9.3} {:>9.3} {:>9.1} {:>8} {:>7} {:>9.2} {:>9}",
+            "{:<22} {:>8.0e} {:>9.3} {:>9.3} {:>9.1} {:>10.1} {:>8} {:>7} {:>9.2} {:>9}",
             q.name,
             rows as f64,
             device,
             median(whole),
             first,
+            compiling,
             q.peer,
             q.target,
             rows as f64 * q.bytes / device / 1e9,

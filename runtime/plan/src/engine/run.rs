@@ -104,7 +104,19 @@ impl Engine {
             return Ok(table);
         }
         task.stage(frame.title.clone());
-        let table = Arc::new(self.run_plan(frame.plan.clone(), Arc::clone(&frame.schema), task)?);
+        let batches = match self.plans.get(frame.key)? {
+            Some(physical) => self.drain_plan(physical, task)?,
+            None => {
+                let (mut physical, steady) = self.physical(&frame.plan, task)?;
+                if steady {
+                    self.plans.put(frame.key, &physical);
+                    // What is kept does not run itself: it would hold what its joins have built.
+                    physical = self.plans.get(frame.key)?.unwrap_or(physical);
+                }
+                self.drain_plan(physical, task)?
+            }
+        };
+        let table = Arc::new(conform(Arc::clone(&frame.schema), batches)?);
         self.results.put(frame.key, Arc::clone(&table));
         Ok(table)
     }
@@ -115,22 +127,34 @@ impl Engine {
         schema: SchemaRef,
         task: &TaskHandle,
     ) -> Result<Table, Diagnostic> {
+        let (physical, _) = self.physical(&plan, task)?;
+        conform(schema, self.drain_plan(physical, task)?)
+    }
+
+    /// A plan as it will run, and whether it reads only rows that frames hold for good, so that it can run again as it is.
+    fn physical(&self, plan: &LogicalPlan, task: &TaskHandle) -> Result<(Arc<dyn ExecutionPlan>, bool), Diagnostic> {
         let mut ready = HashMap::new();
-        self.prepare(&plan, false, &mut ready, task)?;
+        self.prepare(plan, false, &mut ready, task)?;
+        let steady = is_steady(plan, &ready);
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
-        let plan = table::expand(&plan, &held).map_err(diagnose)?;
+        let plan = table::expand(plan, &held).map_err(diagnose)?;
         let state: SessionState = self.context.state();
-        let context = state.task_ctx();
-        let task = task.clone();
-        let limit = self.config.memory_limit;
         let accelerator = self.accelerator.clone();
-        let batches = self.block(async move {
+        let physical = self.block(async move {
             let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
             let (physical, placements) = placed(physical, accelerator.as_ref())?;
             allowed(accelerator.as_ref(), &placements)?;
-            drain(&physical, context, &task, limit).await
+            Ok::<_, Diagnostic>(physical)
         })??;
-        conform(schema, batches)
+        Ok((physical, steady))
+    }
+
+    fn drain_plan(&self, physical: Arc<dyn ExecutionPlan>, task: &TaskHandle) -> Result<Vec<RecordBatch>, Diagnostic> {
+        // Making one copies the names of all functions.
+        let context = Arc::clone(self.task_context.get_or_init(|| self.context.task_ctx()));
+        let task = task.clone();
+        let limit = self.config.memory_limit;
+        self.block(async move { drain(&physical, context, &task, limit).await })?
     }
 
     /// Computes the inputs whose order a plan relies on; see [`Frame::sorts`].
@@ -169,6 +193,15 @@ impl Engine {
             Err(e) => internal(&e.to_string()),
         })
     }
+}
+
+/// Whether a plan reads only rows that frames hold for good; `ready` are all that it reads.
+fn is_steady(plan: &LogicalPlan, ready: &HashMap<u128, Arc<Table>>) -> bool {
+    let steady = |frame: &Arc<Frame>| {
+        let computed = || frame.rows.is_none() && !ready.contains_key(&frame.key) && is_steady(&frame.plan, ready);
+        frame.resident.is_some() || computed()
+    };
+    !table::changes(plan) && table::inputs(plan).iter().all(steady)
 }
 
 /// The same rows in memory, maybe under another schema.
