@@ -1,88 +1,11 @@
 """The tour in JupyterLab in a browser: every cell is run as a user runs it, a typing mistake and an interrupt are tried, and
 screenshots are left in ONRUSH_TEST_OUTPUTS for people to look at."""
 
-import os
-import secrets
-import shutil
-import socket
-import subprocess
-import sys
-import time
-
 import pytest
-from playwright.sync_api import sync_playwright
+
+from lab import cells, open_notebook, run_last, set_last_cell
 
 PATIENCE = 240
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def lab(jupyter_prefix, notebooks_copy, tmp_path_factory):
-    """JupyterLab's address. It knows our kernel, and nothing of this user's settings."""
-    home = tmp_path_factory.mktemp("jupyter")
-    token = secrets.token_hex(16)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = os.environ | {
-        "JUPYTER_TOKEN": token,
-        "JUPYTER_PATH": str(jupyter_prefix / "share/jupyter"),
-        "JUPYTER_CONFIG_DIR": str(home / "config"),
-        "JUPYTER_DATA_DIR": str(home / "data"),
-        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-    }
-    log = (home / "log").open("w")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
-        + ["--LabApp.expose_app_in_browser=True", "--log-level=WARN"],
-        cwd=notebooks_copy,
-        env=environment,
-        stdout=log,
-        stderr=log,
-    )
-    for _ in range(600):
-        assert server.poll() is None, (home / "log").read_text()
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}", token
-    server.terminate()
-    server.wait(30)
-
-
-@pytest.fixture(scope="module")
-def page(lab):
-    chromium = os.environ.get("ONRUSH_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if not chromium:
-        pytest.fail("no Chromium: apt install chromium, or set ONRUSH_CHROMIUM")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(60_000)
-        yield page
-        browser.close()
-
-
-def open_notebook(page, lab, name: str):
-    address, token = lab
-    page.goto(f"{address}/lab/tree/{name}?reset&token={token}")
-    page.wait_for_function(
-        "name => window.jupyterapp?.shell.currentWidget?.context?.path === name"
-        " && window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'",
-        arg=name,
-    )
 
 
 def run_all(page) -> list[dict]:
@@ -97,12 +20,6 @@ def run_all(page) -> list[dict]:
         timeout=PATIENCE * 1000,
     )
     return cells(page)
-
-
-def cells(page) -> list[dict]:
-    return page.evaluate(
-        "[...window.jupyterapp.shell.currentWidget.content.model.cells].filter(c => c.type === 'code').map(c => c.toJSON())"
-    )
 
 
 def screenshots(page, folder, stem: str):
@@ -149,27 +66,6 @@ def test_plots_are_drawn(page, lab):
     )
     assert sizes
     assert all(width > 200 and height > 100 for width, height in sizes), sizes
-
-
-def set_last_cell(page, code: str) -> None:
-    page.evaluate(
-        """async code => {
-            const app = window.jupyterapp, notebook = app.shell.currentWidget.content;
-            notebook.activeCellIndex = notebook.widgets.length - 1;
-            await app.commands.execute('notebook:insert-cell-below');
-            notebook.activeCell.model.sharedModel.setSource(code);
-            // JupyterLab draws only cells in view, and makes their editors when it has time.
-            await notebook.scrollToItem(notebook.activeCellIndex);
-            await notebook.activeCell.ready;
-        }""",
-        code,
-    )
-    page.wait_for_function("window.jupyterapp.shell.currentWidget.content.activeCell.editor")
-
-
-def run_last(page) -> dict:
-    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
-    return cells(page)[-1]
 
 
 def test_a_typing_mistake_an_interrupt_and_a_restart(page, lab, outputs_dir):

@@ -123,8 +123,6 @@ def test_controls_are_the_models_of_ipywidgets(page):
     ]
     for widget in expected:
         state = {k: list(v) if isinstance(v, tuple) else v for k, v in widget.get_state().items()}
-        # What a list is laid out like is the view's business if nobody says it.
-        state.pop("orientation") if state["_model_name"] == "RadioButtonsModel" else None
         own = page.models[page.named(widget.description)]
         assert keys_of(own) == keys_of(state)
         style = page.models[own["style"].removeprefix("IPY_MODEL_")]

@@ -150,7 +150,12 @@ fn fixed(control: &Control) -> Map<String, Value> {
             let step = if matches!(control.setting, Setting::Float(_)) { Value::Null } else { json!(1) };
             json!({ "step": step, "description_allow_html": false })
         }
-        ControlKind::Choice { options, .. } => json!({ "_options_labels": options, "description_allow_html": false }),
+        ControlKind::Choice { options, look: ChoiceLook::Dropdown } => {
+            json!({ "_options_labels": options, "description_allow_html": false })
+        }
+        ControlKind::Choice { options, look: ChoiceLook::Radio } => {
+            json!({ "_options_labels": options, "orientation": "vertical", "description_allow_html": false })
+        }
         ControlKind::Several { options } => {
             json!({ "_options_labels": options, "rows": options.len().clamp(2, 8), "description_allow_html": false })
         }

@@ -1,0 +1,38 @@
+"""What tests do in JupyterLab, through the page's own application."""
+
+
+def open_notebook(page, lab, name: str):
+    address, token = lab
+    page.goto(f"{address}/lab/tree/{name}?reset&token={token}")
+    page.wait_for_function(
+        "name => window.jupyterapp?.shell.currentWidget?.context?.path === name"
+        " && window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'",
+        arg=name,
+    )
+
+
+def cells(page) -> list[dict]:
+    return page.evaluate(
+        "[...window.jupyterapp.shell.currentWidget.content.model.cells].filter(c => c.type === 'code').map(c => c.toJSON())"
+    )
+
+
+def set_last_cell(page, code: str) -> None:
+    page.evaluate(
+        """async code => {
+            const app = window.jupyterapp, notebook = app.shell.currentWidget.content;
+            notebook.activeCellIndex = notebook.widgets.length - 1;
+            await app.commands.execute('notebook:insert-cell-below');
+            notebook.activeCell.model.sharedModel.setSource(code);
+            // JupyterLab draws only cells in view, and makes their editors when it has time.
+            await notebook.scrollToItem(notebook.activeCellIndex);
+            await notebook.activeCell.ready;
+        }""",
+        code,
+    )
+    page.wait_for_function("window.jupyterapp.shell.currentWidget.content.activeCell.editor")
+
+
+def run_last(page) -> dict:
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    return cells(page)[-1]

@@ -1,0 +1,121 @@
+"""Controls in JupyterLab: moved with the mouse and the keyboard, while a cell runs, and after the page was loaded again."""
+
+import json
+
+import pytest
+
+from lab import open_notebook, run_last, set_last_cell
+
+INTERACT = 'interact!(|threshold: 0..60, carrier: ["UA", "AA"], late: true| { println!("{carrier} above {threshold}, {late}"); })'
+
+
+@pytest.fixture(scope="module")
+def notebook(notebooks_copy, page, lab) -> str:
+    """An empty notebook, open in the browser."""
+    name = "controls.ipynb"
+    spec = {"kernelspec": {"name": "onrush", "display_name": "Rust", "language": "rust"}}
+    cell = {"cell_type": "code", "id": "first", "metadata": {}, "execution_count": None, "outputs": [], "source": "1"}
+    (notebooks_copy / name).write_text(json.dumps({"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}))
+    open_notebook(page, lab, name)
+    return name
+
+
+def last(page, selector: str) -> str:
+    """In the output of the last cell, which becomes the active one."""
+    page.evaluate(
+        """() => { const notebook = window.jupyterapp.shell.currentWidget.content;
+        notebook.activeCellIndex = notebook.widgets.length - 1; return notebook.scrollToItem(notebook.activeCellIndex); }"""
+    )
+    return f".jp-Notebook .jp-Cell.jp-mod-active .jp-OutputArea {selector}"
+
+
+def wait_for_text(page, selector: str, text: str) -> None:
+    page.wait_for_function(
+        "([selector, text]) => document.querySelector(selector)?.innerText.trim() === text", arg=[last(page, selector), text]
+    )
+
+
+def theme(page, name: str) -> None:
+    page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
+    page.wait_for_function("dark => (document.body.dataset.jpThemeLight === 'false') === dark", arg="Dark" in name)
+
+
+def screenshot(page, folder, name: str) -> None:
+    for dark, suffix in [("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")]:
+        theme(page, dark)
+        page.wait_for_timeout(300)
+        page.screenshot(path=folder / f"{name}-{suffix}.png")
+
+
+def drag(page, share: float) -> None:
+    """The handle of the first slider to a share of its track."""
+    track = page.wait_for_selector(last(page, ".noUi-base")).bounding_box()
+    handle = page.wait_for_selector(last(page, ".noUi-handle")).bounding_box()
+    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
+    page.mouse.down()
+    for step in range(1, 11):
+        page.mouse.move(track["x"] + track["width"] * share * step / 10, track["y"] + 5)
+    page.mouse.up()
+
+
+def test_a_dragged_slider_changes_the_output(page, notebook, outputs_dir):
+    set_last_cell(page, INTERACT)
+    run_last(page)
+    wait_for_text(page, ".widget-output", "UA above 0, true")
+    drag(page, 1.0)
+    wait_for_text(page, ".widget-output", "UA above 59, true")
+    page.select_option(last(page, "select"), "AA")
+    wait_for_text(page, ".widget-output", "AA above 59, true")
+    page.click(last(page, "input[type=checkbox]"))
+    wait_for_text(page, ".widget-output", "AA above 59, false")
+    page.focus(last(page, ".noUi-handle"))
+    page.keyboard.press("ArrowLeft")
+    wait_for_text(page, ".widget-output", "AA above 58, false")
+    screenshot(page, outputs_dir, "controls-interact")
+
+
+def test_a_page_that_is_loaded_again_has_its_controls(page, notebook, lab):
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+    open_notebook(page, lab, notebook)
+    wait_for_text(page, ".widget-output", "AA above 58, false")
+    drag(page, 0.0)
+    wait_for_text(page, ".widget-output", "AA above 0, false")
+
+
+def test_a_change_waits_for_the_cell_that_runs(page, notebook):
+    set_last_cell(page, "interact!(|n: 0..100| { println!(\"n is {n}\") })")
+    run_last(page)
+    wait_for_text(page, ".widget-output", "n is 0")
+    # The kernel's own view of the cell above it stays in sight.
+    page.evaluate(
+        """() => { const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+        window.onrushBusy = kernel.requestExecute({code: 'std::thread::sleep(std::time::Duration::from_secs(3))'}).done; }"""
+    )
+    page.wait_for_function("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'")
+    drag(page, 1.0)
+    wait_for_text(page, ".widget-html-content", "waits for the cell that runs")
+    wait_for_text(page, ".widget-output", "n is 99")
+    wait_for_text(page, ".widget-html-content", "")
+
+
+def test_every_control_is_drawn(page, notebook, outputs_dir):
+    set_last_cell(
+        page,
+        'let name = text_field("JFK").label("airport"); let told = label("nothing yet"); let tell = told.clone();\n'
+        'let load = button("Load").on_click(move || tell.set("loaded"));\n'
+        'vbox((hbox((slider(0.0..1.0).initial(0.3).label("share"), range_slider(0..100).initial(20, 70).label("between"))),\n'
+        '  radio(["mean", "median"]).label("by"), multi_select(["UA", "AA", "DL"]).initial(["AA"]).label("carriers"),\n'
+        '  number_field(2013).label("year"), checkbox(true).label("late only"), &name, hbox((&load, &told))))',
+    )
+    run_last(page)
+    page.wait_for_selector(last(page, ".noUi-handle"))
+    page.click(last(page, "button"))
+    wait_for_text(page, ".jupyter-widgets.widget-label", "loaded")
+    screenshot(page, outputs_dir, "controls-all")
+    assert page.locator(last(page, "select[multiple] option")).count() == 3
+    assert page.locator(last(page, "input[type=radio]")).count() == 2
+    page.fill(last(page, "input[type=text]"), "LGA")
+    page.keyboard.press("Enter")
+    set_last_cell(page, "name.value()")
+    assert run_last(page)["outputs"][0]["data"]["text/plain"] == '"LGA"'
