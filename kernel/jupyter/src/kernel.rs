@@ -3,6 +3,7 @@
 
 mod comms;
 mod execution;
+mod explorer;
 mod history;
 mod lineage;
 mod replies;
@@ -57,6 +58,7 @@ pub struct Kernel {
     pub widgets: Arc<widgets::Widgets>,
     pub history: Mutex<history::History>,
     pub comms: comms::Comms,
+    pub explorer: Arc<explorer::Explorer>,
     pub stdin: stdin::Stdin,
     pub usage: usage::Usage,
     /// Header of the cell that runs; null between cells.
@@ -105,13 +107,17 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     let queue = Arc::new(execution::Queue::default());
     let widgets = Arc::new(widgets::Widgets::new(comms.sender(), Arc::clone(&queue)));
     comms.register(&[widgets::WIDGET, widgets::CONTROL], Arc::clone(&widgets) as Arc<dyn comms::Target>)?;
+    let notebook = Notebook::open(folder.clone(), None, true);
+    let explorer = explorer::Explorer::new(Arc::clone(&notebook.session), comms.sender(), folder);
+    comms.register(&[explorer::NAME], Arc::clone(&explorer) as Arc<dyn comms::Target>)?;
     let kernel = Arc::new(Kernel {
-        notebook: Notebook::open(folder, None, true),
+        notebook,
         outbox,
         queue,
         widgets,
         history: Mutex::new(history::History::open()),
         comms,
+        explorer,
         stdin: stdin::Stdin::default(),
         usage: usage::Usage::default(),
         current,

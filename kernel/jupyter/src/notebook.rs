@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use onrush_cell::{Config, Event, Flow, Origin, Outcome};
 use onrush_view::Bundle;
 use onrush_wire::control::{Change, Control, Panel, Setting};
-use onrush_wire::display::{Content, Display};
+use onrush_wire::display::{Content, Display, TablePreview};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{CellEnd, NamedFrame};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, Severity, paths};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, Severity, paths};
 use parking_lot::Mutex;
 
 use crate::session::Session;
@@ -87,6 +87,8 @@ pub trait Front {
     fn origin(&self) -> Origin {
         Origin::default()
     }
+    /// An output that comes next shows a frame of the session.
+    fn shows(&mut self, _frame: FrameId, _preview: &TablePreview) {}
     /// What the cell reads, before it runs, and what it has made, after that.
     fn flow(&mut self, _flow: Flow) {}
     /// The cell process has changed a control that is on the screen.
@@ -429,6 +431,9 @@ impl Run<'_> {
             }
             Event::Display(display) => {
                 self.flush();
+                if let Content::Frame { frame, preview } = &display.content {
+                    self.front.shows(*frame, preview);
+                }
                 let output = match display.content {
                     Content::Panel(panel) => {
                         let outputs = if panel.captured { self.captures.pop().unwrap_or_default() } else { Vec::new() };

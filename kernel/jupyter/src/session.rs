@@ -71,6 +71,16 @@ impl Connection {
         let _ = self.stream.set_write_timeout(limit);
     }
 
+    /// For work whose length nobody knows.
+    pub fn wait_as_long_as_it_takes(&self) {
+        self.limit(None);
+    }
+
+    /// A handle by which another thread can end the connection.
+    pub fn closer(&self) -> Option<UnixStream> {
+        self.stream.try_clone().ok()
+    }
+
     pub fn ask(&mut self, request: &Request) -> Result<Reply, CodecError> {
         codec::write_message(&mut self.stream, request)?;
         codec::read_message(&mut self.reader)
@@ -214,6 +224,22 @@ impl Session {
         {
             log::line(format_args!("the session's work could not be stopped: {error}"));
         }
+    }
+
+    /// An output shows a frame: it is kept. False if there is no such frame any more.
+    pub fn show(&self, frame: FrameId) -> bool {
+        let mut state = self.state.lock();
+        let answer = state.connection.as_mut().map(|connection| connection.ask(&Request::Show { frame }));
+        matches!(answer, Some(Ok(Reply::Done)))
+    }
+
+    pub fn hide(&self, frame: FrameId) {
+        tell(&mut self.state.lock(), &Request::Hide { frame });
+    }
+
+    /// Where the session is, and which notebook this is.
+    pub fn address(&self) -> (PathBuf, NotebookId) {
+        (self.socket.clone(), self.notebook.clone())
     }
 
     /// The frames that variables hold; none if the session does not answer at once.

@@ -19,6 +19,8 @@ use crate::{host, session};
 /// Rows of a table that are shown: the first and the last.
 const HEAD: usize = 10;
 const TAIL: usize = 5;
+/// First rows of a frame that go into its output.
+const SAVED: u32 = 100;
 /// A list that is longer is shown as a table.
 const LONG: usize = 20;
 /// A `Debug` text that is wider is broken into lines.
@@ -122,6 +124,9 @@ fn send(content: Content, is_result: bool) {
     // Without a kernel process there is nobody who draws tables.
     let content = match content {
         Content::Table(table) if host::context().is_none() => Content::Text(crate::text::table(&table)),
+        Content::Frame { preview, .. } if host::context().is_none() => {
+            Content::Text(crate::text::table(&preview.short(HEAD, TAIL)))
+        }
         content => content,
     };
     host::display(Display { content, display_id: None, update: false, is_result });
@@ -343,9 +348,10 @@ impl Show for Frame {
     #[track_caller]
     fn content(&self) -> Option<Content> {
         let at = crate::raise::here("");
-        let request = Request::Preview { frame: self.id(), head: HEAD as u32, tail: TAIL as u32, nulls: true };
+        // More than is printed: what a saved notebook can still scroll through.
+        let request = Request::Preview { frame: self.id(), head: SAVED, tail: TAIL as u32, nulls: true };
         match session::expect(&request, at.clone()) {
-            Reply::Preview(table) => Some(Content::Table(table)),
+            Reply::Preview(preview) => Some(Content::Frame { frame: self.id(), preview }),
             other => session::unexpected(&other, at),
         }
     }
@@ -355,7 +361,7 @@ impl Show for Frame {
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.content() {
-            Some(Content::Table(table)) => f.write_str(&crate::text::table(&table)),
+            Some(Content::Frame { preview, .. }) => f.write_str(&crate::text::table(&preview.short(HEAD, TAIL))),
             _ => Ok(()),
         }
     }

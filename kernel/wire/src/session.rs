@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::display::TablePreview;
+use crate::explore::{Explore, Explored, View};
 use crate::expr::Expr;
 use crate::plan::{Op, Sink};
 use crate::plot::{Plot, PlotRequest};
@@ -71,6 +72,14 @@ pub enum Request {
     Write { frame: FrameId, sink: Sink },
     /// Reply: [`Reply::Plot`].
     Plot(PlotRequest),
+
+    /// Kernel only: an output shows the frame, which lives until [`Request::Hide`] says as often that it does no more, or the
+    /// notebook ends. Reply: [`Reply::Done`].
+    Show { frame: FrameId },
+    /// Kernel only.
+    Hide { frame: FrameId },
+    /// For a table explorer. Reply: [`Reply::Explored`].
+    Explore { view: View, what: Explore },
 
     /// Another notebook's published frame. Reply: [`Reply::Frame`].
     Get { name: String },
@@ -140,6 +149,7 @@ pub enum Reply {
         bytes: u64,
     },
     Plot(Plot),
+    Explored(Explored),
     Names {
         own: Vec<NamedFrame>,
         published: Vec<NamedFrame>,

@@ -75,7 +75,8 @@ pub fn rows(table: &Table) -> Vec<Vec<Value>> {
     rows
 }
 
-fn shown(array: &dyn Array, row: usize) -> Value {
+/// A value, long texts and lists cut.
+pub fn shown(array: &dyn Array, row: usize) -> Value {
     cut(value_at(array, row))
 }
 

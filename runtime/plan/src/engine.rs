@@ -29,6 +29,7 @@ use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Valu
 use crate::cache::{Residents, ResultCache};
 use crate::check;
 use crate::error::{diagnose, internal};
+use crate::explore::Explorer;
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::filters::FilterFirst;
@@ -84,6 +85,7 @@ pub struct Engine {
     /// Physical plans that can run again.
     plans: Plans,
     task_context: OnceLock<Arc<TaskContext>>,
+    pub(crate) explorer: Explorer,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -132,6 +134,7 @@ impl Engine {
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let (frames, residents) = (RwLock::default(), Residents::default());
+        let explorer = Explorer::default();
         Ok(Engine {
             config,
             accelerator,
@@ -142,6 +145,7 @@ impl Engine {
             residents,
             plans: Plans::default(),
             task_context: OnceLock::new(),
+            explorer,
             runtime: Some(runtime),
         })
     }
@@ -155,6 +159,10 @@ impl Engine {
     pub fn place(&self, table: &Table) -> &'static str {
         let there = |accelerator: &&Arc<Accelerator>| accelerator.gpu.residency.holds(table.batches());
         self.accelerator.as_ref().filter(there).map_or("cpu", |accelerator| accelerator.name)
+    }
+
+    pub(crate) fn memory_limit(&self) -> u64 {
+        self.config.memory_limit
     }
 
     pub fn accelerator(&self) -> Option<&Arc<Accelerator>> {
@@ -269,6 +277,7 @@ impl Engine {
             self.plans.clear();
         }
         drop(gone);
+        self.explorer.release(ids);
     }
 
     pub fn contains(&self, id: FrameId) -> bool {

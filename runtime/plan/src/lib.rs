@@ -8,6 +8,7 @@ pub mod check;
 pub mod engine;
 pub mod error;
 pub mod explain;
+mod explore;
 pub mod expr;
 mod filters;
 pub mod gpu;

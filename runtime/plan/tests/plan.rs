@@ -5,6 +5,7 @@
 mod plan {
     pub mod diagnostics;
     pub mod engine;
+    pub mod explore;
     pub mod expressions;
     pub mod plots;
     pub mod semantics;

@@ -197,6 +197,7 @@ impl Process {
                 let (path, rows, bytes) = engine.write(frame, &sink, task)?;
                 Reply::Written { path, rows, bytes }
             }
+            Ask::Explore { view, what } => Reply::Explored(engine.explore(&view, &what, task)?),
             Ask::Plot(request) => Reply::Plot(onrush_plan::plot::plot(engine, &request, task)?),
             Ask::Release(_) | Ask::Cancel { .. } => Reply::Done,
         };

@@ -2,6 +2,7 @@
 //!
 //! Calls run concurrently and are answered in any order; `call` says which answer belongs to which.
 
+use onrush_wire::explore::{Explore, View};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{Held, Reply};
@@ -53,6 +54,10 @@ pub enum Ask {
         sink: Sink,
     },
     Plot(PlotRequest),
+    Explore {
+        view: View,
+        what: Explore,
+    },
     /// Answered by [`Reply::Done`], and done before any later call.
     Release(Vec<FrameId>),
     /// Stops another call; it answers with an error of class `Interrupted`. Has no answer of its own.

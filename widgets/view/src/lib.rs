@@ -11,13 +11,22 @@ mod table;
 mod value;
 
 use onrush_wire::control::Panel;
-use onrush_wire::display::Content;
+use onrush_wire::display::{Content, TablePreview};
 use onrush_wire::plot::Plot;
 use onrush_wire::progress::Task;
 use onrush_wire::{Diagnostic, Value};
 
 /// MIME type to data, as Jupyter's `data` field.
 pub type Bundle = serde_json::Map<String, serde_json::Value>;
+
+/// What the extension in `widgets/web` draws frames from.
+pub const TABLE: &str = "application/vnd.onrush.table.v1+json";
+
+/// Rows of a frame that static forms show: the first and the last.
+const HEAD: usize = 10;
+const TAIL: usize = 5;
+
+pub use table::{Formats, column_schema};
 
 /// A value as a table shows it.
 pub fn value(value: &Value) -> String {
@@ -28,9 +37,10 @@ pub fn value(value: &Value) -> String {
 pub fn bundle(content: &Content) -> Bundle {
     let mut bundle = Bundle::new();
     match content {
-        Content::Table(preview) => {
-            bundle.insert("text/html".into(), table::html(preview).into());
-            bundle.insert("text/plain".into(), table::text(preview).into());
+        Content::Table(preview) => static_table(&mut bundle, preview),
+        Content::Frame { frame, preview } => {
+            bundle.insert(TABLE.into(), table::json(*frame, preview));
+            static_table(&mut bundle, &preview.short(HEAD, TAIL));
         }
         Content::Text(text) => {
             bundle.insert("text/plain".into(), text.as_str().into());
@@ -45,6 +55,11 @@ pub fn bundle(content: &Content) -> Bundle {
         }
     }
     bundle
+}
+
+fn static_table(bundle: &mut Bundle, preview: &TablePreview) {
+    bundle.insert("text/html".into(), table::html(preview).into());
+    bundle.insert("text/plain".into(), table::text(preview).into());
 }
 
 /// JSON types are JSON in a bundle, everything else is a string. JSON that does not parse stays the text it is.

@@ -1,9 +1,11 @@
 //! A frame's preview as a table: what both forms share. `table/html.rs` and `table/text.rs` draw it.
 
 mod html;
+mod json;
 mod text;
 
 pub use html::html;
+pub use json::{Formats, column_schema, json};
 pub use text::text;
 
 use onrush_wire::display::{TableKind, TablePreview};

@@ -1,6 +1,7 @@
 // Which MIME type is drawn by what. A renderer is one entry here and one file.
 
 import type { SessionContext } from "./session.ts";
+import { table } from "./table/view.ts";
 
 /** What has been drawn. */
 export interface Drawn {
@@ -14,4 +15,6 @@ export interface Drawn {
 
 export type Draw = (node: HTMLElement, data: unknown) => Drawn;
 
-export const RENDERERS: Readonly<Record<string, Draw>> = {};
+export const RENDERERS: Readonly<Record<string, Draw>> = {
+    "application/vnd.onrush.table.v1+json": table,
+};

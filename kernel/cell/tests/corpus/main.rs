@@ -132,7 +132,7 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                         lines.extend(data.trim_end().split('\n').map(|line| format!("//= {kind}: {line}")));
                     }
                 }
-                Content::Table(table) => {
+                Content::Table(table) | Content::Frame { preview: table, .. } => {
                     let rows = table.head.iter().chain(&table.tail);
                     let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
                     lines.push(format!("//= table of {}: {}", table.total_rows, names.join(", ")));

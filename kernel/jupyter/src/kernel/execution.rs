@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use onrush_cell::{Flow, Origin};
 use onrush_view::Bundle;
+use onrush_wire::FrameId;
 use onrush_wire::control::{Control, Setting};
+use onrush_wire::display::TablePreview;
 use onrush_wire::host::Stream;
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
@@ -190,7 +192,10 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     let mut origin = counter.lineage.origin(request);
     // What the cell showed before is replaced, and what deleted cells showed is gone.
     let gone = origin.id.iter().filter(|_| !execute.silent).chain(&origin.deleted);
-    gone.for_each(|cell| kernel.comms.release(&request.header, cell));
+    gone.for_each(|cell| {
+        kernel.comms.release(&request.header, cell);
+        kernel.explorer.forget(cell);
+    });
     origin.dropped = kernel.widgets.take_dropped();
     let mut front = JupyterFront {
         origin,
@@ -390,6 +395,7 @@ impl Front for JupyterFront<'_> {
                 self.shown.clear();
                 if let Some(cell) = &self.origin.id {
                     self.kernel.comms.release(parent, cell);
+                    self.kernel.explorer.forget(cell);
                 }
                 self.outbox().publish(parent, "clear_output", &json!({ "wait": wait }));
             }
@@ -410,6 +416,10 @@ impl Front for JupyterFront<'_> {
 
     fn lost(&mut self) {
         self.kernel.widgets.disconnect(None, "the cell process was started anew", &self.request.header);
+    }
+
+    fn shows(&mut self, frame: FrameId, preview: &TablePreview) {
+        self.kernel.explorer.show(self.origin.id.as_deref(), frame, preview);
     }
 
     fn flow(&mut self, flow: Flow) {

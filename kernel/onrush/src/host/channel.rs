@@ -66,7 +66,7 @@ pub fn display(display: Display) {
                 println!("{text}");
             }
         }
-        Content::Table(table) => {
+        Content::Table(table) | Content::Frame { preview: table, .. } => {
             println!("{}", table.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join("\t"));
             for row in table.head.iter().chain(&table.tail) {
                 println!("{}", row.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>().join("\t"));

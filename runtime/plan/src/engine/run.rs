@@ -79,13 +79,13 @@ impl Engine {
         }
     }
 
-    pub(super) fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
+    pub(crate) fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
         let kept = || self.results.get(frame.key).or_else(|| self.residents.get(frame.key));
         frame.resident.clone().or_else(kept)
     }
 
     /// The rows of a frame: held, kept, or computed now.
-    pub(super) fn run(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+    pub(crate) fn run(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
         if let Some(table) = self.held(frame) {
             return Ok(table);
         }
@@ -121,7 +121,7 @@ impl Engine {
         Ok(table)
     }
 
-    pub(super) fn run_plan(
+    pub(crate) fn run_plan(
         &self,
         plan: LogicalPlan,
         schema: SchemaRef,

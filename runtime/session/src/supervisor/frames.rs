@@ -1,5 +1,5 @@
-//! Every live frame and its plan. A frame lives while a notebook holds it, it is published or parked, or another live frame
-//! is made from it; its data in the engine lives only for the first three.
+//! Every live frame and its plan. A frame lives while a notebook holds it or an output shows it, it is published or parked, or another
+//! live frame is made from it; its data in the engine lives only for the first four.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -37,6 +37,8 @@ pub(super) struct Frame {
     pub holder: Option<Holder>,
     /// Under how many names it is published.
     pub published: u32,
+    /// How many outputs show it.
+    pub shown: u32,
     /// Kept although nobody holds it: a failed cell had finished it.
     pub parked: Option<Parked>,
     /// Equal for frames that are made in the same way; of the same file if it has not changed.
@@ -62,7 +64,7 @@ pub(super) struct Holder {
 
 impl Frame {
     fn wanted(&self) -> bool {
-        self.holder.is_some() || self.published > 0 || self.parked.is_some()
+        self.holder.is_some() || self.published > 0 || self.shown > 0 || self.parked.is_some()
     }
 }
 
@@ -245,6 +247,7 @@ mod tests {
             title: String::new(),
             holder,
             published: 0,
+            shown: 0,
             parked: None,
             key: 0,
             dependants: 0,

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{Reply, Request, Role, Status};
@@ -83,6 +84,28 @@ impl Supervisor {
                 let frame = plot.frame;
                 plot.frame = target(frame);
                 work("plot", frame, true, Ask::Plot(plot))
+            }
+            Request::Explore { mut view, what } => {
+                let frame = view.frame;
+                view.frame = target(frame);
+                let (title, pure) = match &what {
+                    Explore::Write { sink, .. } => (format!("write {}", file_name(&sink.path)), false),
+                    _ => ("explore".to_string(), true),
+                };
+                work(&title, frame, pure, Ask::Explore { view, what })
+            }
+            Request::Show { frame } => {
+                kernel_only(client)?;
+                match self.state.lock().show(&client.notebook, frame) {
+                    true => done(Reply::Done),
+                    false => Err(unknown(frame)),
+                }
+            }
+            Request::Hide { frame } => {
+                kernel_only(client)?;
+                let released = self.state.lock().hide(&client.notebook, frame);
+                self.release(released);
+                done(Reply::Done)
             }
             Request::Persist { frame } => self.persist(client, frame, stream),
             Request::Get { name } => {
@@ -226,6 +249,7 @@ impl Supervisor {
             title,
             holder: None,
             published: 0,
+            shown: 0,
             parked: None,
             key: 0,
             dependants: 0,

@@ -16,6 +16,8 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub(super) struct Notebook {
     /// Variables that hold frames, as of the last cell that succeeded.
     pub names: Vec<(String, FrameId)>,
+    /// What its outputs show, as often as they do.
+    shown: Vec<FrameId>,
     /// Older generations were rolled back or replaced.
     oldest: Generation,
     /// The generation of the cell that runs.
@@ -199,6 +201,26 @@ impl State {
         valid
     }
 
+    /// An output shows a frame: it lives on when its variables are gone.
+    pub fn show(&mut self, id: &NotebookId, frame: FrameId) -> bool {
+        let (Some(notebook), Some(entry)) = (self.notebooks.get_mut(id), self.frames.get_mut(frame)) else {
+            return false;
+        };
+        entry.shown += 1;
+        notebook.shown.push(frame);
+        true
+    }
+
+    pub fn hide(&mut self, id: &NotebookId, frame: FrameId) -> Released {
+        let Some(notebook) = self.notebooks.get_mut(id) else { return Vec::new() };
+        let Some(at) = notebook.shown.iter().position(|shown| *shown == frame) else { return Vec::new() };
+        notebook.shown.swap_remove(at);
+        if let Some(entry) = self.frames.get_mut(frame) {
+            entry.shown -= 1;
+        }
+        self.frames.sweep(vec![frame])
+    }
+
     /// Another notebook's published frame, under an id of its own.
     pub fn get(&mut self, name: &str, notebook: &NotebookId, generation: Generation) -> Result<FrameId, Diagnostic> {
         let Some(of) = self.published.get(name).copied() else {
@@ -228,6 +250,7 @@ impl State {
             title: name.to_string(),
             holder: None,
             published: 0,
+            shown: 0,
             parked: None,
             key: 0,
             dependants: 0,
@@ -268,7 +291,12 @@ impl State {
                 candidates.push(frame);
             }
             candidates.extend(self.frames.unpark(|parked| parked.notebook == id));
-            self.notebooks.remove(&id);
+            for frame in self.notebooks.remove(&id).map(|notebook| notebook.shown).unwrap_or_default() {
+                if let Some(entry) = self.frames.get_mut(frame) {
+                    entry.shown -= 1;
+                }
+                candidates.push(frame);
+            }
         }
         candidates.extend(self.frames.unpark(|parked| parked.until <= now));
         if crowded {

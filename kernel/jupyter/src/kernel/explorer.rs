@@ -1,0 +1,373 @@
+//! The data explorer behind tables: a comm for each table that is looked at, with filters and an order of its own, answered from the
+//! session, also while a cell runs. It speaks Positron's contract (see [`contract`]). Frames that outputs show are kept by the
+//! session until their cell runs again.
+
+mod contract;
+mod filters;
+mod lane;
+mod replies;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use onrush_view::Formats;
+use onrush_wire::display::TablePreview;
+use onrush_wire::explore::{Explore, Explored, View};
+use onrush_wire::expr::{Expr, SortKey};
+use onrush_wire::schema::Field;
+use onrush_wire::{Diagnostic, FrameId, NotebookId};
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::comms::{Attached, Message, Sender, Target};
+use crate::session::Session;
+use contract::{ConvertToCode, SortColumns};
+use lane::Lane;
+
+/// By which front ends open a comm, with the frame's number in `data.frame`.
+pub const NAME: &str = "onrush.data_explorer";
+
+/// Outputs without a cell's id that are remembered: nobody says when they are gone.
+const NAMELESS: usize = 20;
+
+/// Frames of one cell that are kept.
+const OF_A_CELL: usize = 50;
+
+/// A frame that an output shows.
+struct Shown {
+    columns: Arc<Vec<Field>>,
+    formats: Arc<Formats>,
+    rows: u64,
+    /// The cell of each output.
+    cells: Vec<String>,
+}
+
+/// What all tables of a notebook share.
+pub struct Explorer {
+    session: Arc<Session>,
+    sender: Sender,
+    folder: PathBuf,
+    shown: Mutex<HashMap<FrameId, Shown>>,
+    nameless: Mutex<VecDeque<FrameId>>,
+    open: Mutex<HashMap<String, Arc<Table>>>,
+}
+
+/// One table that is looked at.
+struct Table {
+    frame: FrameId,
+    columns: Arc<Vec<Field>>,
+    formats: Arc<Formats>,
+    rows: u64,
+    state: Mutex<State>,
+    /// Pages of rows: quick.
+    pages: Lane,
+    /// What walks over all rows.
+    work: Lane,
+}
+
+struct State {
+    /// As the front end said it.
+    filters: Vec<Value>,
+    predicate: Option<Expr>,
+    sort: Vec<contract::SortKey>,
+    /// Of the view that the session has computed: what pages are read from.
+    view: View,
+    selected: u64,
+    /// Counts the views that were asked for.
+    epoch: u64,
+}
+
+/// What answers a request, from whatever thread.
+#[derive(Clone)]
+struct Answer {
+    sender: Sender,
+    header: Value,
+    comm: String,
+    id: Value,
+}
+
+impl Answer {
+    fn give(&self, result: Result<Value, Diagnostic>) {
+        let mut data = match result {
+            Ok(result) => json!({ "jsonrpc": "2.0", "result": result }),
+            Err(diagnostic) => {
+                let help = diagnostic.help.iter().map(|help| format!("; {help}")).collect::<String>();
+                let message = format!("{}{help}", diagnostic.message);
+                json!({ "jsonrpc": "2.0", "error": { "code": -32000, "message": message, "data": { "kind": diagnostic.code } } })
+            }
+        };
+        data["id"] = self.id.clone();
+        self.sender.message(&self.header, &self.comm, &data, Attached::default());
+    }
+
+    /// Says something that nobody asked for just now.
+    fn event(&self, method: &str, params: Value) {
+        let data = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.sender.message(&self.header, &self.comm, &data, Attached::default());
+    }
+}
+
+impl Explorer {
+    pub fn new(session: Arc<Session>, sender: Sender, folder: PathBuf) -> Arc<Explorer> {
+        Arc::new(Explorer {
+            session,
+            sender,
+            folder,
+            shown: Mutex::default(),
+            nameless: Mutex::default(),
+            open: Mutex::default(),
+        })
+    }
+
+    /// A cell's output shows a frame: it lives on from here. `cell`: the front end's id of the cell.
+    pub fn show(&self, cell: Option<&str>, frame: FrameId, preview: &TablePreview) {
+        if !self.session.show(frame) {
+            return;
+        }
+        if cell.is_none() {
+            let mut nameless = self.nameless.lock();
+            nameless.push_back(frame);
+            if nameless.len() > NAMELESS
+                && let Some(oldest) = nameless.pop_front()
+            {
+                drop(nameless);
+                self.hide(oldest, "");
+            }
+        }
+        let field = |c: &onrush_wire::display::PreviewColumn| Field {
+            name: c.name.clone(),
+            dtype: c.dtype.clone(),
+            nullable: true,
+        };
+        let mut shown = self.shown.lock();
+        let entry = shown.entry(frame).or_insert_with(|| Shown {
+            columns: Arc::new(preview.columns.iter().map(field).collect()),
+            formats: Arc::new(Formats::of(preview)),
+            rows: preview.total_rows,
+            cells: Vec::new(),
+        });
+        entry.cells.push(cell.unwrap_or("").to_string());
+        let Some(cell) = cell else { return };
+        // A cell that shows frames in a loop, or at every turn of a slider: the first ones go.
+        let of_cell =
+            shown.iter().filter(|(_, shown)| shown.cells.iter().any(|one| one == cell)).map(|(frame, _)| *frame);
+        let frames: Vec<FrameId> = of_cell.collect();
+        drop(shown);
+        if frames.len() > OF_A_CELL
+            && let Some(first) = frames.into_iter().min()
+        {
+            self.hide(first, cell);
+        }
+    }
+
+    /// One output of `cell` less shows the frame.
+    fn hide(&self, frame: FrameId, cell: &str) {
+        let mut shown = self.shown.lock();
+        let Some(entry) = shown.get_mut(&frame) else { return };
+        let Some(at) = entry.cells.iter().position(|one| one == cell) else { return };
+        entry.cells.swap_remove(at);
+        if entry.cells.is_empty() {
+            shown.remove(&frame);
+        }
+        drop(shown);
+        self.session.hide(frame);
+    }
+
+    fn open_table(&self, message: &Message<'_>) -> Option<Table> {
+        let frame = message.data["frame"].as_str().and_then(|text| text.parse().ok()).map(FrameId)?;
+        let (columns, formats, rows, cell) = {
+            let shown = self.shown.lock();
+            let entry = shown.get(&frame)?;
+            let cell = entry.cells.first().cloned().unwrap_or_default();
+            (Arc::clone(&entry.columns), Arc::clone(&entry.formats), entry.rows, cell)
+        };
+        if !cell.is_empty() {
+            self.sender.belongs(message.comm, &cell);
+        }
+        let (socket, notebook) = self.session.address();
+        let notebook = NotebookId(format!("{} tables", notebook.0));
+        let lane = |name: &str| Lane::start(name, socket.clone(), notebook.clone()).ok();
+        let view = View { frame, filter: None, sort: Vec::new() };
+        let state = State { filters: Vec::new(), predicate: None, sort: Vec::new(), view, selected: rows, epoch: 0 };
+        let (pages, work) = (lane("table pages")?, lane("table work")?);
+        Some(Table { frame, columns, formats, rows, state: Mutex::new(state), pages, work })
+    }
+
+    fn request(&self, table: &Arc<Table>, message: &Message<'_>) {
+        let answer = Answer {
+            sender: self.sender.clone(),
+            header: message.header.clone(),
+            comm: message.comm.to_string(),
+            id: message.data["id"].clone(),
+        };
+        let method = message.data["method"].as_str().unwrap_or("");
+        let params = &message.data["params"];
+        let now = match method {
+            "get_schema" => parse(params).map(|asked| replies::schema(&table.columns, &asked)),
+            "search_schema" => parse(params).map(|asked| replies::search(&table.columns, &asked)),
+            "get_state" => Ok(table.backend_state()),
+            "set_column_filters" => Ok(json!({})),
+            "suggest_code_syntax" => Ok(json!({ "code_syntax_name": "rust" })),
+            "convert_to_code" => parse(params).and_then(|asked| self.code(table, &asked)),
+            "get_data_values" => match parse(params) {
+                Ok(asked) => return replies::values(table, asked, answer),
+                Err(wrong) => Err(wrong),
+            },
+            "get_row_labels" => match parse(params) {
+                Ok(asked) => return replies::labels(table, asked, answer),
+                Err(wrong) => Err(wrong),
+            },
+            "get_value" => match parse(params) {
+                Ok(asked) => return replies::value(table, asked, answer),
+                Err(wrong) => Err(wrong),
+            },
+            "get_column_profiles" => match parse(params) {
+                Ok(asked) => return replies::profiles(table, asked, answer),
+                Err(wrong) => Err(wrong),
+            },
+            "export_data_selection" => match parse(params) {
+                Ok(asked) => return replies::export(table, asked, answer),
+                Err(wrong) => Err(wrong),
+            },
+            "export_file" => match parse(params) {
+                Ok(asked) => return replies::export_file(table, asked, self.folder.clone(), answer),
+                Err(wrong) => Err(wrong),
+            },
+            "set_row_filters" => match parse::<contract::RowFilters>(params) {
+                Ok(asked) => {
+                    let sort = table.state.lock().sort.clone();
+                    return table.arrange(asked.filters, sort, answer);
+                }
+                Err(wrong) => Err(wrong),
+            },
+            "set_sort_columns" => match parse::<SortColumns>(params) {
+                Ok(asked) => {
+                    let filters = table.state.lock().filters.clone();
+                    return table.arrange(filters, asked.sort_keys, answer);
+                }
+                Err(wrong) => Err(wrong),
+            },
+            other => Err(wrong(format!("the data explorer has no method `{other}`"))),
+        };
+        answer.give(now);
+    }
+
+    fn code(&self, table: &Table, asked: &ConvertToCode) -> Result<Value, Diagnostic> {
+        let predicate = filters::predicate(&asked.row_filters, &table.columns).map_err(|(_, why)| wrong(why))?;
+        let named = self.session.own_frames();
+        let name = named.iter().find(|named| named.frame == table.frame).map_or("frame", |named| &named.name);
+        let predicate = predicate.as_ref().map(|(_, text)| text.as_str());
+        Ok(json!({ "converted_code": filters::code(name, predicate, &asked.sort_keys, &table.columns) }))
+    }
+}
+
+impl Table {
+    /// The session computes which rows the view has; the answer says how many. Pages are of the old view until then.
+    fn arrange(self: &Arc<Self>, filters: Vec<Value>, sort: Vec<contract::SortKey>, answer: Answer) {
+        let predicate = match filters::predicate(&filters, &self.columns) {
+            Ok(predicate) => predicate.map(|(expr, _)| expr),
+            Err((_, why)) => return answer.give(Err(wrong(why))),
+        };
+        let key = |key: &contract::SortKey| {
+            let name = &self.columns.get(key.column_index)?.name;
+            Some(SortKey { expr: Expr::column(name), descending: !key.ascending, nulls_last: Some(true) })
+        };
+        let Some(keys) = sort.iter().map(key).collect::<Option<Vec<_>>>() else {
+            return answer.give(Err(wrong("there is no such column to sort by".to_string())));
+        };
+        let view = View { frame: self.frame, filter: predicate.clone(), sort: keys };
+        let epoch = {
+            let mut state = self.state.lock();
+            state.epoch += 1;
+            (state.filters, state.sort) = (filters, sort);
+            state.predicate = predicate;
+            state.epoch
+        };
+        // Summaries of the old view, and orders that nobody waits for.
+        self.work.stop();
+        let table = Arc::clone(self);
+        self.work.push(move |asker| {
+            if table.state.lock().epoch != epoch {
+                return answer.give(Err(superseded()));
+            }
+            match asker.ask(&view, Explore::Arrange) {
+                Ok(Explored::Count(rows)) => {
+                    let old = {
+                        let mut state = table.state.lock();
+                        state.selected = rows;
+                        std::mem::replace(&mut state.view, view.clone())
+                    };
+                    let plain = old.filter.is_none() && old.sort.is_empty();
+                    if !plain && old != view {
+                        let _ = asker.ask(&old, Explore::Forget);
+                    }
+                    answer.give(Ok(json!({ "selected_num_rows": rows, "had_errors": false })));
+                }
+                Ok(_) => answer.give(Err(wrong("the session gave no count".to_string()))),
+                Err(diagnostic) => answer.give(Err(diagnostic)),
+            }
+        });
+    }
+
+    fn backend_state(&self) -> Value {
+        let state = self.state.lock();
+        replies::state(self, &state)
+    }
+
+    fn view(&self) -> View {
+        self.state.lock().view.clone()
+    }
+}
+
+impl Target for Explorer {
+    fn open(&self, message: &Message<'_>) -> bool {
+        let Some(table) = self.open_table(message) else { return false };
+        self.open.lock().insert(message.comm.to_string(), Arc::new(table));
+        true
+    }
+
+    fn message(&self, message: &Message<'_>) {
+        let table = self.open.lock().get(message.comm).map(Arc::clone);
+        if let Some(table) = table {
+            self.request(&table, message);
+        }
+    }
+
+    fn closed(&self, comm: &str) {
+        let Some(table) = self.open.lock().remove(comm) else { return };
+        table.work.stop();
+        let view = table.view();
+        if view.filter.is_some() || !view.sort.is_empty() {
+            table.pages.push(move |asker| drop(asker.ask(&view, Explore::Forget)));
+        }
+    }
+}
+
+impl Explorer {
+    /// What the cell had shown is gone. Called where cells are run, and not as a target, so that it cannot come after what the
+    /// cell shows next.
+    pub fn forget(&self, cell: &str) {
+        let of_cell = |shown: &Shown| shown.cells.iter().filter(|one| *one == cell).count();
+        let frames: Vec<(FrameId, usize)> = {
+            let shown = self.shown.lock();
+            shown.iter().map(|(frame, shown)| (*frame, of_cell(shown))).filter(|(_, count)| *count > 0).collect()
+        };
+        for (frame, count) in frames {
+            (0..count).for_each(|_| self.hide(frame, cell));
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(params: &Value) -> Result<T, Diagnostic> {
+    serde_json::from_value(params.clone()).map_err(|e| wrong(format!("the request's parameters are wrong: {e}")))
+}
+
+fn wrong(message: String) -> Diagnostic {
+    Diagnostic::error(onrush_wire::Class::Plan, "explore", message)
+}
+
+fn superseded() -> Diagnostic {
+    Diagnostic::error(onrush_wire::Class::Interrupted, "superseded", "something newer was asked for")
+}

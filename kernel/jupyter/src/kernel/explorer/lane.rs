@@ -1,0 +1,105 @@
+//! A thread with a connection to the session of its own: what one lane asks does not wait for another one's answers. The
+//! connection is an observer's, under a name of its own: a cell's interrupt does not stop it, and its work is not the cell's.
+
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+
+use onrush_wire::explore::{Explore, Explored, View};
+use onrush_wire::session::{Reply, Request, Role};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
+use parking_lot::Mutex;
+
+use crate::session::Connection;
+
+type Job = Box<dyn FnOnce(&mut Asker) + Send>;
+
+/// The sending end. The thread ends with it.
+pub struct Lane {
+    jobs: mpsc::Sender<Job>,
+    stream: Arc<Mutex<Option<UnixStream>>>,
+}
+
+/// How jobs ask.
+pub struct Asker {
+    socket: PathBuf,
+    notebook: NotebookId,
+    connection: Option<Connection>,
+    stream: Arc<Mutex<Option<UnixStream>>>,
+}
+
+impl Lane {
+    pub fn start(name: &str, socket: PathBuf, notebook: NotebookId) -> std::io::Result<Lane> {
+        let (jobs, inbox) = mpsc::channel::<Job>();
+        let stream = Arc::new(Mutex::new(None));
+        let mut asker = Asker { socket, notebook, connection: None, stream: Arc::clone(&stream) };
+        std::thread::Builder::new().name(name.to_string()).spawn(move || {
+            while let Ok(job) = inbox.recv() {
+                job(&mut asker);
+            }
+        })?;
+        Ok(Lane { jobs, stream })
+    }
+
+    pub fn push(&self, job: impl FnOnce(&mut Asker) + Send + 'static) {
+        let _ = self.jobs.send(Box::new(job));
+    }
+
+    /// Stops what the session does for the lane's job, if it does anything.
+    pub fn stop(&self) {
+        if let Some(stream) = self.stream.lock().take() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Asker {
+    pub fn ask(&mut self, view: &View, what: Explore) -> Result<Explored, Diagnostic> {
+        let request = Request::Explore { view: view.clone(), what };
+        // A connection that was left open may have died with its session.
+        let fresh = self.connection.is_none();
+        match self.try_ask(&request) {
+            Err(None) if !fresh => self.try_ask(&request).map_err(|error| error.unwrap_or_else(stopped)),
+            result => result.map_err(|error| error.unwrap_or_else(stopped)),
+        }
+    }
+
+    /// `None` as the error: the connection broke, by itself or because it was stopped.
+    fn try_ask(&mut self, request: &Request) -> Result<Explored, Option<Diagnostic>> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let connection =
+                    Connection::open(&self.socket, &self.notebook, Role::Observer, Generation(0)).map_err(Some)?;
+                connection.wait_as_long_as_it_takes();
+                connection
+            }
+        };
+        *self.stream.lock() = connection.closer();
+        let answer = connection.ask(request);
+        let stopped = self.stream.lock().take().is_none();
+        match answer {
+            Ok(reply) => {
+                if !stopped {
+                    self.connection = Some(connection);
+                }
+                match reply {
+                    Reply::Explored(explored) => Ok(explored),
+                    Reply::Failed(diagnostic) => Err(Some(diagnostic)),
+                    other => Err(Some(Diagnostic::error(
+                        Class::Internal,
+                        "explore",
+                        format!("the session answered with {other:?}"),
+                    ))),
+                }
+            }
+            Err(_) if stopped => Err(Some(self::stopped())),
+            Err(_) => Err(None),
+        }
+    }
+}
+
+fn stopped() -> Diagnostic {
+    Diagnostic::error(Class::Interrupted, "stopped", "stopped: something else was asked for")
+}

@@ -1,0 +1,525 @@
+//! What the data explorer answers, in the words of Positron's contract.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use onrush_wire::explore::{Explore, Explored, Histogram, Summary, SummaryRequest};
+use onrush_wire::plan::{Sink, SinkFormat};
+use onrush_wire::schema::Field;
+use onrush_wire::{DataType, Diagnostic, Value as Cell};
+use serde_json::{Map, Value, json};
+
+use super::contract::{
+    ArraySelection, ColumnProfiles, DataValues, ExportFile, ExportSelection, GetValue, Indices, ProfileRequest,
+    RowLabels, SearchSchema,
+};
+use super::{Answer, State, Table, superseded, wrong};
+
+/// Characters of a cell, if the front end names no number.
+const CELL: usize = 200;
+/// Characters of a value on its own: what the session sends at most.
+const WHOLE: usize = 5_000;
+/// Rows that a page has at most.
+const PAGE: u64 = 2_000;
+/// Cells that are exported as text at most.
+const CELLS: u64 = 1_000_000;
+
+pub fn schema(columns: &[Field], asked: &Indices) -> Value {
+    let column =
+        |index: &usize| Some(onrush_view::column_schema(*index, &columns.get(*index)?.name, &columns[*index].dtype));
+    json!({ "columns": asked.column_indices.iter().filter_map(column).collect::<Vec<_>>() })
+}
+
+pub fn search(columns: &[Field], asked: &SearchSchema) -> Value {
+    let matches = |index: usize, field: &Field| {
+        asked.filters.iter().all(|filter| match filter.filter_type.as_str() {
+            "match_data_types" => {
+                let schema = onrush_view::column_schema(index, &field.name, &field.dtype);
+                filter.params["display_types"].as_array().is_some_and(|types| types.contains(&schema["type_display"]))
+            }
+            _ => {
+                let term = filter.params["term"].as_str().unwrap_or("");
+                let fold = |text: &str| match filter.params["case_sensitive"].as_bool() {
+                    Some(true) => text.to_string(),
+                    _ => text.to_lowercase(),
+                };
+                let (name, term) = (fold(&field.name), fold(term));
+                match filter.params["search_type"].as_str() {
+                    Some("starts_with") => name.starts_with(&term),
+                    Some("ends_with") => name.ends_with(&term),
+                    Some("not_contains") => !name.contains(&term),
+                    _ => name.contains(&term),
+                }
+            }
+        })
+    };
+    let mut found: Vec<usize> = (0..columns.len()).filter(|index| matches(*index, &columns[*index])).collect();
+    let name = |index: &usize| columns[*index].name.to_lowercase();
+    let dtype = |index: &usize| columns[*index].dtype.to_string();
+    match asked.sort_order.as_str() {
+        "ascending_name" => found.sort_by_key(name),
+        "descending_name" => found.sort_by_key(|index| std::cmp::Reverse(name(index))),
+        "ascending_type" => found.sort_by_key(dtype),
+        "descending_type" => found.sort_by_key(|index| std::cmp::Reverse(dtype(index))),
+        _ => {}
+    }
+    json!({ "matches": found })
+}
+
+pub fn state(table: &Table, state: &State) -> Value {
+    let columns = table.columns.len();
+    let sort: Vec<Value> =
+        state.sort.iter().map(|key| json!({ "column_index": key.column_index, "ascending": key.ascending })).collect();
+    let supported = |kinds: &[&str], name: &str| -> Vec<Value> {
+        kinds.iter().map(|kind| json!({ name: kind, "support_status": "supported" })).collect()
+    };
+    json!({
+        "display_name": "frame",
+        "connected": true,
+        "table_shape": { "num_rows": state.selected, "num_columns": columns },
+        "table_unfiltered_shape": { "num_rows": table.rows, "num_columns": columns },
+        "has_row_labels": true,
+        "column_filters": [],
+        "row_filters": state.filters,
+        "sort_keys": sort,
+        "supported_features": {
+            "search_schema": {
+                "support_status": "supported",
+                "supported_types": supported(&["text_search", "match_data_types"], "column_filter_type"),
+            },
+            "set_column_filters": { "support_status": "unsupported", "supported_types": [] },
+            "set_row_filters": {
+                "support_status": "supported",
+                "supports_conditions": "supported",
+                "supported_types": supported(
+                    &[
+                        "between", "compare", "is_empty", "is_false", "is_null", "is_true", "not_between", "not_empty",
+                        "not_null", "search", "set_membership",
+                    ],
+                    "row_filter_type",
+                ),
+            },
+            "get_column_profiles": {
+                "support_status": "supported",
+                "supported_types": supported(
+                    &[
+                        "null_count", "summary_stats", "small_histogram", "large_histogram", "small_frequency_table",
+                        "large_frequency_table",
+                    ],
+                    "profile_type",
+                ),
+            },
+            "set_sort_columns": { "support_status": "supported" },
+            "export_data_selection": { "support_status": "supported", "supported_formats": ["csv", "tsv"] },
+            "convert_to_code": { "support_status": "supported", "code_syntaxes": [{ "code_syntax_name": "rust" }] },
+        },
+    })
+}
+
+pub fn values(table: &Arc<Table>, asked: DataValues, answer: Answer) {
+    let table = Arc::clone(table);
+    let lane = Arc::clone(&table);
+    lane.pages.push(move |asker| {
+        let extents = asked.columns.iter().map(|column| column.spec.extent());
+        let first = extents.clone().map(|(first, _)| first).min().unwrap_or(0);
+        let end = extents.map(|(first, count)| first + count).max().unwrap_or(0);
+        let wide = end - first > PAGE;
+        if wide {
+            return answer.give(Err(wrong(format!("a page has {PAGE} rows at most"))));
+        }
+        let columns = asked.columns.iter().map(|column| column.column_index as u32).collect();
+        let what = Explore::Rows { offset: first, count: (end - first) as u32, columns };
+        let most = asked.format_options.max_value_length.unwrap_or(CELL);
+        answer.give(asker.ask(&table.view(), what).and_then(|explored| {
+            let Explored::Rows { columns, positions, total } = explored else { return Err(no_rows()) };
+            let column = |(asked, values): (&super::contract::ColumnSelection, Vec<Cell>)| -> Vec<Value> {
+                let value = |value: &Cell| table.formats.value(asked.column_index, value, most);
+                match &asked.spec {
+                    ArraySelection::Range { .. } => {
+                        let (from, count) = asked.spec.extent();
+                        values.iter().skip((from - first) as usize).take(count as usize).map(value).collect()
+                    }
+                    ArraySelection::Indices { indices } => {
+                        indices.iter().filter_map(|row| values.get((row - first) as usize).map(value)).collect()
+                    }
+                }
+            };
+            let columns: Vec<Vec<Value>> = asked.columns.iter().zip(columns).map(column).collect();
+            // Beyond the contract: where the rows are in the frame, and how many rows the view has.
+            Ok(json!({ "columns": columns, "positions": positions, "num_rows": total }))
+        }));
+    });
+}
+
+pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: Answer) {
+    let table = Arc::clone(table);
+    let lane = Arc::clone(&table);
+    lane.pages.push(move |asker| {
+        let (first, count) = asked.selection.extent();
+        let Some(rows) = asked.selection.positions(PAGE).filter(|_| count <= PAGE) else {
+            return answer.give(Err(wrong(format!("a page has {PAGE} rows at most"))));
+        };
+        let what = Explore::Rows { offset: first, count: count as u32, columns: Vec::new() };
+        answer.give(asker.ask(&table.view(), what).and_then(|explored| {
+            let Explored::Rows { positions, .. } = explored else { return Err(no_rows()) };
+            let label = |row: &u64| Some(positions.get((row - first) as usize)?.to_string());
+            Ok(json!({ "row_labels": [rows.iter().filter_map(label).collect::<Vec<_>>()] }))
+        }));
+    });
+}
+
+pub fn value(table: &Arc<Table>, asked: GetValue, answer: Answer) {
+    let table = Arc::clone(table);
+    let lane = Arc::clone(&table);
+    lane.pages.push(move |asker| {
+        let what = Explore::Rows { offset: asked.row_index, count: 1, columns: vec![asked.column_index] };
+        answer.give(asker.ask(&table.view(), what).and_then(|explored| {
+            let Explored::Rows { columns, .. } = explored else { return Err(no_rows()) };
+            let value = columns.first().and_then(|column| column.first()).ok_or_else(no_rows)?;
+            let lines = match value {
+                Cell::List(_) | Cell::Struct(_) => nested(value, 0),
+                value => table.formats.text(asked.column_index as usize, value),
+            };
+            Ok(json!({ "value": table.formats.value(asked.column_index as usize, value, WHOLE), "text": lines }))
+        }));
+    });
+}
+
+/// A nested value with a line for each part.
+fn nested(value: &Cell, depth: usize) -> String {
+    let space = "  ".repeat(depth + 1);
+    let end = "  ".repeat(depth);
+    match value {
+        Cell::List(items) if items.iter().any(|i| matches!(i, Cell::List(_) | Cell::Struct(_))) => {
+            let items: Vec<String> = items.iter().map(|item| format!("{space}{}", nested(item, depth + 1))).collect();
+            format!("[\n{}\n{end}]", items.join(",\n"))
+        }
+        Cell::List(items) => {
+            format!("[{}]", items.iter().map(|item| nested(item, depth)).collect::<Vec<_>>().join(", "))
+        }
+        Cell::Struct(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{space}{name}: {}", nested(value, depth + 1))).collect();
+            format!("{{\n{}\n{end}}}", fields.join(",\n"))
+        }
+        Cell::Text(text) => format!("{text:?}"),
+        other => onrush_view::value(other),
+    }
+}
+
+/// Positron sends the answer at once and the profiles later, as an event.
+pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: Answer) {
+    answer.give(Ok(json!({})));
+    let (epoch, view) = {
+        let state = table.state.lock();
+        (state.epoch, state.view.clone())
+    };
+    let table = Arc::clone(table);
+    let lane = Arc::clone(&table);
+    lane.work.push(move |asker| {
+        let mut profiles = Vec::new();
+        let mut error = None;
+        for request in &asked.profiles {
+            if table.state.lock().epoch != epoch {
+                error = Some(superseded().message);
+                break;
+            }
+            let what = Explore::Summary(summary_request(request));
+            match asker.ask(&view, what) {
+                Ok(Explored::Summary(summary)) => profiles.push(profile(&table, request, &summary)),
+                Ok(_) => profiles.push(json!({})),
+                Err(diagnostic) => {
+                    error = Some(diagnostic.message);
+                    break;
+                }
+            }
+        }
+        let mut params = json!({ "callback_id": asked.callback_id, "profiles": profiles });
+        if let Some(error) = error {
+            params["error_message"] = json!(error);
+        }
+        answer.event("return_column_profiles", params);
+    });
+}
+
+fn summary_request(asked: &ProfileRequest) -> SummaryRequest {
+    let number = |kinds: [&str; 2], key: &str, default: u64| {
+        let specs = asked.profiles.iter().filter(|spec| kinds.contains(&spec.profile_type.as_str()));
+        specs.map(|spec| spec.params[key].as_u64().unwrap_or(default)).max().unwrap_or(0) as u32
+    };
+    SummaryRequest {
+        column: asked.column_index as u32,
+        bins: number(["small_histogram", "large_histogram"], "num_bins", 20).min(1000),
+        top: number(["small_frequency_table", "large_frequency_table"], "limit", 8).min(1000),
+    }
+}
+
+fn profile(table: &Table, asked: &ProfileRequest, summary: &Summary) -> Value {
+    let column = asked.column_index;
+    let mut profile = Map::new();
+    for spec in &asked.profiles {
+        let part = match spec.profile_type.as_str() {
+            "null_count" => json!(summary.nulls),
+            "summary_stats" => stats(table, column, summary),
+            "small_histogram" | "large_histogram" => match &summary.histogram {
+                Some(histogram) => bars(table, column, histogram),
+                None => continue,
+            },
+            "small_frequency_table" | "large_frequency_table" => match &summary.top {
+                Some(top) => {
+                    let counted: u64 = top.iter().map(|(_, count)| count).sum();
+                    let value = |(value, _): &(Cell, u64)| table.formats.value(column, value, CELL);
+                    json!({
+                        "values": top.iter().map(value).collect::<Vec<_>>(),
+                        "counts": top.iter().map(|(_, count)| count).collect::<Vec<_>>(),
+                        "other_count": (summary.rows - summary.nulls).saturating_sub(counted),
+                    })
+                }
+                None => continue,
+            },
+            _ => continue,
+        };
+        profile.insert(spec.profile_type.clone(), part);
+    }
+    Value::Object(profile)
+}
+
+fn bars(table: &Table, column: usize, histogram: &Histogram) -> Value {
+    let floating = matches!(table.columns.get(column).map(|c| &c.dtype), Some(dtype) if dtype.is_float());
+    // Edges of floats are no values of the column: as many digits as they have, so that a filter by them is that bar.
+    let edge = |edge: &Cell| match edge {
+        Cell::Float(x) if floating => format!("{x}"),
+        edge => table.formats.text(column, edge),
+    };
+    json!({ "bin_edges": histogram.edges.iter().map(edge).collect::<Vec<_>>(), "bin_counts": histogram.counts, "quantiles": [] })
+}
+
+fn stats(table: &Table, column: usize, summary: &Summary) -> Value {
+    let Some(field) = table.columns.get(column) else { return json!({}) };
+    let schema = onrush_view::column_schema(column, &field.name, &field.dtype);
+    let text = |value: &Option<Cell>| value.as_ref().map(|value| table.formats.text(column, value));
+    let float = |value: Option<f64>| value.map(|value| onrush_view::value(&Cell::Float(value)));
+    let unique = summary.distinct.map(|distinct| distinct.count);
+    let ends = |timezone: Option<&Value>| {
+        let mut stats = json!({ "num_unique": unique, "min_date": text(&summary.min), "max_date": text(&summary.max) });
+        if let Some(zone) = timezone {
+            stats["timezone"] = zone.clone();
+        }
+        stats
+    };
+    let (name, part) = match &field.dtype {
+        dtype if dtype.is_numeric() => (
+            "number_stats",
+            json!({
+                "min_value": text(&summary.min), "max_value": text(&summary.max),
+                "mean": float(summary.mean), "stdev": float(summary.std),
+            }),
+        ),
+        DataType::String | DataType::Categorical => {
+            ("string_stats", json!({ "num_empty": summary.empty, "num_unique": unique.unwrap_or(0) }))
+        }
+        DataType::Boolean => {
+            let count = |wanted: bool| {
+                let found = summary.top.iter().flatten().find(|(value, _)| *value == Cell::Boolean(wanted));
+                found.map_or(0, |(_, count)| *count)
+            };
+            ("boolean_stats", json!({ "true_count": count(true), "false_count": count(false) }))
+        }
+        DataType::Date => ("date_stats", ends(None)),
+        DataType::Timestamp(..) => ("datetime_stats", ends(schema.get("timezone"))),
+        _ => ("other_stats", json!({ "num_unique": unique })),
+    };
+    let mut stats = json!({ "type_display": schema["type_display"], name: part });
+    // Beyond the contract: for every type.
+    stats["num_rows"] = json!(summary.rows);
+    stats["num_nan"] = json!(summary.nans);
+    stats["num_unique"] = json!(unique);
+    stats["num_unique_exact"] = json!(summary.distinct.is_some_and(|distinct| distinct.exact));
+    stats["min"] = json!(text(&summary.min));
+    stats["max"] = json!(text(&summary.max));
+    stats
+}
+
+/// A selection as text, of at most [`CELLS`] cells.
+pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: Answer) {
+    let table = Arc::clone(table);
+    let lane = Arc::clone(&table);
+    let (rows, columns) = match selected(&table, &asked) {
+        Ok(selection) => selection,
+        Err(why) => return answer.give(Err(wrong(why))),
+    };
+    lane.work.push(move |asker| {
+        let view = table.view();
+        let separator = if asked.format == "tsv" { '\t' } else { ',' };
+        let single = asked.selection.kind == "single_cell";
+        let mut text = String::new();
+        if !single {
+            line(&mut text, columns.iter().map(|c| table.columns[*c as usize].name.clone()), separator);
+        }
+        // Stretches of rows that follow each other.
+        let mut at = 0;
+        while at < rows.len() {
+            let mut end = at + 1;
+            while end < rows.len() && rows[end] == rows[end - 1] + 1 && end - at < PAGE as usize {
+                end += 1;
+            }
+            let what = Explore::Rows { offset: rows[at], count: (end - at) as u32, columns: columns.clone() };
+            match asker.ask(&view, what) {
+                Ok(Explored::Rows { columns: values, positions, .. }) => {
+                    for row in 0..positions.len() {
+                        let cells = values.iter().zip(&columns).map(|(values, column)| match &values[row] {
+                            Cell::Null => String::new(),
+                            value => table.formats.text(*column as usize, value),
+                        });
+                        line(&mut text, cells, separator);
+                    }
+                }
+                Ok(_) => return answer.give(Err(no_rows())),
+                Err(diagnostic) => return answer.give(Err(diagnostic)),
+            }
+            at = end;
+        }
+        if single {
+            text.pop();
+        }
+        answer.give(Ok(json!({ "data": text, "format": asked.format })));
+    });
+}
+
+/// Rows and columns of a selection.
+fn selected(table: &Table, asked: &ExportSelection) -> Result<(Vec<u64>, Vec<u32>), String> {
+    if !["csv", "tsv"].contains(&asked.format.as_str()) {
+        return Err(format!("the format `{}` is not known: csv and tsv are", asked.format));
+    }
+    let part = &asked.selection.selection;
+    let number = |key: &str| part[key].as_u64().ok_or_else(|| format!("the selection has no `{key}`"));
+    let list = |key: &str| -> Result<Vec<u64>, String> {
+        let list = part[key].as_array().ok_or_else(|| format!("the selection has no `{key}`"))?;
+        Ok(list.iter().filter_map(Value::as_u64).collect())
+    };
+    let all_rows = || 0..table.state.lock().selected;
+    let all_columns = || (0..table.columns.len() as u64).collect::<Vec<u64>>();
+    let (rows, columns): (Rows, Vec<u64>) = match asked.selection.kind.as_str() {
+        "single_cell" => (Rows::List(vec![number("row_index")?]), vec![number("column_index")?]),
+        "cell_range" => (
+            Rows::Range(number("first_row_index")?..number("last_row_index")? + 1),
+            (number("first_column_index")?..=number("last_column_index")?).collect(),
+        ),
+        "row_range" => (Rows::Range(number("first_index")?..number("last_index")? + 1), all_columns()),
+        "column_range" => (Rows::Range(all_rows()), (number("first_index")?..=number("last_index")?).collect()),
+        "row_indices" => (Rows::List(list("indices")?), all_columns()),
+        "column_indices" => (Rows::Range(all_rows()), list("indices")?),
+        "cell_indices" => (Rows::List(list("row_indices")?), list("column_indices")?),
+        other => return Err(format!("the selection `{other}` is not known")),
+    };
+    if columns.iter().any(|column| *column >= table.columns.len() as u64) {
+        return Err(format!("the frame has {} columns", table.columns.len()));
+    }
+    let count = match &rows {
+        Rows::List(rows) => rows.len() as u64,
+        Rows::Range(range) => range.end.saturating_sub(range.start),
+    };
+    if count.saturating_mul(columns.len() as u64) > CELLS {
+        return Err(format!("a selection of {count} rows is too large for the clipboard: export the view to a file"));
+    }
+    let rows = match rows {
+        Rows::List(rows) => rows,
+        Rows::Range(range) => range.collect(),
+    };
+    Ok((rows, columns.into_iter().map(|column| column as u32).collect()))
+}
+
+enum Rows {
+    List(Vec<u64>),
+    Range(std::ops::Range<u64>),
+}
+
+fn line(out: &mut String, cells: impl Iterator<Item = String>, separator: char) {
+    for (i, cell) in cells.enumerate() {
+        if i > 0 {
+            out.push(separator);
+        }
+        let special = |c: char| c == separator || c == '"' || c == '\n' || c == '\r';
+        match cell.contains(special) {
+            true => *out += &format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => *out += &cell,
+        }
+    }
+    out.push('\n');
+}
+
+/// The view as a file in the notebook's folder, under a name that is free.
+pub fn export_file(table: &Arc<Table>, asked: ExportFile, folder: PathBuf, answer: Answer) {
+    let (extension, format) = match asked.format.as_str() {
+        "csv" => ("csv", SinkFormat::Csv { separator: ',', header: true, null: String::new() }),
+        "parquet" => ("parquet", SinkFormat::Parquet { compression: "zstd".to_string() }),
+        other => return answer.give(Err(wrong(format!("the format `{other}` is not known: csv and parquet are")))),
+    };
+    let stem: String = asked.name.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c)).take(80).collect();
+    let stem = if stem.trim().is_empty() { "table".to_string() } else { stem.trim().to_string() };
+    let table = Arc::clone(table);
+    let lane = Arc::clone(&table);
+    lane.work.push(move |asker| {
+        let sink = Sink { path: free(&folder, &stem, extension), folder: folder.display().to_string(), format };
+        let name = sink.path.clone();
+        let what = Explore::Write { columns: asked.column_indices, sink };
+        answer.give(asker.ask(&table.view(), what).and_then(|explored| match explored {
+            Explored::Written { rows, bytes, .. } => Ok(json!({ "name": name, "rows": rows, "bytes": bytes })),
+            _ => Err(no_rows()),
+        }));
+    });
+}
+
+fn free(folder: &Path, stem: &str, extension: &str) -> String {
+    let names = std::iter::once(format!("{stem}.{extension}")).chain((2..).map(|n| format!("{stem}-{n}.{extension}")));
+    let mut free = names.filter(|name| !folder.join(name).exists());
+    free.next().unwrap_or_else(|| format!("{stem}.{extension}"))
+}
+
+fn no_rows() -> Diagnostic {
+    wrong("the session gave no rows".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_quote_what_would_be_read_otherwise() {
+        let mut text = String::new();
+        line(&mut text, ["a", "b,c", "say \"x\"", "two\nlines", ""].map(str::to_string).into_iter(), ',');
+        assert_eq!(text, "a,\"b,c\",\"say \"\"x\"\"\",\"two\nlines\",\n");
+    }
+
+    #[test]
+    fn columns_are_found_by_name_and_type() {
+        let column = |name: &str, dtype| Field { name: name.to_string(), dtype, nullable: true };
+        let columns = [
+            column("dep_delay", DataType::Int64),
+            column("Arrival", DataType::String),
+            column("arr_delay", DataType::Float64),
+        ];
+        let find = |filters: Value| {
+            let asked = serde_json::from_value(json!({ "filters": filters, "sort_order": "ascending_name" })).unwrap();
+            search(&columns, &asked)["matches"].clone()
+        };
+        let text = |term: &str| {
+            json!({ "filter_type": "text_search",
+            "params": { "search_type": "contains", "term": term, "case_sensitive": false } })
+        };
+        assert_eq!(find(json!([text("ARR")])), json!([2, 1]));
+        let numbers =
+            json!({ "filter_type": "match_data_types", "params": { "display_types": ["integer", "floating"] } });
+        assert_eq!(find(json!([text("delay"), numbers])), json!([2, 0]));
+        assert_eq!(find(json!([])), json!([2, 1, 0]));
+    }
+
+    #[test]
+    fn nested_values_have_a_line_for_each_part() {
+        let value = Cell::Struct(vec![
+            ("a".into(), Cell::Int(1)),
+            ("b".into(), Cell::List(vec![Cell::Text("x".into()), Cell::Null])),
+        ]);
+        assert_eq!(nested(&value, 0), "{\n  a: 1,\n  b: [\"x\", null]\n}");
+    }
+}

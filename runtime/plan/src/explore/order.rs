@@ -1,0 +1,270 @@
+//! The order of a table's rows by some of its columns, as positions. Each key becomes numbers whose order is the values', and a
+//! radix sort by them, which keeps ties as they are, is done for the last key first.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{cast, rank};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::expr::SortKey;
+use onrush_wire::{Class, Diagnostic, ExprKind};
+
+use crate::check;
+use crate::error::internal;
+
+pub struct Key {
+    column: usize,
+    descending: bool,
+    nulls_last: bool,
+}
+
+/// The positions of the key columns.
+pub fn keys(sort: &[SortKey], schema: &Schema) -> Result<Vec<Key>, Diagnostic> {
+    let key = |key: &SortKey| {
+        let ExprKind::Column(name) = &key.expr.kind else {
+            return Err(internal("an explorer sorts by columns"));
+        };
+        let column = schema.index_of(name).map_err(|_| check::unknown_column(name, schema))?;
+        let dtype = schema.field(column).data_type();
+        if !sortable(dtype) {
+            let dtype = onrush_frame::dtype_to_wire(dtype);
+            let error = check::plan_error("sort", format!("the column `{name}` of type {dtype} has no order"));
+            return Err(error.help("sort by another column, or make one with an expression"));
+        }
+        Ok(Key { column, descending: key.descending, nulls_last: key.nulls_last.unwrap_or(false) })
+    };
+    sort.iter().map(key).collect()
+}
+
+fn sortable(dtype: &DataType) -> bool {
+    match dtype {
+        DataType::Dictionary(_, values) => sortable(values),
+        _ => {
+            dtype.is_numeric()
+                || dtype.is_temporal()
+                || matches!(
+                    dtype,
+                    DataType::Null | DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+                )
+        }
+    }
+}
+
+/// Positions are 32 bits wide.
+pub fn few_enough(rows: usize) -> Result<(), Diagnostic> {
+    match u32::try_from(rows) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Diagnostic::error(
+            Class::Resources,
+            "too-many-rows",
+            format!("{rows} rows cannot be sorted or filtered here: {} at most", u32::MAX),
+        )
+        .help("filter the frame in a cell first")),
+    }
+}
+
+/// The rows in `start` (all if `None`) in the order of the keys; `None` if that is the table's own.
+pub fn order(
+    table: &Table,
+    start: Option<Vec<u32>>,
+    keys: &[Key],
+    limit: u64,
+    task: &TaskHandle,
+) -> Result<Option<Vec<u32>>, Diagnostic> {
+    few_enough(table.rows())?;
+    let rows = start.as_ref().map_or(table.rows(), Vec::len) as u64;
+    // The codes of a key, and two lists of code and position.
+    let needed = table.rows() as u64 * 8 + rows * 36;
+    if needed > limit {
+        let message =
+            format!("sorting {rows} rows takes {} MB, and the session may use {} MB", needed >> 20, limit >> 20);
+        let error = Diagnostic::error(Class::Resources, "out-of-memory", message);
+        return Err(error.help("filter first, or raise ONRUSH_MEMORY"));
+    }
+    let mut order = start;
+    for key in keys.iter().rev() {
+        task.check()?;
+        let codes = codes(table, key, task)?;
+        order = sort_by(codes, order, task)?;
+    }
+    Ok(order)
+}
+
+/// Sorts positions by the codes of the rows.
+fn sort_by(codes: Vec<u64>, order: Option<Vec<u32>>, task: &TaskHandle) -> Result<Option<Vec<u32>>, Diagnostic> {
+    let sorted = match &order {
+        None => codes.is_sorted(),
+        Some(order) => order.iter().map(|row| codes[*row as usize]).is_sorted(),
+    };
+    if sorted {
+        return Ok(order);
+    }
+    let mut pairs: Vec<(u64, u32)> = match order {
+        None => codes.iter().zip(0..).map(|(code, row)| (*code, row)).collect(),
+        Some(order) => order.into_iter().map(|row| (codes[row as usize], row)).collect(),
+    };
+    drop(codes);
+    let (all, any) = pairs.iter().fold((u64::MAX, 0), |(all, any), (code, _)| (all & code, any | code));
+    // Bits that differ somewhere.
+    let differing = all ^ any;
+    let mut other = vec![(0u64, 0u32); pairs.len()];
+    const DIGIT: u32 = 11;
+    for shift in (0..u64::BITS).step_by(DIGIT as usize) {
+        let mask = (1u64 << DIGIT) - 1;
+        if (differing >> shift) & mask == 0 {
+            continue;
+        }
+        task.check()?;
+        let mut ends = vec![0usize; 1 << DIGIT];
+        for (code, _) in &pairs {
+            ends[((code >> shift) & mask) as usize] += 1;
+        }
+        let mut next = 0;
+        for end in &mut ends {
+            next += std::mem::replace(end, next);
+        }
+        for pair in &pairs {
+            let at = &mut ends[((pair.0 >> shift) & mask) as usize];
+            other[*at] = *pair;
+            *at += 1;
+        }
+        std::mem::swap(&mut pairs, &mut other);
+    }
+    drop(other);
+    Ok(Some(pairs.into_iter().map(|(_, row)| row).collect()))
+}
+
+/// A number for each row of the table: 0 and the largest are for nulls.
+fn codes(table: &Table, key: &Key, task: &TaskHandle) -> Result<Vec<u64>, Diagnostic> {
+    let null = if key.nulls_last { u64::MAX } else { 0 };
+    let mut codes = Vec::with_capacity(table.rows());
+    let dtype = table.schema().field(key.column).data_type().clone();
+    let chunks: Vec<ArrayRef> = match needs_whole(&dtype) {
+        true => vec![ranks(&table.column(key.column).map_err(|e| internal(&e.to_string()))?)?],
+        false => table.batches().iter().map(|batch| std::sync::Arc::clone(batch.column(key.column))).collect(),
+    };
+    for chunk in &chunks {
+        task.check()?;
+        let from = codes.len();
+        numbers(chunk, &mut codes)?;
+        for code in &mut codes[from..] {
+            // One below the largest is the most that is left for values.
+            *code = (*code).min(u64::MAX - 2) + 1;
+            if key.descending {
+                *code = u64::MAX - *code;
+            }
+        }
+        if let Some(nulls) = chunk.logical_nulls() {
+            for row in (0..chunk.len()).filter(|row| nulls.is_null(*row)) {
+                codes[from + row] = null;
+            }
+        }
+    }
+    Ok(codes)
+}
+
+/// Whether a value's number depends on the others.
+fn needs_whole(dtype: &DataType) -> bool {
+    matches!(
+        dtype,
+        DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::Utf8View
+            | DataType::Dictionary(..)
+            | DataType::Decimal128(..)
+            | DataType::Decimal256(..)
+    )
+}
+
+fn ranks(column: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
+    let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
+    let ranked = |array: &ArrayRef| -> Result<arrow::array::UInt32Array, Diagnostic> {
+        let array = match array.data_type() {
+            DataType::Utf8View => cast(array, &DataType::LargeUtf8).map_err(failed)?,
+            _ => std::sync::Arc::clone(array),
+        };
+        Ok(arrow::array::UInt32Array::new(rank(&array, None).map_err(failed)?.into(), array.logical_nulls()))
+    };
+    match column.data_type() {
+        DataType::Dictionary(..) => {
+            let dictionary = column.as_any_dictionary();
+            let values = ranked(dictionary.values())?;
+            let keys = dictionary.normalized_keys();
+            let nulls = column.logical_nulls();
+            let of = |row: usize| {
+                let valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+                valid.then(|| values.value(keys[row]))
+            };
+            Ok(std::sync::Arc::new((0..column.len()).map(of).collect::<arrow::array::UInt32Array>()))
+        }
+        _ => Ok(std::sync::Arc::new(ranked(column)?)),
+    }
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// The order of floats in the order of numbers: -0.0 is 0.0, and NaN, whatever its sign, comes last.
+fn float_code(x: f64) -> u64 {
+    if x.is_nan() {
+        return u64::MAX - 2;
+    }
+    let bits = (x + 0.0).to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// Numbers in the order of the values; anything for nulls.
+fn numbers(chunk: &ArrayRef, out: &mut Vec<u64>) -> Result<(), Diagnostic> {
+    macro_rules! signed {
+        ($t:ty) => {
+            out.extend(chunk.as_primitive::<$t>().values().iter().map(|v| (i64::from(*v) as u64) ^ SIGN))
+        };
+    }
+    macro_rules! unsigned {
+        ($t:ty) => {
+            out.extend(chunk.as_primitive::<$t>().values().iter().map(|v| u64::from(*v)))
+        };
+    }
+    match chunk.data_type() {
+        DataType::Null => out.extend(std::iter::repeat_n(0, chunk.len())),
+        DataType::Boolean => out.extend(chunk.as_boolean().values().iter().map(u64::from)),
+        DataType::Int8 => signed!(Int8Type),
+        DataType::Int16 => signed!(Int16Type),
+        DataType::Int32 => signed!(Int32Type),
+        DataType::Int64 => signed!(Int64Type),
+        DataType::UInt8 => unsigned!(UInt8Type),
+        DataType::UInt16 => unsigned!(UInt16Type),
+        DataType::UInt32 => unsigned!(UInt32Type),
+        DataType::UInt64 => unsigned!(UInt64Type),
+        DataType::Float32 => {
+            out.extend(chunk.as_primitive::<Float32Type>().values().iter().map(|v| float_code(f64::from(*v))));
+        }
+        DataType::Float64 => out.extend(chunk.as_primitive::<Float64Type>().values().iter().map(|v| float_code(*v))),
+        other => {
+            let to = match other {
+                DataType::Float16 => DataType::Float32,
+                DataType::Date32 | DataType::Time32(_) => DataType::Int32,
+                DataType::Decimal32(..) | DataType::Decimal64(..) => {
+                    // The scale is the same in all rows: the digits have the values' order.
+                    let text = |e: arrow::error::ArrowError| internal(&e.to_string());
+                    let whole = cast(chunk, &DataType::Decimal128(38, decimal_scale(other))).map_err(text)?;
+                    let values = whole.as_primitive::<arrow::datatypes::Decimal128Type>();
+                    out.extend(values.values().iter().map(|v| (*v as i64 as u64) ^ SIGN));
+                    return Ok(());
+                }
+                _ => DataType::Int64,
+            };
+            let numbers_of = cast(chunk, &to).map_err(|e| internal(&e.to_string()))?;
+            return numbers(&numbers_of, out);
+        }
+    }
+    Ok(())
+}
+
+fn decimal_scale(dtype: &DataType) -> i8 {
+    match dtype {
+        DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) => *scale,
+        _ => 0,
+    }
+}

@@ -1,0 +1,51 @@
+// Elements. Text only ever becomes text.
+
+export function el<K extends keyof HTMLElementTagNameMap>(
+    tag: K,
+    className = "",
+    text?: string,
+): HTMLElementTagNameMap[K] {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    if (text !== undefined) element.textContent = text;
+    return element;
+}
+
+export function button(
+    className: string,
+    text: string,
+    title: string,
+    click: (event: MouseEvent) => void,
+): HTMLButtonElement {
+    const element = el("button", className, text);
+    element.type = "button";
+    element.title = title;
+    element.setAttribute("aria-label", title);
+    element.addEventListener("click", click);
+    return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function svg(tag: string, attributes: Record<string, string | number>): SVGElement {
+    const element = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+    return element;
+}
+
+/** To the clipboard, also where the page has no permission to use it by itself. */
+export async function toClipboard(text: string): Promise<void> {
+    try {
+        await navigator.clipboard.writeText(text);
+    } catch {
+        const area = el("textarea");
+        area.value = text;
+        area.style.cssText = "position:fixed;opacity:0";
+        const focused = document.activeElement as HTMLElement | null;
+        document.body.append(area);
+        area.select();
+        document.execCommand("copy");
+        area.remove();
+        focused?.focus();
+    }
+}
