@@ -2,7 +2,7 @@
 // block's and then a grid's accumulators, and a hash table for keys of several words.
 //
 // Integers wrap; what Arrow reports as an error sets a flag instead, and the caller lets the CPU say what is wrong. Floats compare in the
-// total order of prelude.cuh, as Arrow's do, but for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.
+// order of Arrow, but for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.
 
 template <int BYTES> struct CarrierOf { typedef u32 type; };
 template <> struct CarrierOf<8> { typedef u64 type; };
@@ -87,10 +87,9 @@ template <class T> __device__ __forceinline__ T shift_left(T a, T by) {
 }
 template <class T> __device__ __forceinline__ T shift_right(T a, T by) { return (T)(a >> ((u32)by & (8 * sizeof(T) - 1))); }
 
-// What comparisons of floats compare: the total order, with both zeros as one, and all NaNs as one above all other numbers.
-template <class T> __device__ __forceinline__ typename Order<T>::key order_of(T x) {
-    return x != x ? Limits<typename Order<T>::key>::high() : Order<T>::of(x == 0 ? (T)0 : x);
-}
+// Comparisons of floats: both zeros are one, and all NaNs are one above all other numbers.
+template <class T> __device__ __forceinline__ bool float_equal(T a, T b) { return a == b || (a != a && b != b); }
+template <class T> __device__ __forceinline__ bool float_less(T a, T b) { return a < b || (b != b && a == a); }
 template <class T> __device__ __forceinline__ bool is_nan(T x) { return x != x; }
 // A float as the key of a group: both zeros are one, and so are all NaNs.
 __device__ __forceinline__ u64 key_bits(f64 x) { return x == 0 ? 0 : x != x ? 0x7ff8000000000000ull : bits_of(x); }

@@ -10,6 +10,8 @@ pub enum What {
     SumInteger,
     /// Of 128 bits.
     SumWide,
+    /// The same where no sum can leave 64 bits.
+    SumShort,
     /// Of values, or of rows.
     Count,
     Least,
@@ -51,7 +53,7 @@ impl What {
     pub fn way(self) -> Way {
         match self {
             What::SumFloat | What::About | What::SquaresAbout => Way::Float,
-            What::SumInteger => Way::Integer,
+            What::SumInteger | What::SumShort => Way::Integer,
             What::SumWide => Way::Wide,
             What::Count => Way::Count,
             What::Least | What::LeastUpper => Way::Least,

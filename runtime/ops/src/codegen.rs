@@ -1,7 +1,7 @@
 //! Graphs as CUDA C++: the statements that compute some nodes for one row, and what all generated kernels share. The kernels themselves
 //! are in `codegen/`.
 //!
-//! Code depends on the graph, on which columns have nulls and on how a group finds its slot. Numbers that only come from data (literals,
+//! Code depends on the graph, on which columns have nulls, on which 128-bit numbers fit into 64 and on how a group finds its slot. Numbers that only come from data (literals,
 //! ranges, addresses) are parameters, so that one compilation serves them all.
 
 pub mod group;
@@ -20,6 +20,7 @@ use onrush_kernels::{Program, Scalar};
 use crate::Result;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, Value};
 use crate::memo::{Key, Memo};
+use crate::range::{self, Range};
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -133,6 +134,7 @@ pub struct Body<'a> {
     pub filter: Option<Id>,
     pub memo: &'a Memo,
     signature: OnceCell<Key>,
+    ranges: OnceCell<Vec<Option<Range>>>,
 }
 
 /// A node's value and what goes with it, as expressions over variables.
@@ -167,7 +169,7 @@ impl<'a> Body<'a> {
         filter: Option<Id>,
         memo: &'a Memo,
     ) -> Self {
-        Body { source, graph, tables, filter, memo, signature: OnceCell::new() }
+        Body { source, graph, tables, filter, memo, signature: OnceCell::new(), ranges: OnceCell::new() }
     }
 
     /// Begins a key of what is generated from this body: all that its text depends on.
@@ -187,11 +189,25 @@ impl<'a> Body<'a> {
                 table.valid.is_some().hash(&mut key);
             }
             self.filter.hash(&mut key);
+            for id in 0..self.graph.len() as Id {
+                self.is_narrow(id).hash(&mut key);
+            }
             key
         });
         let mut key = Key::new(entry);
         key.add(signature);
         key
+    }
+
+    /// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where little is known.
+    pub fn range(&self, id: Id) -> Option<Range> {
+        self.ranges.get_or_init(|| range::all(self))[id as usize]
+    }
+
+    /// Whether a node of 128 bits has values of 64.
+    fn is_narrow(&self, id: Id) -> bool {
+        let fits = |(low, high): Range| low >= i64::MIN.into() && high <= i64::MAX.into();
+        self.graph.kind(id) == Kind::Number(Scalar::I128) && self.range(id).is_some_and(fits)
     }
 
     /// A kernel over this body, written and compiled if there was none alike. `of` is what its text depends on beside the body.
@@ -413,6 +429,16 @@ impl<'a> Writer<'a> {
                 found_fault = Some(format!("{name}_overflows<{t}>({}, {})", a(), b()));
                 format!("{name}<{t}>({}, {})", a(), b())
             }
+            Op::AddExact | Op::SubtractExact | Op::MultiplyExact
+                if self.body.is_narrow(id) && node.args.iter().all(|arg| self.body.is_narrow(*arg)) =>
+            {
+                let operator = match node.op {
+                    Op::AddExact => "+",
+                    Op::SubtractExact => "-",
+                    _ => "*",
+                };
+                format!("(i128)((i64){} {operator} (i64){})", a(), b())
+            }
             Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => {
                 let name = match node.op {
                     Op::AddExact => "add_checked",
@@ -585,8 +611,14 @@ fn compare(how: Comparison, kind: Option<Kind>, a: &str, b: &str) -> String {
         Comparison::GreaterEqual => ">=",
     };
     match kind {
-        // The total order, but for the zeros, which are one value in SQL.
-        Some(kind) if kind.is_float() => format!("order_of({a}) {operator} order_of({b})"),
+        Some(kind) if kind.is_float() => match how {
+            Comparison::Equal => format!("float_equal({a}, {b})"),
+            Comparison::NotEqual => format!("!float_equal({a}, {b})"),
+            Comparison::Less => format!("float_less({a}, {b})"),
+            Comparison::LessEqual => format!("!float_less({b}, {a})"),
+            Comparison::Greater => format!("float_less({b}, {a})"),
+            Comparison::GreaterEqual => format!("!float_less({a}, {b})"),
+        },
         _ => format!("{a} {operator} {b}"),
     }
 }

@@ -5,13 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 use onrush_device::Buffer;
-use onrush_kernels::dates::Part;
 use onrush_kernels::{Context, Scalar};
 
 use crate::aggregate::{Accumulator, Layout, Round, What};
 use crate::codegen::group::{self, Digit, Finding};
 use crate::codegen::{Body, Source, reduce};
-use crate::graph::{Graph, Id, Kind, Op};
+use crate::graph::{Graph, Id, Kind};
 use crate::memo::Key;
 use crate::run::{Status, launch, launch_blocks};
 use crate::{Error, Result};
@@ -29,7 +28,7 @@ const HALF_SHARED: u32 = 113 << 10;
 pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
     let kind = |a: &Accumulator| match a.what {
         What::SumFloat | What::About | What::SquaresAbout => Kind::Number(Scalar::F64),
-        What::SumWide => Kind::Number(Scalar::I128),
+        What::SumWide | What::SumShort => Kind::Number(Scalar::I128),
         What::SumInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
         What::Count | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => Kind::Number(Scalar::I64),
         What::LeastUnsigned | What::GreatestUnsigned | What::LeastLower | What::GreatestLower => {
@@ -39,72 +38,6 @@ pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
     accumulators.iter().map(kind).collect()
 }
 
-/// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where little is known.
-pub fn range(body: &Body, id: Id) -> Option<(i128, i128)> {
-    let node = body.graph.node(id);
-    let of = |index: usize| range(body, node.args[index]);
-    let of_type = match node.kind {
-        Kind::Bool => Some((0, 1)),
-        Kind::Code => None,
-        Kind::Number(scalar) => match scalar {
-            Scalar::I8 => Some((i8::MIN.into(), i8::MAX.into())),
-            Scalar::U8 => Some((0, u8::MAX.into())),
-            Scalar::I16 => Some((i16::MIN.into(), i16::MAX.into())),
-            Scalar::U16 => Some((0, u16::MAX.into())),
-            Scalar::I32 => Some((i32::MIN.into(), i32::MAX.into())),
-            Scalar::U32 => Some((0, u32::MAX.into())),
-            _ => None,
-        },
-    };
-    let inside = |found: Option<(i128, i128)>| match (found, of_type) {
-        // A sum that wraps goes anywhere.
-        (Some((low, high)), Some((least, most))) if low < least || high > most => Some((least, most)),
-        (Some((low, high)), None) if low < i64::MIN.into() || high > i64::MAX.into() => None,
-        (Some(found), _) => Some(found),
-        (None, of_type) => of_type,
-    };
-    let found = match node.op {
-        Op::Input(index) => body.source.inputs[index as usize].range,
-        Op::Lookup(table) => body.tables[table as usize].range,
-        Op::Literal(index) => match body.graph.literals()[index as usize].1 {
-            crate::Value::I64(v) => Some((v.into(), v.into())),
-            crate::Value::U64(v) => Some((v.into(), v.into())),
-            crate::Value::I128(v) => Some((v, v)),
-            _ => None,
-        },
-        Op::Null => Some((0, 0)),
-        Op::Add => of(0).zip(of(1)).map(|((a, b), (c, d))| (a.saturating_add(c), b.saturating_add(d))),
-        Op::Subtract => of(0).zip(of(1)).map(|((a, b), (c, d))| (a.saturating_sub(d), b.saturating_sub(c))),
-        Op::Choose | Op::Coalesce => {
-            let last = node.args.len() - 1;
-            of(last - 1).zip(of(last)).map(|((a, b), (c, d))| (a.min(c), b.max(d)))
-        }
-        Op::Convert(_) if !body.graph.kind(node.args[0]).is_float() && !node.kind.is_float() => of(0),
-        Op::Remainder => of(1).zip(of(0)).map(|((low, high), (least, _))| {
-            let most = high.abs().max(low.abs()).saturating_sub(1).max(0);
-            (if least < 0 { -most } else { 0 }, most)
-        }),
-        Op::Divide => of(0).zip(of(1)).and_then(|((a, b), (c, d))| (c == d && c > 0).then(|| (a / c, b / c))),
-        Op::Part(part, tick) => match part {
-            Part::Quarter => Some((1, 4)),
-            Part::Month => Some((1, 12)),
-            Part::Week => Some((1, 53)),
-            Part::Day => Some((1, 31)),
-            Part::DayOfYear => Some((1, 366)),
-            Part::DayOfWeek => Some((0, 6)),
-            Part::Hour => Some((0, 23)),
-            Part::Minute | Part::Second => Some((0, 59)),
-            // A year has 365 days at least; from 1970 on.
-            Part::Year => of(0).map(|(low, high)| {
-                let year = |ticks: i128| ticks.div_euclid(i128::from(tick.per_day())).div_euclid(365);
-                (1970 + year(low).min(year(low) * 365 / 366) - 2, 1970 + year(high).max(year(high) * 365 / 366) + 2)
-            }),
-        },
-        _ => None,
-    };
-    inside(found)
-}
-
 /// How rows find their group.
 fn finding(body: &Body, keys: &[Id], rows: u64) -> Finding {
     let nullable = body.nullable(keys);
@@ -112,7 +45,7 @@ fn finding(body: &Body, keys: &[Id], rows: u64) -> Finding {
     let mut product: u64 = 1;
     for (key, nullable) in keys.iter().zip(&nullable) {
         let kind = body.graph.kind(*key);
-        let count = range(body, *key).filter(|_| !kind.is_float()).and_then(|(low, high)| {
+        let count = body.range(*key).filter(|_| !kind.is_float()).and_then(|(low, high)| {
             let base = i64::try_from(low).ok()?;
             let count = u64::try_from(high.checked_sub(low)?.checked_add(1 + i128::from(*nullable))?).ok()?;
             Some((base, count))
@@ -244,7 +177,7 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
         if layout.has(Round::Second) {
             tools.dense(body, &finding, &layout, Round::Second, &table, size)?;
         }
-        return Ok((group::source(Some(&finding), &layout, &of, &table, size), table));
+        return Ok((group::source(Some(&finding), &layout, &of, table.address(), size), table));
     }
     let place = Sizes::place(body, keys);
     let mut expected = tools.sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(1 << 9));
@@ -258,7 +191,7 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
             if layout.has(Round::Second) {
                 tools.direct(body, &finding, &layout, Round::Second, &table, slots)?;
             }
-            return Ok((group::source(Some(&finding), &layout, &of, &table, slots), table));
+            return Ok((group::source(Some(&finding), &layout, &of, table.address(), slots), table));
         }
         // Twice as many slots as rows never overflow but by a bad hash.
         if slots > 64 * rows.max(1) {
@@ -272,30 +205,46 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
 fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
     let values: Vec<Id> = accumulators.iter().filter_map(|a| a.of).collect();
     let nullable: HashMap<Id, bool> = values.iter().copied().zip(body.nullable(&values)).collect();
-    Layout::of(accumulators, &|id| nullable.get(&id).copied().unwrap_or(true), rows)
+    // Sums of 128-bit numbers that cannot leave 64 bits, however the rows fall into groups.
+    let short = |of: Id| {
+        let largest = body.range(of).map(|(low, high)| low.unsigned_abs().max(high.unsigned_abs()));
+        largest.and_then(|most| most.checked_mul(u128::from(body.source.rows))).is_some_and(|most| most < 1 << 63)
+    };
+    let accumulators: Vec<Accumulator> = accumulators
+        .iter()
+        .map(|a| match a.what {
+            What::SumWide if a.of.is_some_and(short) => Accumulator { what: What::SumShort, of: a.of },
+            _ => *a,
+        })
+        .collect();
+    Layout::of(&accumulators, &|id| nullable.get(&id).copied().unwrap_or(true), rows)
 }
 
 /// Blocks of a reduction at most.
-const REDUCING: u64 = 4096;
+pub const REDUCING: u64 = 4096;
 
-/// All rows as one group.
-pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(Source, Buffer)> {
+/// All rows as one group. Memory is given back unless what the status has is enough.
+pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(Source, Option<Buffer>)> {
     let context = tools.context;
     let layout = layout(body, accumulators, false);
     let of = kinds(body.graph, accumulators);
     let words = u64::from(layout.words.max(1));
-    let table = context.allocate(words * 8)?;
-    let partials = context.allocate(words * 8 * REDUCING)?;
+    let memory = match words <= Status::WORDS {
+        true => None,
+        false => Some(context.allocate(words * 8 * (1 + REDUCING))?),
+    };
+    let table = memory.as_ref().map_or(tools.status.table(), Buffer::address);
+    let partials = table + words * 8;
     for round in [Round::First, Round::Second] {
         if round == Round::Second && !layout.has(round) {
             continue;
         }
-        let parameters = reduce::parameters(body, round, tools.status, &partials, &table, &layout);
+        let parameters = reduce::parameters(body, round, tools.status, partials, table, &layout);
         let program = || reduce::program(body, &layout, round, &parameters);
         let function = body.kernel(context, "reduce_rows", (&layout, round), program)?;
         // One block at least: it writes the result.
         let items = body.source.rows.max(1);
         launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
     }
-    Ok((group::source(None, &layout, &of, &table, 1), table))
+    Ok((group::source(None, &layout, &of, table, 1), memory))
 }

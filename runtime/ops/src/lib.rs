@@ -12,6 +12,7 @@ pub mod dictionary;
 pub mod graph;
 pub mod group;
 pub mod memo;
+pub mod range;
 pub mod residency;
 pub mod run;
 

@@ -88,14 +88,26 @@ pub struct Stage {
     pub sink: Sink,
 }
 
-/// What kernels tell: faults, overflow, a count, a ticket. Zero at first.
+/// What kernels tell: faults, overflow, a count, a ticket. Zero at first, and again after a run without a fault: kernels leave the ticket
+/// so, and set the count. Behind it there is memory for the usual reduction.
 pub struct Status {
     buffer: Buffer,
 }
 
 impl Status {
+    const BYTES: u64 = 64;
+    /// Words of a slot for which there is memory.
+    pub const WORDS: u64 = 8;
+
     pub fn new(context: &Context) -> Result<Status> {
-        Ok(Status { buffer: context.zeros(64)? })
+        let status = Status { buffer: context.allocate(Self::BYTES + 8 * Self::WORDS * (1 + group::REDUCING))? };
+        status.clear(context)?;
+        Ok(status)
+    }
+
+    /// The address of the memory for a reduction.
+    pub fn table(&self) -> u64 {
+        self.buffer.address() + Self::BYTES
     }
 
     pub fn fault(&self) -> u64 {
@@ -115,7 +127,7 @@ impl Status {
     }
 
     pub fn clear(&self, context: &Context) -> Result<()> {
-        Ok(self.buffer.fill(0, &context.stream)?)
+        Ok(self.buffer.fill_range(0, Self::BYTES, 0, &context.stream)?)
     }
 
     /// Waits.
@@ -166,7 +178,7 @@ struct Flow {
     dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// Those of the columns that can be fetched.
     fetched: Vec<Option<Arc<Dictionary>>>,
-    _memory: Vec<Buffer>,
+    _memory: Option<Buffer>,
 }
 
 impl Gpu {
@@ -204,13 +216,13 @@ impl Gpu {
     pub fn run(&self, table: &DeviceTable, stages: &[Stage], cancelled: &dyn Fn() -> bool) -> Result<DeviceTable> {
         let begun = Instant::now();
         let status = match self.statuses().pop() {
-            Some(status) => {
-                status.clear(&self.context)?;
-                status
-            }
+            Some(status) => status,
             None => Status::new(&self.context)?,
         };
         let result = self.stages(&status, table, stages, cancelled);
+        if result.is_err() {
+            status.clear(&self.context)?;
+        }
         self.statuses().push(status);
         self.last.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         result
@@ -243,13 +255,17 @@ impl Gpu {
                         Sink::Output(_) | Sink::Top(_) => &[],
                     };
                     let needed = stage.graph.needed(keys);
-                    let ranged =
-                        |index: usize| needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32));
+                    // Of keys, and of decimals, which are computed in fewer bits if they can.
+                    let ranged = |index: usize| {
+                        let column = &table.columns[index];
+                        column.kind != column.stored()
+                            || needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32))
+                    };
                     Flow {
                         source: table.source(context, &ranged)?,
                         dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
                         fetched: Vec::new(),
-                        _memory: Vec::new(),
+                        _memory: None,
                     }
                 }
             };
@@ -281,7 +297,10 @@ impl Gpu {
                     let body = Body::new(&source, &graph, &tables, stage.filter, &self.memo);
                     let (mut groups, memory) = match keys.is_empty() {
                         true => group::all(&tools, &body, accumulators)?,
-                        false => group::run(&tools, &body, &found_by, accumulators)?,
+                        false => {
+                            let (groups, table) = group::run(&tools, &body, &found_by, accumulators)?;
+                            (groups, Some(table))
+                        }
                     };
                     coded.decode(&mut groups, &|key| stage.graph.kind(keys[key]));
                     let mut texts: Vec<_> = keys.iter().map(|key| dictionary_of(*key)).collect();
@@ -294,7 +313,7 @@ impl Gpu {
                         groups.fetched = source.inputs;
                         fetched = dictionaries;
                     }
-                    flow = Some(Flow { source: groups, dictionaries: texts, fetched, _memory: vec![memory] });
+                    flow = Some(Flow { source: groups, dictionaries: texts, fetched, _memory: memory });
                 }
             }
         }

@@ -447,9 +447,9 @@ pub fn clear(finding: &Finding, layout: &Layout) -> Program {
 }
 
 /// The groups as rows: keys, then accumulators. Without `finding`, the only group of a reduction.
-pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: &Buffer, slots: u64) -> Source {
+pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u64, slots: u64) -> Source {
     let mut parameters = Parameters::new();
-    parameters.buffer("const u64*", "made", table);
+    parameters.address("const u64*", "made", table);
     let mut inputs = Vec::new();
     let (head, stride) = match finding {
         Some(finding) => (finding.head(), finding.stride(layout)),
@@ -516,10 +516,11 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: &B
         let at = head + layout.at[*index];
         let value = match layout.accumulators[*index].what {
             What::SumWide => format!("wide_of({}, {})", word(at), word(at + 1)),
+            What::SumShort => format!("(i128)(i64){}", word(at)),
             _ => from_bits(*kind, &word(at)),
         };
         inputs.push(Access { kind: *kind, value, valid: None, range: None });
     }
     let special = finding.map_or(0, Finding::special);
-    Source { rows: slots + special, parameters, inputs, fetched: Vec::new(), present, identity: table.address() }
+    Source { rows: slots + special, parameters, inputs, fetched: Vec::new(), present, identity: table }
 }

@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-use onrush_device::Buffer;
 use onrush_kernels::Program;
 
 use super::group::taken;
@@ -64,14 +63,14 @@ fn add(way: Way, index: usize, value: &str) -> String {
     }
 }
 
-/// `partials` has room for the words of each block. `out` is the slot: the second round reads what the first one found there.
-pub fn parameters(body: &Body, round: Round, status: &Status, partials: &Buffer, out: &Buffer, layout: &Layout) -> Parameters {
+/// Addresses: `partials` has room for the words of each block, `out` is the slot, where the second round reads what the first one found.
+pub fn parameters(body: &Body, round: Round, status: &Status, partials: u64, out: u64, layout: &Layout) -> Parameters {
     let mut parameters = body.parameters(status.fault());
     parameters.address("u32*", "ticket", status.ticket());
-    parameters.buffer("Totals*", "partials", partials);
+    parameters.address("Totals*", "partials", partials);
     let first = layout.in_round(round).next().map_or(0, |(index, _)| layout.at[index]);
-    parameters.address("Totals*", "out", out.address() + u64::from(first) * 8);
-    parameters.buffer("const u64*", "slot", out);
+    parameters.address("Totals*", "out", out + u64::from(first) * 8);
+    parameters.address("const u64*", "slot", out);
     parameters
 }
 

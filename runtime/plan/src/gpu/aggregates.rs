@@ -292,6 +292,10 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
             let least = two(graph, Op::Multiply, least, least);
             let least = two(graph, Op::Multiply, least, n);
             let none = graph.add(Op::Compare(Comparison::LessEqual), &[spread, least], Kind::Bool);
+            // What is not a number is no spread of zero.
+            let unknown = graph.add(Op::Call("is_nan"), &[spread], Kind::Bool);
+            let known = graph.add(Op::Not, &[unknown], Kind::Bool);
+            let none = graph.add(Op::And, &[none, known], Kind::Bool);
             let zero = float(graph, 0.0);
             let spread = graph.add(Op::Choose, &[none, zero, spread], FLOAT);
             let less_by = float(graph, f64::from(*less));
