@@ -21,6 +21,8 @@ pub enum What {
     /// Of floats: the sum of their distances from the group's mean, and that of the squares of these. In a second round over the rows.
     About,
     SquaresAbout,
+    /// How many different values there are.
+    Distinct,
     /// Of 128-bit numbers: the upper words, and in a second round the lower words of those that have that upper word.
     LeastUpper,
     LeastLower,
@@ -34,9 +36,14 @@ impl What {
         if self == What::SumWide { 2 } else { 1 }
     }
 
-    /// Whether it is found in a second round over the rows, which knows what the first one found.
-    pub fn is_second(self) -> bool {
-        matches!(self, What::About | What::SquaresAbout | What::LeastLower | What::GreatestLower)
+    /// When it is found: with the others, in a second round over the rows that knows what the first one found, or by the groups of
+    /// keys and values.
+    fn turn(self) -> u32 {
+        match self {
+            What::About | What::SquaresAbout | What::LeastLower | What::GreatestLower => 1,
+            What::Distinct => 2,
+            _ => 0,
+        }
     }
 
     /// What the second round needs of the first.
@@ -55,7 +62,7 @@ impl What {
             What::SumFloat | What::About | What::SquaresAbout => Way::Float,
             What::SumInteger | What::SumShort => Way::Integer,
             What::SumWide => Way::Wide,
-            What::Count => Way::Count,
+            What::Count | What::Distinct => Way::Count,
             What::Least | What::LeastUpper => Way::Least,
             What::Greatest | What::GreatestUpper => Way::Greatest,
             What::LeastUnsigned | What::LeastLower => Way::LeastUnsigned,
@@ -66,7 +73,7 @@ impl What {
     /// Bytes in shared memory, where counts are short.
     pub fn shared_bytes(self) -> u32 {
         match self {
-            What::Count => 4,
+            What::Count | What::Distinct => 4,
             What::SumWide => 16,
             _ => 8,
         }
@@ -101,6 +108,8 @@ pub enum Way {
 pub enum Round {
     First,
     Second,
+    /// Over the groups of keys and different values of one accumulator, by its number.
+    Distinct(u32),
 }
 
 /// `of` is none for a count of rows. Values are of the kind that `what` takes: `f64`, 64-bit integers, or 128-bit ones.
@@ -108,6 +117,13 @@ pub enum Round {
 pub struct Accumulator {
     pub what: What,
     pub of: Option<Id>,
+}
+
+impl Accumulator {
+    /// What a round reads of each row. Of groups of different values each counts as one.
+    pub fn value(&self, round: Round) -> Option<Id> {
+        if matches!(round, Round::Distinct(_)) { None } else { self.of }
+    }
 }
 
 /// Accumulators in their order, and the word at which each begins.
@@ -121,9 +137,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Those of the second round lie behind the others.
+    /// In the order of their turns, so that those of one lie together.
     pub fn new(accumulators: &[Accumulator]) -> Layout {
-        debug_assert!(accumulators.is_sorted_by_key(|a| a.what.is_second()));
+        debug_assert!(accumulators.is_sorted_by_key(|a| a.what.turn()));
         let mut words = 0;
         let at = accumulators
             .iter()
@@ -149,8 +165,8 @@ impl Layout {
         let rows = rows.then_some(Accumulator { what: What::Count, of: None });
         let all: Vec<Accumulator> = asked.iter().copied().chain(needed).chain(rows).map(plain).collect();
         let mut kept: Vec<Accumulator> = Vec::new();
-        for second in [false, true] {
-            for accumulator in all.iter().filter(|a| a.what.is_second() == second) {
+        for turn in 0..3 {
+            for accumulator in all.iter().filter(|a| a.what.turn() == turn) {
                 if !kept.contains(accumulator) {
                     kept.push(*accumulator);
                 }
@@ -169,12 +185,21 @@ impl Layout {
     }
 
     pub fn has(&self, round: Round) -> bool {
-        self.accumulators.iter().any(|a| a.what.is_second() == (round == Round::Second))
+        self.in_round(round).next().is_some()
     }
 
     /// The accumulators of a round, with their numbers.
     pub fn in_round(&self, round: Round) -> impl Iterator<Item = (usize, &Accumulator)> {
-        self.accumulators.iter().enumerate().filter(move |(_, a)| a.what.is_second() == (round == Round::Second))
+        self.accumulators.iter().enumerate().filter(move |(index, a)| match round {
+            Round::First => a.what.turn() == 0,
+            Round::Second => a.what.turn() == 1,
+            Round::Distinct(number) => *index == number as usize,
+        })
+    }
+
+    /// The values whose different ones are counted, by the number of their accumulator.
+    pub fn distinct(&self) -> impl Iterator<Item = (u32, Id)> {
+        self.accumulators.iter().zip(0..).filter(|(a, _)| a.what == What::Distinct).filter_map(|(a, n)| Some((n, a.of?)))
     }
 
     /// Bytes of a group in shared memory.

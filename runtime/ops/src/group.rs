@@ -10,7 +10,7 @@ use onrush_kernels::{Context, Scalar};
 use crate::aggregate::{Accumulator, Layout, Round, What};
 use crate::codegen::group::{self, Digit, Finding};
 use crate::codegen::{Body, Source, reduce};
-use crate::graph::{Graph, Id, Kind};
+use crate::graph::{Graph, Id, Kind, Op};
 use crate::memo::Key;
 use crate::run::{Status, launch, launch_blocks};
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
         What::SumFloat | What::About | What::SquaresAbout => Kind::Number(Scalar::F64),
         What::SumWide | What::SumShort => Kind::Number(Scalar::I128),
         What::SumInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
-        What::Count | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => Kind::Number(Scalar::I64),
+        What::Count | What::Distinct | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => Kind::Number(Scalar::I64),
         What::LeastUnsigned | What::GreatestUnsigned | What::LeastLower | What::GreatestLower => {
             Kind::Number(Scalar::U64)
         }
@@ -135,6 +135,16 @@ impl Tools<'_> {
         launch(self.context, &function, parameters.arguments(), body.source.rows, group::DIRECT_THREADS, 0)
     }
 
+    /// Adds up all rows.
+    fn reduce(&self, body: &Body, layout: &Layout, round: Round, table: u64, partials: u64) -> Result<()> {
+        let parameters = reduce::parameters(body, round, self.status, partials, table, layout);
+        let program = || reduce::program(body, layout, round, &parameters);
+        let function = body.kernel(self.context, "reduce_rows", (layout, round), program)?;
+        // One block at least: it writes the result.
+        let items = body.source.rows.max(1);
+        launch_blocks(self.context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)
+    }
+
     /// The same by a table of each block in shared memory where that has room.
     fn dense(
         &self,
@@ -177,6 +187,11 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
         if layout.has(Round::Second) {
             tools.dense(body, &finding, &layout, Round::Second, &table, size)?;
         }
+        for (number, of) in layout.distinct() {
+            let pairs = Pairs::new(tools, body, keys, of)?;
+            let finding = finding.over(&pairs.keys);
+            tools.dense(&pairs.body(body), &finding, &layout, Round::Distinct(number), &table, size)?;
+        }
         return Ok((group::source(Some(&finding), &layout, &of, table.address(), size), table));
     }
     let place = Sizes::place(body, keys);
@@ -191,14 +206,49 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
             if layout.has(Round::Second) {
                 tools.direct(body, &finding, &layout, Round::Second, &table, slots)?;
             }
+            for (number, of) in layout.distinct() {
+                let pairs = Pairs::new(tools, body, keys, of)?;
+                let finding = finding.over(&pairs.keys);
+                tools.direct(&pairs.body(body), &finding, &layout, Round::Distinct(number), &table, slots)?;
+            }
             return Ok((group::source(Some(&finding), &layout, &of, table.address(), slots), table));
         }
         // Twice as many slots as rows never overflow but by a bad hash.
         if slots > 64 * rows.max(1) {
             return Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { slots }));
         }
-        tools.status.clear(context)?;
+        tools.status.clear_overflow(context)?;
         expected = expected.saturating_mul(GROWTH);
+    }
+}
+
+/// Keys and different values: the groups by both.
+struct Pairs {
+    source: Source,
+    graph: Graph,
+    /// The keys among the columns of these groups.
+    keys: Vec<Id>,
+    _memory: Buffer,
+}
+
+impl Pairs {
+    fn new(tools: &Tools, body: &Body, keys: &[Id], of: Id) -> Result<Pairs> {
+        let mut graph = body.graph.clone();
+        let null = graph.add(Op::IsNull, &[of], Kind::Bool);
+        let mut filter = graph.add(Op::Not, &[null], Kind::Bool);
+        if let Some(before) = body.filter {
+            filter = graph.add(Op::And, &[before, filter], Kind::Bool);
+        }
+        let body = Body::new(body.source, &graph, body.tables, Some(filter), body.memo);
+        let both: Vec<Id> = keys.iter().copied().chain([of]).collect();
+        let (source, memory) = run(tools, &body, &both, &[])?;
+        let mut groups = Graph::new();
+        let keys = keys.iter().enumerate().map(|(at, key)| groups.input(at, graph.kind(*key))).collect();
+        Ok(Pairs { source, graph: groups, keys, _memory: memory })
+    }
+
+    fn body<'a>(&'a self, of: &Body<'a>) -> Body<'a> {
+        Body::new(&self.source, &self.graph, &[], None, of.memo)
     }
 }
 
@@ -236,15 +286,13 @@ pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(
     let table = memory.as_ref().map_or(tools.status.table(), Buffer::address);
     let partials = table + words * 8;
     for round in [Round::First, Round::Second] {
-        if round == Round::Second && !layout.has(round) {
-            continue;
+        if layout.has(round) {
+            tools.reduce(body, &layout, round, table, partials)?;
         }
-        let parameters = reduce::parameters(body, round, tools.status, partials, table, &layout);
-        let program = || reduce::program(body, &layout, round, &parameters);
-        let function = body.kernel(context, "reduce_rows", (&layout, round), program)?;
-        // One block at least: it writes the result.
-        let items = body.source.rows.max(1);
-        launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
+    }
+    for (number, of) in layout.distinct() {
+        let pairs = Pairs::new(tools, body, &[], of)?;
+        tools.reduce(&pairs.body(body), &layout, Round::Distinct(number), table, partials)?;
     }
     Ok((group::source(None, &layout, &of, table, 1), memory))
 }

@@ -130,6 +130,11 @@ impl Status {
         Ok(self.buffer.fill_range(0, Self::BYTES, 0, &context.stream)?)
     }
 
+    /// Before a larger table is tried. Faults stay: they may be those of another kernel.
+    pub fn clear_overflow(&self, context: &Context) -> Result<()> {
+        Ok(self.buffer.fill_range(4, 4, 0, &context.stream)?)
+    }
+
     /// Waits.
     pub fn overflowed(&self, context: &Context) -> Result<bool> {
         Ok(self.buffer.read::<u32>(0..2, &context.stream)?[1] != 0)

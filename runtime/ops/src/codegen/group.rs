@@ -58,6 +58,20 @@ impl Finding {
         }
     }
 
+    /// The same over other rows, where the keys are other nodes.
+    #[must_use]
+    pub fn over(&self, keys: &[Id]) -> Finding {
+        let digits = |digits: &[Digit]| digits.iter().zip(keys).map(|(d, key)| Digit { key: *key, ..*d }).collect();
+        match self {
+            Finding::Dense { digits: all, size } => Finding::Dense { digits: digits(all), size: *size },
+            Finding::Packed { digits: all } => Finding::Packed { digits: digits(all) },
+            Finding::Raw { kind, nullable, .. } => Finding::Raw { key: keys[0], kind: *kind, nullable: *nullable },
+            Finding::Wide { keys: all } => {
+                Finding::Wide { keys: all.iter().zip(keys).map(|((_, kind, null), key)| (*key, *kind, *null)).collect() }
+            }
+        }
+    }
+
     pub fn keys(&self) -> Vec<Id> {
         match self {
             Finding::Dense { digits, .. } | Finding::Packed { digits } => digits.iter().map(|d| d.key).collect(),
@@ -187,7 +201,7 @@ fn write_key(writer: &mut Writer, finding: &Finding) {
 fn values(writer: &mut Writer, layout: &Layout, round: Round) -> Vec<Option<Names>> {
     let mut all = Vec::new();
     for (_, accumulator) in layout.in_round(round) {
-        all.push(accumulator.of.map(|of| {
+        all.push(accumulator.value(round).map(|of| {
             let names = writer.value(of);
             writer.note(&names);
             names
@@ -250,7 +264,7 @@ fn updates(writer: &mut Writer, layout: &Layout, round: Round, values: &[Option<
 }
 
 fn roots(body: &Body, layout: &Layout, round: Round, finding: &Finding) -> Vec<Id> {
-    let values = layout.in_round(round).filter_map(|(_, a)| a.of);
+    let values = layout.in_round(round).filter_map(|(_, a)| a.value(round));
     values.chain(finding.keys()).chain(body.filter).collect()
 }
 
@@ -342,12 +356,12 @@ fn shared_tables(layout: &Layout, round: Round) -> SharedTables {
         merge: text(),
         presence: "true".to_string(),
     };
-    let (short, long): (Vec<_>, Vec<_>) = layout.in_round(round).partition(|(_, a)| a.what == What::Count);
+    let (short, long): (Vec<_>, Vec<_>) = layout.in_round(round).partition(|(_, a)| a.what.way() == Way::Count);
     let mut offset = String::new();
     for (index, accumulator) in long.into_iter().chain(short) {
         let what = accumulator.what;
         let (s, m, slot) = (format!("s{index}"), format!("m{index}"), format!("slot + {}", layout.at[index]));
-        let (c_type, bytes) = if what == What::Count { ("u32", 4) } else { ("u64", 8) };
+        let (c_type, bytes) = if what.way() == Way::Count { ("u32", 4) } else { ("u64", 8) };
         let second = (what == What::SumWide).then(|| format!("{s}h"));
         for array in std::iter::once(s.clone()).chain(second) {
             let _ = writeln!(tables.arrays, "  {c_type}* {array} = ({c_type}*)(memory{offset});");

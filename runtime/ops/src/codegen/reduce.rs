@@ -75,14 +75,14 @@ pub fn parameters(body: &Body, round: Round, status: &Status, partials: u64, out
 }
 
 pub fn program(body: &Body, layout: &Layout, round: Round, parameters: &Parameters) -> Program {
-    let roots: Vec<Id> = layout.in_round(round).filter_map(|(_, a)| a.of).chain(body.filter).collect();
+    let roots: Vec<Id> = layout.in_round(round).filter_map(|(_, a)| a.value(round)).chain(body.filter).collect();
     let unroll = body.unroll(&roots);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let pass = body.passing(&mut writer);
     writer.line(&format!("if ({pass}) {{"));
     for (index, accumulator) in layout.in_round(round) {
         let way = accumulator.what.way();
-        match accumulator.of {
+        match accumulator.value(round) {
             None => writer.line(&add(way, index, "")),
             Some(of) => {
                 let names = writer.value(of);

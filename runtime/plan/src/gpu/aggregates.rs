@@ -87,7 +87,8 @@ pub fn aggregate(
 ) -> Result<Recipe, Refusal> {
     let name = function.fun().name();
     let refused = |why: &str| Err(format!("`{name}`{why} is not on the GPU yet"));
-    if function.is_distinct() && !matches!(name, "min" | "max") {
+    let distinct = function.is_distinct();
+    if distinct && !matches!(name, "min" | "max" | "count") {
         return refused(" of distinct values beside other aggregates");
     }
     let args = function.expressions();
@@ -114,6 +115,12 @@ pub fn aggregate(
                 Some(masked(lowering, id))
             }
         };
+        if let (true, Some(of)) = (distinct, of) {
+            return Ok(Recipe::Count(accumulators.add(What::Distinct, Some(of))));
+        }
+        if distinct {
+            return refused(" of a distinct literal");
+        }
         return Ok(Recipe::Count(accumulators.add(What::Count, of)));
     }
     if matches!(name, "first_value" | "last_value") {
