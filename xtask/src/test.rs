@@ -171,6 +171,11 @@ fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
     for tower in TOWERS {
         transcripts.push(tower_tests(workspace, tower)?);
     }
+    // What plans mean, on the emulated device, too.
+    let mut cargo = workspace.cargo();
+    cargo.env("ONRUSH_TEST_ENGINE", "emulated").args(["test", "--no-fail-fast", "--test", "plan"]);
+    TOWERS[0].iter().for_each(|package| _ = cargo.args(["--package", package]));
+    transcripts.push(process::run_recorded("the plans' tests on the emulated device", &mut cargo)?);
     let mut cargo = workspace.cargo();
     // The same packages as above, so that their dependencies are not built with other features.
     cargo.args(["test", "--doc", "--no-fail-fast"]);

@@ -22,7 +22,8 @@ A first start:
   onrush run IN.ipynb     run a notebook without Jupyter
 
 Environment: ONRUSH_ENGINE (as --engine), ONRUSH_CELL_MEMORY (as --cell-memory),
-ONRUSH_MEMORY (limit of the session, such as 8G), ONRUSH_CACHE_DIR and
+ONRUSH_MEMORY (limit of the session, such as 8G), ONRUSH_DEVICE_MEMORY (the same
+of a GPU), ONRUSH_CACHE_DIR and
 ONRUSH_RUNTIME_DIR (where files are kept).")]
 struct Cli {
     #[command(subcommand)]

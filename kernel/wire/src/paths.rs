@@ -16,6 +16,8 @@ pub const ENGINE: &str = "ONRUSH_ENGINE";
 pub const SESSION: &str = "ONRUSH_SESSION";
 /// Bytes of host memory that the session may hold; default: half of what the machine has. Suffixes K, M, G.
 pub const MEMORY: &str = "ONRUSH_MEMORY";
+/// Bytes of a GPU's memory that the session may use; default: nine tenths of what is free. Suffixes K, M, G.
+pub const DEVICE_MEMORY: &str = "ONRUSH_DEVICE_MEMORY";
 /// Bytes that a notebook's cells may hold in variables; default: half of what the machine has. Suffixes K, M, G; `none`.
 pub const CELL_MEMORY: &str = "ONRUSH_CELL_MEMORY";
 /// Seconds for which the session keeps what a failed cell had finished; default: 600.

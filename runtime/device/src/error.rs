@@ -39,11 +39,14 @@ pub enum Error {
     #[error("the emulated device cannot be prepared: {reason}")]
     EmulationFailed { reason: String },
     #[error(
-        "{requested} bytes of device memory were asked for, and {free} of {capacity} are free{}",
-        largest.as_ref().map(|(owner, used)| format!(" ({owner} holds {used})")).unwrap_or_default()
+        "{} of device memory were asked for, and {} of {} are free{}",
+        size(*requested),
+        size(*free),
+        size(*capacity),
+        largest.as_ref().map(|(owner, used)| format!(" ({owner} holds {})", size(*used))).unwrap_or_default()
     )]
     OutOfMemory { requested: u64, free: u64, capacity: u64, largest: Option<(String, u64)> },
-    #[error("the driver has no {requested} bytes of device memory: {free} of {total} are free")]
+    #[error("the driver has no {} of device memory: {} of {} are free", size(*requested), size(*free), size(*total))]
     DriverOutOfMemory { requested: u64, free: u64, total: u64 },
     #[error("no {requested} bytes of host memory for copies")]
     OutOfHostMemory { requested: u64 },
@@ -96,10 +99,20 @@ impl Error {
             }
             Error::NoHostCompiler => "install g++ (Debian and Ubuntu: `apt install g++`)",
             Error::OutOfMemory { .. } | Error::DriverOutOfMemory { .. } => {
-                "drop frames that are persisted on the device"
+                "take fewer rows or columns, drop frames that are persisted, or run it on the CPU (`:engine cpu`)"
             }
             Error::Lost { .. } => "the engine must be started again",
             _ => return None,
         })
+    }
+}
+
+/// Bytes as people read them.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }

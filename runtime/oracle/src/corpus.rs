@@ -20,6 +20,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "arithmetic.slt"
     "casts.slt"
     "dates.slt"
+    "groups.slt"
     "logic.slt"
     "mixed.slt"
     "order.slt"

@@ -43,7 +43,9 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let limit = limits::session_memory();
     onrush_io::FileCache::shared().set_limit(limit / 4);
     let choice = Choice::parse(&std::env::var(paths::ENGINE).unwrap_or_default())?;
-    let config = EngineConfig { choice, cache: Some(paths::cache_dir()), memory_limit: limit, ..Default::default() };
+    let device_memory = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
+    let cache = Some(paths::cache_dir());
+    let config = EngineConfig { choice, cache, device_memory, memory_limit: limit, ..Default::default() };
     let engine = match Engine::new(config.clone()) {
         // Whoever asked for that engine is told that this is another one (`Ready`); the session's frames are there all the same.
         Err(error) if choice != Choice::Cpu => {

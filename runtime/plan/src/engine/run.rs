@@ -10,6 +10,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use onrush_frame::{Table, TaskHandle};
@@ -107,13 +108,17 @@ impl Engine {
         let batches = match self.plans.get(frame.key)? {
             Some(physical) => self.drain_plan(physical, task)?,
             None => {
-                let (mut physical, steady) = self.physical(&frame.plan, task)?;
+                let (physical, steady) = self.physical(&frame.plan, task)?;
                 if steady {
+                    // What is kept does not run itself: it would hold what its joins have built. A plan that failed is not kept: the
+                    // same step of another cell has its mistake at another place.
+                    let fresh = reset_plan_states(Arc::clone(&physical)).map_err(diagnose)?;
+                    let batches = self.drain_plan(fresh, task)?;
                     self.plans.put(frame.key, &physical);
-                    // What is kept does not run itself: it would hold what its joins have built.
-                    physical = self.plans.get(frame.key)?.unwrap_or(physical);
+                    batches
+                } else {
+                    self.drain_plan(physical, task)?
                 }
-                self.drain_plan(physical, task)?
             }
         };
         let table = Arc::new(conform(Arc::clone(&frame.schema), batches)?);

@@ -1,6 +1,11 @@
 //! The engine itself: results kept, frames released, cancellation, values, plans as text.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array};
 use onrush_frame::TaskHandle;
+use onrush_plan::EngineConfig;
+use onrush_plan::gpu::Choice;
 use onrush_wire::plan::Op;
 use onrush_wire::{BinaryOp::*, Class, DataType, Value};
 
@@ -85,7 +90,7 @@ fn a_cancelled_task_stops() {
 
 #[test]
 fn plans_say_where_they_run() {
-    let bench = Bench::default();
+    let bench = Bench::on_cpu();
     let f = sample(&bench);
     let id = bench.step(Op::GroupBy { input: f, keys: vec![col("j")], aggs: vec![call("sum", [col("i")])] });
     let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
@@ -129,7 +134,7 @@ fn plans_read_like_the_cell() {
 
 #[test]
 fn describe_and_casts_are_shown_as_they_were_written() {
-    let bench = Bench::default();
+    let bench = Bench::on_cpu();
     let f = sample(&bench);
     let kept = bench.step(Op::Filter { input: f, predicate: op(col("i"), Greater, lit(0)) });
     let id = bench.step(Op::Describe { input: kept });
@@ -144,4 +149,54 @@ fn describe_and_casts_are_shown_as_they_were_written() {
     let id = bench.step(Op::Select { input: f, exprs: vec![whole] });
     let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
     assert!(text.contains("s = s as i64"), "{text}");
+}
+
+/// The emulated device with little memory: what does not fit is said, and smaller queries go on.
+#[test]
+fn a_device_without_room_is_an_error_that_says_so() {
+    let config = EngineConfig {
+        choice: Choice::Emulated,
+        cache: Some(onrush_wire::paths::cache_dir()),
+        device_memory: Some(4 << 20),
+        ..EngineConfig::default()
+    };
+    let bench = Bench::of(config);
+    let numbers = |rows: i64| bench.frame(vec![("n", Arc::new(Int64Array::from_iter_values(0..rows)) as ArrayRef)]);
+    let sum = |frame| bench.step(Op::Select { input: frame, exprs: vec![call("sum", [col("n")])] });
+    let (small, large) = (numbers(1_000), numbers(1_000_000));
+    assert_eq!(bench.rows(sum(small)), "n|499500");
+    let error = bench.try_rows(sum(large)).unwrap_err();
+    assert_eq!((error.class, error.code.as_str()), (Class::Resources, "gpu-memory"), "{error}");
+    // The sizes: 8,000,000 bytes in units of 256 against 4 MiB.
+    assert!(error.message.contains("8.0 MB") && error.message.contains("4.2 MB"), "{error}");
+    // What was there before is there still, and what lies there for later makes room for what comes.
+    let again: Vec<_> = (1..=8).map(|k| numbers(100_000 * k / 2)).collect();
+    for (k, frame) in (1..=8).zip(&again) {
+        let rows: i64 = 100_000 * k / 2;
+        assert_eq!(bench.rows(sum(*frame)), format!("n|{}", rows * (rows - 1) / 2));
+    }
+    assert_eq!(bench.rows(sum(small)), "n|499500");
+}
+
+/// The same step over the same rows again: planned once, and its joins are built anew.
+#[test]
+fn a_plan_runs_again_when_its_result_is_forgotten() {
+    let bench = Bench::default();
+    let left = bench.frame(vec![("k", ints(&[Some(1), Some(2), None])), ("a", ints(&[Some(10), Some(20), Some(30)]))]);
+    let right = bench.frame(vec![("k", ints(&[Some(2), Some(1)])), ("b", ints(&[Some(200), Some(100)]))]);
+    let query = "select a, b from l join r on l.k = r.k order by a";
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let tables = vec![("l".to_string(), left), ("r".to_string(), right)];
+        let id = bench.step(Op::Sql { query: query.to_string(), tables });
+        seen.push(bench.rows(id));
+        bench.engine.forget_results();
+    }
+    assert_eq!(seen, vec!["a b|10 100|20 200"; 3]);
+    // A frame that goes takes the plans that read it along.
+    bench.engine.release(&[left]);
+    let other = bench.frame(vec![("k", ints(&[Some(2)])), ("a", ints(&[Some(7)]))]);
+    let tables = vec![("l".to_string(), other), ("r".to_string(), right)];
+    let id = bench.step(Op::Sql { query: query.to_string(), tables });
+    assert_eq!(bench.rows(id), "a b|7 200");
 }

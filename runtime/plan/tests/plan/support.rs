@@ -27,6 +27,15 @@ impl Default for Bench {
 }
 
 impl Bench {
+    /// On the CPU whatever the environment says, for tests of what only that engine writes.
+    pub fn on_cpu() -> Self {
+        Bench::of(EngineConfig::default())
+    }
+
+    pub fn of(config: EngineConfig) -> Self {
+        Bench { engine: Engine::new(config).unwrap(), next: AtomicU64::new(1) }
+    }
+
     pub fn frame(&self, columns: Vec<(&str, ArrayRef)>) -> FrameId {
         let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap();
         self.batches(vec![batch])
