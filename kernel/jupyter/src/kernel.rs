@@ -9,6 +9,7 @@ mod lineage;
 mod replies;
 mod requests;
 mod stdin;
+mod stop;
 mod usage;
 mod widgets;
 
@@ -102,14 +103,16 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
 
     outbox.status(&Value::Null, "starting");
     let folder = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
+    let notebook = Notebook::open(folder.clone(), None, true);
     let current = Arc::new(Mutex::new(Value::Null));
     let comms = comms::Comms::new(outbox.clone(), Arc::clone(&current));
     let queue = Arc::new(execution::Queue::default());
     let widgets = Arc::new(widgets::Widgets::new(comms.sender(), Arc::clone(&queue)));
     comms.register(&[widgets::WIDGET, widgets::CONTROL], Arc::clone(&widgets) as Arc<dyn comms::Target>)?;
-    let notebook = Notebook::open(folder.clone(), None, true);
     let explorer = explorer::Explorer::new(Arc::clone(&notebook.session), comms.sender(), folder);
     comms.register(&[explorer::NAME], Arc::clone(&explorer) as Arc<dyn comms::Target>)?;
+    let button = stop::Stop::new(comms.sender(), Arc::clone(&notebook));
+    comms.register(&[stop::PROGRESS], Arc::new(button))?;
     let kernel = Arc::new(Kernel {
         notebook,
         outbox,

@@ -455,6 +455,7 @@ impl Run<'_> {
                 self.captures.push(Vec::new());
             }
             Event::Control(control) => self.front.control(control),
+            Event::Loop(one) => self.progress.looping(one),
             Event::ReadControl { id, reply } => drop(reply.send(self.front.setting(&id))),
             Event::Lost => self.front.lost(),
             Event::Input { prompt, password, reply } => {

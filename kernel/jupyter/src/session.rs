@@ -215,10 +215,19 @@ impl Session {
 
     /// Stops what this notebook has under way.
     pub fn cancel(&self) {
+        self.stop_by(&Request::Cancel);
+    }
+
+    /// Stops one task: what waits for it is told that it was stopped.
+    pub fn cancel_task(&self, task: TaskId) {
+        self.stop_by(&Request::CancelTask { task });
+    }
+
+    fn stop_by(&self, request: &Request) {
         let generation = self.state.lock().generation;
         let result = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation)
             .map_err(|d| d.message)
-            .and_then(|mut connection| connection.ask(&Request::Cancel).map_err(|e| e.to_string()));
+            .and_then(|mut connection| connection.ask(request).map_err(|e| e.to_string()));
         if let Err(error) = result
             && self.socket.exists()
         {

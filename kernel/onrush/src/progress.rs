@@ -1,8 +1,13 @@
-//! A line of progress under a loop.
+//! A line of progress under a loop: how far it is, for the kernel process, which draws it beside the session's tasks.
 
+use std::io::Write;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use onrush_wire::display::{Content, Display};
+use onrush_wire::host::FromHost;
+use onrush_wire::progress::{Loop, TaskState};
 
 use crate::host;
 
@@ -10,14 +15,21 @@ use crate::host;
 const FIRST: Duration = Duration::from_millis(500);
 const EVERY: Duration = Duration::from_millis(200);
 
+/// Loops that are under way, each in the one before.
+static OPEN: AtomicU32 = AtomicU32::new(0);
+/// When the outermost of them began, and when something was last told.
+static TIMES: Mutex<(Option<Instant>, Option<Instant>)> = Mutex::new((None, None));
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
 /// Goes through `items`, and shows after half a second how far it is: `for x in progress(0..1_000_000) { ... }`.
+#[track_caller]
 pub fn progress<I: IntoIterator>(items: I) -> Progress<I::IntoIter> {
     let items = items.into_iter();
     let total = match items.size_hint() {
-        (low, Some(high)) if low == high => Some(high),
+        (low, Some(high)) if low == high => Some(high as u64),
         _ => None,
     };
-    Progress { items, line: Line { done: 0, total, started: Instant::now(), next: FIRST, id: None } }
+    Progress { items, line: Line::new(total, format!("line {}", Location::caller().line())) }
 }
 
 /// An iterator that shows how far it is; see [`progress`].
@@ -26,59 +38,95 @@ pub struct Progress<I> {
     line: Line,
 }
 
+impl<I> Progress<I> {
+    /// What stands before the bar, in place of the number of the line.
+    pub fn label(mut self, text: &str) -> Self {
+        self.line.told.title = text.to_string();
+        self
+    }
+}
+
+fn times() -> MutexGuard<'static, (Option<Instant>, Option<Instant>)> {
+    TIMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 struct Line {
-    done: usize,
-    total: Option<usize>,
-    started: Instant,
+    told: Loop,
+    begun: Option<Instant>,
     next: Duration,
-    id: Option<String>,
+    /// The kernel process knows of it.
+    is_told: bool,
+    is_over: bool,
 }
 
 impl Line {
-    /// Asks the clock every time: a step of a loop worth watching takes longer than that.
+    fn new(total: Option<u64>, title: String) -> Line {
+        let id = COUNT.fetch_add(1, Ordering::Relaxed);
+        let told = Loop { id, depth: 0, title, done: 0, total, elapsed_ms: 0, state: TaskState::Running };
+        Line { told, begun: None, next: FIRST, is_told: false, is_over: false }
+    }
+
+    /// Asks the clock every time: a step of a loop worth watching takes longer than that. What is done is what was given out before.
     fn step(&mut self) {
-        self.done += 1;
-        let elapsed = self.started.elapsed();
-        if elapsed >= self.next {
+        let Some(begun) = self.begun else {
+            self.told.depth = OPEN.fetch_add(1, Ordering::Relaxed);
+            let now = Instant::now();
+            self.begun = Some(now);
+            if self.told.depth == 0 {
+                let (outermost, told) = &mut *times();
+                *outermost = Some(now);
+                // Its first step may take long. Of quick loops there may be very many.
+                if told.is_some_and(|last| now - last < Duration::from_millis(20)) {
+                    return;
+                }
+            }
+            if self.told.depth == 0 || self.is_wanted() {
+                self.tell(Duration::ZERO);
+            }
+            return;
+        };
+        self.told.done += 1;
+        let elapsed = begun.elapsed();
+        if elapsed >= self.next || self.told.depth > 0 && self.is_wanted() {
             self.next = elapsed + EVERY;
-            self.draw(elapsed);
+            self.tell(elapsed);
         }
+    }
+
+    /// One inside of another that is shown: each may be quick, and there may be very many.
+    fn is_wanted(&self) -> bool {
+        let (outermost, told) = *times();
+        outermost.is_some_and(|begun| begun.elapsed() >= FIRST) && told.is_none_or(|last| last.elapsed() >= EVERY)
     }
 
     #[inline(never)]
-    fn draw(&mut self, elapsed: Duration) {
-        let done = self.done;
-        let text = match self.total {
-            Some(total) if done < total => {
-                let share = done as f64 / total as f64;
-                let left = elapsed.mul_f64((1.0 - share) / share.max(1e-9));
-                let filled = (share * 20.0) as usize;
-                let bar: String = (0..20).map(|i| if i < filled { '█' } else { '░' }).collect();
-                format!("{bar} {:.0} % · {done} of {total} · {} left", share * 100.0, seconds(left))
-            }
-            _ => format!("{done} in {}", seconds(elapsed)),
-        };
-        let update = self.id.is_some();
-        let id = self.id.get_or_insert_with(|| {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-            format!("progress-{}-{:x}", std::process::id(), now.as_nanos())
-        });
-        host::display(Display { content: Content::Text(text), display_id: Some(id.clone()), update, is_result: false });
-    }
-
-    fn end(&mut self) {
-        if self.id.is_some() {
-            self.total = None;
-            self.draw(self.started.elapsed());
-            self.id = None;
+    fn tell(&mut self, elapsed: Duration) {
+        self.is_told = true;
+        times().1 = Some(Instant::now());
+        self.told.elapsed_ms = elapsed.as_millis() as u64;
+        if host::context().is_some() {
+            return host::tell(&FromHost::Loop(self.told.clone()));
         }
+        // A program has a terminal.
+        if elapsed < FIRST {
+            return;
+        }
+        let Loop { title, done, total, .. } = &self.told;
+        let of = total.map_or(String::new(), |total| format!(" of {total}"));
+        let end = if self.is_over { "\n" } else { "" };
+        eprint!("\r{title}: {done}{of}, {:.1} s{end}", elapsed.as_secs_f64());
+        let _ = std::io::stderr().flush();
     }
-}
 
-fn seconds(time: Duration) -> String {
-    match time.as_secs() {
-        0..60 => format!("{:.1} s", time.as_secs_f64()),
-        s => format!("{} min {:02} s", s / 60, s % 60),
+    /// `last`: the item that was given out last is done, too.
+    fn end(&mut self, last: bool) {
+        let Some(begun) = self.begun.filter(|_| !std::mem::replace(&mut self.is_over, true)) else { return };
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+        self.told.done += u64::from(last);
+        self.told.state = if std::thread::panicking() { TaskState::Failed } else { TaskState::Done };
+        if self.is_told {
+            self.tell(begun.elapsed());
+        }
     }
 }
 
@@ -89,7 +137,7 @@ impl<I: Iterator> Iterator for Progress<I> {
         let item = self.items.next();
         match item {
             Some(_) => self.line.step(),
-            None => self.line.end(),
+            None => self.line.end(true),
         }
         item
     }
@@ -103,6 +151,6 @@ impl<I: ExactSizeIterator> ExactSizeIterator for Progress<I> {}
 
 impl<I> Drop for Progress<I> {
     fn drop(&mut self) {
-        self.line.end();
+        self.line.end(false);
     }
 }

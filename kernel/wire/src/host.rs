@@ -8,6 +8,7 @@ use crate::control::{Change, Control, Setting};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::display::Display;
 use crate::plot::Plot;
+use crate::progress::Loop;
 use crate::{FrameId, Generation, NotebookId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,6 +72,8 @@ pub enum FromHost {
     Capture,
     /// A control that is on the screen has become this. Nothing happens if it is on no screen.
     Control(Control),
+    /// How far a loop is.
+    Loop(Loop),
     /// What a user has set. Answer: [`ToHost::ControlSetting`].
     ReadControl {
         id: String,

@@ -1,4 +1,4 @@
-//! What the session reports about work under way.
+//! What the session reports about work under way, and what cells say of their loops.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,4 +29,18 @@ pub enum TaskState {
     Done,
     Failed,
     Cancelled,
+}
+
+/// A loop of a cell that says how far it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loop {
+    /// Unique in its cell process.
+    pub id: u64,
+    /// How many others it is in.
+    pub depth: u32,
+    pub title: String,
+    pub done: u64,
+    pub total: Option<u64>,
+    pub elapsed_ms: u64,
+    pub state: TaskState,
 }

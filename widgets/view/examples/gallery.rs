@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use onrush_view::progress::{Line, Work};
 use onrush_wire::display::{Content, PreviewColumn, TableKind, TablePreview};
 use onrush_wire::plot::{Axis, AxisScale, Bins, BoxStats, Layer, Mark, Plot, PlotStyle, Series, Theme};
 use onrush_wire::progress::{Task, TaskState};
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             body.push_str(bundle["text/html"].as_str().unwrap_or(""));
             body.push_str(&format!("<pre>{}</pre>", bundle["text/plain"].as_str().unwrap_or("").replace('<', "&lt;")));
         }
-        body.push_str(onrush_view::progress(&tasks())["text/html"].as_str().unwrap_or(""));
+        body.push_str(running(&tasks())["text/html"].as_str().unwrap_or(""));
         let source =
             |_: &str| Some("let f = flights.head(5);\nf.filter(x!(dep_dely > 5 && \"東京\" == origim))".to_string());
         let lines = onrush_view::diagnostic(&error(), &source, &|_| "In [3]".to_string(), false);
@@ -121,6 +122,11 @@ fn column() -> TablePreview {
         bytes: None,
         location: "plan".into(),
     }
+}
+
+fn running(tasks: &[Task]) -> onrush_view::Bundle {
+    let line = |task| Line { depth: 0, work: Work::Task(task) };
+    onrush_view::progress::progress(&tasks.iter().map(line).collect::<Vec<_>>())
 }
 
 fn tasks() -> Vec<Task> {

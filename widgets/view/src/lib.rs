@@ -6,14 +6,13 @@ mod controls;
 mod diagnostic;
 mod html;
 mod plot;
-mod progress;
+pub mod progress;
 mod table;
 mod value;
 
 use onrush_wire::control::Panel;
 use onrush_wire::display::{Content, TablePreview};
 use onrush_wire::plot::Plot;
-use onrush_wire::progress::Task;
 use onrush_wire::{Diagnostic, Value};
 
 /// MIME type to data, as Jupyter's `data` field.
@@ -93,9 +92,4 @@ pub fn diagnostic(
     ansi: bool,
 ) -> Vec<String> {
     diagnostic::lines(diagnostic, source, title, ansi)
-}
-
-/// The line shown while tasks run; the last call, with all of them ended, gives the line that stays (empty: nothing stays).
-pub fn progress(tasks: &[Task]) -> Bundle {
-    progress::progress(tasks)
 }

@@ -1,5 +1,6 @@
 // Which MIME type is drawn by what. A renderer is one entry here and one file.
 
+import { drawProgress, PROGRESS } from "./progress.ts";
 import type { SessionContext } from "./session.ts";
 import { table } from "./table/view.ts";
 
@@ -17,4 +18,5 @@ export type Draw = (node: HTMLElement, data: unknown) => Drawn;
 
 export const RENDERERS: Readonly<Record<string, Draw>> = {
     "application/vnd.onrush.table.v1+json": table,
+    [PROGRESS]: drawProgress,
 };

@@ -8,6 +8,7 @@ use onrush_wire::control::{Control, Setting};
 use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
 use onrush_wire::plot::Plot;
+use onrush_wire::progress::Loop;
 use onrush_wire::{Diagnostic, FrameId, Generation, NotebookId};
 
 use crate::stale::Flow;
@@ -47,6 +48,8 @@ pub enum Event {
     Capture,
     /// A control on the screen has become this.
     Control(Control),
+    /// How far a loop of the cell is.
+    Loop(Loop),
     /// What a user has set; `None` if the control is on no screen.
     ReadControl {
         id: String,

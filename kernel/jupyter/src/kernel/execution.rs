@@ -374,7 +374,9 @@ impl Front for JupyterFront<'_> {
             Output::Progress { data } => {
                 let msg_type = if self.progress.is_some() { "update_display_data" } else { "display_data" };
                 let id = self.progress.get_or_insert_with(|| format!("progress-{}", uuid::Uuid::new_v4())).clone();
-                let content = json!({ "data": data, "metadata": {}, "transient": transient(Some(id)) });
+                // Who compares outputs leaves it out: what is quick shows none.
+                let metadata = json!({ "onrush": { "progress": true } });
+                let content = json!({ "data": data, "metadata": metadata, "transient": transient(Some(id)) });
                 self.outbox().publish(parent, msg_type, &content);
             }
             Output::Panel { mut panel, outputs, is_result } => {

@@ -1,10 +1,13 @@
-//! The line under a cell that runs longer than half a second: the session's tasks, or what the kernel itself is doing
-//! before the cell starts. One display, updated a few times a second, tidy at the end.
+//! The lines under a cell that runs longer than half a second: the session's tasks and the cell's loops, or what the kernel itself
+//! is doing before the cell starts. One display, updated a few times a second; one line of it stays.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use onrush_view::Bundle;
-use onrush_wire::progress::{Task, TaskState};
+use onrush_view::progress::{Line, Work};
+use onrush_wire::TaskId;
+use onrush_wire::progress::{Loop, Task, TaskState};
 use serde_json::Value;
 
 use super::{Front, Output};
@@ -18,13 +21,35 @@ pub struct Progress {
     shown: Option<Bundle>,
     working: Option<(String, Option<f32>)>,
     last: Instant,
-    /// Tasks that ran long enough to be worth a line were seen.
-    tasks_shown: bool,
+    /// Work that ran long enough to be worth a line was seen.
+    work_shown: bool,
+    /// In the order in which they were first seen.
+    order: Vec<Key>,
+    /// How many loops were open when a task was first seen.
+    depths: BTreeMap<TaskId, u32>,
+    loops: BTreeMap<u64, Loop>,
+    /// When each loop was last heard of.
+    heard: BTreeMap<u64, Instant>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Task(TaskId),
+    Loop(u64),
 }
 
 impl Progress {
     pub fn new() -> Self {
-        Progress { shown: None, working: None, last: Instant::now(), tasks_shown: false }
+        Progress {
+            shown: None,
+            working: None,
+            last: Instant::now(),
+            work_shown: false,
+            order: Vec::new(),
+            depths: BTreeMap::new(),
+            loops: BTreeMap::new(),
+            heard: BTreeMap::new(),
+        }
     }
 
     /// How long until [`Progress::tick`] has something to do.
@@ -37,8 +62,33 @@ impl Progress {
     }
 
     pub fn working_done(&mut self, front: &mut dyn Front) {
-        if self.working.take().is_some() && !self.tasks_shown {
+        if self.working.take().is_some() && !self.work_shown {
             self.clear(front);
+        }
+    }
+
+    /// A loop of the cell says how far it is.
+    pub fn looping(&mut self, one: Loop) {
+        if !self.loops.contains_key(&one.id) {
+            // It began before the tasks that were seen in it.
+            let inside = self.order.iter().position(|key| match key {
+                Key::Task(_) => false,
+                Key::Loop(id) => {
+                    self.loops.get(id).is_some_and(|other| other.depth > one.depth && !is_over(other.state))
+                }
+            });
+            self.order.insert(inside.unwrap_or(self.order.len()), Key::Loop(one.id));
+        }
+        self.heard.insert(one.id, Instant::now());
+        self.loops.insert(one.id, one);
+    }
+
+    /// A loop speaks at its steps only; time goes on.
+    fn go_on(&mut self, now: Instant) {
+        for (id, one) in self.loops.iter_mut().filter(|(_, one)| !is_over(one.state)) {
+            if let Some(heard) = self.heard.insert(*id, now) {
+                one.elapsed_ms += now.saturating_duration_since(heard).as_millis() as u64;
+            }
         }
     }
 
@@ -52,11 +102,18 @@ impl Progress {
         if now < started + DELAY {
             return;
         }
+        self.go_on(now);
         let tasks = session.tasks();
-        let long = |task: &Task| is_open(task) && task.elapsed_ms >= DELAY.as_millis() as u64;
-        if self.tasks_shown || tasks.iter().any(long) {
-            self.tasks_shown = true;
-            self.show(onrush_view::progress(&tasks), front);
+        self.see(&tasks);
+        let long = |task: &Task| !is_over(task.state) && task.elapsed_ms >= DELAY.as_millis() as u64;
+        let long_loop = |one: &Loop| !is_over(one.state) && one.elapsed_ms >= DELAY.as_millis() as u64;
+        if self.work_shown || self.loops.values().any(long_loop) || tasks.iter().any(long) {
+            self.work_shown = true;
+            let bundle = self.draw(&tasks);
+            // Between two pieces of work the last state stays.
+            if self.is_open(&tasks) {
+                self.show(bundle, front);
+            }
         } else if let Some((what, fraction)) = &self.working {
             let bundle = working_bundle(what, *fraction, now - started);
             self.show(bundle, front);
@@ -69,17 +126,46 @@ impl Progress {
         if self.shown.is_none() {
             return;
         }
-        let mut tasks = if self.tasks_shown { session.tasks() } else { Vec::new() };
-        // The cell is over, so its tasks are, even where the event is still under way.
-        for task in tasks.iter_mut().filter(|task| is_open(task)) {
-            task.state = ended_as;
-        }
-        let bundle = if tasks.is_empty() { Bundle::new() } else { onrush_view::progress(&tasks) };
+        let mut tasks = if self.work_shown { session.tasks() } else { Vec::new() };
+        self.see(&tasks);
+        // The cell is over, so its work is, even where the event is still under way.
+        tasks.iter_mut().map(|task| &mut task.state).for_each(|state| end(state, ended_as));
+        self.loops.values_mut().map(|one| &mut one.state).for_each(|state| end(state, ended_as));
+        let bundle = self.draw(&tasks);
         if bundle.is_empty() {
             self.clear(front);
         } else {
             self.show(bundle, front);
         }
+    }
+
+    fn see(&mut self, tasks: &[Task]) {
+        let open = self.loops.values().filter(|one| !is_over(one.state)).count() as u32;
+        for task in tasks {
+            if !self.depths.contains_key(&task.id) {
+                self.depths.insert(task.id, open);
+                self.order.push(Key::Task(task.id));
+            }
+        }
+    }
+
+    fn is_open(&self, tasks: &[Task]) -> bool {
+        tasks.iter().any(|task| !is_over(task.state)) || self.loops.values().any(|one| !is_over(one.state))
+    }
+
+    fn draw(&self, tasks: &[Task]) -> Bundle {
+        let lines: Vec<Line<'_>> = self
+            .order
+            .iter()
+            .filter_map(|key| match key {
+                Key::Task(id) => {
+                    let task = tasks.iter().find(|task| task.id == *id)?;
+                    Some(Line { depth: self.depths[id], work: Work::Task(task) })
+                }
+                Key::Loop(id) => self.loops.get(id).map(|one| Line { depth: one.depth, work: Work::Loop(one) }),
+            })
+            .collect();
+        onrush_view::progress::progress(&lines)
     }
 
     fn show(&mut self, data: Bundle, front: &mut dyn Front) {
@@ -99,8 +185,14 @@ impl Progress {
     }
 }
 
-fn is_open(task: &Task) -> bool {
-    matches!(task.state, TaskState::Queued | TaskState::Running)
+fn is_over(state: TaskState) -> bool {
+    !matches!(state, TaskState::Queued | TaskState::Running)
+}
+
+fn end(state: &mut TaskState, ended_as: TaskState) {
+    if !is_over(*state) {
+        *state = ended_as;
+    }
 }
 
 /// `building the prelude for rustc 1.95: 40 %, 12 s`.
