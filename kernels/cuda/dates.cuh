@@ -40,6 +40,19 @@ __device__ __forceinline__ i64 days_of_date(i64 year, i32 month, i32 day) {
 // 0 for Monday.
 __device__ __forceinline__ i64 weekday(i64 days) { return days + 3 - floor_div<7>(days + 3) * 7; }
 
+// What a zone's clocks show at a moment. The table: since which second (ascending, the first one is the beginning of time) clocks are so
+// many seconds ahead of UTC, first all seconds, then what belongs to them.
+template <i64 PER_SECOND> __device__ __forceinline__ i64 local_time(i64 ticks, const i64* table, u32 entries) {
+    i64 second = floor_div<PER_SECOND>(ticks);
+    u32 low = 0, high = entries;
+    while (high - low > 1) {
+        u32 middle = (low + high) / 2;
+        if (table[middle] <= second) low = middle;
+        else high = middle;
+    }
+    return ticks + table[entries + low] * PER_SECOND;
+}
+
 template <int PART, i64 PER_DAY> __device__ __forceinline__ i32 date_part(i64 ticks) {
     i64 days = floor_div<PER_DAY>(ticks);
     if (PART == PART_HOUR || PART == PART_MINUTE || PART == PART_SECOND) {

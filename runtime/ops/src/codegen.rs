@@ -255,7 +255,7 @@ impl<'a> Body<'a> {
         all.extend(kernel);
         for id in 0..self.graph.len() as Id {
             match self.graph.node(id).op {
-                Op::Part(..) | Op::Truncate(..) => all.push(&headers::DATES),
+                Op::Part(..) | Op::Truncate(..) | Op::Local(..) => all.push(&headers::DATES),
                 Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => all.push(&headers::DECIMAL),
                 Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
                 _ => {}
@@ -279,7 +279,10 @@ impl<'a> Body<'a> {
         let heavy = needed.iter().filter(|id| {
             let node = self.graph.node(**id);
             let wide = node.kind == Kind::Number(Scalar::I128);
-            matches!(node.op, Op::Call(_) | Op::Divide | Op::Remainder | Op::Part(..) | Op::Truncate(..)) || wide
+            matches!(
+                node.op,
+                Op::Call(_) | Op::Divide | Op::Remainder | Op::Part(..) | Op::Truncate(..) | Op::Local(..)
+            ) || wide
         });
         match (heavy.count(), needed.len()) {
             (0, 0..=6) => 8,
@@ -541,6 +544,10 @@ impl<'a> Writer<'a> {
             }
             Op::Truncate(unit, tick) => {
                 format!("({t})date_truncate<(DateUnit){}, {}>((i64){})", unit as u32, tick.per_day(), a())
+            }
+            Op::Local(table, tick) => {
+                let per_second = tick.per_day() / 86_400;
+                format!("local_time<{per_second}>((i64){}, (const i64*)l{table}, n{table} + 1)", a())
             }
             Op::Lookup(table) => {
                 let found = &self.body.tables[table as usize];

@@ -124,6 +124,8 @@ pub enum Op {
     Call(&'static str),
     Part(Part, Tick),
     Truncate(Unit, Tick),
+    /// A moment as the clocks of a zone show it, by the zone's table.
+    Local(u32, Tick),
     /// What a table holds for a code; the entry behind the last is that of null.
     Lookup(u32),
     /// A number as the text of that number in the stage's list of texts.

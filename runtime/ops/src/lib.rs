@@ -19,7 +19,7 @@ pub mod run;
 pub use aggregate::{Accumulator, What};
 pub use column::{DeviceColumn, DeviceTable, kind_of};
 pub use graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
-pub use run::{Gpu, Lookup, Output, Sink, Stage, Top};
+pub use run::{Gpu, Lookup, Output, Sink, Stage, Top, Zone};
 
 pub type Result<T> = std::result::Result<T, Error>;
 

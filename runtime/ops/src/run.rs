@@ -38,13 +38,27 @@ pub struct Gpu {
 /// Rows from which on integer keys that lie anywhere are numbered first.
 pub const ENCODE_FROM: u64 = 1 << 20;
 
-/// A function of one text column, computed once for each text of its dictionary.
+/// A table that a pipeline looks values up in.
 #[derive(Clone)]
-pub struct Lookup {
-    /// The column of the source.
-    pub of: u32,
-    /// From the dictionary's texts, with a null behind them, to as many values.
-    pub evaluate: Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>,
+pub enum Lookup {
+    /// A function of one text column, computed once for each text of its dictionary.
+    Texts {
+        /// The column of the source.
+        of: u32,
+        /// From the dictionary's texts, with a null behind them, to as many values.
+        evaluate: Evaluate,
+    },
+    /// Clocks of a zone.
+    Zone(Arc<Zone>),
+}
+
+pub type Evaluate = Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
+
+/// Since when a zone's clocks are how far ahead of UTC, in seconds: ascending, the first one from the beginning of time on.
+#[derive(Debug)]
+pub struct Zone {
+    pub starts: Vec<i64>,
+    pub offsets: Vec<i64>,
 }
 
 /// Columns, and how many rows of them are wanted.
@@ -330,12 +344,20 @@ impl Gpu {
         lookup: &Lookup,
         dictionaries: &[Option<Arc<Dictionary>>],
     ) -> Result<(Table, Option<Arc<Dictionary>>)> {
-        let Some(Some(dictionary)) = dictionaries.get(lookup.of as usize) else {
+        let (of, evaluate) = match lookup {
+            Lookup::Texts { of, evaluate } => (*of, evaluate),
+            Lookup::Zone(zone) => {
+                let both: Vec<i64> = zone.starts.iter().chain(&zone.offsets).copied().collect();
+                let values = self.context.upload(&both)?;
+                return Ok((Table { values, valid: None, entries: zone.starts.len() as u64, range: None }, None));
+            }
+        };
+        let Some(Some(dictionary)) = dictionaries.get(of as usize) else {
             return Err(Error::Unsupported("a text without a dictionary".to_string()));
         };
         let null = arrow::array::new_null_array(dictionary.values.data_type(), 1);
         let texts = arrow::compute::concat(&[dictionary.values.as_ref(), null.as_ref()])?;
-        let mut values = (lookup.evaluate)(&texts)?;
+        let mut values = evaluate(&texts)?;
         let mut found = None;
         let mut range = None;
         if crate::kind_of(values.data_type()) == Some(Kind::Code) {

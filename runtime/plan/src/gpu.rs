@@ -7,6 +7,7 @@ mod functions;
 mod lower;
 mod numbers;
 mod place;
+mod zones;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -8,10 +8,10 @@ use datafusion::common::ScalarValue;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
-use onrush_ops::{Id, Kind, Misfit, Op, Value};
+use onrush_ops::{Id, Kind, Lookup, Misfit, Op, Value};
 
 use super::lower::{Lowering, Refusal, literal_of};
-use super::numbers;
+use super::{numbers, zones};
 use crate::expr::kernels::is_ours;
 
 const FLOAT: Kind = Kind::Number(Scalar::F64);
@@ -200,12 +200,27 @@ fn date_part(
     dtype: &DataType,
     kind: Kind,
 ) -> Option<Result<Id, Refusal>> {
-    let tick = tick_of(dtype)?;
+    let zone = match dtype {
+        DataType::Timestamp(_, Some(zone)) if tick_of(dtype).is_none() => Some(zones::find(zone)?),
+        _ => None,
+    };
+    let tick = match dtype {
+        DataType::Timestamp(unit, _) => numbers::tick(*unit),
+        _ => tick_of(dtype)?,
+    };
     let within_day = matches!(part, Part::Hour | Part::Minute | Part::Second);
     if tick == Tick::Day && within_day {
         return None;
     }
     Some(lowering.expr(of).map(|of| {
+        let of = match zone {
+            Some(zone) => {
+                lowering.lookups.push(Lookup::Zone(zone));
+                let table = lowering.lookups.len() as u32 - 1;
+                lowering.graph.add(Op::Local(table, tick), &[of], Kind::Number(Scalar::I64))
+            }
+            None => of,
+        };
         let found = lowering.graph.add(Op::Part(part, tick), &[of], Kind::Number(Scalar::I32));
         lowering.graph.add(Op::Convert(Misfit::Fault), &[found], kind)
     }))

@@ -321,7 +321,7 @@ impl Lowering {
             let value = value.map_err(|_| onrush_ops::Error::Fault)?;
             Ok(if value.data_type() == &result { value } else { cast(&value, &result)? })
         };
-        self.lookups.push(Lookup { of, evaluate: Arc::new(evaluate) });
+        self.lookups.push(Lookup::Texts { of, evaluate: Arc::new(evaluate) });
         Ok(Some(self.graph.add(Op::Lookup(self.lookups.len() as u32 - 1), &[id], kind)))
     }
 }
