@@ -19,12 +19,15 @@ class Page:
     def __init__(self, kernel: Kernel):
         self.kernel, self.models, self.log = kernel, {}, []
         self.outputs: list[dict] = []
+        self.updates: list[dict] = []
 
     def take(self, message: dict) -> None:
         kind, content = message["msg_type"], message["content"]
         parent = message["parent_header"].get("msg_id")
         if kind in ("display_data", "execute_result", "stream", "error"):
             self.outputs.append({"output_type": kind, **content})
+        if kind == "update_display_data":
+            self.updates.append(content)
         if not kind.startswith("comm_"):
             if kind == "status":
                 self.log.append((content["execution_state"], parent, None))
@@ -146,8 +149,15 @@ def test_a_slider_moves_a_closure(page):
     assert own[:3] == ["busy", "echo_update", "idle"]
     page.set(page.named("name"), index=1)
     page.until(lambda: page.shown() == "b\n107")
-    # The variable is where it was.
+    # The variable is where it was; and the file has what is seen now, when the next cell runs.
+    before = len(page.updates)
     assert page.run("base.len()")[0]["data"]["text/plain"] == "1"
+    [updated] = page.updates[before:]
+    assert updated["transient"] == output["transient"]
+    assert updated["data"]["text/plain"] == "n     7  from 0 to 59\nname  b  of a, b\nb\n107"
+    assert updated["data"][VIEW] == panel and updated["metadata"] == output["metadata"]
+    page.run("base.len()")
+    assert len(page.updates) == before + 1
 
 
 def test_reactions_read_set_and_fail(page):

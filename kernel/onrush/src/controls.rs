@@ -8,10 +8,11 @@ mod interact;
 mod kinds;
 mod reactions;
 
-pub use interact::{IntoControl, Parameters, ReadControl, interact, keep, parameter};
+pub use interact::{IntoControl, Parameters, interact, keep, parameter};
+pub(crate) use kinds::preview;
 pub use kinds::{
-    Button, Checkbox, Choice, Choices, ControlBox, Controls, NumberField, ProgressBar, RangeSlider, Scale, Slider,
-    Span, TextField, TextLabel, button, checkbox, dropdown, hbox, html, label, multi_select, number_field,
+    Button, Checkbox, Choice, Choices, ControlBox, Controls, NumberField, ProgressBar, RangeSlider, ReadControl, Scale,
+    Slider, Span, TextField, TextLabel, button, checkbox, dropdown, hbox, html, label, multi_select, number_field,
     progress_bar, radio, range_slider, slider, text_area, text_field, vbox,
 };
 pub use reactions::{forget, forget_all, react};

@@ -97,6 +97,11 @@ impl Sender {
         }
     }
 
+    /// An output of an object that a comm belongs to is shown anew.
+    pub fn update_display(&self, parent: &Value, content: &Value) {
+        self.outbox.publish(parent, "update_display_data", content);
+    }
+
     pub fn is_open(&self, comm: &str) -> bool {
         self.open.lock().contains_key(comm)
     }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::lineage::{self, Lineage};
-use super::{Kernel, replies};
+use super::{Kernel, replies, widgets};
 use crate::message::Request;
 use crate::notebook::{self, Answer, CellError, Front, HIDDEN, Output};
 use crate::outbox::Outbox;
@@ -197,6 +197,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
         kernel.explorer.forget(cell);
     });
     origin.dropped = kernel.widgets.take_dropped();
+    kernel.widgets.refresh(&request.header);
     let mut front = JupyterFront {
         origin,
         flow: None,
@@ -384,13 +385,16 @@ impl Front for JupyterFront<'_> {
                 let below = outputs.iter().cloned().filter_map(|output| area::nbformat(widgets, output, owner, parent));
                 let shown = widgets.show(&mut panel, owner, below.collect(), parent);
                 let mut data = notebook::panel_bundle(&panel, &outputs);
+                let display = format!("output-{}", uuid::Uuid::new_v4());
                 if let Some((model, id)) = shown {
+                    data.insert(widgets::VIEW.to_string(), widgets::view(&model));
+                    self.kernel.widgets.displayed(&id, &model, &display, &self.metadata(), &panel.controls);
                     self.panels.push(id);
-                    data.insert(area::WIDGET_VIEW.to_string(), area::widget_view(&model));
                 }
+                let display_id = Some(display);
                 match is_result {
-                    true => self.output(Output::Result { data, display_id: None }),
-                    false => self.output(Output::Display { data, display_id: None, update: false }),
+                    true => self.output(Output::Result { data, display_id }),
+                    false => self.output(Output::Display { data, display_id, update: false }),
                 }
             }
             Output::Clear { wait } => {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use onrush_view::Bundle;
 use onrush_wire::control::{Control, Panel, Setting};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -21,6 +22,23 @@ pub const WIDGET: &str = "jupyter.widget";
 pub const CONTROL: &str = "jupyter.widget.control";
 /// Settings of controls that are on no screen are kept for when they are shown again.
 const REMEMBERED: usize = 10_000;
+
+/// How a front end finds the model that is shown.
+pub const VIEW: &str = "application/vnd.jupyter.widget-view+json";
+
+pub fn view(model: &str) -> Value {
+    json!({ "version_major": 2, "version_minor": 0, "model_id": model })
+}
+
+/// An output of nbformat as a file shows it.
+fn static_form(output: &Value) -> Option<Bundle> {
+    let text = |text: &Value| Some(Bundle::from_iter([("text/plain".to_string(), text.clone())]));
+    match output["output_type"].as_str()? {
+        "stream" => text(&output["text"]),
+        "error" => text(&output["evalue"]),
+        _ => output["data"].as_object().cloned(),
+    }
+}
 
 /// What ipywidgets wants in the metadata of a `comm_open`.
 fn version() -> Value {
@@ -66,6 +84,19 @@ struct Shown {
     /// Models that are not controls.
     status: Option<String>,
     area: Option<String>,
+    /// What was shown, where it can be shown anew.
+    display: Option<Display>,
+}
+
+/// The output of a panel, as it is in the notebook's file.
+#[derive(Clone)]
+struct Display {
+    id: String,
+    metadata: Value,
+    model: String,
+    controls: Vec<String>,
+    /// The settings have changed since.
+    is_old: bool,
 }
 
 impl Widgets {
@@ -135,8 +166,37 @@ impl Widgets {
         self.open(&mut state, &area, model, owner, parent);
         let children = [root, status.clone(), area.clone()];
         self.open(&mut state, &id, models::column(&layout, &children), owner, parent);
-        state.panels.insert(id.clone(), Shown { status: Some(status), area: Some(area) });
+        state.panels.insert(id.clone(), Shown { status: Some(status), area: Some(area), display: None });
         Some((id.clone(), id))
+    }
+
+    /// By which display a panel can be shown anew. `model` stands for all of it.
+    pub fn displayed(&self, panel: &str, model: &str, display: &str, metadata: &Value, controls: &[Control]) {
+        if let Some(shown) = self.state.lock().panels.get_mut(panel) {
+            let controls = controls.iter().map(|control| control.id.clone()).collect();
+            let (id, model, metadata) = (display.to_string(), model.to_string(), metadata.clone());
+            shown.display = Some(Display { id, metadata, model, controls, is_old: false });
+        }
+    }
+
+    /// What a file or a page without a kernel shows of panels whose settings were changed: sent when a cell begins, and not
+    /// while somebody drags, because a front end draws an output anew that is sent again.
+    pub fn refresh(&self, parent: &Value) {
+        let mut state = self.state.lock();
+        let State { models, controls, panels, .. } = &mut *state;
+        for Shown { area, display, .. } in panels.values_mut() {
+            let Some(display) = display.as_mut().filter(|display| display.is_old) else { continue };
+            display.is_old = false;
+            let known = display.controls.iter().filter_map(|id| Some(controls.get(id)?.control.clone()));
+            let panel = Panel { controls: known.collect(), has_area: area.is_some(), captured: false };
+            let below = area.as_ref().and_then(|area| models.get(area)?.state.get("outputs")?.as_array());
+            let below: Vec<Bundle> = below.into_iter().flatten().filter_map(static_form).collect();
+            let mut data = onrush_view::panel(&panel, &below);
+            data.insert(VIEW.to_string(), view(&display.model));
+            let transient = json!({ "display_id": display.id });
+            let content = json!({ "data": data, "metadata": display.metadata, "transient": transient });
+            self.sender.update_display(parent, &content);
+        }
     }
 
     fn open(&self, state: &mut State, id: &str, model: Model, owner: Option<&str>, parent: &Value) {
@@ -263,6 +323,10 @@ impl Widgets {
             return;
         }
         known.control.setting = setting;
+        let panel = known.panel.clone();
+        if let Some(display) = state.panels.get_mut(&panel).and_then(|shown| shown.display.as_mut()) {
+            display.is_old = true;
+        }
         let panel = self.changed(&mut state, message.comm, message.header);
         drop(state);
         self.say_waiting(panel, message.header);

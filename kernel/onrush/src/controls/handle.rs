@@ -86,6 +86,26 @@ impl Handle {
         reactions::add(vec![self.id()], reactions::Life::Control(self.weak()), Box::new(action));
     }
 
+    /// What it is, in a few words. What it stands at is not said: the user may have moved it since.
+    pub fn preview(&self) -> String {
+        let inner = self.inner();
+        let list = |options: &[String]| match options.len() {
+            0..=5 => format!("one of {}", options.join(", ")),
+            more => format!("one of {more} options"),
+        };
+        let what = match &inner.control.kind {
+            ControlKind::IntSlider { min, max, .. } => format!("{min} to {max}"),
+            ControlKind::FloatSlider { min, max, .. } => format!("{min} to {max}"),
+            ControlKind::Choice { options, .. } => list(options),
+            ControlKind::Several { options } => format!("any of {} options", options.len()),
+            ControlKind::Row { children } | ControlKind::Column { children } => format!("{} controls", children.len()),
+            ControlKind::Bar { max, .. } => format!("up to {max}"),
+            _ => String::new(),
+        };
+        let parts = [inner.control.label.as_str(), what.as_str()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    }
+
     /// This control and what it holds, for an output.
     pub fn panel(&self) -> Panel {
         let mut controls: Vec<Control> = Vec::new();

@@ -10,18 +10,11 @@ use onrush_wire::host::FromHost;
 
 use super::handle::Handle;
 use super::kinds::{
-    AsControl, Checkbox, Choice, Choices, NumberField, RangeSlider, Scale, Slider, TextField, checkbox, dropdown,
-    number_field, slider, text_field,
+    AsControl, Checkbox, Choice, Choices, NumberField, RangeSlider, ReadControl, Scale, Slider, TextField, checkbox,
+    dropdown, number_field, slider, text_field,
 };
 use super::reactions::{self, Life};
 use crate::host;
-
-/// A control whose value a closure takes.
-pub trait ReadControl: AsControl + 'static {
-    type Value;
-    #[doc(hidden)]
-    fn read(&self) -> Self::Value;
-}
 
 /// What a parameter of `interact!` can be: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a text is a
 /// field for text, a number is a field for numbers; or a control.
@@ -35,15 +28,8 @@ pub trait IntoControl {
     fn into_control(self) -> Self::Control;
 }
 
-macro_rules! readable {
-    ($($kind:ident $(<$t:ident: $($bound:path),+>)?: $value:ty),* $(,)?) => {$(
-        impl $(<$t: $($bound +)+ 'static>)? ReadControl for $kind $(<$t>)? {
-            type Value = $value;
-            fn read(&self) -> $value {
-                self.value()
-            }
-        }
-
+macro_rules! controls {
+    ($($kind:ident $(<$t:ident: $($bound:path),+>)?),* $(,)?) => {$(
         impl $(<$t: $($bound +)+ 'static>)? IntoControl for $kind $(<$t>)? {
             type Control = Self;
             fn into_control(self) -> Self {
@@ -59,14 +45,14 @@ macro_rules! readable {
         }
     )*};
 }
-readable!(
-    Slider<T: Scale>: T,
-    RangeSlider<T: Scale>: (T, T),
-    Choice<T: Clone, Display>: T,
-    Choices<T: Clone, Display>: Vec<T>,
-    Checkbox: bool,
-    TextField: String,
-    NumberField<T: Scale>: T,
+controls!(
+    Slider<T: Scale>,
+    RangeSlider<T: Scale>,
+    Choice<T: Clone, Display>,
+    Choices<T: Clone, Display>,
+    Checkbox,
+    TextField,
+    NumberField<T: Scale>,
 );
 
 macro_rules! made {

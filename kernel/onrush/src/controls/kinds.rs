@@ -1,5 +1,6 @@
 //! The controls by their kinds, each with a value of a type. A clone is the same control.
 
+use std::any::Any;
 use std::fmt::{Debug, Display};
 use std::iter::StepBy;
 use std::marker::PhantomData;
@@ -523,18 +524,21 @@ labelled!(
     ControlBox,
 );
 
-/// Those that a user sets. The closure must not keep the control that keeps it.
+/// Those that a user sets.
 macro_rules! watched {
-    ($($kind:ident $(<$t:ident: $($bound:path),+> [$second:tt])?: $value:ty),* $(,)?) => {$(
-        impl $(<$t: $($bound +)+ 'static>)? $kind $(<$t>)? {
+    ($($kind:ident $(<$t:ident>)?),* $(,)?) => {$(
+        impl $(<$t>)? $kind $(<$t>)?
+        where
+            Self: ReadControl,
+        {
             /// Does this with every new value. What it shows stands below the control, if it is said before the control is shown.
             /// Of values that come while a cell runs, only the newest is told.
-            pub fn on_change(&self, mut action: impl FnMut($value) + 'static) {
-                let weak = self.0.weak();
-                $(let second = self.$second.clone();)?
+            pub fn on_change(&self, mut action: impl FnMut(<Self as ReadControl>::Value) + 'static) {
+                // The closure must not keep the control that keeps it.
+                let (weak, again) = (self.0.weak(), self.again());
                 self.0.watch(move || {
                     if let Some(handle) = weak.upgrade() {
-                        action($kind(handle, $(rest_of!(second, $second))?).value());
+                        action(again(handle).read());
                     }
                 });
             }
@@ -547,13 +551,31 @@ macro_rules! watched {
         }
     )*};
 }
+watched!(Slider<T>, RangeSlider<T>, Choice<T>, Choices<T>, Checkbox, TextField, NumberField<T>);
+
+macro_rules! readable {
+    ($($kind:ident $(<$t:ident: $($bound:path),+> [$second:tt])?: $value:ty),* $(,)?) => {$(
+        impl $(<$t: $($bound +)+ 'static>)? ReadControl for $kind $(<$t>)? {
+            type Value = $value;
+
+            fn read(&self) -> $value {
+                self.value()
+            }
+
+            fn again(&self) -> Box<dyn Fn(Handle) -> Self> {
+                $(let second = self.$second.clone();)?
+                Box::new(move |handle| $kind(handle, $(second_of!(second, $second))?))
+            }
+        }
+    )*};
+}
 /// The second field of a control: its options, or the type of its numbers.
-macro_rules! rest_of {
+macro_rules! second_of {
     ($second:ident, $field:tt) => {
         $second.clone()
     };
 }
-watched!(
+readable!(
     Slider<T: Scale> [1]: T,
     RangeSlider<T: Scale> [1]: (T, T),
     Choice<T: Clone, Display> [1]: T,
@@ -562,6 +584,28 @@ watched!(
     TextField: String,
     NumberField<T: Scale> [1]: T,
 );
+
+/// A control whose value a closure takes.
+pub trait ReadControl: AsControl + Sized + 'static {
+    type Value;
+    #[doc(hidden)]
+    fn read(&self) -> Self::Value;
+    /// The same control, of its handle.
+    #[doc(hidden)]
+    fn again(&self) -> Box<dyn Fn(Handle) -> Self>;
+}
+
+/// What `:vars` says of a control.
+pub(crate) fn preview(any: &dyn Any) -> Option<String> {
+    macro_rules! of {
+        ($($t:ty),*) => {$(if let Some(control) = any.downcast_ref::<$t>() { return Some(control.0.preview()); })*};
+    }
+    of!(Slider<i64>, Slider<f64>, RangeSlider<i64>, RangeSlider<f64>, NumberField<i64>, NumberField<f64>);
+    of!(Choice<&'static str>, Choice<String>, Choice<i32>, Choice<i64>, Choice<f64>);
+    of!(Choices<&'static str>, Choices<String>, Choices<i32>, Choices<i64>, Choices<f64>);
+    of!(Checkbox, TextField, Button, TextLabel, ProgressBar, ControlBox);
+    None
+}
 
 /// Anything that [`hbox`] and [`vbox`] hold.
 #[diagnostic::on_unimplemented(

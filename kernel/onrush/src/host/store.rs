@@ -112,7 +112,7 @@ fn preview(any: &dyn Any) -> Preview {
     }
     shown!(bool, char, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64, &'static str, String);
     counted!(bool, char, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, &'static str, String);
-    None
+    crate::controls::preview(any).map(cut)
 }
 
 fn cut(text: String) -> String {

@@ -12,16 +12,9 @@ use onrush_wire::host::Stream;
 use serde_json::{Value, json};
 
 use super::super::Kernel;
-use super::super::widgets::{Pending, Widgets};
+use super::super::widgets::{self, Pending, Widgets};
 use super::error_content;
 use crate::notebook::{self, Answer, Front, Output};
-
-/// How a front end finds the model that is shown.
-pub const WIDGET_VIEW: &str = "application/vnd.jupyter.widget-view+json";
-
-pub fn widget_view(model: &str) -> Value {
-    json!({ "version_major": 2, "version_minor": 0, "model_id": model })
-}
 
 /// Outputs of what takes longer are shown as they come, and as often.
 const LIVE: Duration = Duration::from_millis(300);
@@ -47,16 +40,16 @@ pub fn react(kernel: &Arc<Kernel>, hidden: &mut u64) {
 }
 
 /// An output as nbformat has it.
-pub fn nbformat(widgets: &Widgets, output: Output, owner: Option<&str>, parent: &Value) -> Option<Value> {
+pub fn nbformat(all: &Widgets, output: Output, owner: Option<&str>, parent: &Value) -> Option<Value> {
     Some(match output {
         Output::Stream { stream, text } => stream_output(stream, &text),
         Output::Display { data, update: false, .. } | Output::Result { data, .. } => display_output(data),
         Output::Panel { mut panel, outputs, .. } => {
-            let below = outputs.iter().cloned().filter_map(|output| nbformat(widgets, output, owner, parent)).collect();
-            let shown = widgets.show(&mut panel, owner, below, parent);
+            let below = outputs.iter().cloned().filter_map(|output| nbformat(all, output, owner, parent)).collect();
+            let shown = all.show(&mut panel, owner, below, parent);
             let mut data = notebook::panel_bundle(&panel, &outputs);
             if let Some((model, _)) = shown {
-                data.insert(WIDGET_VIEW.to_string(), widget_view(&model));
+                data.insert(widgets::VIEW.to_string(), widgets::view(&model));
             }
             display_output(data)
         }
