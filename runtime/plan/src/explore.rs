@@ -168,6 +168,12 @@ impl Engine {
         if let Some(found) = self.explorer.get(key) {
             return Ok(found);
         }
+        if view.filter.is_none() && view.sort.is_empty() {
+            // Nothing to compute beside the frame itself: pages wait for no other table's order.
+            let arrangement = Arc::new(self.arrange(view, task)?);
+            self.explorer.put(key, view.frame, &arrangement, self.memory_limit() / 4);
+            return Ok(arrangement);
+        }
         let _one_at_a_time = loop {
             match self.explorer.computing.try_lock() {
                 Ok(guard) => break guard,

@@ -69,6 +69,7 @@ const answer = (data: Record<string, unknown>): CommMessage => ({ content: { dat
 test("requests are answered by their number, in any order", async () => {
     const session = new FakeSession();
     const connection = new Connection(session, "onrush.test", () => ({ frame: 7 }), {});
+    await Promise.resolve();
     const [comm] = session.comms;
     assert.deepEqual(comm?.said, [{ kind: "open", data: { frame: 7 } }]);
     const first = connection.request("get_schema", { column_indices: [0] });
@@ -85,6 +86,7 @@ test("a restart loses the comm and opens another one", async () => {
     const log: string[] = [];
     const events = { opened: () => log.push("opened"), closed: (reason: string) => log.push(`closed ${reason}`) };
     const connection = new Connection(session, "onrush.test", () => ({}), events);
+    await Promise.resolve();
     const open = connection.request("get_state");
     session.status("restarting");
     await assert.rejects(open, /the kernel is gone/);
@@ -95,10 +97,11 @@ test("a restart loses the comm and opens another one", async () => {
     assert.equal(session.comms.length, 2);
 });
 
-test("a kernel that closes the comm is not asked again before it is another one", () => {
+test("a kernel that closes the comm is not asked again before it is another one", async () => {
     const session = new FakeSession();
     const log: string[] = [];
     new Connection(session, "onrush.test", () => ({}), { closed: reason => log.push(reason) });
+    await Promise.resolve();
     session.comms[0]?.onClose(answer({ reason: "gone" }));
     session.status("busy");
     session.status("idle");
@@ -109,9 +112,10 @@ test("a kernel that closes the comm is not asked again before it is another one"
     assert.equal(session.comms.length, 2);
 });
 
-test("disposing closes the comm and forgets the session", () => {
+test("disposing closes the comm and forgets the session", async () => {
     const session = new FakeSession();
     const connection = new Connection(session, "onrush.test", () => ({}), {});
+    await Promise.resolve();
     connection.dispose();
     connection.dispose();
     assert.deepEqual(

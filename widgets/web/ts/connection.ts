@@ -41,7 +41,8 @@ export class Connection {
         session.kernelChanged.connect(this.check);
         session.statusChanged.connect(this.check);
         session.connectionStatusChanged.connect(this.check);
-        this.update();
+        // Once whoever makes the connection knows it.
+        queueMicrotask(this.check);
     }
 
     get isOpen(): boolean {

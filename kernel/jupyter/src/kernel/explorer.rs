@@ -32,6 +32,9 @@ pub const NAME: &str = "onrush.data_explorer";
 /// Outputs without a cell's id that are remembered: nobody says when they are gone.
 const NAMELESS: usize = 20;
 
+/// Tables that are looked at. A page that is loaded again says nothing of those that it had.
+const OPEN: usize = 100;
+
 /// Frames of one cell that are kept.
 const OF_A_CELL: usize = 50;
 
@@ -52,6 +55,8 @@ pub struct Explorer {
     shown: Mutex<HashMap<FrameId, Shown>>,
     nameless: Mutex<VecDeque<FrameId>>,
     open: Mutex<HashMap<String, Arc<Table>>>,
+    /// Comms in the order of their opening.
+    order: Mutex<VecDeque<String>>,
 }
 
 /// One table that is looked at.
@@ -118,6 +123,7 @@ impl Explorer {
             shown: Mutex::default(),
             nameless: Mutex::default(),
             open: Mutex::default(),
+            order: Mutex::default(),
         })
     }
 
@@ -325,6 +331,14 @@ impl Target for Explorer {
     fn open(&self, message: &Message<'_>) -> bool {
         let Some(table) = self.open_table(message) else { return false };
         self.open.lock().insert(message.comm.to_string(), Arc::new(table));
+        let mut order = self.order.lock();
+        order.push_back(message.comm.to_string());
+        let oldest = if order.len() > OPEN { order.pop_front() } else { None };
+        drop(order);
+        if let Some(oldest) = oldest {
+            self.sender.close(message.header, &oldest, &json!({ "reason": "many other tables were opened since" }));
+            self.closed(&oldest);
+        }
         true
     }
 
@@ -336,6 +350,7 @@ impl Target for Explorer {
     }
 
     fn closed(&self, comm: &str) {
+        self.order.lock().retain(|one| one != comm);
         let Some(table) = self.open.lock().remove(comm) else { return };
         table.work.stop();
         let view = table.view();

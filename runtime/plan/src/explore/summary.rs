@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use onrush_frame::{TaskHandle, preview};
 use onrush_wire::explore::{Distinct, Histogram, Summary, SummaryRequest};
 use onrush_wire::{Diagnostic, TimeUnit, Value};
@@ -54,11 +55,11 @@ impl Integer {
         }
     }
 
-    /// What a mean is computed of.
-    fn float(&self, n: i128) -> f64 {
+    /// What one of its digits stands for.
+    fn unit(&self) -> f64 {
         match self {
-            Integer::Decimal { scale, .. } => n as f64 / 10f64.powi(i32::from(*scale)),
-            _ => n as f64,
+            Integer::Decimal { scale, .. } => 10f64.powi(-i32::from(*scale)),
+            _ => 1.0,
         }
     }
 
@@ -112,24 +113,24 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
         Scale::Text => texts(chunks, &mut summary, &mut seen, task)?,
         Scale::Boolean => booleans(chunks, &mut summary, &mut seen, task)?,
         Scale::Float { narrow } => {
-            let moments = walk(chunks, &mut seen, task, floats, |x| x, float_hash, f64::is_nan)?;
+            let prepare = |chunk: &ArrayRef| prepared(chunk, &DataType::Float64);
+            let moments = walk::<Float64Type>(chunks, prepare, &mut seen, task)?;
             summary.nans = moments.left_out;
             let value = |x: f64| if *narrow { Value::Float32(x as f32) } else { Value::Float(x) };
             (summary.min, summary.max) = (moments.least.map(value), moments.most.map(value));
-            (summary.mean, summary.std) = moments.mean_and_std();
-            if let (Some(least), Some(most)) = (moments.finite_least, moments.finite_most) {
+            (summary.mean, summary.std) = moments.mean_and_std(1.0);
+            if let Some((least, most)) = moments.finite {
                 summary.histogram = float_histogram(chunks, least, most, request.bins, task)?;
             }
         }
         Scale::Integer(kind) => {
             let kind = kind.clone();
-            let moments = walk(chunks, &mut seen, task, integers, |n| kind.float(n), integer_hash, |_| false)?;
-            (summary.min, summary.max) = (moments.least.map(|n| kind.value(n)), moments.most.map(|n| kind.value(n)));
-            if kind.has_mean() {
-                (summary.mean, summary.std) = moments.mean_and_std();
-            }
-            if let (Some(least), Some(most)) = (moments.least, moments.most) {
-                summary.histogram = integer_histogram(chunks, &kind, least, most, request.bins, task)?;
+            match kind {
+                Integer::Unsigned => numbers::<UInt64Type>(chunks, &kind, &mut summary, &mut seen, request, task)?,
+                Integer::Decimal { .. } => {
+                    numbers::<Decimal128Type>(chunks, &kind, &mut summary, &mut seen, request, task)?;
+                }
+                _ => numbers::<Int64Type>(chunks, &kind, &mut summary, &mut seen, request, task)?,
             }
         }
     }
@@ -140,118 +141,232 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
     Ok(summary)
 }
 
+/// What a column's numbers are read as.
+trait Number: Copy + PartialOrd {
+    fn float(self) -> f64;
+    fn hash(self) -> u64;
+    /// Exact where the type is of whole numbers.
+    fn wide(self) -> i128;
+    fn is_nan(self) -> bool {
+        false
+    }
+}
+
+impl Number for f64 {
+    #[inline(always)]
+    fn float(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn hash(self) -> u64 {
+        let x = if f64::is_nan(self) { f64::NAN } else { self + 0.0 };
+        mix(x.to_bits().wrapping_add(SALT))
+    }
+    fn wide(self) -> i128 {
+        self as i128
+    }
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        f64::is_nan(self)
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($t:ty),*) => {$(
+        impl Number for $t {
+            #[inline(always)]
+            fn float(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn hash(self) -> u64 {
+                mix((self as u64).wrapping_add(SALT) ^ ((((self as i128) >> 64) as u64) << 1))
+            }
+            #[inline(always)]
+            fn wide(self) -> i128 {
+                self as i128
+            }
+        }
+    )*};
+}
+whole_numbers!(i64, u64, i128);
+
 struct Moments<T> {
     least: Option<T>,
     most: Option<T>,
-    finite_least: Option<T>,
-    finite_most: Option<T>,
-    count: u64,
-    mean: f64,
-    squares: f64,
+    /// Without infinities.
+    finite: Option<(T, T)>,
     left_out: u64,
+    count: u64,
+    /// Sums of the distances from a value of the column and of their squares: they stay small where the values are large.
+    pivot: f64,
+    sum: f64,
+    squares: f64,
 }
 
 impl<T> Moments<T> {
-    fn mean_and_std(&self) -> (Option<f64>, Option<f64>) {
-        let mean = (self.count > 0).then_some(self.mean);
-        let std = (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt());
+    /// `unit`: what one of the column's digits stands for.
+    fn mean_and_std(&self, unit: f64) -> (Option<f64>, Option<f64>) {
+        let n = self.count as f64;
+        let mean = (self.count > 0).then(|| (self.pivot + self.sum / n) * unit);
+        let variance = |n: f64| ((self.squares - self.sum * self.sum / n) / (n - 1.0)).max(0.0);
+        let std = (self.count > 1).then(|| match self.squares.is_finite() {
+            true => variance(n).sqrt() * unit,
+            false => f64::NAN,
+        });
         (mean, std)
     }
 }
 
-type Values<'a, T> = Box<dyn FnMut(&mut dyn FnMut(usize, T)) + 'a>;
+fn prepared(chunk: &ArrayRef, to: &DataType) -> Result<ArrayRef, Diagnostic> {
+    cast(chunk, to).map_err(|e| internal(&e.to_string()))
+}
 
-/// Welford's mean and squares, ends, and every value seen.
-fn walk<T: Copy + PartialOrd>(
+#[inline(always)]
+fn each_value<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, mut each: impl FnMut(usize, T)) {
+    match nulls.filter(|nulls| nulls.null_count() > 0) {
+        None => values.iter().enumerate().for_each(|(row, value)| each(row, *value)),
+        Some(nulls) => nulls.valid_indices().for_each(|row| each(row, values[row])),
+    }
+}
+
+fn walk<P: ArrowPrimitiveType>(
     chunks: &[ArrayRef],
+    prepare: impl Fn(&ArrayRef) -> Result<ArrayRef, Diagnostic>,
     seen: &mut Seen,
     task: &TaskHandle,
-    values: fn(&ArrayRef) -> Result<Values<'_, T>, Diagnostic>,
-    float: impl Fn(T) -> f64,
-    hash: fn(T) -> u64,
-    leave_out: fn(T) -> bool,
-) -> Result<Moments<T>, Diagnostic> {
+) -> Result<Moments<P::Native>, Diagnostic>
+where
+    P::Native: Number,
+{
     let mut m = Moments {
         least: None,
         most: None,
-        finite_least: None,
-        finite_most: None,
-        count: 0,
-        mean: 0.0,
-        squares: 0.0,
+        finite: None,
         left_out: 0,
+        count: 0,
+        pivot: f64::NAN,
+        sum: 0.0,
+        squares: 0.0,
     };
     for (at, chunk) in chunks.iter().enumerate() {
         task.check()?;
-        values(chunk)?(&mut |row, value| {
-            seen.add(hash(value), at, row);
-            if leave_out(value) {
-                m.left_out += 1;
+        let prepared = prepare(chunk)?;
+        let array = prepared.as_primitive::<P>();
+        let (mut sum, mut squares, mut count, mut nans) = (0.0, 0.0, 0u64, 0u64);
+        let (mut least, mut most): (Option<P::Native>, Option<P::Native>) = (None, None);
+        let mut finite: Option<(P::Native, P::Native)> = None;
+        let mut pivot = m.pivot;
+        each_value(array.values(), array.nulls(), |row, value| {
+            seen.add(value.hash(), at, row);
+            if value.is_nan() {
+                nans += 1;
                 return;
             }
-            if m.least.is_none_or(|least| value < least) {
-                m.least = Some(value);
+            if least.is_none_or(|least| value < least) {
+                least = Some(value);
             }
-            if m.most.is_none_or(|most| value > most) {
-                m.most = Some(value);
+            if most.is_none_or(|most| value > most) {
+                most = Some(value);
             }
-            let x = float(value);
+            let x = value.float();
             if x.is_finite() {
-                if m.finite_least.is_none_or(|least| value < least) {
-                    m.finite_least = Some(value);
+                match &mut finite {
+                    None => finite = Some((value, value)),
+                    Some((low, _)) if value < *low => *low = value,
+                    Some((_, high)) if value > *high => *high = value,
+                    Some(_) => {}
                 }
-                if m.finite_most.is_none_or(|most| value > most) {
-                    m.finite_most = Some(value);
+                if pivot.is_nan() {
+                    pivot = x;
                 }
             }
-            m.count += 1;
-            let distance = x - m.mean;
-            m.mean += distance / m.count as f64;
-            m.squares += distance * (x - m.mean);
+            count += 1;
+            // Before the first finite value there are infinities alone.
+            let distance = if pivot.is_nan() { x } else { x - pivot };
+            sum += distance;
+            squares += distance * distance;
         });
+        m.pivot = pivot;
+        m.left_out += nans;
+        m.count += count;
+        m.sum += sum;
+        m.squares += squares;
+        let lower =
+            |a: Option<P::Native>, b: Option<P::Native>| if b.is_some_and(|b| a.is_none_or(|a| b < a)) { b } else { a };
+        let upper =
+            |a: Option<P::Native>, b: Option<P::Native>| if b.is_some_and(|b| a.is_none_or(|a| b > a)) { b } else { a };
+        (m.least, m.most) = (lower(m.least, least), upper(m.most, most));
+        let low = lower(m.finite.map(|f| f.0), finite.map(|f| f.0));
+        let high = upper(m.finite.map(|f| f.1), finite.map(|f| f.1));
+        m.finite = low.zip(high);
         task.add_rows(chunk.len() as u64);
+    }
+    // Nothing but infinities: their mean is one.
+    if m.pivot.is_nan() && m.count > 0 {
+        m.pivot = m.most.map_or(f64::NAN, Number::float);
     }
     Ok(m)
 }
 
-fn floats(chunk: &ArrayRef) -> Result<Values<'_, f64>, Diagnostic> {
-    let chunk = cast(chunk, &DataType::Float64).map_err(|e| internal(&e.to_string()))?;
-    Ok(Box::new(move |each| {
-        let array = chunk.as_primitive::<Float64Type>();
-        match array.nulls().filter(|nulls| nulls.null_count() > 0) {
-            None => array.values().iter().enumerate().for_each(|(row, x)| each(row, *x)),
-            Some(nulls) => nulls.valid_indices().for_each(|row| each(row, array.value(row))),
+/// Whole numbers and what is stored as such.
+fn numbers<P: ArrowPrimitiveType>(
+    chunks: &[ArrayRef],
+    kind: &Integer,
+    summary: &mut Summary,
+    seen: &mut Seen,
+    request: &SummaryRequest,
+    task: &TaskHandle,
+) -> Result<(), Diagnostic>
+where
+    P::Native: Number,
+{
+    let prepare = |chunk: &ArrayRef| match (kind, chunk.data_type()) {
+        (Integer::Unsigned, _) => Ok(std::sync::Arc::clone(chunk)),
+        (Integer::Decimal { scale, .. }, _) => prepared(chunk, &DataType::Decimal128(38, *scale)),
+        (Integer::Date, _) => {
+            prepared(&prepared(&prepared(chunk, &DataType::Date32)?, &DataType::Int32)?, &DataType::Int64)
         }
-    }))
-}
-
-fn integers(chunk: &ArrayRef) -> Result<Values<'_, i128>, Diagnostic> {
-    let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
-    macro_rules! each {
-        ($array:expr, $t:ty) => {{
-            let array = $array;
-            Ok(Box::new(move |each: &mut dyn FnMut(usize, i128)| {
-                let array = array.as_primitive::<$t>();
-                match array.nulls().filter(|nulls| nulls.null_count() > 0) {
-                    None => array.values().iter().enumerate().for_each(|(row, n)| each(row, *n as i128)),
-                    Some(nulls) => nulls.valid_indices().for_each(|row| each(row, array.value(row) as i128)),
-                }
-            }))
-        }};
-    }
-    match chunk.data_type() {
-        DataType::UInt64 => each!(std::sync::Arc::clone(chunk), UInt64Type),
-        DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => {
-            each!(cast(chunk, &DataType::Decimal128(38, *scale)).map_err(failed)?, Decimal128Type)
-        }
-        DataType::Date32 | DataType::Date64 => each!(cast(chunk, &DataType::Date32).map_err(failed)?, Date32Type),
-        DataType::Time32(_) | DataType::Time64(_) => {
+        (Integer::Time, _) => {
             let nanos = DataType::Time64(arrow::datatypes::TimeUnit::Nanosecond);
-            let time = cast(chunk, &nanos).map_err(failed)?;
-            each!(cast(&time, &DataType::Int64).map_err(failed)?, Int64Type)
+            prepared(&prepared(chunk, &nanos)?, &DataType::Int64)
         }
-        _ => each!(cast(chunk, &DataType::Int64).map_err(failed)?, Int64Type),
+        _ => prepared(chunk, &DataType::Int64),
+    };
+    let moments = walk::<P>(chunks, prepare, seen, task)?;
+    let (least, most) = (moments.least.map(Number::wide), moments.most.map(Number::wide));
+    (summary.min, summary.max) = (least.map(|n| kind.value(n)), most.map(|n| kind.value(n)));
+    if kind.has_mean() {
+        (summary.mean, summary.std) = moments.mean_and_std(kind.unit());
     }
+    let (Some(least), Some(most), true) = (least, most, request.bins > 0) else { return Ok(()) };
+    // Few values: a bar for each.
+    let values = (most - least + 1) as u128;
+    let width = values.div_ceil(u128::from(request.bins)) as i128;
+    let bars = values.div_ceil(width as u128) as usize;
+    let mut counts = vec![0u64; bars];
+    let narrow = u64::try_from(most - least).is_ok();
+    for chunk in chunks {
+        task.check()?;
+        let prepared = prepare(chunk)?;
+        let array = prepared.as_primitive::<P>();
+        if narrow {
+            // Divisions of 64 bits take a tenth of those of 128.
+            let width = width as u64;
+            let least = least as u64;
+            each_value(array.values(), array.nulls(), |_, n| {
+                counts[((n.wide() as u64).wrapping_sub(least) / width) as usize] += 1;
+            });
+        } else {
+            each_value(array.values(), array.nulls(), |_, n| counts[((n.wide() - least) / width) as usize] += 1);
+        }
+    }
+    let edges = match least == most {
+        true => vec![kind.value(least), kind.value(least)],
+        false => (0..=bars).map(|i| kind.value(if i == bars { most } else { least + width * i as i128 })).collect(),
+    };
+    summary.histogram = Some(Histogram { edges, counts });
+    Ok(())
 }
 
 fn texts(chunks: &[ArrayRef], summary: &mut Summary, seen: &mut Seen, task: &TaskHandle) -> Result<(), Diagnostic> {
@@ -316,84 +431,36 @@ fn float_histogram(
     if bins == 0 || !width.is_finite() {
         return Ok(None);
     }
-    if width == 0.0 {
-        return Ok(Some(single(chunks, Value::Float(least), |x: f64| x.is_finite(), floats, task)?));
-    }
-    let mut counts = vec![0u64; bins as usize];
+    let bars = if width == 0.0 { 1 } else { bins as usize };
+    let mut counts = vec![0u64; bars];
+    let each = if width == 0.0 { 0.0 } else { 1.0 / width };
     for chunk in chunks {
         task.check()?;
-        floats(chunk)?(&mut |_, x| {
+        let prepared = prepared(chunk, &DataType::Float64)?;
+        let array = prepared.as_primitive::<Float64Type>();
+        each_value(array.values(), array.nulls(), |_, x| {
             if x.is_finite() {
-                let bar = ((x - least) / width) as usize;
-                counts[bar.min(bins as usize - 1)] += 1;
+                // Rounding may push the largest one bar too far.
+                counts[(((x - least) * each) as usize).min(bars - 1)] += 1;
             }
         });
     }
-    let edge = |i: u32| if i == bins { most } else { least + width * f64::from(i) };
-    Ok(Some(Histogram { edges: (0..=bins).map(|i| Value::Float(edge(i))).collect(), counts }))
+    let edge = |i: usize| if i == bars { most } else { least + width * i as f64 };
+    Ok(Some(Histogram { edges: (0..=bars).map(|i| Value::Float(edge(i))).collect(), counts }))
 }
 
-fn integer_histogram(
-    chunks: &[ArrayRef],
-    kind: &Integer,
-    least: i128,
-    most: i128,
-    bins: u32,
-    task: &TaskHandle,
-) -> Result<Option<Histogram>, Diagnostic> {
-    if bins == 0 {
-        return Ok(None);
-    }
-    if least == most {
-        return Ok(Some(single(chunks, kind.value(least), |_| true, integers, task)?));
-    }
-    // Few values: a bar for each.
-    let values = (most - least + 1) as u128;
-    let width = values.div_ceil(u128::from(bins)) as i128;
-    let bars = (values.div_ceil(width as u128)) as usize;
-    let mut counts = vec![0u64; bars];
-    for chunk in chunks {
-        task.check()?;
-        integers(chunk)?(&mut |_, n| counts[((n - least) / width) as usize] += 1);
-    }
-    let edges = (0..=bars).map(|i| kind.value(if i == bars { most } else { least + width * i as i128 })).collect();
-    Ok(Some(Histogram { edges, counts }))
-}
-
-/// Of a column whose values are all the same.
-fn single<T>(
-    chunks: &[ArrayRef],
-    value: Value,
-    counts: fn(T) -> bool,
-    values: fn(&ArrayRef) -> Result<Values<'_, T>, Diagnostic>,
-    task: &TaskHandle,
-) -> Result<Histogram, Diagnostic> {
-    let mut count = 0;
-    for chunk in chunks {
-        task.check()?;
-        values(chunk)?(&mut |_, x| count += u64::from(counts(x)));
-    }
-    Ok(Histogram { edges: vec![value.clone(), value], counts: vec![count] })
-}
+const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Stafford's mixer, as in SplitMix64.
+#[inline(always)]
 fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
-fn float_hash(x: f64) -> u64 {
-    let x = if x.is_nan() { f64::NAN } else { x + 0.0 };
-    mix(x.to_bits().wrapping_add(0x9e37_79b9_7f4a_7c15))
-}
-
-fn integer_hash(n: i128) -> u64 {
-    mix((n as u64).wrapping_add(0x9e37_79b9_7f4a_7c15) ^ (((n >> 64) as u64) << 1))
-}
-
 fn text_hash(text: &str) -> u64 {
-    let mut hash = 0x9e37_79b9_7f4a_7c15u64 ^ text.len() as u64;
+    let mut hash = SALT ^ text.len() as u64;
     for piece in text.as_bytes().chunks(8) {
         let mut word = [0u8; 8];
         word[..piece.len()].copy_from_slice(piece);
@@ -436,6 +503,7 @@ impl Default for Seen {
 }
 
 impl Seen {
+    #[inline]
     fn add(&mut self, hash: u64, chunk: usize, row: usize) {
         if self.counting {
             self.counts.entry(hash).or_insert((chunk, row, 0)).2 += 1;
@@ -450,6 +518,7 @@ impl Seen {
         }
     }
 
+    #[inline(always)]
     fn estimate(&mut self, hash: u64) {
         let register = (hash >> (64 - REGISTERS)) as usize;
         let zeros = ((hash << REGISTERS) | (1 << (REGISTERS - 1))).leading_zeros() as u8 + 1;

@@ -259,6 +259,12 @@ function filterForm(column: Column, actions: ColumnActions, done: () => void): H
         );
     }
     form.append(row);
+    form.addEventListener("keydown", event => {
+        if (event.key !== "Enter" || (event.target as Element).matches("button")) return;
+        event.preventDefault();
+        event.stopPropagation();
+        form.requestSubmit();
+    });
     form.addEventListener("submit", event => {
         event.preventDefault();
         const filter = read();

@@ -72,6 +72,8 @@ export class Model {
     constructor(
         readonly saved: Saved,
         private readonly changed: () => void,
+        /** The rows are others, or in another order: where one was looking is nowhere. */
+        private readonly rearranged: () => void,
     ) {
         this.columns = saved.columns;
         this.total = saved.num_rows;
@@ -88,7 +90,15 @@ export class Model {
         this.connection = connection;
     }
 
-    opened(): void {
+    /** A comm was opened. The kernel closes it if it does not know the frame, so nothing is offered before it has answered. */
+    async opened(): Promise<void> {
+        const connection = this.connection;
+        try {
+            await this.ask("get_state", {});
+        } catch {
+            return;
+        }
+        if (this.connection !== connection) return;
         this.live = true;
         this.forget();
         this.sent = { filters: "[]", sort: "[]" };
@@ -141,6 +151,7 @@ export class Model {
 
     setSort(sort: SortKey[]): void {
         this.sort = sort;
+        this.rearranged();
         if (this.live) this.apply();
         else this.order = orderOf(this.saved.rows, sort, this.columns);
         this.changed();
@@ -154,6 +165,7 @@ export class Model {
 
     setFilters(filters: Filter[]): void {
         this.filters = filters;
+        this.rearranged();
         this.apply();
         this.changed();
     }

@@ -60,12 +60,23 @@ class TableView implements Drawn {
         sheet.replaceSync(style);
         shadow.adoptedStyleSheets = [sheet];
         this.popup = new Popup(this.root, () => this.scroller.focus());
-        this.model = new Model(data as Saved, () => this.draw());
+        this.model = this.fresh(data as Saved);
         this.build();
         shadow.append(this.root);
         this.observer = new ResizeObserver(() => this.draw());
         this.observer.observe(this.scroller);
         this.draw();
+    }
+
+    private fresh(saved: Saved): Model {
+        return new Model(
+            saved,
+            () => this.draw(),
+            () => {
+                this.scroll.go(0);
+                this.chosen = null;
+            },
+        );
     }
 
     update(data: unknown): void {
@@ -77,7 +88,7 @@ class TableView implements Drawn {
         this.widths.clear();
         this.chosen = null;
         this.heads = "";
-        this.model = new Model(saved, () => this.draw());
+        this.model = this.fresh(saved);
         if (this.session) this.attached(this.session);
         this.draw();
     }
@@ -91,7 +102,9 @@ class TableView implements Drawn {
     private connect(session: SessionContext): void {
         const model = this.model;
         this.connection = new Connection(session, TARGET, () => ({ frame: model.saved.frame }), {
-            opened: () => model.opened(),
+            opened: () => {
+                model.opened();
+            },
             closed: () => model.closed(),
             message: data => model.message(data),
         });
@@ -407,7 +420,6 @@ class TableView implements Drawn {
                 apply: next => {
                     const others = model.filters.filter(one => one !== filter);
                     model.setFilters(next ? [...others, next] : others);
-                    this.scroll.go(0);
                 },
             },
             () => {
@@ -576,8 +588,9 @@ class TableView implements Drawn {
         if (step) {
             event.preventDefault();
             event.stopPropagation();
-            const to = this.chosen ? step : ([Math.floor(this.scroll.top), 0] as const);
-            this.choose({ row: to[0], column: to[1] }, event.shiftKey && this.chosen !== null);
+            // The first key shows where the cursor is, unless it says itself where to go.
+            const to = this.chosen || far ? step : [Math.ceil(this.scroll.top), 0];
+            this.choose({ row: to[0] ?? 0, column: to[1] ?? 0 }, event.shiftKey && this.chosen !== null);
             this.scroll.reveal(this.cursor.row);
             this.revealColumn(this.cursor.column);
         } else if (far && event.key.toLowerCase() === "c" && this.chosen) {
