@@ -279,7 +279,9 @@ pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(
     let layout = layout(body, accumulators, false);
     let of = kinds(body.graph, accumulators);
     let words = u64::from(layout.words.max(1));
-    let memory = match words <= Status::WORDS {
+    // Not over the row that a reduction before this one left there.
+    let is_free = body.source.identity != tools.status.table();
+    let memory = match is_free && words <= Status::WORDS {
         true => None,
         false => Some(context.allocate(words * 8 * (1 + REDUCING))?),
     };

@@ -47,7 +47,8 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
     };
     let found = match node.op {
         Op::Input(index) => body.source.inputs[index as usize].range,
-        Op::Lookup(table) => body.tables[table as usize].range,
+        // A node that nobody needs may name a table that is not there.
+        Op::Lookup(table) => body.tables.get(table as usize).and_then(|table| table.range),
         Op::Literal(index) => match body.graph.literals()[index as usize].1 {
             crate::Value::I64(v) => Some((v.into(), v.into())),
             crate::Value::U64(v) => Some((v.into(), v.into())),
