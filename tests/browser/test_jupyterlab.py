@@ -41,8 +41,11 @@ def test_every_cell_runs(page, lab, outputs_dir, name):
         wanted = 1 if "raises-exception" in cell["metadata"].get("tags", []) else 0
         assert len(errors) == wanted, f"{cell['source']}\n{errors}"
         assert cell["execution_count"], cell["source"]
-    # What was drawn, and not only sent.
-    assert page.evaluate("document.querySelectorAll('.jp-RenderedHTMLCommon table').length") > 0
+    # What was drawn, and not only sent. JupyterLab takes cells out of the page that are not in view.
+    page.wait_for_function(
+        "window.jupyterapp.shell.currentWidget.content.widgets.flatMap(cell => [...cell.node.querySelectorAll('.onrush-output')])"
+        ".filter(output => output.shadowRoot?.querySelector('.line')).length > 0"
+    )
 
 
 def test_plots_are_drawn(page, lab):

@@ -41,6 +41,8 @@ struct Kept {
     key: u128,
     frame: FrameId,
     arrangement: Arc<Arrangement>,
+    /// What it alone keeps in memory.
+    bytes: u64,
 }
 
 /// What is kept, the latest used last.
@@ -65,11 +67,11 @@ impl Explorer {
         Some(arrangement)
     }
 
-    fn put(&self, key: u128, frame: FrameId, arrangement: &Arc<Arrangement>, limit: u64) {
+    fn put(&self, next: Kept, limit: u64) {
         let mut kept = self.lock();
-        kept.retain(|k| k.key != key);
-        kept.push(Kept { key, frame, arrangement: Arc::clone(arrangement) });
-        while kept.len() > KEPT || (kept.len() > 1 && kept.iter().map(|k| k.arrangement.bytes()).sum::<u64>() > limit) {
+        kept.retain(|k| k.key != next.key);
+        kept.push(next);
+        while kept.len() > KEPT || (kept.len() > 1 && kept.iter().map(|k| k.bytes).sum::<u64>() > limit) {
             kept.remove(0);
         }
     }
@@ -96,10 +98,6 @@ impl Arrangement {
 
     fn rows(&self) -> usize {
         self.order.as_ref().map_or(self.table.rows(), Vec::len)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.order.as_ref().map_or(0, |order| order.len() as u64 * 4)
     }
 
     /// The batch and the row in it.
@@ -170,9 +168,7 @@ impl Engine {
         }
         if view.filter.is_none() && view.sort.is_empty() {
             // Nothing to compute beside the frame itself: pages wait for no other table's order.
-            let arrangement = Arc::new(self.arrange(view, task)?);
-            self.explorer.put(key, view.frame, &arrangement, self.memory_limit() / 4);
-            return Ok(arrangement);
+            return self.keep(key, view, self.arrange(view, task)?);
         }
         let _one_at_a_time = loop {
             match self.explorer.computing.try_lock() {
@@ -187,8 +183,19 @@ impl Engine {
         if let Some(found) = self.explorer.get(key) {
             return Ok(found);
         }
-        let arrangement = Arc::new(self.arrange(view, task)?);
-        self.explorer.put(key, view.frame, &arrangement, self.memory_limit() / 4);
+        self.keep(key, view, self.arrange(view, task)?)
+    }
+
+    fn keep(&self, key: u128, view: &View, arrangement: Arrangement) -> Result<Arc<Arrangement>, Diagnostic> {
+        let order = arrangement.order.as_ref().map_or(0, |order| order.len() as u64 * 4);
+        // Rows that the frame holds itself cost nothing more.
+        let rows = match &self.frame(view.frame)?.resident {
+            Some(table) if Arc::ptr_eq(table, &arrangement.table) => 0,
+            _ => arrangement.table.bytes(),
+        };
+        let arrangement = Arc::new(arrangement);
+        let kept = Kept { key, frame: view.frame, arrangement: Arc::clone(&arrangement), bytes: order + rows };
+        self.explorer.put(kept, self.memory_limit() / 4);
         Ok(arrangement)
     }
 

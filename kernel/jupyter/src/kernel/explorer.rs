@@ -354,9 +354,7 @@ impl Target for Explorer {
         let Some(table) = self.open.lock().remove(comm) else { return };
         table.work.stop();
         let view = table.view();
-        if view.filter.is_some() || !view.sort.is_empty() {
-            table.pages.push(move |asker| drop(asker.ask(&view, Explore::Forget)));
-        }
+        table.pages.push(move |asker| drop(asker.ask(&view, Explore::Forget)));
     }
 }
 

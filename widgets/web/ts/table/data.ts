@@ -22,7 +22,8 @@ export interface Column {
 /** The data of `application/vnd.onrush.table.v1+json`. */
 export interface Saved {
     version: number;
-    frame: string;
+    /** By which the kernel knows it; missing in a file that was written without one. */
+    frame?: string;
     num_rows: number;
     num_columns: number;
     bytes: number | null;

@@ -17,10 +17,10 @@ export function facts(column: Column, profile: Profile | undefined): string {
     const nulls = profile?.null_count ?? column.nulls;
     const stats = profile?.summary_stats;
     const parts: string[] = [];
+    if (nulls) parts.push(`${short(nulls)} null`);
     if (stats && stats.num_unique !== null && stats.num_unique !== undefined) {
         parts.push(`${stats.num_unique_exact ? "" : "≈ "}${short(stats.num_unique)} distinct`);
     }
-    if (nulls) parts.push(`${short(nulls)} null`);
     if (stats?.num_nan) parts.push(`${short(stats.num_nan)} NaN`);
     return parts.join(" · ");
 }

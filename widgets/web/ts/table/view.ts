@@ -95,7 +95,7 @@ class TableView implements Drawn {
 
     attached(session: SessionContext | null): void {
         this.session = session;
-        if (session && !this.connection) this.connect(session);
+        if (session && !this.connection && this.model.saved.frame) this.connect(session);
         this.draw();
     }
 
@@ -165,7 +165,11 @@ class TableView implements Drawn {
         if (set !== undefined) return set;
         const index = column.column_index;
         // Heads are bold, and have a sign of the order and the menu beside the name.
-        let most = Math.max(Math.min(column.column_name.length, 28) * 1.15 + 3, column.type_name.length + 4, 13);
+        let most = Math.max(
+            Math.min(column.column_name.length, 28) * 1.15 + 3,
+            column.type_name.length + 4,
+            column.nulls ? 19 : 14,
+        );
         for (const row of this.model.saved.rows.slice(0, 30)) most = Math.max(most, shown(row[index]).text.length);
         const width = Math.min(WIDEST, Math.max(NARROWEST, Math.round(most * 7.4 + 22)));
         this.widths.set(index, width);
