@@ -51,7 +51,7 @@ fn main() {
                 match event {
                     Event::Output { stream, text } => println!("  {stream:?}: {text:?}"),
                     Event::Display(display) => match display.content {
-                        Content::Text(text) => println!("  shows {text}"),
+                        Content::Text(text) | Content::Plan(text) => println!("  shows {text}"),
                         other => println!("  shows {other:?}"),
                     },
                     Event::Begin { reply, .. } => drop(reply.send(())),
@@ -66,6 +66,7 @@ fn main() {
                     Event::Engine { reply, .. } => drop(reply.send(Ok("engine   none\n".to_string()))),
                     Event::Frames { reply } => drop(reply.send(Vec::new())),
                     Event::ReadControl { reply, .. } => drop(reply.send(None)),
+                    Event::Top { reply } => drop(reply.send(Ok(String::new()))),
                     Event::Loop(_) | Event::Control(_) | Event::Capture | Event::Lost => {}
                     Event::ClearOutput { .. } | Event::Working { .. } | Event::Flow(_) => {}
                 }

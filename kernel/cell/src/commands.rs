@@ -19,6 +19,7 @@ pub enum CommandKind {
     Help,
     Clear,
     RestartCells,
+    Top,
     Type(String),
     Timing,
     /// `None` asks what it is.
@@ -67,6 +68,7 @@ Look
   :type NAME       the type of a variable
   NAME?            what a name is: type, signature, documentation
   :engine          where frames are computed, and what the session holds
+  :top             the session's tasks, and its memory by notebook
   :timing          say after each cell where its time went (again: stop)
   :help            this text
 Change
@@ -89,8 +91,20 @@ In the code
   read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 
-const NAMES: [&str; 11] =
-    [":vars", ":stale", ":help", ":clear", ":restart-cells", ":type", ":timing", ":opt", ":engine", ":dep", ":export"];
+const NAMES: [&str; 12] = [
+    ":vars",
+    ":stale",
+    ":top",
+    ":help",
+    ":clear",
+    ":restart-cells",
+    ":type",
+    ":timing",
+    ":opt",
+    ":engine",
+    ":dep",
+    ":export",
+];
 const MAGICS: [&str; 4] = ["%%time", "%%sql", "%%html", "%%markdown"];
 
 /// Commands and what `:help` says of them.
@@ -248,6 +262,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
     match name {
         ":vars" | ":v" => Ok(CommandKind::Vars),
         ":stale" => Ok(CommandKind::Stale),
+        ":top" => Ok(CommandKind::Top),
         ":help" | ":h" | ":?" => Ok(CommandKind::Help),
         ":clear" => Ok(CommandKind::Clear),
         ":restart-cells" | ":restart_cells" => Ok(CommandKind::RestartCells),

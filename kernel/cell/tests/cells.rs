@@ -55,6 +55,7 @@ fn collect(events: Receiver<Event>, input: &str) -> Run {
             Event::Engine { reply, .. } => drop(reply.send(Ok("engine   none\n".to_string()))),
             Event::Frames { reply } => drop(reply.send(Vec::new())),
             Event::ReadControl { reply, .. } => drop(reply.send(None)),
+            Event::Top { reply } => drop(reply.send(Ok(String::new()))),
             Event::Loop(_) | Event::Control(_) | Event::Capture | Event::Lost => {}
             Event::ClearOutput { .. } | Event::Working { .. } | Event::Timed(_) | Event::Flow(_) => {}
         }

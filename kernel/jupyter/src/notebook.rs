@@ -502,6 +502,9 @@ impl Run<'_> {
             Event::Engine { choice, reply } => {
                 let _ = reply.send(facts::engine(choice.as_deref()));
             }
+            Event::Top { reply } => {
+                let _ = reply.send(facts::top(self.notebook.session.notebook()));
+            }
             Event::Frames { reply } => {
                 let frames = self.notebook.session.own_frames();
                 let shown = |frame: &NamedFrame| (frame.name.clone(), facts::frame(frame));

@@ -136,6 +136,10 @@ impl Session {
         })
     }
 
+    pub fn notebook(&self) -> &NotebookId {
+        &self.notebook
+    }
+
     /// Connects, starting a session if none answers.
     pub fn ensure(self: &Arc<Self>) -> Result<(), Diagnostic> {
         let _one_at_a_time = self.starting.lock();
@@ -427,6 +431,18 @@ pub fn status(socket: &Path) -> Result<(Status, String), Diagnostic> {
     let mut connection = Connection::open(socket, &observer, Role::Observer, Generation(0))?;
     match connection.ask(&Request::Status) {
         Ok(Reply::Status(status)) => Ok((status, connection.engine)),
+        Ok(Reply::Failed(diagnostic)) => Err(diagnostic),
+        Ok(_) => Err(unreachable_session(socket, "it gave an unexpected answer")),
+        Err(error) => Err(unreachable_session(socket, &error.to_string())),
+    }
+}
+
+/// All tasks of all notebooks. Starts no session.
+pub fn all_tasks(socket: &Path) -> Result<Vec<Task>, Diagnostic> {
+    let observer = NotebookId("observer".into());
+    let mut connection = Connection::open(socket, &observer, Role::Observer, Generation(0))?;
+    match connection.ask(&Request::Tasks) {
+        Ok(Reply::Tasks(tasks)) => Ok(tasks),
         Ok(Reply::Failed(diagnostic)) => Err(diagnostic),
         Ok(_) => Err(unreachable_session(socket, "it gave an unexpected answer")),
         Err(error) => Err(unreachable_session(socket, &error.to_string())),

@@ -26,10 +26,12 @@ use std::any::Any;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
+use onrush_wire::display::Content;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{FrameId, Schema, Span};
 
+use crate::display::{Show, offer};
 use crate::expr::{IntoColumns, IntoExprs, IntoSortKeys};
 use crate::raise::here;
 use crate::{host, session};
@@ -295,9 +297,18 @@ impl std::fmt::Display for Explanation {
     }
 }
 
+impl Show for Explanation {
+    fn content(&self) -> Option<Content> {
+        Some(Content::Plan(self.0.clone()))
+    }
+}
+
 /// As it is, line by line.
 impl std::fmt::Debug for Explanation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if offer(self, || Content::Plan(self.0.clone())) {
+            return Ok(());
+        }
         f.write_str(&self.0)
     }
 }

@@ -30,6 +30,8 @@ pub enum Content {
     },
     Plot(Plot),
     Panel(Panel),
+    /// What `explain` gives: a step in each line, indented under what it feeds; then what is true of all.
+    Plan(String),
     /// Plain text, as of `Debug` or `Display`.
     Text(String),
     /// A bundle as it is: MIME type and data. Binary types carry base64, JSON types carry JSON text.

@@ -187,13 +187,22 @@ pub struct Status {
     /// How often an engine was started; more than 1 means that one died or was ended.
     pub engine_starts: u32,
     pub engine: String,
-    pub notebooks: Vec<NotebookId>,
+    pub notebooks: Vec<NotebookUse>,
     pub frames: u64,
     /// Of these, the ones that failed cells had finished and that wait for corrected ones.
     pub parked: u64,
     pub resident_bytes: u64,
     pub memory_limit: u64,
     pub uptime_ms: u64,
+}
+
+/// What one notebook holds in the session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotebookUse {
+    pub notebook: NotebookId,
+    pub frames: u64,
+    /// Of these, in the engine's memory. What several notebooks hold counts for each.
+    pub bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 mod controls;
 mod diagnostic;
 mod html;
+mod plan;
 mod plot;
 pub mod progress;
 mod table;
@@ -45,6 +46,7 @@ pub fn bundle(content: &Content) -> Bundle {
             bundle.insert("text/plain".into(), text.as_str().into());
         }
         Content::Plot(plot) => return plot::bundle(plot),
+        Content::Plan(text) => return plan::plan(text),
         Content::Panel(panel) => return controls::panel(panel, &[]),
         Content::Mime(parts) => {
             for (mime, data) in parts {

@@ -88,6 +88,10 @@ pub enum Event {
         choice: Option<String>,
         reply: Sender<Result<String, Diagnostic>>,
     },
+    /// `:top`: what the session is doing, and for whom.
+    Top {
+        reply: Sender<Result<String, Diagnostic>>,
+    },
     /// `:vars`: what the session knows without work of the frames that variables hold: by name a few words, and the bytes of those
     /// that are in memory.
     Frames {

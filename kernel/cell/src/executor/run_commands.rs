@@ -100,6 +100,12 @@ impl Executor {
                 self.compiler.optimisation = level.unwrap_or(self.compiler.optimisation);
                 say(format!("optimisation level {}\n", self.compiler.optimisation));
             }
+            CommandKind::Top => {
+                let (reply, answer) = channel();
+                let _ = events.send(Event::Top { reply });
+                let gone = || Err(Diagnostic::error(Class::Internal, "top", "the kernel gave no answer"));
+                say(answer.recv().unwrap_or_else(|_| gone())?);
+            }
             CommandKind::Engine(choice) => {
                 let (reply, answer) = channel();
                 let _ = events.send(Event::Engine { choice: choice.clone(), reply });

@@ -150,7 +150,7 @@ impl Outputs {
                 self.flush_decoders(events);
                 match control.wait_for_output() {
                     Ok(FromHost::Display(mut display)) => {
-                        if let Content::Text(text) = &mut display.content {
+                        if let Content::Text(text) | Content::Plan(text) = &mut display.content {
                             *text = named(std::mem::take(text));
                         }
                         let _ = events.send(Event::Display(display));

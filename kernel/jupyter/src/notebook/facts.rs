@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use onrush_cell::Times;
+use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::NamedFrame;
-use onrush_wire::{Class, Diagnostic, paths};
+use onrush_wire::{Class, Diagnostic, NotebookId, paths};
 
 use crate::session;
 
@@ -26,6 +27,41 @@ pub fn engine(choice: Option<&str>) -> Result<String, Diagnostic> {
         )),
         Some(name) => Err(no_engine(format!("there is no engine `{name}`"), "`:engine cpu` or `:engine auto`")),
     }
+}
+
+/// `:top`: what the session is doing, and what each notebook holds in it. Starts none.
+pub fn top(own: &NotebookId) -> Result<String, Diagnostic> {
+    let socket = paths::session_socket();
+    let Ok((status, _)) = session::status(&socket) else {
+        return Ok("no session runs: it starts with the first frame\n".to_string());
+    };
+    let tasks = session::all_tasks(&socket)?;
+    let name = |notebook: &NotebookId| match notebook == own {
+        true => "this one".to_string(),
+        // Ids are long, and the first figures of two differ.
+        false => notebook.0.chars().take(8).collect(),
+    };
+    let mut text = format!(
+        "session   {} of {} in use, up {}\n\nnotebook    frames      memory\n",
+        bytes(status.resident_bytes),
+        bytes(status.memory_limit),
+        duration(status.uptime_ms)
+    );
+    for one in &status.notebooks {
+        let _ = writeln!(text, "{:<10} {:>7} {:>11}", name(&one.notebook), one.frames, bytes(one.bytes));
+    }
+    let is_open = |task: &&Task| matches!(task.state, TaskState::Queued | TaskState::Running);
+    let open: Vec<&Task> = tasks.iter().filter(is_open).collect();
+    if open.is_empty() {
+        text.push_str("\nno task runs\n");
+        return Ok(text);
+    }
+    text.push_str("\nnotebook        time      memory  task\n");
+    for task in open {
+        let (time, memory) = (duration(task.elapsed_ms), bytes(task.memory_bytes));
+        let _ = writeln!(text, "{:<10} {time:>9} {memory:>11}  {}", name(&task.notebook), task.title);
+    }
+    Ok(text)
 }
 
 /// The session as it is now. Starts none.

@@ -73,6 +73,7 @@ pub fn display(display: Display) {
             }
         }
         Content::Plot(_) => println!("[plot]"),
+        Content::Plan(text) => println!("{text}"),
         // Nobody can set anything here.
         Content::Panel(_) => {}
     }

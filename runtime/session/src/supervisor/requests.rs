@@ -1,5 +1,6 @@
 //! What each request does: checks at the door, the engine's part, and what is remembered of it.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
-use onrush_wire::session::{Reply, Request, Role, Status};
+use onrush_wire::session::{NotebookUse, Reply, Request, Role, Status};
 use onrush_wire::{Class, Diagnostic, FrameId, Span};
 
 use super::frames::{Frame, Plan, inputs};
@@ -166,9 +167,20 @@ impl Supervisor {
             let engine = alive.and_then(|l| l.known_engine());
             (alive.map(|l| l.pid), slot.starts, alive.map_or(0, |l| l.resident_bytes()), engine)
         };
+        let held = self.slot.lock().link.as_ref().map(|link| link.held()).unwrap_or_default();
         let state = self.state.lock();
-        let mut notebooks: Vec<_> = state.notebooks.keys().cloned().collect();
-        notebooks.sort();
+        let mut notebooks: Vec<NotebookUse> = state
+            .notebooks
+            .keys()
+            .map(|notebook| {
+                let frames = state.frames.held(|h| h.notebook == *notebook);
+                // Two handles of one result hold it once.
+                let results: BTreeSet<FrameId> = frames.iter().map(|frame| state.frames.target(*frame)).collect();
+                let bytes = results.iter().filter_map(|frame| Some(held.get(frame)?.bytes)).sum();
+                NotebookUse { notebook: notebook.clone(), frames: frames.len() as u64, bytes }
+            })
+            .collect();
+        notebooks.sort_by(|a, b| a.notebook.cmp(&b.notebook));
         Status {
             pid: std::process::id(),
             engine_pid,
