@@ -3,7 +3,22 @@
 //! An expression knows whether it can fail, how large it gets, and whether it is the same to the last bit everywhere. What may or may not
 //! be calculated (a branch, the right side of `and`) does not fail.
 
+use std::cell::Cell;
+
 use super::values::{Column, Random, Type, day, fixed, time};
+
+thread_local! {
+    static ONE_NAN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What `write` makes of expressions, with each NaN that is calculated as the one that is written: on x86 the processor's own has a minus
+/// sign, with which the CPU engine sorts and groups it apart from others.
+pub fn with_one_nan<T>(write: impl FnOnce() -> T) -> T {
+    let before = ONE_NAN.replace(true);
+    let written = write();
+    ONE_NAN.set(before);
+    written
+}
 
 #[derive(Clone)]
 pub struct Expr {
@@ -45,7 +60,15 @@ impl Expr {
                     out += &arg.sql(name);
                     out += part;
                 }
-                out
+                let float = match self.column.dtype {
+                    Type::Double => "double",
+                    Type::Single => "float",
+                    _ => return out,
+                };
+                match ONE_NAN.get() {
+                    true => format!("(case when isnan({out}) then cast('nan' as {float}) else {out} end)"),
+                    false => out,
+                }
             }
         }
     }
