@@ -199,7 +199,11 @@ impl Layout {
 
     /// The values whose different ones are counted, by the number of their accumulator.
     pub fn distinct(&self) -> impl Iterator<Item = (u32, Id)> {
-        self.accumulators.iter().zip(0..).filter(|(a, _)| a.what == What::Distinct).filter_map(|(a, n)| Some((n, a.of?)))
+        self.accumulators
+            .iter()
+            .zip(0..)
+            .filter(|(a, _)| a.what == What::Distinct)
+            .filter_map(|(a, n)| Some((n, a.of?)))
     }
 
     /// Bytes of a group in shared memory.

@@ -162,13 +162,7 @@ pub enum Inputs {
 }
 
 impl<'a> Body<'a> {
-    pub fn new(
-        source: &'a Source,
-        graph: &'a Graph,
-        tables: &'a [Table],
-        filter: Option<Id>,
-        memo: &'a Memo,
-    ) -> Self {
+    pub fn new(source: &'a Source, graph: &'a Graph, tables: &'a [Table], filter: Option<Id>, memo: &'a Memo) -> Self {
         Body { source, graph, tables, filter, memo, signature: OnceCell::new(), ranges: OnceCell::new() }
     }
 

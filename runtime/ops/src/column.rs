@@ -329,7 +329,11 @@ impl DeviceTable {
     }
 }
 
-pub(crate) fn upload_bits(context: &Context, rows: usize, parts: impl Iterator<Item = BooleanBuffer>) -> Result<Buffer> {
+pub(crate) fn upload_bits(
+    context: &Context,
+    rows: usize,
+    parts: impl Iterator<Item = BooleanBuffer>,
+) -> Result<Buffer> {
     let mut bits = BooleanBufferBuilder::new(rows.next_multiple_of(32));
     parts.for_each(|part| bits.append_buffer(&part));
     bits.append_n(rows.next_multiple_of(32) - rows, false);

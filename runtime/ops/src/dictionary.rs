@@ -83,9 +83,8 @@ fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
         u64::from_be_bytes(bytes)
     };
     let mut order: Vec<(u64, u32)> = texts.iter().zip(0..).map(|(text, code)| (start(text), code)).collect();
-    let compare = |a: &(u64, u32), b: &(u64, u32)| {
-        a.0.cmp(&b.0).then_with(|| texts[a.1 as usize].cmp(texts[b.1 as usize]))
-    };
+    let compare =
+        |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| texts[a.1 as usize].cmp(texts[b.1 as usize]));
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let piece = order.len().div_ceil(threads).max(1 << 14);
     if order.len() > piece {
@@ -123,7 +122,8 @@ fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<(Buffer, Dictionar
         _ => context.upload(&texts.value_offsets().iter().map(|at| at - first).collect::<Vec<_>>())?,
     };
     let validity = texts.nulls().filter(|nulls| nulls.null_count() > 0);
-    let validity = validity.map(|nulls| crate::column::upload_bits(context, texts.len(), [nulls.inner().clone()].into_iter()));
+    let validity =
+        validity.map(|nulls| crate::column::upload_bits(context, texts.len(), [nulls.inner().clone()].into_iter()));
     let validity = validity.transpose()?;
     let values = dictionary::Values::Strings { offsets: &offsets, bytes: &bytes, wide: true };
     // Few texts are the rule; where there are more, a larger table is tried.

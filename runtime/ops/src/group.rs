@@ -30,7 +30,9 @@ pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
         What::SumFloat | What::About | What::SquaresAbout => Kind::Number(Scalar::F64),
         What::SumWide | What::SumShort => Kind::Number(Scalar::I128),
         What::SumInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
-        What::Count | What::Distinct | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => Kind::Number(Scalar::I64),
+        What::Count | What::Distinct | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => {
+            Kind::Number(Scalar::I64)
+        }
         What::LeastUnsigned | What::GreatestUnsigned | What::LeastLower | What::GreatestLower => {
             Kind::Number(Scalar::U64)
         }

@@ -5,8 +5,8 @@
 //! do instead: a fault of the data is [`Error::Fault`], and the caller runs the plan on the CPU, which says what is wrong.
 
 pub mod aggregate;
-pub mod codegen;
 pub mod coded;
+pub mod codegen;
 pub mod column;
 pub mod dictionary;
 pub mod graph;

@@ -63,7 +63,9 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
             let corners = [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?];
             Some((*corners.iter().min()?, *corners.iter().max()?))
         }),
-        Op::Subtract | Op::SubtractExact => of(0).zip(of(1)).and_then(|((a, b), (c, d))| Some((a.checked_sub(d)?, b.checked_sub(c)?))),
+        Op::Subtract | Op::SubtractExact => {
+            of(0).zip(of(1)).and_then(|((a, b), (c, d))| Some((a.checked_sub(d)?, b.checked_sub(c)?)))
+        }
         Op::Choose | Op::Coalesce => {
             let last = node.args.len() - 1;
             of(last - 1).zip(of(last)).map(|((a, b), (c, d))| (a.min(c), b.max(d)))

@@ -12,9 +12,9 @@ use onrush_kernels::top_k::{TopK, Which};
 use onrush_kernels::{Column, Context, Library, Scalar, gather};
 
 use crate::aggregate::Accumulator;
+use crate::coded::Coded;
 use crate::codegen::output::{self, Target};
 use crate::codegen::{Body, Source, Table};
-use crate::coded::Coded;
 use crate::column::{DeviceColumn, DeviceTable, upload_array};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::{Comparison, Graph, Id, Kind, Op, Value};
@@ -295,7 +295,13 @@ impl Gpu {
                 tables.push(table);
                 found.push(dictionary);
             }
-            let dictionary_of = |id: Id| text_of(&stage.graph, id, &Texts { inputs: &dictionaries, lookups: &found, fetched: &fetched, lists: &stage.texts });
+            let dictionary_of = |id: Id| {
+                text_of(
+                    &stage.graph,
+                    id,
+                    &Texts { inputs: &dictionaries, lookups: &found, fetched: &fetched, lists: &stage.texts },
+                )
+            };
             match &stage.sink {
                 Sink::Output(output) => {
                     let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);

@@ -114,12 +114,20 @@ impl Subject {
     pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Self, String> {
         let spec = spec(name)?;
         let engine = (spec.open)(cache).map_err(|d| d.to_string())?;
-        Ok(Subject { spec, engine, next: AtomicU64::new(1), tables: BTreeMap::new(), on_device: 0, reasons: BTreeMap::new() })
+        Ok(Subject {
+            spec,
+            engine,
+            next: AtomicU64::new(1),
+            tables: BTreeMap::new(),
+            on_device: 0,
+            reasons: BTreeMap::new(),
+        })
     }
 
     /// Why nodes stayed on the CPU, and how many did, the most frequent first.
     pub fn reasons(&self) -> Vec<(&str, usize)> {
-        let mut all: Vec<(&str, usize)> = self.reasons.iter().map(|(reason, count)| (reason.as_str(), *count)).collect();
+        let mut all: Vec<(&str, usize)> =
+            self.reasons.iter().map(|(reason, count)| (reason.as_str(), *count)).collect();
         all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         all
     }

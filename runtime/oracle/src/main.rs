@@ -109,13 +109,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
 }
 
-fn sql(
-    engine: &str,
-    cache: Option<PathBuf>,
-    only: &str,
-    chunk: Option<usize>,
-    reasons: bool,
-) -> Result<bool, String> {
+fn sql(engine: &str, cache: Option<PathBuf>, only: &str, chunk: Option<usize>, reasons: bool) -> Result<bool, String> {
     let mut subject = Subject::open(engine, cache)?;
     corpus::load(&mut subject, chunk)?;
     let outcome = corpus::run(&mut subject, only)?;

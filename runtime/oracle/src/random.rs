@@ -80,9 +80,9 @@ impl Case {
                     Ok(()) => Verdict::Same,
                     Err(error) => {
                         let one_nan = expression::with_one_nan(|| self.sql());
-                        let again = a.sql(&one_nan).map(|left| {
-                            answer::compare(&left, &right, &exact, TOLERANCE, self.plan.is_ordered())
-                        });
+                        let again = a
+                            .sql(&one_nan)
+                            .map(|left| answer::compare(&left, &right, &exact, TOLERANCE, self.plan.is_ordered()));
                         if matches!(again, Ok(Ok(()))) { Verdict::NanSign } else { Verdict::Different(error) }
                     }
                 }

@@ -156,7 +156,9 @@ pub fn time(subject: &mut Subject, other: &mut Subject, scale: &str) -> Result<V
         let begun = Instant::now();
         let expected = answer::rows(&*other.sql(&case.sql).map_err(|d| d.to_string())?);
         let cpu = begun.elapsed().as_secs_f64() * 1e3;
-        if answer.len() != expected.len() || !answer.iter().zip(&expected).all(|(a, b)| close(&answer::line(a), &answer::line(b))) {
+        if answer.len() != expected.len()
+            || !answer.iter().zip(&expected).all(|(a, b)| close(&answer::line(a), &answer::line(b)))
+        {
             return Err(format!("{name}: the answers differ\n{answer:?}\n{expected:?}"));
         }
         device.sort_by(f64::total_cmp);

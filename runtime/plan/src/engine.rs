@@ -93,7 +93,8 @@ impl Engine {
     /// # Errors
     /// If the machine gives no threads, or has no device of the kind that was asked for.
     pub fn new(config: EngineConfig) -> Result<Self, Diagnostic> {
-        let (mut accelerator, why_cpu) = Accelerator::open(config.choice, config.cache.as_deref(), config.device_memory)?;
+        let (mut accelerator, why_cpu) =
+            Accelerator::open(config.choice, config.cache.as_deref(), config.device_memory)?;
         if let (Some(opened), Some(policy)) = (accelerator.as_mut().and_then(Arc::get_mut), config.policy) {
             opened.policy = policy;
         }

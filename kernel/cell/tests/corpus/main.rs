@@ -126,7 +126,9 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                 open = last.map(|text| (mark, text.to_string()));
             }
             Event::Display(display) => match display.content {
-                Content::Text(text) | Content::Plan(text) => lines.extend(text.split('\n').map(|line| format!("//= {line}"))),
+                Content::Text(text) | Content::Plan(text) => {
+                    lines.extend(text.split('\n').map(|line| format!("//= {line}")))
+                }
                 Content::Mime(bundle) => {
                     for (kind, data) in bundle {
                         lines.extend(data.trim_end().split('\n').map(|line| format!("//= {kind}: {line}")));

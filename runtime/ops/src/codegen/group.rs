@@ -66,9 +66,9 @@ impl Finding {
             Finding::Dense { digits: all, size } => Finding::Dense { digits: digits(all), size: *size },
             Finding::Packed { digits: all } => Finding::Packed { digits: digits(all) },
             Finding::Raw { kind, nullable, .. } => Finding::Raw { key: keys[0], kind: *kind, nullable: *nullable },
-            Finding::Wide { keys: all } => {
-                Finding::Wide { keys: all.iter().zip(keys).map(|((_, kind, null), key)| (*key, *kind, *null)).collect() }
-            }
+            Finding::Wide { keys: all } => Finding::Wide {
+                keys: all.iter().zip(keys).map(|((_, kind, null), key)| (*key, *kind, *null)).collect(),
+            },
         }
     }
 

@@ -98,13 +98,7 @@ pub struct Scratch<'a> {
     pub limit: u64,
 }
 
-pub fn filtered_parameters(
-    body: &Body,
-    roots: &[Id],
-    targets: &[Target],
-    fault: u64,
-    scratch: &Scratch,
-) -> Parameters {
+pub fn filtered_parameters(body: &Body, roots: &[Id], targets: &[Target], fault: u64, scratch: &Scratch) -> Parameters {
     let mut parameters = body.parameters(fault);
     parameters.address("u32*", "ticket", scratch.state.address());
     parameters.address("u64*", "state", scratch.state.address() + 8);

@@ -32,7 +32,15 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { choice: Choice::Cuda, rows: 100_000_000, only: None, check: false, host: false, memory: false, cache: None };
+    let mut options = Options {
+        choice: Choice::Cuda,
+        rows: 100_000_000,
+        only: None,
+        check: false,
+        host: false,
+        memory: false,
+        cache: None,
+    };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -367,34 +375,39 @@ fn host_costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
     let program = onrush_kernels::Program::new(&[&onrush_kernels::headers::PRELUDE], body, ["nothing"]);
     let nothing = context.library.function(&program, "nothing").map_err(say)?;
     let word = context.zeros(64).map_err(say)?;
-    let launch = || {
+    let launch = || -> onrush_ops::Result<()> {
         let arguments = onrush_device::Arguments::new().buffer(&word);
-        // SAFETY: the only parameter is a buffer of 64 bytes, of which 8 are written.
-        unsafe { nothing.launch(&onrush_device::Grid::new(1, 32), arguments, &context.stream) }
+        onrush_ops::run::launch(context, &nothing, arguments, 32, 32, 0)
     };
-    type Step<'a> = (&'a str, Box<dyn Fn() -> onrush_kernels::Result<()> + 'a>);
+    type Step<'a> = (&'a str, Box<dyn Fn() -> onrush_ops::Result<()> + 'a>);
     let steps: Vec<Step> = vec![
-        ("allocate and free 64 bytes", Box::new(|| context.allocate(64).map(drop))),
-        ("allocate and free 1 MiB", Box::new(|| context.allocate(1 << 20).map(drop))),
+        ("allocate and free 64 bytes", Box::new(|| Ok(context.allocate(64).map(drop)?))),
+        ("allocate and free 1 MiB", Box::new(|| Ok(context.allocate(1 << 20).map(drop)?))),
         ("fill 64 bytes", Box::new(|| Ok(word.fill(0, &context.stream)?))),
-        ("launch", Box::new(|| Ok(launch()?))),
+        ("launch", Box::new(launch)),
         ("read 16 bytes", Box::new(|| Ok(word.read::<u64>(0..2, &context.stream).map(drop)?))),
-        ("launch and wait", Box::new(|| {
-            launch()?;
-            Ok(context.stream.synchronize()?)
-        })),
-        ("fill, launch twice, read", Box::new(|| {
-            word.fill(0, &context.stream)?;
-            launch()?;
-            launch()?;
-            Ok(word.read::<u64>(0..2, &context.stream).map(drop)?)
-        })),
+        (
+            "launch and wait",
+            Box::new(|| {
+                launch()?;
+                Ok(context.stream.synchronize()?)
+            }),
+        ),
+        (
+            "fill, launch twice, read",
+            Box::new(|| {
+                word.fill(0, &context.stream)?;
+                launch()?;
+                launch()?;
+                Ok(word.read::<u64>(0..2, &context.stream).map(drop)?)
+            }),
+        ),
     ];
     for (name, step) in steps {
         let mut times = Vec::new();
         for _ in 0..201 {
             let begun = Instant::now();
-            step().map_err(say)?;
+            step().map_err(|e| e.to_string())?;
             times.push(begun.elapsed());
             context.stream.synchronize().map_err(|e| e.to_string())?;
         }

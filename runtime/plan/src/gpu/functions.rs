@@ -120,7 +120,9 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             two(lowering, function, Op::Call(cuda))
         }
         // What SQL's operators become.
-        ("add" | "subtract" | "multiply", [a, b]) if result.is_integer() && types[0] == result && types[1] == result => {
+        ("add" | "subtract" | "multiply", [a, b])
+            if result.is_integer() && types[0] == result && types[1] == result =>
+        {
             let (a, b) = (lowering.expr(a)?, lowering.expr(b)?);
             let op = match name {
                 "add" => Op::AddChecked,
@@ -138,7 +140,9 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let arg = lowering.expr(arg)?;
             Ok(lowering.graph.add(Op::Call("round"), &[arg], FLOAT))
         }
-        ("round", [arg, decimals]) if is_ours(function.fun()) && types[0] == DataType::Float64 && result == DataType::Float64 => {
+        ("round", [arg, decimals])
+            if is_ours(function.fun()) && types[0] == DataType::Float64 && result == DataType::Float64 =>
+        {
             let Some(ScalarValue::Int64(Some(decimals))) = literal_of(decimals) else { return Err(refused()) };
             let scale = lowering.graph.literal(FLOAT, Value::F64(10_f64.powi(*decimals as i32).to_bits()));
             let arg = lowering.expr(arg)?;
