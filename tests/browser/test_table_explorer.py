@@ -305,3 +305,56 @@ def test_tables_in_both_themes(page, lab, notebooks_copy, outputs_dir, theme):
         }"""
     )
     assert contrast > 4.5, contrast
+
+
+def test_columns_are_found_hidden_pinned_and_resized_and_cells_copied(page, lab, notebooks_copy):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    # The frame that the test before has shown.
+    table = Table(page, 0)
+    table.wait_live()
+    table.output.locator(".search").fill("carr")
+    table.wait("([root]) => root.querySelector('.cell.cursor')?.textContent === 'UA'")
+    labels = lambda: table.output.locator(".column .label").all_inner_texts()
+    assert "carrier" in labels() and "year" not in labels()
+
+    head = table.output.locator(".column", has=page.locator(".label", has_text="carrier"))
+    head.hover()
+    head.locator(".menu").click()
+    table.output.get_by_role("button", name="Keep the column in view").click()
+    table.output.locator(".scroller").evaluate("element => { element.scrollLeft = 0; }")
+    table.wait("([root]) => root.querySelectorAll('.column .label')[1]?.textContent === 'year'")
+    assert labels()[0] == "carrier"
+    second = table.head(1)
+    second.hover()
+    second.locator(".menu").click()
+    table.output.get_by_role("button", name="Hide the column").click()
+    table.wait("([root]) => root.querySelectorAll('.column .label')[1]?.textContent === 'month'")
+    assert "1 hidden" in table.foot
+
+    width = "output => parseFloat(output.shadowRoot.querySelectorAll('.column')[1].style.width)"
+    before = table.output.evaluate(width)
+    handle = table.head(1).locator(".handle").bounding_box()
+    page.mouse.move(handle["x"] + 3, handle["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(handle["x"] + 63, handle["y"] + 20, steps=3)
+    page.mouse.up()
+    assert abs(table.output.evaluate(width) - before - 60) <= 1
+
+    # Two rows and three columns with the keyboard; then more than is on the page, which the session writes.
+    table.output.locator(".cell").first.click()
+    for key in ["Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight", "Control+c"]:
+        page.keyboard.press(key)
+    table.wait_foot("copied 2 rows")
+    assert page.evaluate("navigator.clipboard.readText()") == "UA\t1\t1\nUA\t1\t1"
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Control+Shift+End")
+    table.wait("([root]) => root.querySelector('.line:last-child .cell.cursor')")
+    page.keyboard.press("Control+c")
+    table.wait_foot("copied 336776 rows")
+    lines = page.evaluate("navigator.clipboard.readText()").split("\n")
+    # The third column in view, of the days: the file ends with the flights of the 30th of September.
+    assert (len(lines), lines[0], lines[-1]) == (336_776, "1", "30")
+    page.keyboard.press("Enter")
+    assert table.output.locator(".popup .value").inner_text() == "30"
+    page.keyboard.press("Escape")
+    assert table.output.locator(".popup").count() == 0

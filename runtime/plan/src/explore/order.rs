@@ -101,39 +101,72 @@ fn sort_by(codes: Vec<u64>, order: Option<Vec<u32>>, task: &TaskHandle) -> Resul
     if sorted {
         return Ok(order);
     }
-    let mut pairs: Vec<(u64, u32)> = match order {
-        None => codes.iter().zip(0..).map(|(code, row)| (*code, row)).collect(),
-        Some(order) => order.into_iter().map(|row| (codes[row as usize], row)).collect(),
+    let values = || codes.iter().copied().filter(|code| !NULLS.contains(code));
+    let (least, most) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
+    task.check()?;
+    let row_codes = |row: u32| codes[row as usize];
+    // Two more than values: one for each of the nulls' places.
+    if most - least < u64::from(u32::MAX) - 2 {
+        let narrow = |code: u64| match code {
+            0 => 0,
+            u64::MAX => most - least + 2,
+            code => code - least + 1,
+        };
+        let packed = |row: u32| narrow(row_codes(row)) << 32 | u64::from(row);
+        let pairs: Vec<u64> = match order {
+            None => (0..codes.len() as u32).map(packed).collect(),
+            Some(order) => order.into_iter().map(packed).collect(),
+        };
+        drop(codes);
+        let sorted = radix(pairs, 32, |pair| *pair, task)?;
+        return Ok(Some(sorted.into_iter().map(|pair| pair as u32).collect()));
+    }
+    let pair = |row: u32| (row_codes(row), row);
+    let pairs: Vec<(u64, u32)> = match order {
+        None => (0..codes.len() as u32).map(pair).collect(),
+        Some(order) => order.into_iter().map(pair).collect(),
     };
     drop(codes);
-    let (all, any) = pairs.iter().fold((u64::MAX, 0), |(all, any), (code, _)| (all & code, any | code));
-    // Bits that differ somewhere.
-    let differing = all ^ any;
-    let mut other = vec![(0u64, 0u32); pairs.len()];
+    let sorted = radix(pairs, 0, |pair| pair.0, task)?;
+    Ok(Some(sorted.into_iter().map(|(_, row)| row).collect()))
+}
+
+/// Codes that stand for null.
+const NULLS: [u64; 2] = [0, u64::MAX];
+
+/// By the bits of `key` from `first` on, those that are the same in all left out. What is equal in them stays in its order.
+fn radix<T: Copy + Default>(
+    mut from: Vec<T>,
+    first: u32,
+    key: impl Fn(&T) -> u64,
+    task: &TaskHandle,
+) -> Result<Vec<T>, Diagnostic> {
     const DIGIT: u32 = 11;
-    for shift in (0..u64::BITS).step_by(DIGIT as usize) {
-        let mask = (1u64 << DIGIT) - 1;
-        if (differing >> shift) & mask == 0 {
+    const MASK: u64 = (1 << DIGIT) - 1;
+    let (all, any) = from.iter().fold((u64::MAX, 0), |(all, any), item| (all & key(item), any | key(item)));
+    let differing = all ^ any;
+    let mut to = vec![T::default(); from.len()];
+    for shift in (first..u64::BITS).step_by(DIGIT as usize) {
+        if (differing >> shift) & MASK == 0 {
             continue;
         }
         task.check()?;
         let mut ends = vec![0usize; 1 << DIGIT];
-        for (code, _) in &pairs {
-            ends[((code >> shift) & mask) as usize] += 1;
+        for item in &from {
+            ends[((key(item) >> shift) & MASK) as usize] += 1;
         }
         let mut next = 0;
         for end in &mut ends {
             next += std::mem::replace(end, next);
         }
-        for pair in &pairs {
-            let at = &mut ends[((pair.0 >> shift) & mask) as usize];
-            other[*at] = *pair;
+        for item in &from {
+            let at = &mut ends[((key(item) >> shift) & MASK) as usize];
+            to[*at] = *item;
             *at += 1;
         }
-        std::mem::swap(&mut pairs, &mut other);
+        std::mem::swap(&mut from, &mut to);
     }
-    drop(other);
-    Ok(Some(pairs.into_iter().map(|(_, row)| row).collect()))
+    Ok(from)
 }
 
 /// A number for each row of the table: 0 and the largest are for nulls.

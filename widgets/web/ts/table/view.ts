@@ -51,6 +51,8 @@ class TableView implements Drawn {
     private heads = "";
     private tall = SHOWN;
     private notice = "";
+    /** Something in a head is being dragged. */
+    private held = false;
 
     constructor(host: HTMLElement, data: unknown) {
         // Jupyter's shortcuts are for cells, and the keys here for the table.
@@ -146,6 +148,18 @@ class TableView implements Drawn {
         });
         scroller.addEventListener("wheel", event => this.wheel(event), { passive: false });
         scroller.addEventListener("keydown", event => this.key(event));
+        this.head.addEventListener(
+            "pointerdown",
+            () => {
+                this.held = true;
+                const release = () => {
+                    this.held = false;
+                    this.draw();
+                };
+                this.root.ownerDocument.addEventListener("pointerup", release, { once: true, capture: true });
+            },
+            true,
+        );
         this.body.addEventListener("pointerdown", event => this.press(event));
         this.body.addEventListener("dblclick", event => {
             const at = this.cellAt(event);
@@ -241,7 +255,7 @@ class TableView implements Drawn {
             model.live,
             visible.map(one => model.profile(one.column.column_index)),
         ]);
-        if (state !== this.heads) {
+        if (state !== this.heads && !this.held) {
             this.heads = state;
             const heads = visible.map(one => this.headCell(one.column, one.width, one.pinned));
             this.head.replaceChildren(el("div", "corner"), ...heads);
@@ -621,9 +635,10 @@ class TableView implements Drawn {
         if (!this.chosen) return;
         try {
             const columns = this.columns().map(column => column.column_index);
+            const { top, bottom } = this.chosen;
             const text = await this.model.copy(this.chosen, columns);
             await toClipboard(text);
-            this.notice = "copied";
+            this.notice = `copied ${rowsText(bottom - top + 1)}`;
             this.draw();
         } catch (why) {
             this.model.fail(why);
