@@ -10,10 +10,10 @@ use crate::split::identifiers;
 /// What is put where, in bytes of `code`. `known`: the variables that there are before it.
 pub fn copies(code: &str, known: &BTreeSet<&str>) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    if code.contains("interact") {
-        if let Ok(tokens) = code.parse::<TokenStream>() {
-            collect(tokens, known, &mut found);
-        }
+    if code.contains("interact")
+        && let Ok(tokens) = code.parse::<TokenStream>()
+    {
+        collect(tokens, known, &mut found);
     }
     found
 }

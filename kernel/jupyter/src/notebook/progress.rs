@@ -142,10 +142,10 @@ impl Progress {
     fn see(&mut self, tasks: &[Task]) {
         let open = self.loops.values().filter(|one| !is_over(one.state)).count() as u32;
         for task in tasks {
-            if !self.depths.contains_key(&task.id) {
-                self.depths.insert(task.id, open);
+            self.depths.entry(task.id).or_insert_with(|| {
                 self.order.push(Key::Task(task.id));
-            }
+                open
+            });
         }
     }
 
