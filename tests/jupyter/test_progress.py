@@ -58,12 +58,12 @@ def test_loops_stand_in_each_other_and_end_as_one_line(running):
 
 
 def test_a_loop_that_is_left_says_how_far_it_came(running):
-    shown = lines(running, f"for n in progress(0..100) {{ {SLEEP.format(150)} if n == 5 {{ break }} }}")
+    shown = lines(running, f"for n in progress(0..100) {{ {SLEEP.format(300)} if n == 5 {{ break }} }}")
     assert shown[-1]["content"]["data"]["text/plain"].startswith("line 1 · 5 of 100 · ")
 
 
 def test_a_loop_in_a_cell_that_fails_says_so(running):
-    shown = lines(running, f'for n in progress(0..100) {{ {SLEEP.format(150)} if n == 5 {{ panic!("five") }} }}')
+    shown = lines(running, f'for n in progress(0..100) {{ {SLEEP.format(300)} if n == 5 {{ panic!("five") }} }}')
     assert re.fullmatch(r"line 1 · failed after \d\.\d s", shown[-1]["content"]["data"]["text/plain"])
 
 

@@ -17,8 +17,20 @@ const EVERY: Duration = Duration::from_millis(200);
 
 /// Loops that are under way, each in the one before.
 static OPEN: AtomicU32 = AtomicU32::new(0);
-/// When the outermost of them began, and when something was last told.
-static TIMES: Mutex<(Option<Instant>, Option<Instant>)> = Mutex::new((None, None));
+static TIMES: Mutex<Times> = Mutex::new(Times { outermost: None, told: None, window: None, begun: 0 });
+
+struct Times {
+    /// When the outermost of them began.
+    outermost: Option<Instant>,
+    /// When something was last told.
+    told: Option<Instant>,
+    /// Since when loops that begin are counted, and how many were told of.
+    window: Option<Instant>,
+    begun: u32,
+}
+
+/// Loops that begin are told at once, up to so many in each [`EVERY`]: a loop in a loop may begin a million times.
+const BEGUN: u32 = 20;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// Goes through `items`, and shows after half a second how far it is: `for x in progress(0..1_000_000) { ... }`.
@@ -46,7 +58,7 @@ impl<I> Progress<I> {
     }
 }
 
-fn times() -> MutexGuard<'static, (Option<Instant>, Option<Instant>)> {
+fn times() -> MutexGuard<'static, Times> {
     TIMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -73,10 +85,13 @@ impl Line {
             let now = Instant::now();
             self.begun = Some(now);
             if self.told.depth == 0 {
-                let (outermost, told) = &mut *times();
-                *outermost = Some(now);
-                // Its first step may take long. Of quick loops there may be very many.
-                if told.is_some_and(|last| now - last < Duration::from_millis(20)) {
+                let mut times = times();
+                times.outermost = Some(now);
+                if times.window.is_none_or(|since| now - since > EVERY) {
+                    (times.window, times.begun) = (Some(now), 0);
+                }
+                times.begun += 1;
+                if times.begun > BEGUN {
                     return;
                 }
             }
@@ -95,14 +110,15 @@ impl Line {
 
     /// One inside of another that is shown: each may be quick, and there may be very many.
     fn is_wanted(&self) -> bool {
-        let (outermost, told) = *times();
-        outermost.is_some_and(|begun| begun.elapsed() >= FIRST) && told.is_none_or(|last| last.elapsed() >= EVERY)
+        let times = times();
+        let is_old = times.outermost.is_some_and(|begun| begun.elapsed() >= FIRST);
+        is_old && times.told.is_none_or(|last| last.elapsed() >= EVERY)
     }
 
     #[inline(never)]
     fn tell(&mut self, elapsed: Duration) {
         self.is_told = true;
-        times().1 = Some(Instant::now());
+        times().told = Some(Instant::now());
         self.told.elapsed_ms = elapsed.as_millis() as u64;
         if host::context().is_some() {
             return host::tell(&FromHost::Loop(self.told.clone()));
