@@ -83,18 +83,19 @@ def test_a_page_that_is_loaded_again_has_its_controls(page, notebook, lab):
     wait_for_text(page, ".widget-output", "AA above 0, false")
 
 
-def test_a_change_waits_for_the_cell_that_runs(page, notebook):
+def test_a_change_waits_for_the_cell_that_runs(page, notebook, notebooks_copy):
     set_last_cell(page, "interact!(|n: 0..100| { println!(\"n is {n}\") })")
     run_last(page)
     wait_for_text(page, ".widget-output", "n is 0")
     # The kernel's own view of the cell above it stays in sight.
     page.evaluate(
         """() => { const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-        window.onrushBusy = kernel.requestExecute({code: 'std::thread::sleep(std::time::Duration::from_secs(3))'}).done; }"""
+        kernel.requestExecute({code: 'while !std::path::Path::new("go").exists() { std::thread::sleep(std::time::Duration::from_millis(10)); }'}); }"""
     )
     page.wait_for_function("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'")
     drag(page, 1.0)
     wait_for_text(page, ".widget-html-content", "waits for the cell that runs")
+    (notebooks_copy / "go").touch()
     wait_for_text(page, ".widget-output", "n is 99")
     wait_for_text(page, ".widget-html-content", "")
 

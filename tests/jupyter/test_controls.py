@@ -198,13 +198,15 @@ def test_of_changes_during_a_cell_the_newest_is_kept(page):
     page.run('interact!(|n: 0..1000| { println!("{n}") })', cell="c4")
     control = page.named("n")
     seen = len(page.log)
-    cell = page.execute('println!("begun"); std::thread::sleep(std::time::Duration::from_secs(2));', cell="c5")
+    wait = 'while !std::path::Path::new("go").exists() { std::thread::sleep(std::time::Duration::from_millis(10)); }'
+    cell = page.execute(f'println!("begun"); {wait}', cell="c5")
     page.until(lambda: any(o.get("text") == "begun\n" for o in page.outputs))
     messages = [page.set(control, value=value) for value in range(1, 41)]
     # Each is answered at once, and the control says that it waits.
     page.until(lambda: all(page.is_idle(message) for message in messages))
     assert not page.is_idle(cell)
     assert page.status() == "<i>waits for the cell that runs</i>"
+    (page.kernel.folder / "go").touch()
     page.until(lambda: page.shown() == "40\n")
     assert page.is_idle(cell)
     area = [comm for comm, state in page.models.items() if state["_model_name"] == "OutputModel"][-1]
@@ -270,11 +272,10 @@ def test_controls_say_that_they_are_not_connected(page):
 
 
 def test_a_running_reaction_is_interrupted(page):
-    page.run('interact!(|n: 0..10| { println!("{n}"); if n > 0 { loop { std::hint::spin_loop() } } })', cell="c12")
+    page.run('interact!(|n: 0..10| { println!("{n}"); while n > 0 { std::thread::sleep(std::time::Duration::from_millis(20)); println!("on") } })', cell="c12")
     page.set(page.named("n"), value=1)
     # It is shown while it runs.
-    page.until(lambda: page.log[-1][0] == "busy")
-    time.sleep(0.2)
+    page.until(lambda: page.shown().startswith("1\non\n"))
     page.kernel.interrupt()
     page.until(lambda: "interrupted" in page.shown())
     page.set(page.named("n"), value=0)
