@@ -56,10 +56,11 @@ macro_rules! emulated {
 }
 
 emulated! {
-    aggregates at least 180, on the device 100;
+    aggregates at least 180, on the device 170;
     arithmetic at least 70, on the device 30;
     casts at least 100, on the device 20;
-    dates at least 50, on the device 20;
+    dates at least 50, on the device 40;
+    groups at least 30, on the device 25;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
     order at least 50, on the device 3;
