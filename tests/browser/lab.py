@@ -34,5 +34,5 @@ def set_last_cell(page, code: str) -> None:
 
 
 def run_last(page) -> dict:
-    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    page.evaluate("window.held = window.jupyterapp.commands.execute('notebook:run-cell'); null")
     return cells(page)[-1]

@@ -278,14 +278,18 @@ def test_notebook_7_draws_tables(page, lab, notebook, outputs_dir):
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_tables_in_both_themes(page, lab, notebooks_copy, outputs_dir, theme):
     open_notebook(page, lab, "01-tour.ipynb")
-    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
+    # Promises that the page itself holds: one that only the test waits for may be collected.
+    page.evaluate("theme => { window.held = window.jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
+    page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
     page.evaluate(
-        """async () => {
+        """() => {
             const app = window.jupyterapp, notebook = app.shell.currentWidget.content;
             notebook.activeCellIndex = 0;
-            await app.commands.execute('notebook:insert-cell-above');
-            notebook.activeCell.model.sharedModel.setSource('read_parquet("data/flights.parquet")');
-            await app.commands.execute('notebook:run-cell');
+            window.held = (async () => {
+                await app.commands.execute('notebook:insert-cell-above');
+                notebook.activeCell.model.sharedModel.setSource('read_parquet("data/flights.parquet")');
+                await app.commands.execute('notebook:run-cell');
+            })();
         }"""
     )
     table = Table(page, 0)
