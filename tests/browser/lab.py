@@ -34,5 +34,5 @@ def set_last_cell(page, code: str) -> None:
 
 
 def run_last(page) -> dict:
-    page.evaluate("window.held = window.jupyterapp.commands.execute('notebook:run-cell'); null")
+    page.evaluate("window.held = window.jupyterapp.commands.execute('notebook:run-cell')")
     return cells(page)[-1]
