@@ -290,9 +290,12 @@ impl Run<'_> {
             self.front.output(output);
         }
         let interrupted = self.interrupted();
-        let ended_as = match result {
+        let ended_as = match &result {
             Ok(()) => TaskState::Done,
-            Err(_) if interrupted => TaskState::Cancelled,
+            // A query that was stopped alone ends the cell too; its own last event may still be under way.
+            Err(diagnostics) if interrupted || diagnostics.iter().any(|d| d.class == Class::Interrupted) => {
+                TaskState::Cancelled
+            }
             Err(_) => TaskState::Failed,
         };
         self.progress.finish(&self.notebook.session, ended_as, self.front);
