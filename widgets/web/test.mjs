@@ -14,7 +14,7 @@ await build({
     format: "esm",
     platform: "node",
     target: "node20",
-    loader: { ".css": "text" },
+    loader: { ".css": "text", ".txt": "text" },
     outdir: folder,
     outExtension: { ".js": ".mjs" },
 });

@@ -34,6 +34,7 @@ use crate::scan;
 use crate::split::makers::recognise;
 use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::stale::{Ledger, Made, Origin};
+use crate::trace;
 use crate::types::{KnownTypes, short};
 
 pub use interface::{
@@ -414,12 +415,19 @@ impl Executor {
                 if variables_lost {
                     self.lose_variables(events);
                 }
+                let current = trace::Current { library: &ready.library, file, map: &ready.generated.map };
+                diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, Some(&current));
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
-                diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));
+                let source = |file: &str| self.sources.get(file).map(|(_, text)| text.as_str());
+                diagnostic.narrow(source);
+                diagnostic.widen(source);
                 hints::advise_run(&mut diagnostic);
                 // Code that ran before is shown as this cell's: its text is the same.
                 for label in diagnostic.labels.iter_mut().filter(|l| l.span.file == file) {
                     label.span.file = users_file.to_string();
+                }
+                for call in diagnostic.trace.iter_mut().filter(|call| call.file == file) {
+                    call.file = users_file.to_string();
                 }
                 self.failed(vec![diagnostic], true)
             }

@@ -25,6 +25,7 @@ mod scan;
 mod shell;
 mod split;
 mod stale;
+mod trace;
 mod types;
 
 pub use deps::lock::MIME as LOCK_MIME;

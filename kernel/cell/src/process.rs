@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::write_message;
 use onrush_wire::control::Change;
-use onrush_wire::host::{Finished, FromHost, LastWords, Stream, ToHost, Variable};
+use onrush_wire::host::{Address, Finished, FromHost, LastWords, Stream, ToHost, Variable};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, limits};
 
 use crate::executor::{Event, Interrupt};
@@ -151,6 +151,8 @@ pub struct CellProcess {
     limit: Option<u64>,
     /// For variables of which size it was said that there is no room for them twice.
     told: u64,
+    /// That led to the error of the cell that ran last.
+    calls: Vec<Address>,
 }
 
 /// What is known of a cell while it runs.
@@ -227,8 +229,19 @@ impl CellProcess {
         let pidfd = pidfd(pid).map_err(|e| internal("the cell process cannot be watched", e))?;
         let places = Places::default();
         let lineage = generation;
-        let mut process =
-            CellProcess { launch, stop, pid, pidfd, ends, generation, lineage, places, limit: allowed, told: 0 };
+        let mut process = CellProcess {
+            launch,
+            stop,
+            pid,
+            pidfd,
+            ends,
+            generation,
+            lineage,
+            places,
+            limit: allowed,
+            told: 0,
+            calls: Vec::new(),
+        };
         process.configure(READY).map_err(|e| internal("the cell process does not answer", e))?;
         Ok(process)
     }
@@ -335,7 +348,7 @@ impl CellProcess {
             Err(_) => Err(Failure::Died(Death::Unknown)),
         };
         match result {
-            Ok(finished) => match finished.outcome {
+            Ok(mut finished) => match finished.outcome {
                 Ok(()) => {
                     self.stop.unwatch();
                     self.ends.outputs.finish(events);
@@ -344,10 +357,19 @@ impl CellProcess {
                     }
                     Ended::Ok(finished)
                 }
-                Err(diagnostic) => self.roll_back(Failure::Said(diagnostic), running, events),
+                Err(diagnostic) => {
+                    let ended = self.roll_back(Failure::Said(diagnostic), running, events);
+                    self.calls = std::mem::take(&mut finished.calls);
+                    ended
+                }
             },
             Err(failure) => self.roll_back(failure, running, events),
         }
+    }
+
+    /// The calls that led to the error of the cell that has failed just now, the innermost first.
+    pub fn take_calls(&mut self) -> Vec<Address> {
+        std::mem::take(&mut self.calls)
     }
 
     /// Follows a running cell to its end. An error: the process is gone or must go, and why.

@@ -85,7 +85,7 @@ fn write_sources(job: &Job<'_>, work: &Folder) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-const CODE: [&str; 4] = ["-Coverflow-checks=on", "-Cdebuginfo=0", "-Cstrip=debuginfo", "--json=artifacts"];
+const CODE: [&str; 2] = ["-Coverflow-checks=on", "--json=artifacts"];
 
 /// Lines with code, from which on LLVM's work is divided between two threads. Dividing costs 4 ms.
 const LONG: usize = 12;
@@ -112,6 +112,7 @@ fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Opt
     let units = job.units();
     let mut arguments: Vec<String> = arguments(job);
     arguments.extend(CODE.map(String::from));
+    arguments.extend(job.line_tables().map(String::from));
     arguments.push(format!("-Copt-level={}", job.optimisation));
     arguments.push(format!("-Ccodegen-units={units}"));
     // Where there are several object files, rustc names them.
@@ -184,7 +185,8 @@ fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     let (out, metadata) = (work.path().join(&file), work.path().join("cell.rmeta"));
     let begun = Instant::now();
     let mut command = base(job, &work);
-    command.args(CODE).arg(format!("-Copt-level={}", job.optimisation)).arg(format!("-Ccodegen-units={}", job.units()));
+    command.args(CODE).args(job.line_tables()).arg(format!("-Copt-level={}", job.optimisation));
+    command.arg(format!("-Ccodegen-units={}", job.units()));
     command.arg(format!("-Clink-arg=-Wl,-soname,{file}"));
     for folder in job.notebook.dependencies.folders() {
         command.arg(format!("-Clink-arg=-Wl,-rpath,{}", folder.display()));
@@ -252,6 +254,16 @@ impl Job<'_> {
     fn units(&self) -> usize {
         let lines = self.generated.files.iter().flat_map(|(_, text)| text.lines());
         if lines.filter(|line| !line.trim().is_empty()).count() < LONG { 1 } else { 2 }
+    }
+
+    /// With which line a call is made, for the trace of an error. The tables cost a twentieth of the time; a cell of one line needs
+    /// none.
+    fn line_tables(&self) -> [&'static str; 2] {
+        if self.generated.map.lines > 1 {
+            ["-Cdebuginfo=line-tables-only", "-Cstrip=none"]
+        } else {
+            ["-Cdebuginfo=0", "-Cstrip=debuginfo"]
+        }
     }
 
     /// Where work is done that is to be moved to its place.

@@ -388,6 +388,34 @@ fn what_a_cell_ends_with() {
     n.shows("s.fields().len()", "1");
 }
 
+/// Functions, methods and closures of several cells, also where the compiler has put one into another.
+#[test]
+fn an_error_says_which_calls_led_there() {
+    let mut notebook = Notebook::new();
+    notebook.run("fn at(all: &[i32], nth: usize) -> i32 { all[nth] }").ok();
+    notebook
+        .run(
+            "struct Three;\nimpl Three {\n    fn at(&self, nth: usize) -> i32 {\n        at(&[1, 2, 3], nth)\n    }\n}",
+        )
+        .ok();
+    let run = notebook.run("let three = Three;\n[1usize, 7].iter().map(|nth| three.at(*nth)).sum::<i32>()");
+    let place = |call: &onrush_wire::Call| (call.file.clone(), call.line, call.function.ends_with("{{closure}}"));
+    let expected = [("cell_1.rs", 1, false), ("cell_2.rs", 4, false), ("cell_3.rs", 2, true), ("cell_3.rs", 2, false)];
+    let expected = expected.map(|(file, line, closure)| (file.to_string(), Some(line), closure));
+    assert_eq!(run.error().trace.iter().map(place).collect::<Vec<_>>(), expected, "{:#?}", run.error());
+    assert_eq!(run.error().trace[0].function, "at");
+
+    notebook.run("fn deep(n: u32) -> u32 {\n    if n == 0 { panic!(\"bottom\") }\n    1 + deep(n - 1)\n}").ok();
+    let run = notebook.run("deep(500)");
+    let lines: Vec<_> = run.error().trace.iter().map(|call| (call.file.as_str(), call.line)).collect();
+    assert_eq!(lines, [("cell_4.rs", Some(2)), ("cell_4.rs", Some(3)), ("cell_5.rs", Some(1))]);
+
+    // What was caught before leaves nothing behind.
+    let run =
+        notebook.run("let caught = std::panic::catch_unwind(|| deep(3)).is_err();\nstd::fs::read(\"/nowhere\")?;");
+    assert_eq!(run.error().trace, []);
+}
+
 #[test]
 fn advice_that_rustc_cannot_give() {
     let mut n = Notebook::new();

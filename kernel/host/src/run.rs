@@ -20,7 +20,7 @@ pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
 /// What cells have left to be done when controls change.
 pub fn react(store: &Store, change: &Change) -> Finished {
     let begun = Instant::now();
-    host::last_panic();
+    forget();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| onrush::controls::react(&change.controls))).map_err(describe);
     finish(store, outcome, Duration::ZERO, begun.elapsed())
 }
@@ -29,6 +29,7 @@ fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: D
     host::flush();
     onrush::bindings::clear();
     let (released, published) = host::take_ledger();
+    let calls = if outcome.is_err() { host::calls::take() } else { Vec::new() };
     Finished {
         outcome,
         variables: store.variables(),
@@ -37,6 +38,7 @@ fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: D
         published,
         load_micros: micros(load),
         run_micros: micros(run),
+        calls,
     }
 }
 
@@ -61,13 +63,23 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
     let entry: Symbol<Entry> =
         unsafe { library.get(entry.as_bytes()) }.map_err(|e| failed("the compiled cell has no entry function", e))?;
     let entry: Entry = *entry;
-    host::last_panic();
+    forget();
     loaded();
     match panic::catch_unwind(AssertUnwindSafe(|| entry(store))) {
         Ok(Ok(Done { .. })) => Ok(()),
-        Ok(Err(CellError { diagnostic })) => Err(diagnostic),
+        Ok(Err(CellError { diagnostic })) => {
+            // What it has caught before is no reason.
+            host::calls::take();
+            Err(diagnostic)
+        }
         Err(payload) => Err(describe(payload)),
     }
+}
+
+/// What an earlier cell has caught.
+fn forget() {
+    host::last_panic();
+    host::calls::take();
 }
 
 fn describe(payload: Box<dyn std::any::Any + Send>) -> Diagnostic {
@@ -99,6 +111,7 @@ pub fn install_panic_hook() {
         let message = message_of(info.payload());
         // If the process aborts over it, this is all that is left.
         host::last_words::panicked(&message, span.as_ref());
+        host::calls::keep();
         host::set_panic(Panic { message, span });
     }));
 }

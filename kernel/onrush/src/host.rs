@@ -4,6 +4,7 @@
 //! Used by `onrush-cell`, by the rest of this crate and by generated code, never by users. What a cell does between its
 //! edges is not here.
 
+pub mod calls;
 mod channel;
 mod error;
 pub mod last_words;

@@ -22,6 +22,9 @@ pub fn raise(diagnostic: Diagnostic) -> ! {
             None => eprintln!("error: {diagnostic}"),
         }
     }
+    if ATTEMPTS.get() == 0 {
+        crate::host::calls::keep();
+    }
     resume_unwind(Box::new(diagnostic))
 }
 

@@ -63,6 +63,19 @@ pub struct Diagnostic {
     /// Facts that are no advice: sources of the error, what stays as it was.
     pub notes: Vec<String>,
     pub help: Vec<String>,
+    /// The calls of the user's functions that led there, the innermost first. The kernel process finds them: no other sends any.
+    #[serde(skip)]
+    pub trace: Vec<Call>,
+}
+
+/// One of the calls that led to an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub file: String,
+    /// `None`: somewhere in the file.
+    pub line: Option<u32>,
+    /// Whose code it is, such as `mean`, `Point::norm` or `{{closure}}`. Empty: the cell's own statements.
+    pub function: String,
 }
 
 impl Diagnostic {
@@ -75,6 +88,7 @@ impl Diagnostic {
             labels: Vec::new(),
             notes: Vec::new(),
             help: Vec::new(),
+            trace: Vec::new(),
         }
     }
 
@@ -155,6 +169,20 @@ impl Diagnostic {
     }
 }
 
+impl Diagnostic {
+    /// Underlines the whole name that begins where a panic or a `?` says it happened: they know a place, and no length.
+    pub fn widen<'s>(&mut self, source: impl Fn(&str) -> Option<&'s str>) {
+        for label in self.labels.iter_mut().filter(|label| label.primary && label.span.length == 1) {
+            let Span { file, line, column, length } = &mut label.span;
+            let text = source(file).and_then(|text| text.lines().nth((*line as usize).checked_sub(1)?));
+            let Some(text) = text else { continue };
+            let is_name = |c: &char| c.is_alphanumeric() || *c == '_';
+            let name = text.chars().skip((*column as usize).saturating_sub(1)).take_while(is_name).count();
+            *length = u32::try_from(name).unwrap_or(1).max(1);
+        }
+    }
+}
+
 /// How many parentheses are open at the end of a text that begins with one; 0 once the first was closed.
 fn balance(text: &str) -> u32 {
     let mut open = 0u32;
@@ -209,6 +237,16 @@ mod tests {
         // In an argument of another call of the chain, if there is only one.
         assert_eq!(narrowed("f.group_by(\"x\").agg(x!(n = len()))", 1, 17, 3, "x"), (1, 12, 3));
         assert_eq!(narrowed("f.column::<f64>(\"b\")", 1, 3, 6, "b"), (1, 17, 3));
+    }
+
+    #[test]
+    fn a_name_is_underlined_as_a_whole() {
+        for (column, length) in [(1, 4), (6, 1), (7, 1), (9, 5), (40, 1)] {
+            let span = Span { file: "cell_1.rs".into(), line: 2, column, length: 1 };
+            let mut diagnostic = Diagnostic::error(Class::Run, "panic", "").at(span, "");
+            diagnostic.widen(|file| (file == "cell_1.rs").then_some("\nwert[i] panic!()"));
+            assert_eq!(diagnostic.labels[0].span.length, length, "at {column}");
+        }
     }
 
     #[test]

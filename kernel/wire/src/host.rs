@@ -139,6 +139,15 @@ pub struct Finished {
     /// How long the shared object took to load, and its entry function to run.
     pub load_micros: u64,
     pub run_micros: u64,
+    /// The calls that led to the error, the innermost first; empty if nothing noted them down.
+    pub calls: Vec<Address>,
+}
+
+/// A place in the code of a process: bytes from where a shared object was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    pub library: String,
+    pub offset: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ pub mod schema;
 pub mod session;
 pub mod value;
 
-pub use diagnostic::{Class, Diagnostic, Label, Severity, Span};
+pub use diagnostic::{Call, Class, Diagnostic, Label, Severity, Span};
 pub use expr::{Arg, BinaryOp, Expr, ExprKind, UnaryOp};
 pub use schema::{DataType, Field, Schema, TimeUnit};
 pub use value::Value;

@@ -2,7 +2,7 @@
 //! with ANSI colours. Positions count characters; underlines are laid out in terminal cells.
 
 use onrush_wire::diagnostic::Severity;
-use onrush_wire::{Diagnostic, Label};
+use onrush_wire::{Call, Diagnostic, Label};
 use unicode_width::UnicodeWidthStr;
 
 /// Cells that a source line may take; a longer one is cut around its labels.
@@ -80,7 +80,27 @@ pub fn lines(
             push_item(&mut out, &start, width, item);
         }
     }
+    // The place itself has been shown: the trace is of those who called.
+    if diagnostic.trace.len() > 1 {
+        let calls: Vec<String> = diagnostic.trace.iter().map(|call| described(call, title)).collect();
+        let start = format!("{margin} {} {}: ", paint.with(BLUE, "="), paint.with(BOLD, "trace"));
+        push_item(&mut out, &start, gutter + 10, &calls.join("\n"));
+    }
     out
+}
+
+/// `In [1], line 6, in `mean``.
+fn described(call: &Call, title: &dyn Fn(&str) -> String) -> String {
+    let line = call.line.map(|line| format!(", line {line}")).unwrap_or_default();
+    let function = match call.function.rsplit_once("{{closure}}") {
+        None if call.function.is_empty() => String::new(),
+        None => format!(", in `{}`", call.function),
+        Some((around, _)) => {
+            let around = around.split("::{{closure}}").next().unwrap_or(around).trim_end_matches("::");
+            if around.is_empty() { ", in a closure".to_string() } else { format!(", in a closure of `{around}`") }
+        }
+    };
+    format!("{}{line}{function}", title(&call.file))
 }
 
 const RED: &str = "\x1b[1;31m";

@@ -1,7 +1,7 @@
 //! Tracebacks through the public interface; expected lines are typed by hand after rustc's layout.
 
 use onrush_wire::diagnostic::Severity;
-use onrush_wire::{Class, Diagnostic, Label, Span};
+use onrush_wire::{Call, Class, Diagnostic, Label, Span};
 
 fn span(line: u32, column: u32, length: u32) -> Span {
     Span { file: "cell_3.rs".into(), line, column, length }
@@ -162,4 +162,50 @@ fn colours_only_when_asked() {
         })
         .collect();
     assert_eq!(stripped.join("\n"), plain);
+}
+
+#[test]
+fn who_called_is_said_last() {
+    let call = |file: &str, line, function: &str| Call { file: file.into(), line, function: function.into() };
+    let mut diagnostic = Diagnostic::error(Class::Run, "panic", "bottom").at(span(1, 1, 1), "").help("look");
+    diagnostic.trace = vec![call("cell_3.rs", Some(1), "Point::norm")];
+    // The place itself is no trace.
+    assert!(!lines(&diagnostic, "x").contains("trace"));
+    diagnostic.trace.extend([
+        call("cell_3.rs", Some(2), "{{closure}}"),
+        call("cell_3.rs", Some(2), "mean::{{closure}}::{{closure}}"),
+        call("cell_3.rs", None, ""),
+    ]);
+    assert!(
+        lines(&diagnostic, "x").ends_with(
+            "\
+  = help: look
+  = trace: In [3], line 1, in `Point::norm`
+           In [3], line 2, in a closure
+           In [3], line 2, in a closure of `mean`
+           In [3]"
+        ),
+        "{}",
+        lines(&diagnostic, "x")
+    );
+}
+
+/// The front end's extension reads the lines back: its test has the same text.
+#[test]
+fn the_front_end_reads_these_lines() {
+    let mut first = error()
+        .at(span(2, 23, 8), "<b>not</b> in this frame")
+        .note("the frame has 19 columns\nand 336 776 rows")
+        .help("did you mean `dep_delay`?");
+    first.labels.push(Label { span: span(1, 5, 1), text: "made here".into(), primary: false });
+    first.labels.push(Label { span: span(2, 1, 2), text: "".into(), primary: false });
+    let call = |line, function: &str| Call { file: "cell_3.rs".into(), line, function: function.into() };
+    first.trace = vec![call(Some(2), "late"), call(Some(12), "")];
+    let mut second =
+        Diagnostic::error(Class::Compile, "E0382", "two\nlines & more").help("write:\n    v.clone();\n     ++++++++");
+    second.severity = Severity::Warning;
+    let source =
+        |file: &str| (file == "cell_3.rs").then(|| "let f = 1;\n数.filter(x!(ab > 1 && dep_dely > 5))\n".to_string());
+    let drawn = |one: &Diagnostic| onrush_view::diagnostic(one, &source, &|_| "In [3]".to_string(), true).join("\n");
+    assert_eq!(format!("{}\n\n{}\n", drawn(&first), drawn(&second)), include_str!("../../web/test/error.txt"));
 }

@@ -1,5 +1,10 @@
-// Style sheets are bundled as texts.
+// Style sheets, and what tests expect, are bundled as texts.
 declare module "*.css" {
+    const text: string;
+    export default text;
+}
+
+declare module "*.txt" {
     const text: string;
     export default text;
 }

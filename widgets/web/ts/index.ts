@@ -1,9 +1,10 @@
 // The extension: renderers of Onrush's MIME types for JupyterLab and Notebook 7.
 
 import { IRenderMimeRegistry, type MimeModel, type Renderer } from "@jupyterlab/rendermime";
-import { Widget } from "@lumino/widgets";
+import { Panel, Widget } from "@lumino/widgets";
+import { drawError, ERROR } from "./error/view.ts";
 import { type Draw, type Drawn, RENDERERS } from "./renderers.ts";
-import { sessionOf } from "./session.ts";
+import { editorsOf, sessionOf } from "./session.ts";
 
 /** Before HTML (50), which every bundle has, too. */
 const RANK = 10;
@@ -26,7 +27,7 @@ class Output extends Widget implements Renderer {
             return;
         }
         this.drawn = this.draw(this.node, data);
-        if (this.isAttached) this.drawn.attached?.(sessionOf(this));
+        if (this.isAttached) this.drawn.attached?.(sessionOf(this), editorsOf(this));
     }
 
     override dispose(): void {
@@ -37,7 +38,7 @@ class Output extends Widget implements Renderer {
 
     protected override onAfterAttach(message: unknown): void {
         super.onAfterAttach(message);
-        this.drawn?.attached?.(sessionOf(this));
+        this.drawn?.attached?.(sessionOf(this), editorsOf(this));
     }
 
     protected override onBeforeDetach(message: unknown): void {
@@ -45,6 +46,41 @@ class Output extends Widget implements Renderer {
         super.onBeforeDetach(message);
     }
 }
+
+/** An error of ours, or the page's own output for another kernel's. */
+class ErrorOutput extends Panel implements Renderer {
+    private drawn: Drawn | null = null;
+    private readonly own = new Widget();
+    private other: Renderer | null = null;
+
+    constructor(private readonly usual: () => Renderer | null) {
+        super();
+    }
+
+    async renderModel(model: MimeModel): Promise<void> {
+        const output = model.data[ERROR];
+        this.drawn = drawError(this.own.node, output);
+        if (this.drawn) {
+            this.addClass("onrush-output");
+            this.addWidget(this.own);
+            if (this.isAttached) this.drawn.attached?.(null, editorsOf(this));
+            return;
+        }
+        this.other ??= this.usual();
+        if (!this.other) return;
+        this.other.node.dataset.mimeType = USUAL;
+        this.addWidget(this.other);
+        await this.other.renderModel(model);
+    }
+
+    protected override onAfterAttach(message: unknown): void {
+        super.onAfterAttach(message);
+        this.drawn?.attached?.(null, editorsOf(this));
+    }
+}
+
+/** What an error's text is drawn as. */
+const USUAL = "application/vnd.jupyter.stderr";
 
 export default {
     id: "@onrush/jupyterlab:outputs",
@@ -57,5 +93,9 @@ export default {
             // Safe: data becomes text, never markup.
             registry.addFactory({ safe: true, mimeTypes: [mimeType], createRenderer }, RANK);
         }
+        const usual = registry.getFactory(USUAL);
+        const createRenderer = (options: { mimeType: string }) =>
+            new ErrorOutput(() => usual?.createRenderer({ ...options, mimeType: USUAL }) ?? null);
+        registry.addFactory({ safe: true, mimeTypes: [ERROR], createRenderer }, RANK);
     },
 };

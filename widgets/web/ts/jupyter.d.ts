@@ -12,6 +12,10 @@ declare module "@lumino/widgets" {
         protected onAfterAttach(message: unknown): void;
         protected onBeforeDetach(message: unknown): void;
     }
+
+    export class Panel extends Widget {
+        addWidget(widget: Widget): void;
+    }
 }
 
 declare module "@jupyterlab/rendermime" {
@@ -35,6 +39,7 @@ declare module "@jupyterlab/rendermime" {
     }
 
     export interface IRenderMimeRegistry {
+        getFactory(mimeType: string): RendererFactory | undefined;
         addFactory(factory: RendererFactory, rank?: number): void;
     }
 

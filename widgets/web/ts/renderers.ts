@@ -1,7 +1,7 @@
 // Which MIME type is drawn by what. A renderer is one entry here and one file.
 
 import { drawProgress, PROGRESS } from "./progress.ts";
-import type { SessionContext } from "./session.ts";
+import type { Go, SessionContext } from "./session.ts";
 import { table } from "./table/view.ts";
 
 /** What has been drawn. */
@@ -9,7 +9,7 @@ export interface Drawn {
     /** The output was replaced in place: the same MIME type with other data. */
     update(data: unknown): void;
     /** The output stands in a page now, in a notebook or console with this session. May come again after `detached`. */
-    attached?(session: SessionContext | null): void;
+    attached?(session: SessionContext | null, go: Go | null): void;
     detached?(): void;
     dispose(): void;
 }

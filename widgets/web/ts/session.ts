@@ -51,3 +51,50 @@ export function sessionOf(widget: Widget): SessionContext | null {
     }
     return null;
 }
+
+/** Puts the cursor to a place in the cell with an execution count. Lines and columns count from 1. */
+export type Go = (cell: number, line: number, column: number) => void;
+
+interface Cell {
+    readonly node: HTMLElement;
+    readonly model: { readonly type: string; readonly executionCount?: number | null };
+    readonly ready?: Promise<void>;
+    readonly editor?: {
+        readonly lineCount: number;
+        setCursorPosition(position: { line: number; column: number }): void;
+        focus(): void;
+    } | null;
+}
+
+interface Notebook {
+    readonly widgets: readonly Cell[];
+    activeCellIndex: number;
+    mode: string;
+    scrollToItem?(index: number): Promise<void>;
+}
+
+/** Of the notebook around a widget; `null` where there is none. */
+export function editorsOf(widget: Widget): Go | null {
+    for (let one: Widget | null = widget; one; one = one.parent) {
+        const content = (one as unknown as { content?: Notebook }).content;
+        if (!content?.widgets || typeof content.activeCellIndex !== "number") continue;
+        return (number, line, column) => void go(content, widget.node, number, line, column);
+    }
+    return null;
+}
+
+async function go(notebook: Notebook, from: Node, number: number, line: number, column: number): Promise<void> {
+    const counted = notebook.widgets.filter(cell => cell.model.type === "code" && cell.model.executionCount === number);
+    // After a restart counts come again: the cell around the output is meant if it is one of them.
+    const cell = counted.find(cell => cell.node.contains(from)) ?? counted.at(-1);
+    if (!cell) return;
+    const index = notebook.widgets.indexOf(cell);
+    notebook.activeCellIndex = index;
+    await notebook.scrollToItem?.(index);
+    await cell.ready;
+    if (!cell.editor) return;
+    notebook.mode = "edit";
+    const last = cell.editor.lineCount - 1;
+    cell.editor.setCursorPosition({ line: Math.min(Math.max(0, line - 1), last), column: Math.max(0, column - 1) });
+    cell.editor.focus();
+}

@@ -9,6 +9,7 @@ use super::{Event, Executor, Outcome};
 use crate::generate::SourceMap;
 use crate::hints;
 use crate::process::Ended;
+use crate::trace;
 
 impl Executor {
     /// Runs the closures that wait for a change of these controls. `number` stands for the execution number of a cell.
@@ -35,9 +36,12 @@ impl Executor {
                 if variables_lost {
                     self.lose_variables(events);
                 }
+                diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, None);
                 // Its places are in the cells that made the closures.
                 self.map_labels(&mut diagnostic, "", &SourceMap::default());
-                diagnostic.narrow(|file| self.sources.get(file).map(|(_, text)| text.as_str()));
+                let source = |file: &str| self.sources.get(file).map(|(_, text)| text.as_str());
+                diagnostic.narrow(source);
+                diagnostic.widen(source);
                 hints::advise_run(&mut diagnostic);
                 self.failed(vec![diagnostic], true)
             }

@@ -117,6 +117,7 @@ pub fn diagnostic(message: &Message, source: &Source<'_>) -> Diagnostic {
         labels: Vec::new(),
         notes: Vec::new(),
         help: Vec::new(),
+        trace: Vec::new(),
     };
     // The prelude's macros have no other place for advice than their message.
     if let Some((said, advice)) = out.message.clone().split_once("\nhelp: ") {
