@@ -47,6 +47,18 @@ template <int STRIDE> struct HashTable {
         if (load_relaxed(here) == EMPTY_KEY) atomicExch(here, 0ull);
         return here;
     }
+    // The word behind a key in a table to which nothing is added any more, all bits set where the key is not there. STRIDE is 2.
+    __device__ __forceinline__ u64 word_of(u64 key) const {
+        u64 at = place(mix(key));
+        for (u32 probe = 0; probe < PROBES; probe++) {
+            ulonglong2 here = *(const ulonglong2*)slot(at);
+            if (here.x == key) return here.y;
+            if (here.x == EMPTY_KEY) break;
+            at = at + 1 == slots ? 0 : at + 1;
+        }
+        return ~0ull;
+    }
+    __device__ __forceinline__ u64 special_word(u32 which) const { return slot(slots + which)[1]; }
     // Whether another thread has found the table too small: then going on is a waste.
     __device__ __forceinline__ bool is_lost() const { return load_relaxed(overflow) != 0; }
 };

@@ -212,6 +212,26 @@ template <int KEYS, int STRIDE> struct WideTable {
         store_relaxed(overflow, 1u);
         return nullptr;
     }
+
+    // The word behind a key in a table to which nothing is added any more, 0 where the key is not there.
+    __device__ __forceinline__ u64 word_of(const u64 (&key)[KEYS]) const {
+        u64 hash = 0;
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) hash = mix(hash ^ key[i]) + 0x9e3779b97f4a7c15ull;
+        u64 tag = (hash & ~3ull) | 2;
+        u64 at = __umul64hi(hash, slots);
+#pragma unroll 1
+        for (u32 probe = 0; probe < 512; probe++) {
+            const u64* here = words + at * STRIDE;
+            if (here[0] == 0) break;
+            bool same = here[0] == tag;
+#pragma unroll
+            for (int i = 0; i < KEYS; i++) same = same && here[1 + i] == key[i];
+            if (same) return here[1 + KEYS];
+            at = at + 1 == slots ? 0 : at + 1;
+        }
+        return 0;
+    }
 };
 
 // One byte a row to one bit a row.

@@ -23,6 +23,7 @@ pub mod headers;
 pub mod partition;
 pub mod reduce;
 pub mod scan;
+pub mod sort;
 pub mod suite;
 pub mod top_k;
 

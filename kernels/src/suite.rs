@@ -15,6 +15,7 @@ mod partition;
 pub mod peers;
 mod reduce;
 mod scan;
+mod sort;
 mod top_k;
 pub mod values;
 
@@ -168,6 +169,7 @@ const ALGORITHMS: &[(&str, Check, Measure)] = &[
     ("scan", scan::check, scan::measure),
     ("compact", compact::check, compact::measure),
     ("gather", gather::check, gather::measure),
+    ("sort", sort::check, sort::measure),
     ("dates", dates::check, dates::measure),
     ("decimal", decimal::check, decimal::measure),
     ("top_k", top_k::check, top_k::measure),

@@ -1,10 +1,11 @@
 //! Graphs as CUDA C++: the statements that compute some nodes for one row, and what all generated kernels share. The kernels themselves
 //! are in `codegen/`.
 //!
-//! Code depends on the graph, on which columns have nulls, on which 128-bit numbers fit into 64 and on how a group finds its slot. Numbers that only come from data (literals,
-//! ranges, addresses) are parameters, so that one compilation serves them all.
+//! Code depends on the graph, on which columns have nulls, on which 128-bit numbers fit into 64 and on how a group or a joined row is
+//! found. Numbers that only come from data (literals, ranges, addresses) are parameters, so that one compilation serves them all.
 
 pub mod group;
+pub mod join;
 pub mod output;
 pub mod reduce;
 
@@ -21,6 +22,8 @@ use crate::Result;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, Value};
 use crate::memo::{Key, Memo};
 use crate::range::{self, Range};
+
+pub use join::Probing;
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -126,11 +129,18 @@ pub struct Source {
     pub identity: u64,
 }
 
+/// What a pipeline reads beside its source.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    pub tables: &'a [Table],
+    pub joins: &'a [&'a Probing],
+}
+
 /// Source, expressions and tables: what all kernels of a pipeline have in common.
 pub struct Body<'a> {
     pub source: &'a Source,
     pub graph: &'a Graph,
-    pub tables: &'a [Table],
+    pub beside: Beside<'a>,
     pub filter: Option<Id>,
     pub memo: &'a Memo,
     signature: OnceCell<Key>,
@@ -162,8 +172,8 @@ pub enum Inputs {
 }
 
 impl<'a> Body<'a> {
-    pub fn new(source: &'a Source, graph: &'a Graph, tables: &'a [Table], filter: Option<Id>, memo: &'a Memo) -> Self {
-        Body { source, graph, tables, filter, memo, signature: OnceCell::new(), ranges: OnceCell::new() }
+    pub fn new(source: &'a Source, graph: &'a Graph, beside: Beside<'a>, filter: Option<Id>, memo: &'a Memo) -> Self {
+        Body { source, graph, beside, filter, memo, signature: OnceCell::new(), ranges: OnceCell::new() }
     }
 
     /// Begins a key of what is generated from this body: all that its text depends on.
@@ -179,8 +189,11 @@ impl<'a> Body<'a> {
                 (access.kind, &access.value, &access.valid).hash(&mut key);
             }
             self.source.present.hash(&mut key);
-            for table in self.tables {
+            for table in self.beside.tables {
                 table.valid.is_some().hash(&mut key);
+            }
+            for probing in self.beside.joins {
+                probing.form().hash(&mut key);
             }
             self.filter.hash(&mut key);
             for id in 0..self.graph.len() as Id {
@@ -233,7 +246,10 @@ impl<'a> Body<'a> {
         for (index, (kind, value)) in self.graph.literals().iter().enumerate() {
             parameters.literal(&format!("p{index}"), *kind, *value);
         }
-        for (index, table) in self.tables.iter().enumerate() {
+        for probing in self.beside.joins {
+            parameters.extend(&probing.parameters);
+        }
+        for (index, table) in self.beside.tables.iter().enumerate() {
             parameters.address("const void*", &format!("l{index}"), table.values.address());
             parameters.address("const u8*", &format!("lv{index}"), table.valid.as_ref().map_or(0, Buffer::address));
             parameters.u32(&format!("n{index}"), (table.entries - 1) as u32);
@@ -252,6 +268,7 @@ impl<'a> Body<'a> {
                 Op::Part(..) | Op::Truncate(..) | Op::Local(..) => all.push(&headers::DATES),
                 Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => all.push(&headers::DECIMAL),
                 Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
+                Op::Probe(_) => all.push(&headers::HASH_GROUP),
                 _ => {}
             }
         }
@@ -406,6 +423,8 @@ impl<'a> Writer<'a> {
                 valid = Some(format!("fb{id}"));
                 format!("fx{id}")
             }
+            Op::Probe(join) => return self.probe(id, join, &args),
+            Op::Joined(join, column) => return self.joined(id, join, column, &args[0]),
             Op::Null => return Names { value: format!("({t})0"), valid: Some("false".into()), fault: None },
             Op::Add => format!("plus<{t}>({}, {})", a(), b()),
             Op::Subtract => format!("minus<{t}>({}, {})", a(), b()),
@@ -544,7 +563,7 @@ impl<'a> Writer<'a> {
                 format!("local_time<{per_second}>((i64){}, (const i64*)l{table}, n{table} + 1)", a())
             }
             Op::Lookup(table) => {
-                let found = &self.body.tables[table as usize];
+                let found = &self.body.beside.tables[table as usize];
                 self.line(&format!("const u32 ix{id} = {} ? {} : n{table};", args[0].ok(), a()));
                 valid = found.valid.as_ref().map(|_| format!("(lv{table}[ix{id}] != 0)"));
                 match kind {

@@ -2,7 +2,6 @@
 //! nulls. Texts are numbers into a dictionary on the host; decimals of up to 18 digits are 64-bit numbers.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, new_empty_array, new_null_array,
@@ -70,7 +69,6 @@ pub struct Encoded {
     /// The value of each number, as the column stores it.
     pub values: Buffer,
     pub entries: u64,
-    pub took: Duration,
 }
 
 /// Columns of the same number of rows.
@@ -232,7 +230,6 @@ impl DeviceColumn {
 
     fn encode(&self, context: &Context, scalar: Scalar) -> Result<Encoded> {
         const ESTIMATE: u64 = 1 << 18;
-        let begun = Instant::now();
         let values = dictionary_of::Values::Fixed { scalar, values: &self.values };
         let found = dictionary_of::encode(context, values, self.validity.as_deref(), self.rows, ESTIMATE)?;
         // One at least, so that a column of nulls has a number too.
@@ -244,20 +241,21 @@ impl DeviceColumn {
             gather::gather(context, &Column::new(scalar, &self.values).slice(0, self.rows), &rows, &values, None)?;
         }
         context.stream.synchronize()?;
-        Ok(Encoded { codes: found.codes, values, entries, took: begun.elapsed() })
+        Ok(Encoded { codes: found.codes, values, entries })
     }
 
-    /// How a kernel reads it as column `index`.
-    fn access(&self, index: usize, range: Option<(i128, i128)>, parameters: &mut Parameters) -> Access {
-        parameters.buffer(&format!("const {}* __restrict__", self.stored.stored()), &format!("c{index}"), &self.values);
+    /// How a kernel reads it at `row`; `table` begins the names of its parameters.
+    fn access(&self, table: &str, index: usize, range: Option<(i128, i128)>, parameters: &mut Parameters) -> Access {
+        let name = format!("{table}c{index}");
+        parameters.buffer(&format!("const {}* __restrict__", self.stored.stored()), &name, &self.values);
         let valid = self.validity.as_ref().map(|validity| {
-            parameters.buffer("const u32* __restrict__", &format!("v{index}"), validity);
-            format!("is_valid(v{index}, row)")
+            parameters.buffer("const u32* __restrict__", &format!("{table}v{index}"), validity);
+            format!("is_valid({table}v{index}, row)")
         });
         let value = match (self.kind, self.stored) {
-            (Kind::Bool, _) => format!("is_valid(c{index}, row)"),
-            (kind, stored) if kind != stored => format!("({})c{index}[row]", kind.cuda()),
-            _ => format!("c{index}[row]"),
+            (Kind::Bool, _) => format!("is_valid({name}, row)"),
+            (kind, stored) if kind != stored => format!("({}){name}[row]", kind.cuda()),
+            _ => format!("{name}[row]"),
         };
         Access { kind: self.kind, value, valid, range }
     }
@@ -314,14 +312,25 @@ impl DeviceColumn {
 impl DeviceTable {
     /// As what a kernel loops over. Ranges are found for the columns for which `ranged` says so.
     pub fn source(&self, context: &Context, ranged: &dyn Fn(usize) -> bool) -> Result<Source> {
+        let (inputs, parameters) = self.inputs(context, "", ranged)?;
+        let identity = self.columns.first().map_or(0, |c| c.values.address()) ^ self.rows;
+        Ok(Source { rows: self.rows, parameters, inputs, fetched: Vec::new(), present: None, identity })
+    }
+
+    /// How a kernel reads its columns; `table` begins the names of the parameters.
+    pub fn inputs(
+        &self,
+        context: &Context,
+        table: &str,
+        ranged: &dyn Fn(usize) -> bool,
+    ) -> Result<(Vec<Access>, Parameters)> {
         let mut parameters = Parameters::new();
         let mut inputs = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
             let range = if ranged(index) { column.range(context)? } else { None };
-            inputs.push(column.access(index, range, &mut parameters));
+            inputs.push(column.access(table, index, range, &mut parameters));
         }
-        let identity = self.columns.first().map_or(0, |c| c.values.address()) ^ self.rows;
-        Ok(Source { rows: self.rows, parameters, inputs, fetched: Vec::new(), present: None, identity })
+        Ok((inputs, parameters))
     }
 
     pub fn bytes(&self) -> u64 {

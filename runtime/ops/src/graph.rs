@@ -80,6 +80,10 @@ pub enum Op {
     Row,
     /// A column of the table that the stage before read, at the row of this number.
     Fetch(u32),
+    /// The row of a joined table that has these keys, by the join's number; null where there is none.
+    Probe(u32),
+    /// A column of a joined table, at the row that was found.
+    Joined(u32, u32),
     /// Integers wrap.
     Add,
     Subtract,
@@ -255,26 +259,5 @@ impl Graph {
             }
         }
         (0..self.nodes.len() as Id).filter(|id| wanted[*id as usize]).collect()
-    }
-
-    /// Copies a node of another graph, with what it needs; `input` says what its inputs are here.
-    pub fn graft(&mut self, other: &Graph, root: Id, input: &mut dyn FnMut(&mut Graph, u32, Kind) -> Id) -> Id {
-        let mut here: HashMap<Id, Id> = HashMap::new();
-        for id in other.needed(&[root]) {
-            let node = other.node(id);
-            let new = match node.op {
-                Op::Input(index) => input(self, index, node.kind),
-                Op::Literal(index) => {
-                    let (kind, value) = other.literals[index as usize];
-                    self.literal(kind, value)
-                }
-                op => {
-                    let args: Vec<Id> = node.args.iter().map(|arg| here[arg]).collect();
-                    self.add(op, &args, node.kind)
-                }
-            };
-            here.insert(id, new);
-        }
-        here[&root]
     }
 }

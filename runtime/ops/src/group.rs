@@ -9,7 +9,7 @@ use onrush_kernels::{Context, Scalar};
 
 use crate::aggregate::{Accumulator, Layout, Round, What};
 use crate::codegen::group::{self, Digit, Finding};
-use crate::codegen::{Body, Source, reduce};
+use crate::codegen::{Beside, Body, Source, reduce};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::memo::Key;
 use crate::run::{Status, launch, launch_blocks};
@@ -182,36 +182,33 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
     let layout = layout(body, accumulators, dense);
     let of = kinds(body.graph, accumulators);
     let stride = u64::from(finding.stride(&layout));
-    if let Finding::Dense { size, .. } = finding {
-        let table = context.allocate(size * stride * 8)?;
-        tools.clear(body, &finding, &layout, &table, size)?;
-        tools.dense(body, &finding, &layout, Round::First, &table, size)?;
-        if layout.has(Round::Second) {
-            tools.dense(body, &finding, &layout, Round::Second, &table, size)?;
-        }
-        for (number, of) in layout.distinct() {
-            let pairs = Pairs::new(tools, body, keys, of)?;
-            let finding = finding.over(&pairs.keys);
-            tools.dense(&pairs.body(body), &finding, &layout, Round::Distinct(number), &table, size)?;
-        }
-        return Ok((group::source(Some(&finding), &layout, &of, table.address(), size), table));
-    }
+    let add = |body: &Body, finding: &Finding, round: Round, table: &Buffer, slots: u64| match dense {
+        true => tools.dense(body, finding, &layout, round, table, slots),
+        false => tools.direct(body, finding, &layout, round, table, slots),
+    };
     let place = Sizes::place(body, keys);
-    let mut expected = tools.sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(1 << 9));
+    let (mut slots, mut expected) = match finding {
+        Finding::Dense { size, .. } => (size, 0),
+        _ => {
+            let expected = tools.sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(1 << 9));
+            (expected * SLOTS, expected)
+        }
+    };
     loop {
-        let slots = expected * SLOTS;
-        let table = context.allocate((slots + finding.special()) * stride * 8)?;
-        tools.clear(body, &finding, &layout, &table, slots + finding.special())?;
-        tools.direct(body, &finding, &layout, Round::First, &table, slots)?;
-        if !tools.status.overflowed(context)? {
-            tools.sizes.put(place, expected);
+        let all = slots + finding.special();
+        let table = context.allocate(all * stride * 8)?;
+        tools.clear(body, &finding, &layout, &table, all)?;
+        add(body, &finding, Round::First, &table, slots)?;
+        if dense || !tools.status.overflowed(context)? {
+            if !dense {
+                tools.sizes.put(place, expected);
+            }
             if layout.has(Round::Second) {
-                tools.direct(body, &finding, &layout, Round::Second, &table, slots)?;
+                add(body, &finding, Round::Second, &table, slots)?;
             }
             for (number, of) in layout.distinct() {
                 let pairs = Pairs::new(tools, body, keys, of)?;
-                let finding = finding.over(&pairs.keys);
-                tools.direct(&pairs.body(body), &finding, &layout, Round::Distinct(number), &table, slots)?;
+                add(&pairs.body(body), &finding.over(&pairs.keys), Round::Distinct(number), &table, slots)?;
             }
             return Ok((group::source(Some(&finding), &layout, &of, table.address(), slots), table));
         }
@@ -221,6 +218,7 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
         }
         tools.status.clear_overflow(context)?;
         expected = expected.saturating_mul(GROWTH);
+        slots = expected * SLOTS;
     }
 }
 
@@ -241,7 +239,7 @@ impl Pairs {
         if let Some(before) = body.filter {
             filter = graph.add(Op::And, &[before, filter], Kind::Bool);
         }
-        let body = Body::new(body.source, &graph, body.tables, Some(filter), body.memo);
+        let body = Body::new(body.source, &graph, body.beside, Some(filter), body.memo);
         let both: Vec<Id> = keys.iter().copied().chain([of]).collect();
         let (source, memory) = run(tools, &body, &both, &[])?;
         let mut groups = Graph::new();
@@ -250,7 +248,7 @@ impl Pairs {
     }
 
     fn body<'a>(&'a self, of: &Body<'a>) -> Body<'a> {
-        Body::new(&self.source, &self.graph, &[], None, of.memo)
+        Body::new(&self.source, &self.graph, Beside::default(), None, of.memo)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod column;
 pub mod dictionary;
 pub mod graph;
 pub mod group;
+pub mod join;
 pub mod memo;
 pub mod range;
 pub mod residency;
@@ -19,7 +20,8 @@ pub mod run;
 pub use aggregate::{Accumulator, What};
 pub use column::{DeviceColumn, DeviceTable, kind_of};
 pub use graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
-pub use run::{Gpu, Lookup, Output, Sink, Stage, Top, Zone};
+pub use join::{How, Join};
+pub use run::{Gpu, Lookup, Origin, Output, Sink, Stage, Top, Zone};
 
 pub type Result<T> = std::result::Result<T, Error>;
 

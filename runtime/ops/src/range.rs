@@ -48,7 +48,12 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
     let found = match node.op {
         Op::Input(index) => body.source.inputs[index as usize].range,
         // A node that nobody needs may name a table that is not there.
-        Op::Lookup(table) => body.tables.get(table as usize).and_then(|table| table.range),
+        Op::Lookup(table) => body.beside.tables.get(table as usize).and_then(|table| table.range),
+        Op::Probe(join) => body.beside.joins.get(join as usize).map(|probing| (0, i128::from(probing.rows) - 1)),
+        Op::Joined(join, column) => {
+            let probing = body.beside.joins.get(join as usize);
+            probing.and_then(|probing| probing.columns.get(column as usize)?.range)
+        }
         Op::Literal(index) => match body.graph.literals()[index as usize].1 {
             crate::Value::I64(v) => Some((v.into(), v.into())),
             crate::Value::U64(v) => Some((v.into(), v.into())),

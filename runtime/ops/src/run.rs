@@ -14,10 +14,11 @@ use onrush_kernels::{Column, Context, Library, Scalar, gather};
 use crate::aggregate::Accumulator;
 use crate::coded::Coded;
 use crate::codegen::output::{self, Target};
-use crate::codegen::{Body, Source, Table};
+use crate::codegen::{Beside, Body, Source, Table};
 use crate::column::{DeviceColumn, DeviceTable, upload_array};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::{Comparison, Graph, Id, Kind, Op, Value};
+use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::memo::Memo;
 use crate::residency::Residency;
 use crate::{Error, Result, group};
@@ -30,6 +31,7 @@ pub struct Gpu {
     last: AtomicU64,
     sizes: group::Sizes,
     memo: Memo,
+    renumberings: Renumberings,
     /// Those that no run has at the moment.
     statuses: Mutex<Vec<Status>>,
     encode_from: u64,
@@ -43,13 +45,21 @@ pub const ENCODE_FROM: u64 = 1 << 20;
 pub enum Lookup {
     /// A function of one text column, computed once for each text of its dictionary.
     Texts {
-        /// The column of the source.
-        of: u32,
+        of: Origin,
         /// From the dictionary's texts, with a null behind them, to as many values.
         evaluate: Evaluate,
     },
     /// Clocks of a zone.
     Zone(Arc<Zone>),
+}
+
+/// A column whose texts have numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Of the source.
+    Input(u32),
+    /// Of the table of a join.
+    Joined(u32, u32),
 }
 
 pub type Evaluate = Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
@@ -95,11 +105,22 @@ pub enum Sink {
 #[derive(Clone)]
 pub struct Stage {
     pub graph: Graph,
+    pub joins: Vec<Join>,
     pub lookups: Vec<Lookup>,
     /// The lists of [`Op::Text`].
     pub texts: Vec<Arc<Dictionary>>,
     pub filter: Option<Id>,
     pub sink: Sink,
+}
+
+impl Stage {
+    /// What its rows are grouped by.
+    fn keys(&self) -> &[Id] {
+        match &self.sink {
+            Sink::Aggregate { keys, .. } => keys,
+            Sink::Output(_) | Sink::Top(_) => &[],
+        }
+    }
 }
 
 /// What kernels tell: faults, overflow, a count, a ticket. Zero at first, and again after a run without a fault: kernels leave the ticket
@@ -140,6 +161,11 @@ impl Status {
         self.buffer.address() + 16
     }
 
+    /// Whether a table of rows to be found has several for a key.
+    pub fn duplicates(&self) -> u64 {
+        self.buffer.address() + 20
+    }
+
     pub fn clear(&self, context: &Context) -> Result<()> {
         Ok(self.buffer.fill_range(0, Self::BYTES, 0, &context.stream)?)
     }
@@ -154,8 +180,24 @@ impl Status {
         Ok(self.buffer.read::<u32>(0..2, &context.stream)?[1] != 0)
     }
 
+    pub fn clear_count(&self, context: &Context) -> Result<()> {
+        Ok(self.buffer.fill_range(8, 8, 0, &context.stream)?)
+    }
+
+    /// Waits; whether a table of rows was too small, and whether it has several for a key.
+    pub fn built(&self, context: &Context) -> Result<(bool, bool)> {
+        let words = self.buffer.read::<u32>(0..6, &context.stream)?;
+        Ok((words[1] != 0, words[5] != 0))
+    }
+
+    /// After a table that was too small, or that has several rows for a key.
+    pub fn clear_build(&self, context: &Context) -> Result<()> {
+        self.clear_overflow(context)?;
+        Ok(self.buffer.fill_range(20, 4, 0, &context.stream)?)
+    }
+
     /// Waits; gives the count unless a row had a fault.
-    fn finish(&self, context: &Context) -> Result<u64> {
+    pub fn finish(&self, context: &Context) -> Result<u64> {
         let words = self.buffer.read::<u64>(0..2, &context.stream)?;
         if words[0] as u32 != 0 { Err(Error::Fault) } else { Ok(words[1]) }
     }
@@ -183,10 +225,25 @@ pub fn launch_blocks(
     shared: u32,
 ) -> Result<()> {
     let resident = function.resident_blocks(threads, shared)?.min(most);
-    let blocks = items.div_ceil(u64::from(threads)).min(u64::from(resident)) as u32;
+    // One at least: without rows, too, there is a result.
+    let blocks = items.div_ceil(u64::from(threads)).clamp(1, u64::from(resident)) as u32;
     let grid = onrush_device::Grid::new(blocks, threads).shared(shared);
     // SAFETY: the arguments were declared beside the parameters of this kernel; buffers among them are as long as the number of rows, slots or
     // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
+    unsafe { function.launch(&grid, arguments, &context.stream)? };
+    Ok(())
+}
+
+/// Launches a kernel whose blocks take a tile each; one at least, so that there is a result without rows, too.
+pub fn launch_tiles(
+    context: &Context,
+    function: &Function,
+    arguments: Arguments,
+    tiles: u64,
+    threads: u32,
+) -> Result<()> {
+    let grid = onrush_device::Grid::new(tiles.max(1) as u32, threads);
+    // SAFETY: as in `launch_blocks`; the state that is passed has a word for each tile, and what is written has been counted before.
     unsafe { function.launch(&grid, arguments, &context.stream)? };
     Ok(())
 }
@@ -198,6 +255,8 @@ struct Flow {
     /// Those of the columns that can be fetched.
     fetched: Vec<Option<Arc<Dictionary>>>,
     _memory: Option<Buffer>,
+    /// Of the rows that can be fetched.
+    _pairs: Option<Paired>,
 }
 
 impl Gpu {
@@ -210,6 +269,7 @@ impl Gpu {
             last: AtomicU64::new(0),
             sizes: group::Sizes::default(),
             memo: Memo::default(),
+            renumberings: Renumberings::default(),
             statuses: Mutex::default(),
             encode_from: ENCODE_FROM,
         })
@@ -231,14 +291,20 @@ impl Gpu {
         Duration::from_nanos(self.last.load(Ordering::Relaxed))
     }
 
-    /// Runs stages over a table. The last one must give columns.
-    pub fn run(&self, table: &DeviceTable, stages: &[Stage], cancelled: &dyn Fn() -> bool) -> Result<DeviceTable> {
+    /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns.
+    pub fn run(
+        &self,
+        table: &DeviceTable,
+        beside: &[DeviceTable],
+        stages: &[Stage],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<DeviceTable> {
         let begun = Instant::now();
         let status = match self.statuses().pop() {
             Some(status) => status,
             None => Status::new(&self.context)?,
         };
-        let result = self.stages(&status, table, stages, cancelled);
+        let result = self.stages(&status, (table, beside), stages, cancelled);
         if result.is_err() {
             status.clear(&self.context)?;
         }
@@ -254,26 +320,23 @@ impl Gpu {
     fn stages(
         &self,
         status: &Status,
-        table: &DeviceTable,
+        (table, others): (&DeviceTable, &[DeviceTable]),
         stages: &[Stage],
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
         let context = &self.context;
         let tools = group::Tools { context, status, sizes: &self.sizes };
+        let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
         let mut flow: Option<Flow> = None;
         for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);
             }
             let begins = flow.is_none();
-            let Flow { mut source, dictionaries, fetched, _memory } = match flow.take() {
+            let Flow { mut source, dictionaries, fetched, _memory, _pairs } = match flow.take() {
                 Some(flow) => flow,
                 None => {
-                    let keys: &[Id] = match &stage.sink {
-                        Sink::Aggregate { keys, .. } => keys,
-                        Sink::Output(_) | Sink::Top(_) => &[],
-                    };
-                    let needed = stage.graph.needed(keys);
+                    let needed = stage.graph.needed(stage.keys());
                     // Of keys, and of decimals, which are computed in fewer bits if they can.
                     let ranged = |index: usize| {
                         let column = &table.columns[index];
@@ -285,13 +348,19 @@ impl Gpu {
                         dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
                         fetched: Vec::new(),
                         _memory: None,
+                        _pairs: None,
                     }
                 }
             };
+            let joined: Vec<Vec<_>> = stage
+                .joins
+                .iter()
+                .map(|join| others[join.table].columns.iter().map(|column| column.dictionary.clone()).collect())
+                .collect();
             let mut tables = Vec::new();
             let mut found = Vec::new();
             for lookup in &stage.lookups {
-                let (table, dictionary) = self.table(lookup, &dictionaries)?;
+                let (table, dictionary) = self.table(lookup, &dictionaries, &joined)?;
                 tables.push(table);
                 found.push(dictionary);
             }
@@ -299,27 +368,60 @@ impl Gpu {
                 text_of(
                     &stage.graph,
                     id,
-                    &Texts { inputs: &dictionaries, lookups: &found, fetched: &fetched, lists: &stage.texts },
+                    &Texts {
+                        inputs: &dictionaries,
+                        lookups: &found,
+                        fetched: &fetched,
+                        joined: &joined,
+                        lists: &stage.texts,
+                    },
                 )
             };
+            let mut coded = Coded::default();
+            if let Sink::Aggregate { keys, .. } = &stage.sink
+                && begins
+                && table.rows >= self.encode_from
+            {
+                coded = Coded::new(context, table, &stage.graph, keys, &mut source)?;
+            }
+            let mut built: Vec<Built> = Vec::new();
+            let mut pairs: Option<Paired> = None;
+            let all = stage.graph.needed(stage.keys());
+            for (number, join) in stage.joins.iter().enumerate() {
+                if cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                let key_texts: Vec<_> =
+                    stage.graph.node(join.probe).args.iter().map(|key| dictionary_of(*key)).collect();
+                let ranged = |column: usize| {
+                    all.iter().any(|id| stage.graph.node(*id).op == Op::Joined(number as u32, column as u32))
+                };
+                let table = &others[join.table];
+                built.push(builder.build((number, join), &stage.graph, table, &ranged, &key_texts)?);
+                if built[number].has_runs() {
+                    let graph = (&stage.graph, &tables[..]);
+                    pairs = Some(builder.pairs(&source, pairs.take(), graph, (number, join), &mut built)?);
+                }
+            }
+            if let Some(pairs) = &mut pairs {
+                std::mem::swap(&mut source, &mut pairs.source);
+            }
+            let probings: Vec<_> = built.iter().map(|built| &built.probing).collect();
+            let beside = Beside { tables: &tables, joins: &probings };
             match &stage.sink {
                 Sink::Output(output) => {
-                    let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);
+                    let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
                     return self.output(status, &body, output, &dictionary_of);
                 }
                 Sink::Top(top) => {
-                    let body = Body::new(&source, &stage.graph, &tables, stage.filter, &self.memo);
+                    let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
                     return self.top(status, &body, top, &dictionary_of);
                 }
                 Sink::Aggregate { keys, accumulators } => {
                     let mut graph = Cow::Borrowed(&stage.graph);
                     let mut found_by = keys.clone();
-                    let mut coded = Coded::default();
-                    if begins && table.rows >= self.encode_from {
-                        coded = Coded::new(context, table, &stage.graph, keys, &mut source)?;
-                        coded.replace(&mut graph, &mut found_by);
-                    }
-                    let body = Body::new(&source, &graph, &tables, stage.filter, &self.memo);
+                    coded.replace(&mut graph, &mut found_by);
+                    let body = Body::new(&source, &graph, beside, stage.filter, &self.memo);
                     let (mut groups, memory) = match keys.is_empty() {
                         true => group::all(&tools, &body, accumulators)?,
                         false => {
@@ -338,7 +440,8 @@ impl Gpu {
                         groups.fetched = source.inputs;
                         fetched = dictionaries;
                     }
-                    flow = Some(Flow { source: groups, dictionaries: texts, fetched, _memory: memory });
+                    let _pairs = pairs.filter(|_| !fetched.is_empty());
+                    flow = Some(Flow { source: groups, dictionaries: texts, fetched, _memory: memory, _pairs });
                 }
             }
         }
@@ -349,6 +452,7 @@ impl Gpu {
         &self,
         lookup: &Lookup,
         dictionaries: &[Option<Arc<Dictionary>>],
+        joined: &[Vec<Option<Arc<Dictionary>>>],
     ) -> Result<(Table, Option<Arc<Dictionary>>)> {
         let (of, evaluate) = match lookup {
             Lookup::Texts { of, evaluate } => (*of, evaluate),
@@ -358,7 +462,11 @@ impl Gpu {
                 return Ok((Table { values, valid: None, entries: zone.starts.len() as u64, range: None }, None));
             }
         };
-        let Some(Some(dictionary)) = dictionaries.get(of as usize) else {
+        let dictionary = match of {
+            Origin::Input(column) => dictionaries.get(column as usize),
+            Origin::Joined(join, column) => joined.get(join as usize).and_then(|columns| columns.get(column as usize)),
+        };
+        let Some(Some(dictionary)) = dictionary else {
             return Err(Error::Unsupported("a text without a dictionary".to_string()));
         };
         let null = arrow::array::new_null_array(dictionary.values.data_type(), 1);
@@ -413,9 +521,7 @@ impl Gpu {
             let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
             let program = || output::filtered(body, roots, &parameters);
             let function = body.kernel(context, "output_filtered", roots, program)?;
-            let grid = onrush_device::Grid::new(tiles as u32, output::THREADS);
-            // SAFETY: as in `launch_blocks`; a tile for each block, and targets of `capacity` rows.
-            unsafe { function.launch(&grid, parameters.arguments(), &context.stream)? };
+            launch_tiles(context, &function, parameters.arguments(), tiles, output::THREADS)?;
             status.finish(context)?.saturating_sub(output.skip).min(capacity)
         };
         let mut columns = Vec::new();
@@ -466,7 +572,7 @@ impl Gpu {
         if let Some(before) = body.filter {
             filter = graph.add(Op::And, &[before, filter], Kind::Bool);
         }
-        let body = Body::new(body.source, &graph, body.tables, Some(filter), &self.memo);
+        let body = Body::new(body.source, &graph, body.beside, Some(filter), &self.memo);
         self.output(status, &body, &all, dictionary_of)
     }
 }
@@ -476,6 +582,7 @@ struct Texts<'a> {
     inputs: &'a [Option<Arc<Dictionary>>],
     lookups: &'a [Option<Arc<Dictionary>>],
     fetched: &'a [Option<Arc<Dictionary>>],
+    joined: &'a [Vec<Option<Arc<Dictionary>>>],
     lists: &'a [Arc<Dictionary>],
 }
 
@@ -487,6 +594,7 @@ fn text_of(graph: &Graph, id: Id, texts: &Texts) -> Option<Arc<Dictionary>> {
         Op::Lookup(index) => texts.lookups[index as usize].clone(),
         Op::Text(index) => texts.lists.get(index as usize).cloned(),
         Op::Fetch(index) => texts.fetched[index as usize].clone(),
+        Op::Joined(join, column) => texts.joined[join as usize][column as usize].clone(),
         // Of a text beside null, and of a number that is one again.
         Op::Choose => text_of(graph, node.args[1], texts).or_else(|| text_of(graph, node.args[2], texts)),
         Op::Convert(_) => text_of(graph, node.args[0], texts),

@@ -21,6 +21,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "casts.slt"
     "dates.slt"
     "groups.slt"
+    "joins.slt"
     "logic.slt"
     "mixed.slt"
     "order.slt"

@@ -86,8 +86,13 @@ fn id(plan: &Arc<dyn ExecutionPlan>) -> usize {
 
 fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Names {
     let any: &dyn Any = plan.as_ref();
-    if let Some(top) = any.downcast_ref::<GpuExec>().and_then(|fragment| fragment.chain().first()) {
-        return collect(top, all);
+    if let Some(fragment) = any.downcast_ref::<GpuExec>()
+        && let Some(top) = fragment.chain().first()
+    {
+        for input in plan.children() {
+            collect(input, all);
+        }
+        return collect(&top.node, all);
     }
     let mut below = Names::new();
     for child in plan.children() {
@@ -192,8 +197,10 @@ impl Tree<'_> {
         let empty = Names::new();
         let mut depth = depth;
         let mut first = true;
-        for node in fragment.chain() {
-            if let Some(line) = self.line(node, names.get(&id(node)).unwrap_or(&empty)) {
+        // Tables on the right come behind what is below on the left.
+        let mut behind = Vec::new();
+        for link in fragment.chain() {
+            if let Some(line) = self.line(&link.node, names.get(&id(&link.node)).unwrap_or(&empty)) {
                 self.start(&line, depth, fragment.place());
                 match first {
                     true => self.measured(plan),
@@ -201,16 +208,33 @@ impl Tree<'_> {
                 }
                 (first, depth) = (false, depth + 1);
             }
-        }
-        match memory(fragment.input()) {
-            // Its columns are on the device, too.
-            Some(_) => {
-                if let Some(line) = self.line(fragment.input(), &empty) {
-                    self.start(&line, depth, fragment.place());
-                    self.out.push('\n');
-                }
+            match link.other {
+                Some((other, true)) => self.input(&fragment.others()[other], fragment, depth, names),
+                Some((other, false)) => behind.push((other, depth)),
+                None => {}
             }
-            None => self.node(fragment.input(), depth, names),
+        }
+        self.input(fragment.input(), fragment, depth, names);
+        for (other, depth) in behind.into_iter().rev() {
+            self.input(&fragment.others()[other], fragment, depth, names);
+        }
+    }
+
+    /// What a fragment reads.
+    fn input(
+        &mut self,
+        input: &Arc<dyn ExecutionPlan>,
+        fragment: &GpuExec,
+        depth: usize,
+        names: &HashMap<usize, Names>,
+    ) {
+        if memory(input).is_none() {
+            return self.node(input, depth, names);
+        }
+        // Its columns are on the device, too.
+        if let Some(line) = self.line(input, &Names::new()) {
+            self.start(&line, depth, fragment.place());
+            self.out.push('\n');
         }
     }
 

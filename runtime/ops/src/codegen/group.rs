@@ -115,17 +115,17 @@ impl Finding {
     }
 }
 
-fn wide(kind: Kind) -> bool {
+pub(super) fn wide(kind: Kind) -> bool {
     kind == Kind::Number(Scalar::I128)
 }
 
 /// The word of nulls, and those of the keys.
-fn key_words(keys: &[(Id, Kind, bool)]) -> u32 {
+pub(super) fn key_words(keys: &[(Id, Kind, bool)]) -> u32 {
     1 + keys.iter().map(|(_, kind, _)| if wide(*kind) { 2 } else { 1 }).sum::<u32>()
 }
 
 /// A key's bits as a word, the same for equal keys.
-fn bits(kind: Kind, value: &str) -> String {
+pub(super) fn bits(kind: Kind, value: &str) -> String {
     if kind.is_float() { format!("key_bits({value})") } else { format!("(u64){value}") }
 }
 
@@ -138,8 +138,8 @@ fn from_bits(kind: Kind, word: &str) -> String {
     }
 }
 
-/// `of` is a letter: groups can be grouped again, and a kernel then has the digits of both.
-fn digit_parameters(digits: &[Digit], of: char, parameters: &mut Parameters) {
+/// `of` begins their names: groups can be grouped again, and a kernel then has the digits of both.
+pub(super) fn digit_parameters(digits: &[Digit], of: &str, parameters: &mut Parameters) {
     for (index, digit) in digits.iter().enumerate() {
         parameters.u64(&format!("{of}b{index}"), digit.base as u64);
         parameters.u64(&format!("{of}n{index}"), digit.count);
@@ -148,7 +148,7 @@ fn digit_parameters(digits: &[Digit], of: char, parameters: &mut Parameters) {
 }
 
 /// Writes statements that put the row's keys into `u64 key` (one word) or `u64 key[]` (several), and whether it is null into `nokey`.
-fn write_key(writer: &mut Writer, finding: &Finding) {
+pub(super) fn write_key(writer: &mut Writer, finding: &Finding) {
     match finding {
         Finding::Dense { digits, .. } | Finding::Packed { digits } => {
             let mut terms = Vec::new();
@@ -269,7 +269,7 @@ fn roots(body: &Body, layout: &Layout, round: Round, finding: &Finding) -> Vec<I
 }
 
 /// A loop over rows, `compute` for each of them.
-fn rows_loop(body: &Body, roots: &[Id], unroll: u32, compute: &str, head: &str) -> String {
+pub(super) fn rows_loop(body: &Body, roots: &[Id], unroll: u32, compute: &str, head: &str) -> String {
     format!(
         "  const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
          for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{head}{}\
@@ -287,7 +287,7 @@ pub fn shared_threads(layout: &Layout) -> u32 {
 pub fn shared_parameters(body: &Body, finding: &Finding, fault: u64, table: &Buffer, replicas: u32) -> Parameters {
     let mut parameters = body.parameters(fault);
     if let Finding::Dense { digits, size } = finding {
-        digit_parameters(digits, 'k', &mut parameters);
+        digit_parameters(digits, "k", &mut parameters);
         parameters.u64("size", *size);
     }
     parameters.u32("replicas", replicas);
@@ -393,7 +393,7 @@ pub const DIRECT_THREADS: u32 = 256;
 pub fn direct_parameters(body: &Body, finding: &Finding, status: &Status, table: &Buffer, slots: u64) -> Parameters {
     let mut parameters = body.parameters(status.fault());
     if let Finding::Dense { digits, .. } | Finding::Packed { digits } = finding {
-        digit_parameters(digits, 'k', &mut parameters);
+        digit_parameters(digits, "k", &mut parameters);
     }
     parameters.u64("slots", slots);
     parameters.buffer("u64*", "table", table);
@@ -476,7 +476,7 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
         Some(Finding::Dense { digits, .. } | Finding::Packed { digits }) => {
             let dense = matches!(finding, Some(Finding::Dense { .. }));
             let key = if dense { "row".to_string() } else { word(0) };
-            digit_parameters(digits, 'm', &mut parameters);
+            digit_parameters(digits, "m", &mut parameters);
             for (index, digit) in digits.iter().enumerate() {
                 let number = match digits.len() {
                     1 => key.clone(),

@@ -26,17 +26,45 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::{Accelerator, Policy};
 
+/// A node that runs on a device.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub node: Arc<dyn ExecutionPlan>,
+    /// Of a join: which table is joined, and whether it is the left one.
+    pub other: Option<(usize, bool)>,
+}
+
+impl Link {
+    pub fn new(node: &Arc<dyn ExecutionPlan>) -> Link {
+        Link { node: Arc::clone(node), other: None }
+    }
+
+    /// The node as it runs on the CPU, over what is below it and the tables that are joined.
+    pub fn over(
+        &self,
+        below: Arc<dyn ExecutionPlan>,
+        others: &[Arc<dyn ExecutionPlan>],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let inputs = match self.other {
+            None => vec![below],
+            Some((other, true)) => vec![Arc::clone(&others[other]), below],
+            Some((other, false)) => vec![below, Arc::clone(&others[other])],
+        };
+        with_inputs(&self.node, inputs)?.reset_state()
+    }
+}
+
 pub struct GpuExec {
     accelerator: Arc<Accelerator>,
     /// The nodes that it stands for, the topmost first.
-    chain: Vec<Arc<dyn ExecutionPlan>>,
+    chain: Vec<Link>,
     /// How many of them, from the topmost on, run on the host over the few rows that the device leaves.
     finish: usize,
-    /// What the lowest of them reads.
-    input: Arc<dyn ExecutionPlan>,
+    /// What the lowest of them reads, then the tables that are joined.
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
     stages: Arc<Vec<Stage>>,
-    /// Columns of the input that the first stage reads.
-    used: Vec<usize>,
+    /// Columns of the inputs that are read.
+    used: Vec<Vec<usize>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -50,13 +78,13 @@ impl fmt::Debug for GpuExec {
 impl GpuExec {
     pub fn new(
         accelerator: &Arc<Accelerator>,
-        chain: Vec<Arc<dyn ExecutionPlan>>,
+        chain: Vec<Link>,
         finish: usize,
-        input: Arc<dyn ExecutionPlan>,
+        inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
         stages: Vec<Stage>,
-        used: Vec<usize>,
     ) -> GpuExec {
-        let schema = chain.first().map_or_else(|| input.schema(), |top| top.schema());
+        let (inputs, used): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
+        let schema = chain.first().map_or_else(|| inputs[0].schema(), |top| top.node.schema());
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
             Partitioning::UnknownPartitioning(1),
@@ -67,7 +95,7 @@ impl GpuExec {
             accelerator: Arc::clone(accelerator),
             chain,
             finish,
-            input,
+            inputs,
             stages: Arc::new(stages),
             used,
             properties: Arc::new(properties),
@@ -76,12 +104,18 @@ impl GpuExec {
     }
 
     /// The nodes that run on the device, the topmost first.
-    pub fn chain(&self) -> &[Arc<dyn ExecutionPlan>] {
+    pub fn chain(&self) -> &[Link] {
         &self.chain
     }
 
+    /// What the lowest of them reads.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
-        &self.input
+        &self.inputs[0]
+    }
+
+    /// The tables that are joined.
+    pub fn others(&self) -> &[Arc<dyn ExecutionPlan>] {
+        &self.inputs[1..]
     }
 
     /// What `explain` calls it.
@@ -89,10 +123,14 @@ impl GpuExec {
         if self.accelerator.gpu.context().device().is_emulated() { "emulated" } else { "gpu" }
     }
 
-    /// The same on the CPU.
-    fn on_cpu(&self) -> Result<Arc<dyn ExecutionPlan>> {
-        self.chain.iter().rev().try_fold(Arc::clone(&self.input), |below, node| with_input(node, below))
+    fn schema_below(&self, finish: usize) -> SchemaRef {
+        self.chain.get(finish).map_or_else(|| self.inputs[0].schema(), |link| link.node.schema())
     }
+}
+
+/// A chain on the CPU, over what its inputs gave.
+fn on_cpu(chain: &[Link], inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
+    chain.iter().rev().try_fold(Arc::clone(&inputs[0]), |below, link| link.over(below, &inputs[1..]))
 }
 
 /// A node of one input with another one.
@@ -138,7 +176,7 @@ impl ExecutionPlan for GpuExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+        self.inputs.iter().collect()
     }
 
     fn apply_expressions(
@@ -148,15 +186,16 @@ impl ExecutionPlan for GpuExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let [input] = &mut children[..] else {
-            return Err(DataFusionError::Internal("a GPU fragment has one input".to_string()));
-        };
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.len() != self.inputs.len() {
+            let (found, inputs) = (children.len(), self.inputs.len());
+            return Err(DataFusionError::Internal(format!("a GPU fragment of {inputs} inputs got {found}")));
+        }
         Ok(Arc::new(GpuExec {
             accelerator: Arc::clone(&self.accelerator),
             chain: self.chain.clone(),
             finish: self.finish,
-            input: Arc::clone(input),
+            inputs: children,
             stages: Arc::clone(&self.stages),
             used: self.used.clone(),
             properties: Arc::clone(&self.properties),
@@ -174,38 +213,33 @@ impl ExecutionPlan for GpuExec {
         let work = Work {
             accelerator: Arc::clone(&self.accelerator),
             stages: Arc::clone(&self.stages),
-            used: self.used.clone(),
-            schema: self.chain.get(self.finish).map_or_else(|| self.input.schema(), |node| node.schema()),
+            schema: self.schema_below(self.finish),
         };
         let left = Arc::clone(&work.schema);
-        let input = Arc::clone(&self.input);
-        let cpu = self.on_cpu()?;
+        let inputs: Vec<_> = self.inputs.iter().cloned().zip(self.used.clone()).collect();
+        let chain = self.chain.clone();
         let rows = MetricBuilder::new(&self.metrics).output_rows(0);
         let time = MetricBuilder::new(&self.metrics).elapsed_compute(0);
         let policy = self.accelerator.policy;
         let future = async move {
-            let count = |batches: &[RecordBatch]| batches.iter().map(|b| b.num_rows() as u64).sum::<u64>();
-            let parts = |batches: &[RecordBatch], column: usize| onrush_ops::residency::parts(batches, column);
-            let (parts, count): (Vec<Vec<ArrayRef>>, u64) = match memory(&input) {
-                Some((batches, projection)) => {
-                    (work.used.iter().map(|c| parts(batches, projection[*c])).collect(), count(batches))
-                }
-                None => {
-                    let stream = execute_stream(Arc::clone(&input), Arc::clone(&context))?;
-                    let batches: Vec<RecordBatch> = stream.try_collect().await?;
-                    (work.used.iter().map(|c| parts(&batches, *c)).collect(), count(&batches))
-                }
-            };
-            if count == 0 {
+            let mut tables = Vec::new();
+            let mut gathered = Vec::new();
+            for (input, used) in inputs {
+                let (rows, input) = Rows::gather(input, &used, &context).await?;
+                tables.push(rows);
+                gathered.push(input);
+            }
+            let cpu = move || on_cpu(&chain, &gathered);
+            if tables.iter().any(|rows| rows.count == 0) {
                 // Without rows there is nothing to upload, and nothing to win.
-                return Ok(execute_stream(cpu, context)?.boxed());
+                return Ok(execute_stream(cpu()?, context)?.boxed());
             }
             // Set when the stream is dropped: the work stops at its next step.
             let stop = Arc::new(AtomicBool::new(false));
             let _guard = StopOnDrop(Arc::clone(&stop));
             let done = tokio::task::spawn_blocking(move || {
                 let timer = time.timer();
-                let result = work.run(parts, count, &stop);
+                let result = work.run(&tables, &stop);
                 timer.done();
                 result
             });
@@ -213,7 +247,7 @@ impl ExecutionPlan for GpuExec {
             match done {
                 Ok(batches) if !finish.is_empty() => {
                     let left: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[batches], left, None)?;
-                    let plan = finish.iter().rev().try_fold(left, |below, node| with_input(node, below))?;
+                    let plan = finish.iter().rev().try_fold(left, |below, link| link.over(below, &[]))?;
                     let counted = execute_stream(plan, context)?.inspect_ok(move |batch| rows.add(batch.num_rows()));
                     Ok(counted.boxed())
                 }
@@ -222,15 +256,43 @@ impl ExecutionPlan for GpuExec {
                     Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed())
                 }
                 // Some row has no result: the CPU says which, or finds that nobody asks for it.
-                Err(onrush_ops::Error::Fault) => Ok(execute_stream(cpu, context)?.boxed()),
+                Err(onrush_ops::Error::Fault) => Ok(execute_stream(cpu()?, context)?.boxed()),
                 Err(onrush_ops::Error::Unsupported(_)) if policy != Policy::Only => {
-                    Ok(execute_stream(cpu, context)?.boxed())
+                    Ok(execute_stream(cpu()?, context)?.boxed())
                 }
                 Err(error) => Err(DataFusionError::External(Box::new(diagnostic(error)))),
             }
         };
         let stream = futures::stream::once(future).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+    }
+}
+
+/// What is read of an input: the arrays of each column.
+struct Rows {
+    parts: Vec<Vec<ArrayRef>>,
+    count: u64,
+}
+
+impl Rows {
+    /// The input comes back as what can be read again.
+    async fn gather(
+        input: Arc<dyn ExecutionPlan>,
+        used: &[usize],
+        context: &Arc<TaskContext>,
+    ) -> Result<(Rows, Arc<dyn ExecutionPlan>)> {
+        let of = |batches: &[RecordBatch], columns: &mut dyn Iterator<Item = usize>| Rows {
+            parts: columns.map(|column| onrush_ops::residency::parts(batches, column)).collect(),
+            count: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
+        };
+        if let Some((batches, projection)) = memory(&input) {
+            let rows = of(batches, &mut used.iter().map(|column| projection[*column]));
+            return Ok((rows, input));
+        }
+        let schema = input.schema();
+        let batches: Vec<RecordBatch> = execute_stream(input, Arc::clone(context))?.try_collect().await?;
+        let rows = of(&batches, &mut used.iter().copied());
+        Ok((rows, MemorySourceConfig::try_new_exec(&[batches], schema, None)?))
     }
 }
 
@@ -246,19 +308,23 @@ impl Drop for StopOnDrop {
 struct Work {
     accelerator: Arc<Accelerator>,
     stages: Arc<Vec<Stage>>,
-    used: Vec<usize>,
     schema: SchemaRef,
 }
 
 impl Work {
-    /// `parts` are the arrays of each column that is read.
-    fn run(&self, parts: Vec<Vec<ArrayRef>>, rows: u64, stop: &AtomicBool) -> onrush_ops::Result<Vec<RecordBatch>> {
+    fn run(&self, tables: &[Rows], stop: &AtomicBool) -> onrush_ops::Result<Vec<RecordBatch>> {
         let gpu = &self.accelerator.gpu;
         gpu.residency.sweep();
         let attempt = || -> onrush_ops::Result<Vec<RecordBatch>> {
-            let columns = parts.iter().map(|parts| self.column(parts)).collect::<onrush_ops::Result<Vec<_>>>()?;
-            let table = DeviceTable { rows, columns };
-            let result = gpu.run(&table, &self.stages, &|| stop.load(Ordering::Relaxed))?;
+            let table = |rows: &Rows| -> onrush_ops::Result<DeviceTable> {
+                let columns = rows.parts.iter().map(|parts| self.column(parts)).collect::<onrush_ops::Result<_>>()?;
+                Ok(DeviceTable { rows: rows.count, columns })
+            };
+            let tables = tables.iter().map(table).collect::<onrush_ops::Result<Vec<_>>>()?;
+            let (first, others) = tables
+                .split_first()
+                .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
+            let result = gpu.run(first, others, &self.stages, &|| stop.load(Ordering::Relaxed))?;
             self.download(&result)
         };
         loop {

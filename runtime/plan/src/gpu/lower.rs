@@ -20,7 +20,7 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::{self, Dictionary};
-use onrush_ops::{Comparison, Graph, Id, Kind, Lookup, Misfit, Op, kind_of};
+use onrush_ops::{Comparison, Graph, How, Id, Kind, Lookup, Misfit, Op, Origin, kind_of};
 
 use super::{functions, numbers};
 
@@ -32,12 +32,30 @@ pub type Refusal = String;
 pub enum Slot {
     /// A column of the fragment's input, not read so far.
     Source(usize),
+    /// A column of a table that is joined, not read so far.
+    Joined {
+        join: usize,
+        column: usize,
+    },
     Node(Id),
+}
+
+/// A table that a stage joins.
+pub struct Side {
+    /// Over the table's columns: keys, and what is read of it.
+    pub lowering: Lowering,
+    pub table: usize,
+    pub keys: Vec<Id>,
+    pub probe: Id,
+    pub nulls_equal: bool,
+    pub how: How,
+    pub before: Option<Id>,
 }
 
 /// The stage that is being written.
 pub struct Lowering {
     pub graph: Graph,
+    pub joins: Vec<Side>,
     pub lookups: Vec<Lookup>,
     pub texts: Vec<Arc<Dictionary>>,
     /// Columns of the fragment's input that are read, in the order of the stage's inputs. Only in the first stage.
@@ -55,6 +73,7 @@ impl Lowering {
     pub fn new(schema: &Arc<Schema>) -> Self {
         Lowering {
             graph: Graph::new(),
+            joins: Vec::new(),
             lookups: Vec::new(),
             texts: Vec::new(),
             used: Vec::new(),
@@ -81,6 +100,18 @@ impl Lowering {
                     self.used.len() - 1
                 });
                 let id = self.graph.input(place, kind);
+                self.columns[index] = Slot::Node(id);
+                Ok(id)
+            }
+            Some(Slot::Joined { join, column }) => {
+                let (join, column) = (*join, *column);
+                let side = &mut self.joins[join];
+                let there = side.lowering.column(column)?;
+                let Op::Input(place) = side.lowering.graph.node(there).op else {
+                    return Err("a column that is not there".to_string());
+                };
+                let (kind, probe) = (side.lowering.graph.kind(there), side.probe);
+                let id = self.graph.add(Op::Joined(join as u32, place), &[probe], kind);
                 self.columns[index] = Slot::Node(id);
                 Ok(id)
             }
@@ -295,8 +326,10 @@ impl Lowering {
         let result = self.dtype(expr)?;
         let kind = kind_of(&result).ok_or_else(|| format!("values of type {result} are not on the GPU yet"))?;
         let id = self.column(column)?;
-        let Op::Input(of) = self.graph.node(id).op else {
-            return Err("a function of a computed text is not on the GPU yet".to_string());
+        let of = match self.graph.node(id).op {
+            Op::Input(column) => Origin::Input(column),
+            Op::Joined(join, column) => Origin::Joined(join, column),
+            _ => return Err("a function of a computed text is not on the GPU yet".to_string()),
         };
         let name = self.schema.field(column).name().clone();
         let rest: Vec<Field> = self.schema.fields().iter().map(|f| f.as_ref().clone()).collect();

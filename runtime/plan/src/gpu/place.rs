@@ -7,19 +7,21 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
+use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use onrush_kernels::Scalar;
-use onrush_ops::{Id, Kind, Misfit, Op, Output, Sink, Stage, Top, Value, kind_of};
+use onrush_ops::{How, Id, Join, Kind, Misfit, Op, Output, Sink, Stage, Top, Value, kind_of};
 
 use super::aggregates::{self, Accumulators};
-use super::exec::{GpuExec, memory, with_input, with_inputs};
-use super::lower::{Lowering, Refusal, Slot};
+use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
+use super::lower::{Lowering, Refusal, Side, Slot};
 use super::{Accelerator, Policy};
 
 /// More first rows than this are sorted by the CPU.
@@ -52,7 +54,9 @@ impl Placements {
 /// A fragment that may still grow.
 struct Open {
     input: Arc<dyn ExecutionPlan>,
-    chain: Vec<Arc<dyn ExecutionPlan>>,
+    /// What is joined to it, and the columns of these that are read, once their stage is done.
+    others: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
+    chain: Vec<Link>,
     stages: Vec<Stage>,
     /// Columns of the input that the first stage reads, once it is done.
     used: Option<Vec<usize>>,
@@ -91,6 +95,10 @@ pub fn place(
 
 impl Walk<'_> {
     fn node(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<Placed> {
+        let any: &dyn Any = plan.as_ref();
+        if let Some(join) = any.downcast_ref::<HashJoinExec>() {
+            return self.join(&plan, join);
+        }
         let below: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
         let [child] = &below[..] else {
             if below.is_empty() {
@@ -131,6 +139,33 @@ impl Walk<'_> {
         }
     }
 
+    /// The side whose rows are kept, or are many, goes on as a pipeline; in the other one they find theirs.
+    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>, join: &HashJoinExec) -> Result<Placed> {
+        let (left, right) = (self.node(Arc::clone(join.left()))?, self.node(Arc::clone(join.right()))?);
+        let left_goes_on =
+            matches!(join.join_type(), JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark);
+        let (below, other) = if left_goes_on { (left, right) } else { (right, left) };
+        let other = self.close(other)?;
+        let (below, reason) = match below {
+            Placed::Gpu(open) => (Ok(open), String::new()),
+            Placed::Cpu(input) => match self.start(&input, plan) {
+                Ok(open) => (Ok(Box::new(open)), String::new()),
+                Err(reason) => (Err(input), reason),
+            },
+        };
+        let (below, reason) = match below {
+            Ok(mut open) => match open.add_join(plan, join, &other, left_goes_on) {
+                Ok(()) => return Ok(Placed::Gpu(open)),
+                Err(reason) => (self.close(Placed::Gpu(open))?, reason),
+            },
+            Err(input) => (input, reason),
+        };
+        let inputs = if left_goes_on { vec![below, other] } else { vec![other, below] };
+        let plan = with_inputs(plan, inputs)?;
+        self.note(&plan, reason);
+        Ok(Placed::Cpu(plan))
+    }
+
     fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: String) {
         self.placements.reasons.insert(address(plan), reason);
     }
@@ -164,6 +199,7 @@ impl Walk<'_> {
         Ok(Open {
             lowering: Lowering::new(&input.schema()),
             input: Arc::clone(input),
+            others: Vec::new(),
             chain: Vec::new(),
             stages: Vec::new(),
             used: None,
@@ -184,14 +220,17 @@ impl Walk<'_> {
         let finished = if open.works { open.finish() } else { Err(String::new()) };
         match finished {
             Ok((stages, used)) => {
-                let Open { input, mut chain, finish, .. } = *open;
+                let Open { input, others, mut chain, finish, .. } = *open;
                 chain.reverse();
-                Ok(Arc::new(GpuExec::new(self.accelerator, chain, finish, input, stages, used)))
+                let inputs = [(input, used)].into_iter().chain(others).collect();
+                Ok(Arc::new(GpuExec::new(self.accelerator, chain, finish, inputs, stages)))
             }
             Err(reason) => {
+                let others: Vec<Arc<dyn ExecutionPlan>> =
+                    open.others.iter().map(|(plan, _)| Arc::clone(plan)).collect();
                 let mut plan = Arc::clone(&open.input);
-                for node in &open.chain {
-                    plan = with_input(node, plan)?;
+                for link in &open.chain {
+                    plan = link.over(plan, &others)?;
                     if !reason.is_empty() {
                         self.note(&plan, reason.clone());
                     }
@@ -207,6 +246,7 @@ fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
     any.is::<FilterExec>()
         || any.is::<ProjectionExec>()
         || any.is::<AggregateExec>()
+        || any.is::<HashJoinExec>()
         || any.is::<GlobalLimitExec>()
         || any.is::<LocalLimitExec>()
         || any.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_some())
@@ -250,7 +290,7 @@ impl Open {
                 return Err("it comes after the first rows of an order".to_string());
             }
             self.finish += 1;
-            self.chain.push(Arc::clone(plan));
+            self.chain.push(Link::new(plan));
             return Ok(());
         }
         if self.limit.is_some() && !is_transparent(plan) && !any.is::<ProjectionExec>() {
@@ -261,10 +301,7 @@ impl Open {
                 return Err("a filter with a limit is not on the GPU yet".to_string());
             }
             let condition = self.lowering.boolean(filter.predicate())?;
-            self.filter = Some(match self.filter {
-                Some(before) => self.lowering.graph.add(Op::And, &[before, condition], Kind::Bool),
-                None => condition,
-            });
+            self.filter = Some(both(&mut self.lowering.graph, self.filter, condition));
             if let Some(projection) = filter.projection() {
                 self.lowering.columns = projection.iter().map(|i| self.lowering.columns[*i].clone()).collect();
             }
@@ -292,7 +329,7 @@ impl Open {
             self.sort(sort)?;
             self.works = true;
             self.finish = 1;
-            self.chain.push(Arc::clone(plan));
+            self.chain.push(Link::new(plan));
             return Ok(());
         } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
             self.limit = Some(limit.fetch() as u64);
@@ -300,8 +337,149 @@ impl Open {
             return Err(format!("{} is not on the GPU yet", words(plan)));
         }
         self.lowering.schema = plan.schema();
-        self.chain.push(Arc::clone(plan));
+        self.chain.push(Link::new(plan));
         Ok(())
+    }
+
+    /// Joins another table, or leaves the fragment as it was.
+    fn add_join(
+        &mut self,
+        plan: &Arc<dyn ExecutionPlan>,
+        join: &HashJoinExec,
+        other: &Arc<dyn ExecutionPlan>,
+        left_goes_on: bool,
+    ) -> std::result::Result<(), Refusal> {
+        let (lookups, joins) = (self.lowering.lookups.len(), self.lowering.joins.len());
+        let added = self.hash_join(plan, join, other, left_goes_on);
+        if added.is_err() {
+            self.lowering.lookups.truncate(lookups);
+            self.lowering.joins.truncate(joins);
+        }
+        added
+    }
+
+    fn hash_join(
+        &mut self,
+        plan: &Arc<dyn ExecutionPlan>,
+        join: &HashJoinExec,
+        other: &Arc<dyn ExecutionPlan>,
+        left_goes_on: bool,
+    ) -> std::result::Result<(), Refusal> {
+        if self.finish > 0 || self.limit.is_some() {
+            return Err("it comes after a limit".to_string());
+        }
+        let kind = *join.join_type();
+        let how = match kind {
+            JoinType::Inner => How::Inner,
+            JoinType::Left | JoinType::Right => How::Outer,
+            JoinType::Full => return Err("a full join is not on the GPU yet".to_string()),
+            _ => How::Exists,
+        };
+        if join.null_aware {
+            return Err("NOT IN over values that can be null is not on the GPU yet".to_string());
+        }
+        if join.filter().is_some() && how != How::Inner {
+            return Err("conditions beside the keys of such a join are not on the GPU yet".to_string());
+        }
+        let mut side = Lowering::new(&other.schema());
+        let (mut mine, mut its) = (Vec::new(), Vec::new());
+        for (left, right) in join.on() {
+            let (here, there) = if left_goes_on { (left, right) } else { (right, left) };
+            let types = (self.lowering.dtype(here)?, side.dtype(there)?);
+            let (a, b) = (self.lowering.expr(here)?, side.expr(there)?);
+            let kind = side.graph.kind(b);
+            let is_text = kind == Kind::Code && self.lowering.graph.kind(a) == Kind::Code;
+            if types.0 != types.1 && !is_text {
+                return Err(format!("a join of {} with {} is not on the GPU yet", types.0, types.1));
+            }
+            if kind.is_float() {
+                return Err("a join by floats is not on the GPU yet".to_string());
+            }
+            if is_text && !matches!(side.graph.node(b).op, Op::Input(_)) {
+                return Err("a join by a computed text is not on the GPU yet".to_string());
+            }
+            mine.push(a);
+            its.push(b);
+        }
+        if !side.lookups.is_empty() || !side.texts.is_empty() {
+            return Err("a join by a function of a text is not on the GPU yet".to_string());
+        }
+        let number = self.lowering.joins.len();
+        let graph = &mut self.lowering.graph;
+        let probe = graph.add(Op::Probe(number as u32), &mine, Kind::Number(Scalar::U32));
+        let none = graph.add(Op::IsNull, &[probe], Kind::Bool);
+        let found = graph.add(Op::Not, &[none], Kind::Bool);
+        self.lowering.joins.push(Side {
+            lowering: side,
+            table: self.others.len(),
+            keys: its,
+            probe,
+            nulls_equal: join.null_equality() == NullEquality::NullEqualsNull,
+            how,
+            before: self.filter,
+        });
+        let here = self.lowering.columns.clone();
+        let there: Vec<Slot> =
+            (0..other.schema().fields().len()).map(|column| Slot::Joined { join: number, column }).collect();
+        let mut filter = self.filter;
+        let graph = &mut self.lowering.graph;
+        match kind {
+            JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => filter = Some(both(graph, filter, found)),
+            JoinType::LeftAnti | JoinType::RightAnti => filter = Some(both(graph, filter, none)),
+            _ => {}
+        }
+        if let Some(beside) = join.filter() {
+            let slots = beside.column_indices().iter().map(|column| {
+                let is_here = (column.side == JoinSide::Left) == left_goes_on;
+                if is_here { here[column.index].clone() } else { there[column.index].clone() }
+            });
+            let columns = std::mem::replace(&mut self.lowering.columns, slots.collect());
+            let schema = std::mem::replace(&mut self.lowering.schema, Arc::clone(beside.schema()));
+            let condition = self.lowering.boolean(beside.expression());
+            (self.lowering.columns, self.lowering.schema) = (columns, schema);
+            filter = Some(both(&mut self.lowering.graph, filter, condition?));
+        }
+        let mut columns = match kind {
+            JoinType::Inner | JoinType::Left | JoinType::Right if left_goes_on => [here, there].concat(),
+            JoinType::Inner | JoinType::Left | JoinType::Right => [there, here].concat(),
+            JoinType::LeftMark | JoinType::RightMark => [here, vec![Slot::Node(found)]].concat(),
+            _ => here,
+        };
+        if let Some(projection) = &join.projection {
+            columns = projection.iter().map(|index| columns[*index].clone()).collect();
+        }
+        self.lowering.columns = columns;
+        self.lowering.schema = plan.schema();
+        self.filter = filter;
+        self.limit = plan.fetch().map(|rows| rows as u64);
+        self.chain.push(Link { node: Arc::clone(plan), other: Some((self.others.len(), !left_goes_on)) });
+        self.others.push((Arc::clone(other), Vec::new()));
+        self.works = true;
+        Ok(())
+    }
+
+    /// What has been written, as a stage.
+    fn stage(&mut self, lowering: Lowering, sink: Sink) -> Stage {
+        let joins = lowering.joins.into_iter().map(|side| {
+            self.others[side.table].1 = side.lowering.used;
+            Join {
+                table: side.table,
+                graph: side.lowering.graph,
+                keys: side.keys,
+                probe: side.probe,
+                nulls_equal: side.nulls_equal,
+                how: side.how,
+                before: side.before,
+            }
+        });
+        Stage {
+            joins: joins.collect(),
+            graph: lowering.graph,
+            lookups: lowering.lookups,
+            texts: lowering.texts,
+            filter: self.filter.take(),
+            sink,
+        }
     }
 
     /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
@@ -374,13 +552,8 @@ impl Open {
         if self.used.is_none() {
             self.used = Some(lowering.used.clone());
         }
-        self.stages.push(Stage {
-            graph: lowering.graph,
-            lookups: lowering.lookups,
-            texts: lowering.texts,
-            filter: self.filter.take(),
-            sink: Sink::Aggregate { keys, accumulators: accumulators.all },
-        });
+        let stage = self.stage(lowering, Sink::Aggregate { keys, accumulators: accumulators.all });
+        self.stages.push(stage);
         Ok(())
     }
 
@@ -391,7 +564,7 @@ impl Open {
         for (index, field) in schema.fields().iter().enumerate() {
             let id = match self.lowering.columns.get(index) {
                 Some(Slot::Node(id)) => *id,
-                Some(Slot::Source(_)) => self.lowering.column(index)?,
+                Some(Slot::Source(_) | Slot::Joined { .. }) => self.lowering.column(index)?,
                 None => return Err("a column that is not there".to_string()),
             };
             if kind_of(field.data_type()) != Some(self.lowering.graph.kind(id)) {
@@ -404,14 +577,17 @@ impl Open {
             None => Sink::Output(Output { columns, skip: self.skip, limit: self.limit }),
         };
         let used = self.used.clone().unwrap_or_else(|| self.lowering.used.clone());
+        let lowering = std::mem::replace(&mut self.lowering, Lowering::new(&schema));
+        let stage = self.stage(lowering, sink);
         let mut stages = std::mem::take(&mut self.stages);
-        stages.push(Stage {
-            graph: std::mem::take(&mut self.lowering.graph),
-            lookups: std::mem::take(&mut self.lowering.lookups),
-            texts: std::mem::take(&mut self.lowering.texts),
-            filter: self.filter,
-            sink,
-        });
+        stages.push(stage);
         Ok((stages, used))
+    }
+}
+
+fn both(graph: &mut onrush_ops::Graph, before: Option<Id>, condition: Id) -> Id {
+    match before {
+        Some(before) => graph.add(Op::And, &[before, condition], Kind::Bool),
+        None => condition,
     }
 }

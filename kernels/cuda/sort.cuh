@@ -1,0 +1,143 @@
+// Stable radix sort of unsigned keys with their row numbers, a digit of 8 bits a pass, the least significant one first (onesweep: Adinets
+// and Merrill 2022). The digits of all passes are counted in one reading, so that a pass in which all keys have the same digit is left
+// out; a pass reads and writes each key once, and knows where its tile's keys go by looking back over the tiles before.
+//
+// Layout: keys of 32 or 64 bits; row numbers of 32 bits, which the first pass makes up. Determinism: the order is the only one possible.
+// Bytes: 8 or 12 a key, in and out, for each pass that is not left out.
+
+enum : u32 { SORT_DIGITS = 256 };
+
+// `counts`: for each pass, how many keys have each digit; zero before.
+template <class K, int PASSES> __device__ __forceinline__ void sort_count(const K* keys, u64 rows, u64* counts) {
+    __shared__ u32 local[PASSES * SORT_DIGITS];
+    for (u32 i = threadIdx.x; i < PASSES * SORT_DIGITS; i += blockDim.x) local[i] = 0;
+    __syncthreads();
+    for (u64 row = thread_in_grid(); row - lane_id() < rows; row += threads_in_grid()) {
+        const bool there = row < rows;
+        const K key = there ? keys[row] : (K)0;
+        const u32 lanes = __ballot_sync(ALL_LANES, there);
+#pragma unroll
+        for (int pass = 0; pass < PASSES; pass++) {
+            const u32 digit = (u32)(key >> (8 * pass)) & (SORT_DIGITS - 1);
+            // Upper digits are often the same: one addition then, rather than 32 in a row.
+            const u32 first = __shfl_sync(ALL_LANES, digit, 0);
+            if (__all_sync(ALL_LANES, !there || digit == first)) {
+                if (lane_id() == 0) atomicAdd(&local[pass * SORT_DIGITS + digit], (u32)__popc(lanes));
+            } else if (there) {
+                atomicAdd(&local[pass * SORT_DIGITS + digit], 1u);
+            }
+        }
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < PASSES * SORT_DIGITS; i += blockDim.x) {
+        if (local[i] != 0) atomicAdd(&counts[i], (u64)local[i]);
+    }
+}
+
+// One pass by 256 threads a block, each of which is for one digit, too. `begins`: how many keys have a lower digit. `state`: a word for
+// each digit of each tile, zero before, as the ticket is. `numbers` may be null for the first pass.
+template <class K, int ITEMS>
+__device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* keys_out, u32* numbers_out, u64 rows, u32 shift,
+                                          const u64* begins, u64* state, u32* ticket) {
+    constexpr u32 WARPS = SORT_DIGITS / WARP, TILE = SORT_DIGITS * ITEMS;
+    __shared__ u32 tile_number;
+    __shared__ u32 by_warp[WARPS][SORT_DIGITS];
+    __shared__ u32 starts[SORT_DIGITS];
+    __shared__ u32 of_warp[WARPS];
+    __shared__ u64 goes_to[SORT_DIGITS];
+    __shared__ K moved[TILE];
+    const u32 tile = next_tile(ticket, &tile_number);
+    const u64 begin = (u64)tile * TILE;
+    const u32 here = rows - begin < TILE ? (u32)(rows - begin) : TILE;
+    const u32 warp = warp_id(), lane = lane_id();
+    for (u32 d = lane; d < SORT_DIGITS; d += WARP) by_warp[warp][d] = 0;
+    __syncwarp();
+
+    K key[ITEMS];
+    u32 number[ITEMS], rank[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const u32 at = warp * (WARP * ITEMS) + i * WARP + lane;
+        // What is missing at the end of the last tile sorts behind all that is there.
+        key[i] = at < here ? keys[begin + at] : (K) ~(K)0;
+        number[i] = at < here ? (numbers == nullptr ? (u32)(begin + at) : numbers[begin + at]) : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const u32 digit = (u32)(key[i] >> shift) & (SORT_DIGITS - 1);
+        const u32 peers = __match_any_sync(ALL_LANES, digit);
+        const u32 below = (u32)__popc(peers & ((1u << lane) - 1));
+        const u32 before = by_warp[warp][digit];
+        __syncwarp();
+        if (below == 0) by_warp[warp][digit] = before + (u32)__popc(peers);
+        __syncwarp();
+        rank[i] = before + below;
+    }
+    __syncthreads();
+
+    // From here on this thread is for the digit of its number.
+    const u32 digit = threadIdx.x;
+    u32 own = 0;
+#pragma unroll
+    for (u32 w = 0; w < WARPS; w++) {
+        const u32 count = by_warp[w][digit];
+        by_warp[w][digit] = own;
+        own += count;
+    }
+    u64* mine = state + (u64)tile * SORT_DIGITS + digit;
+    const u64 published = digit == SORT_DIGITS - 1 ? own - (TILE - here) : own;
+    u64 before = 0;
+    if (tile == 0) {
+        store_relaxed(mine, LOOKBACK_ALL | published);
+    } else {
+        store_relaxed(mine, LOOKBACK_OWN | published);
+    }
+    u32 sum = own;
+    for (u32 by = 1; by < WARP; by *= 2) {
+        const u32 lower = __shfl_up_sync(ALL_LANES, sum, by);
+        if (lane >= by) sum += lower;
+    }
+    if (lane == WARP - 1) of_warp[warp] = sum;
+    __syncthreads();
+    u32 start = sum - own;
+    for (u32 w = 0; w < warp; w++) start += of_warp[w];
+    if (tile != 0) {
+        for (const u64* at = mine - SORT_DIGITS;; at -= SORT_DIGITS) {
+            u64 word;
+            while ((word = load_relaxed(at)) >> 62 == 0) __nanosleep(20);
+            before += word & LOOKBACK_SUM;
+            if (word >> 62 == 2) break;
+        }
+        store_relaxed(mine, LOOKBACK_ALL | (before + published));
+    }
+    starts[digit] = start;
+    goes_to[digit] = begins[digit] + before - start;
+    __syncthreads();
+
+    u32 place[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const u32 d = (u32)(key[i] >> shift) & (SORT_DIGITS - 1);
+        place[i] = starts[d] + by_warp[warp][d] + rank[i];
+        moved[place[i]] = key[i];
+    }
+    __syncthreads();
+    u64 to[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const u32 at = i * SORT_DIGITS + threadIdx.x;
+        const K k = moved[at];
+        to[i] = goes_to[(u32)(k >> shift) & (SORT_DIGITS - 1)] + at;
+        if (at < here) keys_out[to[i]] = k;
+    }
+    __syncthreads();
+    u32* moved_numbers = (u32*)moved;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) moved_numbers[place[i]] = number[i];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const u32 at = i * SORT_DIGITS + threadIdx.x;
+        if (at < here) numbers_out[to[i]] = moved_numbers[at];
+    }
+}

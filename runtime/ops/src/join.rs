@@ -1,0 +1,340 @@
+//! Joins: a table's rows by their keys, so that the rows of a pipeline find them. Where a key has one row, finding it is a part of the
+//! pipeline's kernel; where keys have several, rows become pairs first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arrow::array::{Array, AsArray};
+use onrush_device::{Arguments, Buffer};
+use onrush_kernels::{Column, Context, Scalar, sort};
+
+use crate::codegen::group::{Digit, Finding};
+use crate::codegen::join::{self, Holds, Pairs, Written};
+use crate::codegen::{Beside, Body, Probing, Source, Table};
+use crate::column::DeviceTable;
+use crate::dictionary::Dictionary;
+use crate::graph::{Graph, Id, Op};
+use crate::group::Tools;
+use crate::memo::{Key, Memo};
+use crate::run::{launch, launch_tiles};
+use crate::{Error, Result};
+
+pub use crate::codegen::join::How;
+
+/// A table in which a pipeline's rows find rows by keys.
+#[derive(Clone)]
+pub struct Join {
+    /// Which of the tables beside the pipeline's own.
+    pub table: usize,
+    /// Over that table's columns.
+    pub graph: Graph,
+    pub keys: Vec<Id>,
+    /// The node of the pipeline that finds a row; its arguments are the keys there.
+    pub probe: Id,
+    /// Whether null is a key like any other one.
+    pub nulls_equal: bool,
+    pub how: How,
+    /// Which of the pipeline's rows are joined at all.
+    pub before: Option<Id>,
+}
+
+/// Slots for each row up to which keys have a slot each, and the number of slots that is always so.
+const SPARSE: u64 = 8;
+const ALWAYS: u64 = 1 << 16;
+/// Rows are numbers of 32 bits, of which the last two mean something else.
+const MOST_ROWS: u64 = u32::MAX as u64 - 2;
+
+/// The memory of a join while its stage runs.
+pub struct Built {
+    pub probing: Probing,
+    /// The rows of the joined table by their runs, where keys have several.
+    order: Option<Buffer>,
+    _table: Buffer,
+    _numbers: Vec<Arc<Buffer>>,
+}
+
+impl Built {
+    /// Whether keys have several rows, so that the pipeline's rows have to become pairs.
+    pub fn has_runs(&self) -> bool {
+        self.order.is_some()
+    }
+}
+
+/// A source whose rows are pairs, and the memory that it reads.
+pub struct Paired {
+    pub source: Source,
+    _rows: Buffer,
+    found: Vec<(usize, Buffer)>,
+}
+
+fn finding(body: &Body, keys: &[Id], nulls_equal: bool, rows: u64) -> Result<Finding> {
+    let nullable: Vec<bool> = body.nullable(keys).into_iter().map(|nullable| nullable && nulls_equal).collect();
+    if keys.iter().any(|key| body.graph.kind(*key).is_float()) {
+        return Err(Error::Unsupported("a join by floats".to_string()));
+    }
+    let mut digits = Vec::new();
+    let mut product: u64 = 1;
+    for (key, nullable) in keys.iter().zip(&nullable) {
+        let kind = body.graph.kind(*key);
+        let known = body.range(*key).filter(|_| !join::is_wide(kind)).and_then(|(low, high)| {
+            let base = i64::try_from(low).ok()?;
+            i64::try_from(high).ok()?;
+            let count = u64::try_from(high.checked_sub(low)?.checked_add(1 + i128::from(*nullable))?).ok()?;
+            Some((base, count))
+        });
+        let Some((base, count)) = known else { break };
+        let stride = product;
+        // Below 2^63, so that no key is the one that marks an empty slot.
+        let Some(next) = product.checked_mul(count).filter(|p| *p < 1 << 63) else { break };
+        product = next;
+        digits.push(Digit { key: *key, kind, base, count, nullable: *nullable, stride });
+    }
+    if digits.len() == keys.len() {
+        let dense = product <= ALWAYS || product <= rows.saturating_mul(SPARSE);
+        return Ok(if dense { Finding::Dense { digits, size: product } } else { Finding::Packed { digits } });
+    }
+    let keys: Vec<_> = keys.iter().zip(nullable).map(|(key, null)| (*key, body.graph.kind(*key), null)).collect();
+    Ok(match keys[..] {
+        [(key, kind, nullable)] if !join::is_wide(kind) => Finding::Raw { key, kind, nullable },
+        _ => Finding::Wide { keys },
+    })
+}
+
+/// Numbers of texts in other dictionaries, kept as long as both are.
+#[derive(Default)]
+pub struct Renumberings {
+    known: Mutex<HashMap<(usize, usize), Renumbering>>,
+}
+
+struct Renumbering {
+    from: Weak<Dictionary>,
+    to: Weak<Dictionary>,
+    numbers: Arc<Buffer>,
+}
+
+impl Renumberings {
+    /// For each text of `from` its number in `to`, all bits set where it is not there.
+    fn get(&self, context: &Context, from: &Arc<Dictionary>, to: &Arc<Dictionary>) -> Result<Arc<Buffer>> {
+        let place = (Arc::as_ptr(from).addr(), Arc::as_ptr(to).addr());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, r| r.from.strong_count() > 0 && r.to.strong_count() > 0);
+        if let Some(found) = known.get(&place) {
+            return Ok(Arc::clone(&found.numbers));
+        }
+        let numbers = Arc::new(context.upload(&renumber(from, to))?);
+        let (from, to) = (Arc::downgrade(from), Arc::downgrade(to));
+        known.insert(place, Renumbering { from, to, numbers: Arc::clone(&numbers) });
+        Ok(numbers)
+    }
+}
+
+/// Both are in the order of their texts.
+fn renumber(from: &Dictionary, to: &Dictionary) -> Vec<u32> {
+    let (a, b) = (from.values.as_string_view(), to.values.as_string_view());
+    let mut numbers = vec![u32::MAX; a.len().max(1)];
+    let mut at = 0;
+    for (number, text) in numbers.iter_mut().zip(a.iter().flatten()) {
+        while at < b.len() && b.value(at) < text {
+            at += 1;
+        }
+        if at < b.len() && b.value(at) == text {
+            *number = at as u32;
+        }
+    }
+    numbers
+}
+
+/// What a stage's joins are made with.
+pub struct Builder<'a> {
+    pub tools: &'a Tools<'a>,
+    pub memo: &'a Memo,
+    pub renumberings: &'a Renumberings,
+}
+
+impl Builder<'_> {
+    /// The table of a join. `number` is its place among the joins of its stage, `graph` the stage's; `ranged` says which columns' ranges
+    /// are needed beside those of keys, and the dictionaries are those of the keys in the pipeline.
+    pub fn build(
+        &self,
+        (number, join): (usize, &Join),
+        graph: &Graph,
+        table: &DeviceTable,
+        ranged: &dyn Fn(usize) -> bool,
+        dictionaries: &[Option<Arc<Dictionary>>],
+    ) -> Result<Built> {
+        let context = self.tools.context;
+        if table.rows > MOST_ROWS {
+            return Err(Error::Unsupported(format!("a join with a table of {} rows", table.rows)));
+        }
+        let needed = join.graph.needed(&join.keys);
+        let keys = |index: usize| needed.iter().any(|id| join.graph.node(*id).op == Op::Input(index as u32));
+        let narrow = |index: usize| table.columns[index].kind != table.columns[index].stored();
+        let source = table.source(context, &|index| keys(index) || ranged(index) || narrow(index))?;
+        let body = Body::new(&source, &join.graph, Beside::default(), None, self.memo);
+        let finding = finding(&body, &join.keys, join.nulls_equal, table.rows)?;
+        let (memory, slots, several) = self.fill(&body, join, &finding)?;
+        let mut order = None;
+        if several && join.how != How::Exists {
+            order = Some(self.order(&body, join, &finding, &memory, slots)?);
+        }
+
+        let mut numbers = Vec::new();
+        let mut renumber = Vec::new();
+        for (key, dictionary) in join.keys.iter().zip(dictionaries) {
+            let here = match join.graph.node(*key).op {
+                Op::Input(index) => table.columns[index as usize].dictionary.as_ref(),
+                _ => None,
+            };
+            renumber.push(match (dictionary, here) {
+                (Some(from), Some(to)) if !Arc::ptr_eq(from, to) => {
+                    numbers.push(self.renumberings.get(context, from, to)?);
+                    numbers.last().map(|buffer| buffer.address())
+                }
+                _ => None,
+            });
+        }
+        // The same keys, as the pipeline's nodes.
+        let finding = finding.over(&graph.node(join.probe).args);
+        let mut parameters = join::probe_parameters(number, &finding, &memory, slots, &renumber);
+        let (columns, of_columns) =
+            table.inputs(context, &format!("j{number}"), &|index| ranged(index) || narrow(index))?;
+        parameters.extend(&of_columns);
+        let probing = Probing {
+            number,
+            finding,
+            nulls_equal: join.nulls_equal,
+            renumbered: renumber.iter().map(Option::is_some).collect(),
+            holds: if order.is_some() { Holds::Run } else { Holds::Row },
+            rows: table.rows,
+            columns,
+            parameters,
+            of_columns,
+            paired: None,
+        };
+        Ok(Built { probing, order, _table: memory, _numbers: numbers })
+    }
+
+    /// The filled table, its slots, and whether some key has several rows.
+    fn fill(&self, body: &Body, join: &Join, finding: &Finding) -> Result<(Buffer, u64, bool)> {
+        let (context, status) = (self.tools.context, self.tools.status);
+        let rows = body.source.rows;
+        let mut slots = match finding {
+            Finding::Dense { size, .. } => *size,
+            _ => 2 * rows.max(256),
+        };
+        loop {
+            let bytes = (slots + finding.special()) * u64::from(join::stride(finding)) * 8;
+            // One more for keys that are not there.
+            let table = context.allocate(bytes + 8)?;
+            let empty = if matches!(finding, Finding::Packed { .. } | Finding::Raw { .. }) { 0xff } else { 0 };
+            table.fill(empty, &context.stream)?;
+            let parameters = join::build_parameters(body, finding, status, &table, slots);
+            let program = || join::build(body, finding, join.nulls_equal, &parameters);
+            let of = (finding.form(), join.nulls_equal);
+            let function = body.kernel(context, "join_build", of, program)?;
+            launch(context, &function, parameters.arguments(), rows, join::THREADS, 0)?;
+            let (overflowed, several) = status.built(context)?;
+            if overflowed || several {
+                status.clear_build(context)?;
+            }
+            if !overflowed {
+                return Ok((table, slots, several));
+            }
+            if slots > 64 * rows.max(256) {
+                return Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { slots }));
+            }
+            slots *= 4;
+        }
+    }
+
+    /// The rows of a table in the order of their slots, and of themselves within one; slots then hold runs.
+    fn order(&self, body: &Body, join: &Join, finding: &Finding, table: &Buffer, slots: u64) -> Result<Buffer> {
+        let (context, status) = (self.tools.context, self.tools.status);
+        let rows = body.source.rows;
+        let last = slots + finding.special();
+        if last >= u64::from(u32::MAX) {
+            return Err(Error::Unsupported(format!("a join with keys of {last} slots")));
+        }
+        let of_row = context.allocate(rows * 4)?;
+        let parameters = join::slots_parameters(body, finding, status, (table, slots), &of_row);
+        let program = || join::slots(body, finding, join.nulls_equal, &parameters);
+        let function = body.kernel(context, "join_slots", (finding.form(), join.nulls_equal), program)?;
+        launch(context, &function, parameters.arguments(), rows, join::THREADS, 0)?;
+        let sorted = sort::sort(context, &Column::new(Scalar::U32, &of_row).slice(0, rows))?;
+        let mut key = Key::new("join_runs");
+        std::hash::Hash::hash(&finding.form(), &mut key);
+        let function = self.memo.function(context, key, "join_runs", || join::runs(finding))?;
+        let arguments = Arguments::new().buffer(&sorted.keys).value(rows).value(last as u32).buffer(table);
+        launch(context, &function, arguments, rows, 256, 0)?;
+        Ok(sorted.rows)
+    }
+
+    /// The rows of a pipeline with those of a join whose keys have several: joins up to `number` are there, and `base` is the source
+    /// before there were pairs.
+    pub fn pairs(
+        &self,
+        base: &Source,
+        before: Option<Paired>,
+        (graph, tables): (&Graph, &[Table]),
+        (number, join): (usize, &Join),
+        built: &mut [Built],
+    ) -> Result<Paired> {
+        let (context, status) = (self.tools.context, self.tools.status);
+        let source = before.as_ref().map_or(base, |paired| &paired.source);
+        if base.rows > MOST_ROWS {
+            return Err(Error::Unsupported(format!("a join of {} rows", base.rows)));
+        }
+        let probings: Vec<&Probing> = built.iter().map(|b| &b.probing).collect();
+        let beside = Beside { tables, joins: &probings };
+        let body = Body::new(source, graph, beside, join.before, self.memo);
+        let earlier: Vec<usize> = before.iter().flat_map(|paired| paired.found.iter().map(|(n, _)| *n)).collect();
+        let pairs = Pairs { join: number, how: join.how, earlier: &earlier, composed: before.is_some() };
+        let of = (number, join.how, &earlier, join.probe);
+
+        let parameters = join::count_parameters(&body, status);
+        let program = || join::count(&body, &pairs, join.probe, &parameters);
+        let function = body.kernel(context, "join_count", of, program)?;
+        status.clear_count(context)?;
+        launch(context, &function, parameters.arguments(), source.rows, join::THREADS, 0)?;
+        let total = status.finish(context)?;
+        if total > MOST_ROWS {
+            return Err(Error::Unsupported(format!("a join of {total} rows")));
+        }
+
+        let order =
+            built[number].order.as_ref().ok_or_else(|| Error::Unsupported("a join without runs".to_string()))?;
+        let tiles = source.rows.div_ceil(u64::from(join::THREADS * join::ITEMS));
+        let state = context.zeros(8 + 8 * tiles)?;
+        let room = || Ok::<Buffer, Error>(context.allocate(4 * total.max(1))?);
+        let (rows, found) = (room()?, room()?);
+        let copies = earlier.iter().map(|_| room()).collect::<Result<Vec<_>>>()?;
+        let written = Written { state: &state, order, source: &rows, earlier: &copies, found: &found };
+        let parameters = join::pairs_parameters(&body, &pairs, status, &written);
+        let program = || join::pairs(&body, &pairs, join.probe, &parameters);
+        let function = body.kernel(context, "join_pairs", of, program)?;
+        if total > 0 {
+            launch_tiles(context, &function, parameters.arguments(), tiles, join::THREADS)?;
+        }
+
+        let mut found: Vec<(usize, Buffer)> = earlier.iter().copied().zip(copies).chain([(number, found)]).collect();
+        found.sort_by_key(|(number, _)| *number);
+        for (of, buffer) in &found {
+            let probing = &mut built[*of].probing;
+            if *of == number {
+                probing.paired = Some(join.how == How::Outer);
+            }
+            probing.pair(buffer);
+        }
+        let mut parameters = base.parameters.clone();
+        parameters.buffer("const u32* __restrict__", "pair", &rows);
+        let source = Source {
+            rows: total,
+            parameters,
+            inputs: join::paired(&base.inputs),
+            fetched: join::paired(&base.fetched),
+            present: None,
+            identity: base.identity,
+        };
+        Ok(Paired { source, _rows: rows, found })
+    }
+}
