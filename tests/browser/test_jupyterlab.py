@@ -57,10 +57,13 @@ def test_plots_are_drawn(page, lab):
             const sizes = [];
             for (let i = 0; i < notebook.widgets.length; i++) {
                 const cell = notebook.widgets[i].model.toJSON();
-                if (!(cell.outputs ?? []).some(o => 'image/svg+xml' in (o.data ?? {}))) continue;
+                if (!(cell.outputs ?? []).some(o => 'application/vnd.vegalite.v5+json' in (o.data ?? {}))) continue;
                 await notebook.scrollToItem(i, 'center');
-                await new Promise(resolve => setTimeout(resolve, 200));
-                const drawn = notebook.widgets[i].node.querySelector('.jp-RenderedSVG img, .jp-RenderedSVG svg');
+                let drawn;
+                for (let turn = 0; turn < 100 && !drawn; turn++) {
+                    await new Promise(resolve => setTimeout(resolve, 100));
+                    drawn = notebook.widgets[i].node.querySelector('.vega-embed canvas, .vega-embed svg.marks');
+                }
                 const box = drawn?.getBoundingClientRect();
                 sizes.push([box?.width ?? 0, box?.height ?? 0]);
             }

@@ -1,10 +1,13 @@
 """The notebooks that users read: executed by `onrush run` and by nbconvert, their figures compared with DuckDB's."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import altair
+import jsonschema
 import nbformat
 import pytest
 
@@ -128,6 +131,30 @@ def test_rich_outputs_have_static_forms(executed):
             if "text/html" in output.data:
                 assert "<script" not in output.data["text/html"]
     assert {"text/html", "image/svg+xml"} <= kinds
+
+
+VEGA_LITE = "application/vnd.vegalite.v5+json"
+
+
+def test_plots_are_valid_vega_lite(executed):
+    """By the schema of Vega-Lite 5 that Altair carries."""
+    schema = jsonschema.Draft7Validator(altair.vegalite.v5.schema.core.load_schema())
+    specs = [o.data[VEGA_LITE] for cell in code_cells(executed(TOUR)) for o in cell.outputs if "image/svg+xml" in o.get("data", {})]
+    assert len(specs) >= 6
+    for spec in specs:
+        schema.validate(spec)
+        assert len(json.dumps(spec)) <= 512 * 1024
+        assert all("tooltip" in layer["encoding"] for layer in spec["layer"] if layer["mark"]["type"] != "text")
+
+
+def test_bars_are_what_duckdb_computes(executed, duck):
+    cell = next(cell for cell in code_cells(executed(TOUR)) if 'bar("name", "mean_delay")' in cell.source)
+    spec = cell.outputs[0].data[VEGA_LITE]
+    rows = duck.sql(
+        "select a.name, avg(arr_delay) from flights join airlines a using (carrier) group by a.name"
+    ).fetchall()
+    drawn = {row["x"]: row["y"] for row in spec["datasets"]["d0"]}
+    assert drawn == pytest.approx(dict(rows), rel=1e-6)
 
 
 def test_the_error_names_the_column_and_the_nearest(executed):

@@ -30,6 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 plot.style.theme = theme;
                 let bundle = onrush_view::bundle(&Content::Plot(plot.clone()));
                 body.push_str(bundle["image/svg+xml"].as_str().unwrap_or(""));
+                let spec = bundle.get("application/vnd.vegalite.v5+json").map(ToString::to_string).unwrap_or_default();
+                std::fs::write(folder.join(format!("{theme:?}-{i}.vl.json")), spec)?;
                 if name == "light" {
                     onrush_view::save_plot(&plot, &folder.join(format!("{theme:?}-{i}.png")))?;
                     let size = |mime: &str| bundle.get(mime).and_then(|v| v.as_str()).map_or(0, str::len);

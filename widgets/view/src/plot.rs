@@ -1,8 +1,8 @@
 //! Plots as bundles and files. Drawing is in the files under `plot/`; aggregation happens in the session.
 //!
-//! A bundle carries SVG, a PNG and a line of text, and no HTML: front ends prefer HTML to pictures, and GitHub draws only
-//! the pictures. The PNG is there because JupyterLab does not show SVG of a notebook that it does not trust; a large one is
-//! left out unless it was asked for.
+//! A bundle carries Vega-Lite for front ends that draw it, SVG, a PNG and a line of text, and no HTML: front ends prefer HTML
+//! to pictures, and GitHub draws only the pictures. The PNG is there because JupyterLab does not show SVG of a notebook that
+//! it does not trust; a large one is left out unless it was asked for.
 
 mod canvas;
 mod chart;
@@ -11,6 +11,7 @@ mod marks;
 mod raster;
 mod scale;
 mod theme;
+mod vega;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -36,6 +37,9 @@ pub fn bundle(plot: &Plot) -> Bundle {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
         }
         bundle.insert("image/svg+xml".into(), svg.into());
+    }
+    if let Some(spec) = vega::spec(plot, &text) {
+        bundle.insert(vega::MIME.into(), spec);
     }
     bundle.insert("text/plain".into(), text.into());
     bundle

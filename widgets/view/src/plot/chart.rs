@@ -39,10 +39,25 @@ pub struct Chart {
     pub frame: [f64; 4],
 }
 
+/// Width and height in pixels.
+pub fn size(plot: &Plot) -> (u32, u32) {
+    (plot.style.width.unwrap_or(WIDTH).clamp(120, 4000), plot.style.height.unwrap_or(HEIGHT).clamp(90, 4000))
+}
+
+/// What stands beside the axes: what the user wrote, or the first layer's column.
+pub fn labels(plot: &Plot, data: &Data) -> (String, String) {
+    let first = |get: fn(&Layer) -> Option<&Axis>| {
+        let axis = plot.layers.iter().filter_map(get).find(|a| !a.label.is_empty());
+        axis.map_or(String::new(), |a| a.label.clone())
+    };
+    let x = plot.style.x_label.clone().unwrap_or_else(|| first(|layer| axes(layer).0));
+    let counted = || if data.histogram { "count".to_string() } else { first(|layer| axes(layer).1) };
+    (x, plot.style.y_label.clone().unwrap_or_else(counted))
+}
+
 /// The whole picture.
 pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> {
-    let width = plot.style.width.unwrap_or(WIDTH).clamp(120, 4000);
-    let height = plot.style.height.unwrap_or(HEIGHT).clamp(90, 4000);
+    let (width, height) = size(plot);
     let canvas = Rc::new(RefCell::new(Canvas::new(width, height)));
     let root: DrawingArea<Canvas, Shift> = DrawingArea::from(&canvas);
     let colors = colors(plot.style.theme);
@@ -89,13 +104,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
             draw_legend(&root, &canvas, &colors, &legend, plot.style.legend_title.as_deref(), (right, top, bottom))?;
     }
 
-    let x_axis = first_axis(plot, |layer| axes(layer).0);
-    let y_axis = first_axis(plot, |layer| axes(layer).1);
-    let x_label = plot.style.x_label.clone().unwrap_or_else(|| x_axis.map_or(String::new(), |a| a.label.clone()));
-    let y_default =
-        if data.histogram { "count".to_string() } else { y_axis.map_or(String::new(), |a| a.label.clone()) };
-    let y_label = plot.style.y_label.clone().unwrap_or(y_default);
-
+    let (x_label, y_label) = labels(plot, &data);
     let (mut y_ticks, y_shared) = data.y.ticks(((bottom - top) / 45.0) as usize);
     y_ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
     let y_label = with_shared(y_label, y_shared);
@@ -207,10 +216,6 @@ fn axes(layer: &Layer) -> (Option<&Axis>, Option<&Axis>) {
     }
 }
 
-fn first_axis<'a>(plot: &'a Plot, get: impl Fn(&'a Layer) -> Option<&'a Axis>) -> Option<&'a Axis> {
-    plot.layers.iter().filter_map(get).find(|a| !a.label.is_empty())
-}
-
 fn with_shared(label: String, shared: Option<String>) -> String {
     match shared {
         Some(shared) if label.is_empty() => shared,
@@ -258,7 +263,8 @@ fn x_axis_ticks(scale: &Scale, width: f64) -> (Vec<Tick>, Option<String>, bool) 
     }
 }
 
-fn legend_entries(plot: &Plot, data: &Data) -> Vec<Key> {
+/// What the legend holds; nothing if there is none.
+pub fn legend_entries(plot: &Plot, data: &Data) -> Vec<Key> {
     match plot.style.legend {
         Some(false) => Vec::new(),
         Some(true) => data.keys.clone(),

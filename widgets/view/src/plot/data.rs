@@ -34,6 +34,8 @@ pub struct Data {
     pub notes: Vec<String>,
     /// Whether all layers are histograms: the y axis counts.
     pub histogram: bool,
+    /// Whether marks stand on a base line.
+    pub from_zero: bool,
     /// Range and label of the colour bar.
     pub color_range: Option<(f64, f64, String)>,
 }
@@ -41,29 +43,36 @@ pub struct Data {
 /// In drawn positions; a y of negative infinity stands for the lower end of the axis.
 pub enum Shape {
     Bar {
+        series: String,
+        /// Where the bar belongs; a bin belongs to all of its width.
+        at: Option<f64>,
         x: (f64, f64),
         y: (f64, f64),
         color: RGBColor,
         opacity: f64,
     },
     Line {
+        series: String,
         points: Vec<(f64, f64)>,
         color: RGBColor,
         dashes: Option<&'static str>,
     },
     /// From a base line (reversed) to the line above it.
     Area {
+        series: String,
         upper: Vec<(f64, f64)>,
         lower: Vec<(f64, f64)>,
         color: RGBColor,
         opacity: f64,
     },
     Points {
+        series: String,
         points: Vec<(f64, f64)>,
         color: RGBColor,
     },
+    /// With the number that each point's colour stands for.
     ColoredPoints {
-        points: Vec<(f64, f64, RGBColor)>,
+        points: Vec<(f64, f64, f64)>,
     },
     Box {
         x: f64,
@@ -241,7 +250,7 @@ impl Builder {
             let points = self.points(x, y, s);
             let color = self.key(&s.name, false).color;
             if !points.is_empty() {
-                self.shapes.push(Shape::Points { points, color });
+                self.shapes.push(Shape::Points { series: s.name.clone(), points, color });
             }
         }
     }
@@ -252,7 +261,7 @@ impl Builder {
         let mut points = Vec::with_capacity(xs.len());
         for ((px, py), c) in xs.iter().zip(ys).zip(colors) {
             if let (Some(px), Some(py)) = (self.x(x, *px), self.y(y, *py)) {
-                points.push((px, py, color_at(*c, low, high)));
+                points.push((px, py, *c));
             }
         }
         if !points.is_empty() {
@@ -285,10 +294,11 @@ impl Builder {
     }
 
     fn push_line(&mut self, points: Vec<(f64, f64)>, key: &Key) {
+        let series = key.name.clone();
         self.shapes.push(if points.len() == 1 {
-            Shape::Points { points, color: key.color }
+            Shape::Points { series, points, color: key.color }
         } else {
-            Shape::Line { points, color: key.color, dashes: key.dashes }
+            Shape::Line { series, points, color: key.color, dashes: key.dashes }
         });
     }
 
@@ -298,13 +308,18 @@ impl Builder {
         if self.stacked && series.len() > 1 {
             return self.stacked_areas(x, y, series);
         }
+        let mut outlines = Vec::new();
         for s in series {
             let key = Key { is_line: false, ..self.key(&s.name, false) };
             for upper in self.segments(x, y, s) {
                 let lower = upper.iter().map(|p| (p.0, base)).collect();
-                self.shapes.push(Shape::Area { upper: upper.clone(), lower, color: key.color, opacity: 0.3 });
-                self.push_line(upper, &key);
+                let series = s.name.clone();
+                self.shapes.push(Shape::Area { series, upper: upper.clone(), lower, color: key.color, opacity: 0.3 });
+                outlines.push((upper, key.clone()));
             }
+        }
+        for (points, key) in outlines {
+            self.push_line(points, &key);
         }
     }
 
@@ -333,7 +348,7 @@ impl Builder {
                 }
             }
             if !upper.is_empty() {
-                self.shapes.push(Shape::Area { upper, lower, color, opacity: 0.85 });
+                self.shapes.push(Shape::Area { series: s.name.clone(), upper, lower, color, opacity: 0.85 });
             }
         }
     }
@@ -361,7 +376,14 @@ impl Builder {
                     let left = center - width / 2.0 + width * i as f64 / count as f64;
                     (left, left + width / count as f64, base, top)
                 };
-                self.shapes.push(Shape::Bar { x: (left, right), y: (bottom, top), color, opacity: 1.0 });
+                self.shapes.push(Shape::Bar {
+                    series: s.name.clone(),
+                    at: Some(center),
+                    x: (left, right),
+                    y: (bottom, top),
+                    color,
+                    opacity: 1.0,
+                });
             }
         }
     }
@@ -404,7 +426,9 @@ impl Builder {
                 }
                 let at = |v: f64| self.y.position(v).unwrap_or(base);
                 let y = (if before > 0.0 { at(before) } else { base }, at(top));
-                self.shapes.push(Shape::Bar { x: (left, right), y, color, opacity: if overlaid { 0.5 } else { 1.0 } });
+                let opacity = if overlaid { 0.5 } else { 1.0 };
+                let series = bins.name.clone();
+                self.shapes.push(Shape::Bar { series, at: None, x: (left, right), y, color, opacity });
             }
         }
     }
@@ -484,6 +508,7 @@ impl Builder {
             keys: self.keys,
             notes,
             histogram,
+            from_zero: self.from_zero,
             color_range: self.color_range,
         }
     }
@@ -560,7 +585,8 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-fn color_at(value: f64, low: f64, high: f64) -> RGBColor {
+/// The colour of a number on a scale; grey if it is none.
+pub fn color_at(value: f64, low: f64, high: f64) -> RGBColor {
     if !value.is_finite() {
         return RGBColor(0x99, 0x99, 0x99);
     }

@@ -7,12 +7,47 @@ use plotters_backend::DrawingBackend;
 
 use super::canvas::{Anchor, TextLook, UNIT};
 use super::chart::{Area, Chart, DrawError, pixel};
-use super::data::{Data, Shape};
+use super::data::{Data, Shape, color_at};
 use super::scale::number_label;
 use super::theme::text_width;
 
 /// Translucent points are drawn in this many turns: within a turn they form one path, whose overlaps do not add up.
 const TURNS: usize = 8;
+/// Cells of a heat map that have their value written in.
+const CELL_LABELS: usize = 200;
+
+/// Radius and opacity of points: the more, the smaller.
+pub fn point_look(count: usize) -> (f64, f64) {
+    match count {
+        0..=300 => (3.2, 0.85),
+        301..=1500 => (2.6, 0.6),
+        _ => (2.0, 0.4),
+    }
+}
+
+/// Whether text on the colour is dark.
+pub fn is_bright(color: RGBColor) -> bool {
+    0.3 * f64::from(color.0) + 0.59 * f64::from(color.1) + 0.11 * f64::from(color.2) > 135.0
+}
+
+/// What is written into the cells of a heat map, where all of it fits into cells of this size.
+pub fn cell_labels(data: &Data, width: f64, height: f64) -> Option<Vec<String>> {
+    let cells = || {
+        data.shapes.iter().filter_map(|s| match s {
+            Shape::Cell { value, .. } => Some(*value),
+            _ => None,
+        })
+    };
+    let count = cells().count();
+    if count == 0 || count > CELL_LABELS || height < 15.0 {
+        return None;
+    }
+    let (low, high) = data.color_range.as_ref().map_or((0.0, 1.0), |c| (c.0, c.1));
+    let step = if cells().all(|v| v.fract() == 0.0) { 1.0 } else { ((high - low) / 50.0).max(f64::MIN_POSITIVE) };
+    let power = 10f64.powf(step.log10().floor());
+    let labels: Vec<String> = cells().map(|v| number_label(v, power, low.abs().max(high.abs()))).collect();
+    labels.iter().all(|label| width >= text_width(label, 10.0) + 4.0).then_some(labels)
+}
 
 pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(), DrawError> {
     let floor = |y: f64| if y == f64::NEG_INFINITY { data.y.low } else { y };
@@ -27,16 +62,14 @@ pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(),
             _ => 0,
         })
         .sum();
-    let (radius, opacity) = match point_count {
-        0..=300 => (3.2, 0.85),
-        301..=1500 => (2.6, 0.6),
-        _ => (2.0, 0.4),
-    };
+    let (radius, opacity) = point_look(point_count);
     let radius = (radius * UNIT) as u32;
+    let width = (right - left) / (data.x.high - data.x.low);
+    let mut labels = cell_labels(data, width, (bottom - top) / (data.y.high - data.y.low)).map(Vec::into_iter);
     chart.canvas.borrow_mut().open("marks");
     for shape in &data.shapes {
         match shape {
-            Shape::Bar { x, y, color, opacity } => {
+            Shape::Bar { x, y, color, opacity, .. } => {
                 let (from, to) = (floor(y.0), floor(y.1));
                 let (x0, x1) = (pixel(area, (x.0, from)).0, pixel(area, (x.1, from)).0);
                 // A gap of half a pixel at each side tells neighbours apart, where bars are wide enough.
@@ -44,18 +77,18 @@ pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(),
                 let corners = [(x.0 + gap, from), (x.1 - gap, to)];
                 area.draw(&Rectangle::new(corners, color.mix(*opacity).filled()))?;
             }
-            Shape::Line { points, color, dashes } => {
+            Shape::Line { points, color, dashes, .. } => {
                 chart.canvas.borrow_mut().dash(*dashes);
                 let width = if points.len() > 500 { 1.3 } else { 2.0 };
                 area.draw(&PathElement::new(points.clone(), color.stroke_width((width * UNIT) as u32)))?;
                 chart.canvas.borrow_mut().dash(None);
             }
-            Shape::Area { upper, lower, color, opacity } => {
+            Shape::Area { upper, lower, color, opacity, .. } => {
                 let mut outline = floored(upper);
                 outline.extend(floored(lower).into_iter().rev());
                 area.draw(&Polygon::new(outline, color.mix(*opacity)))?;
             }
-            Shape::Points { points, color } => {
+            Shape::Points { points, color, .. } => {
                 let style = color.mix(opacity).filled();
                 for turn in 0..TURNS {
                     for point in points.iter().skip(turn).step_by(TURNS) {
@@ -66,29 +99,25 @@ pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(),
             }
             Shape::ColoredPoints { points } => {
                 // In few colours, so that points of one colour form a path; 64 cannot be told from a continuous scale.
+                let (low, high) = data.color_range.as_ref().map_or((0.0, 1.0), |c| (c.0, c.1));
+                let few = |value: f64| {
+                    let RGBColor(r, g, b) = color_at(value, low, high);
+                    RGBColor(r & 0xfc, g & 0xfc, b & 0xfc)
+                };
                 let mut sorted: Vec<(RGBColor, (f64, f64))> =
-                    points.iter().map(|(x, y, c)| (RGBColor(c.0 & 0xfc, c.1 & 0xfc, c.2 & 0xfc), (*x, *y))).collect();
+                    points.iter().map(|(x, y, value)| (few(*value), (*x, *y))).collect();
                 sorted.sort_by_key(|(c, _)| (c.0, c.1, c.2));
                 for (color, point) in sorted {
                     area.draw(&Circle::new(point, radius, color.mix(opacity.max(0.6)).filled()))?;
                 }
             }
             Shape::Box { x, stats, outliers, color } => draw_box(area, *x, *stats, outliers, *color)?,
-            Shape::Cell { column, row, value, color } => {
+            Shape::Cell { column, row, color, .. } => {
                 let (c, r) = (*column as f64, *row as f64);
                 area.draw(&Rectangle::new([(c - 0.5, r - 0.5), (c + 0.5, r + 0.5)], color.filled()))?;
-                let width = (right - left) / (data.x.high - data.x.low);
-                let height = (bottom - top) / (data.y.high - data.y.low);
-                let (low, high) = data.color_range.as_ref().map_or((0.0, 1.0), |c| (c.0, c.1));
-                let whole = data.shapes.iter().all(|s| !matches!(s, Shape::Cell { value, .. } if value.fract() != 0.0));
-                let step = if whole { 1.0 } else { ((high - low) / 50.0).max(f64::MIN_POSITIVE) };
-                let label = number_label(*value, 10f64.powf(step.log10().floor()), low.abs().max(high.abs()));
-                if height >= 15.0 && width >= text_width(&label, 10.0) + 6.0 && data.shapes.len() <= 200 {
+                if let Some(label) = labels.as_mut().and_then(Iterator::next) {
                     let (px, py) = pixel(area, (c, r));
-                    // Dark text on bright cells.
-                    let bright =
-                        0.3 * f64::from(color.0) + 0.59 * f64::from(color.1) + 0.11 * f64::from(color.2) > 135.0;
-                    let text = if bright { RGBColor(0, 0, 0) } else { RGBColor(255, 255, 255) };
+                    let text = if is_bright(*color) { RGBColor(0, 0, 0) } else { RGBColor(255, 255, 255) };
                     let look = TextLook { size: 10.0, color: text, anchor: Anchor::Middle, angle: 0.0, bold: false };
                     chart.canvas.borrow_mut().text(&label, px, py + 3.5, look);
                 }
