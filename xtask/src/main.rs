@@ -41,6 +41,12 @@ enum Task {
         #[arg(long, value_enum)]
         only: Option<test::Area>,
     },
+    /// Takes a picture of every kind of output in light and in dark, and compares them with those of the repository
+    Screenshots {
+        /// Make what there is the pictures of the repository
+        #[arg(long)]
+        bless: bool,
+    },
     /// Checks the rules of the repository: module docs, crate edges, paths in documents, file sizes and more
     Tidy,
     /// Runs clippy
@@ -66,6 +72,7 @@ fn main() -> ExitCode {
     let done = Workspace::find().and_then(|workspace| match arguments.task {
         Task::Lab { no_open, port } => lab::run(&workspace, no_open, port),
         Task::Test { only } => test::run(&workspace, only),
+        Task::Screenshots { bless } => test::screenshots(&workspace, bless),
         Task::Tidy => tidy::run(&workspace),
         Task::Lint => lint(&workspace),
         Task::Bench { suite, out } => bench::run(&workspace, suite, out.as_deref()),

@@ -150,7 +150,7 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
         Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks"]),
         Area::Badinput => pytest(workspace, scratch, area, &["tests/badinput"]),
         Area::Session => pytest(workspace, scratch, area, &["tests/session"]),
-        Area::Browser => browser(workspace, scratch),
+        Area::Browser => browser(workspace, scratch, "tests/browser", Purpose::Compare),
     }
 }
 
@@ -233,16 +233,42 @@ fn pytest(workspace: &Workspace, scratch: &Scratch, area: Area, folders: &[&str]
     Ok(counted(&[transcript], count::pytest))
 }
 
+/// What is done with pictures of outputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Compare,
+    Bless,
+}
+
+/// The pictures of outputs alone.
+pub fn screenshots(workspace: &Workspace, bless: bool) -> Result<(), Failure> {
+    lab::check_tools(workspace)?;
+    let scratch = Scratch::new()?;
+    prepare_product(workspace)?;
+    let purpose = if bless { Purpose::Bless } else { Purpose::Compare };
+    let (count, success, note) = browser(workspace, &scratch, "tests/browser/test_screenshots.py", purpose)?;
+    let taken = workspace.target.join("tests").join(Area::Browser.name()).join("screenshots");
+    println!("the pictures are in {}", taken.display());
+    match note {
+        Some(note) => Err(Failure::new(note)),
+        None if success => Ok(()),
+        None => Err(Failure::new(format!("{} pictures look different", count.failed))),
+    }
+}
+
 /// Chromium is installed only here, and only where that needs nobody's permission.
-fn browser(workspace: &Workspace, scratch: &Scratch) -> Result<Ran, Failure> {
+fn browser(workspace: &Workspace, scratch: &Scratch, tests: &str, purpose: Purpose) -> Result<Ran, Failure> {
     let Some(chromium) = find_chromium().or_else(|| install_chromium(workspace)) else {
         let note = "no Chromium found: apt install chromium, or set ONRUSH_CHROMIUM to one".to_string();
         return Ok((Count { skipped: 1, ..Count::default() }, true, Some(note)));
     };
     let mut pytest = workspace.command(python::python(workspace));
-    pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "-rfEs", "--tb=short", "-q", "tests/browser"]);
+    pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "-rfEs", "--tb=short", "-q", tests]);
     product_environment(workspace, scratch, Area::Browser, &mut pytest);
     pytest.env("ONRUSH_CHROMIUM", chromium);
+    if purpose == Purpose::Bless {
+        pytest.env("ONRUSH_BLESS", "1");
+    }
     let transcript = process::run_recorded("pytest", &mut pytest)?;
     Ok(counted(&[transcript], count::pytest))
 }
@@ -281,7 +307,8 @@ fn install_chromium(workspace: &Workspace) -> Option<PathBuf> {
         apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
         process::run_quietly("apt-get", &mut apt)
     };
-    let installed = apt(&["update"]).and_then(|_| apt(&["install", "--yes", "--no-install-recommends", "chromium"]));
+    let install = ["install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"];
+    let installed = apt(&["update"]).and_then(|_| apt(&install));
     if let Err(failure) = installed {
         eprintln!("    {failure}");
     }

@@ -1,0 +1,206 @@
+"""Every kind of output in light and in dark, beside the pictures in `references`. `cargo xtask screenshots` takes them, and with
+`--bless` makes what there is the references."""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import pictures
+from lab import open_notebook
+
+REFERENCES = Path(__file__).resolve().parent / "references"
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+DATA = 'let flown = read_parquet("data/flights.parquet").select(["carrier", "origin", "dep_delay", "distance", "time_hour"]).head(500);'
+HOSTILE = "<img src=x onerror='window.hostile = 1'>"
+# What is shown, by the name of its picture.
+KINDS = {
+    "value": 'vec![("UA", Some(1.5)), ("AA", None)]',
+    "table": "flown",
+    "table-hostile": f"""frame! {{ "{HOSTILE}": [Some("{HOSTILE}"), None, Some(""), Some("  ")],
+        "<b>x</b>": [Some(f64::NAN), Some(f64::INFINITY), None, Some(-1.5)], "שם": ["שלום", "two\\nlines", "</td>", "&amp;"] }}""",
+    "error": "fn late(all: &[i32], nth: usize) -> i32 {\n    all[nth]\n}\n[0usize, 7].iter().map(|nth| late(&[1, 2], *nth)).sum::<i32>()",
+    "error-compile": "let v = vec![1, 2];\nlet w = v;\nv.len()",
+    "error-column": "flown.filter(x!(dep_dela > 3))",
+    "warning": "fn main() {\n    println!(\"in main\");\n}",
+    "plot": 'flown.group_by("carrier").agg(x!(delay = dep_delay.mean())).sort("delay").plot().bar("carrier", "delay").title("Mean delay")',
+    "controls": 'vbox((slider(0..60).initial(12).label("above"), dropdown(["UA", "AA"]).label("of"), checkbox(true).label("late"), button("again")))',
+    "interact": 'interact!(|threshold: 0..60, carrier: ["UA", "AA"], late: true| { println!("{carrier} above {threshold}, {late}"); })',
+    "explain": 'flown.filter(x!(dep_delay > 3)).group_by("carrier").agg(x!(n = len())).explain()',
+    "vars": ":vars",
+    "top": ":top",
+    "progress-done": 'for _ in progress(0..4).label("files") { std::thread::sleep(std::time::Duration::from_millis(250)); }',
+}
+RUNNING = 'for _ in progress(0..10000).label("files") { for _ in progress(0..9000).label("parts") { std::thread::sleep(std::time::Duration::from_millis(100)); } }'
+# Numbers in these are never twice the same.
+UNSTEADY = {"vars", "top", "progress-done", "progress-running", "explain"}
+# Of which a picture without their style is taken, too.
+UNSTYLED = ["error", "error-column", "table"]
+FONTS = """:root { --jp-ui-font-family: 'DejaVu Sans' !important; --jp-content-font-family: 'DejaVu Sans' !important;
+    --jp-code-font-family: 'DejaVu Sans Mono' !important; --jp-code-font-family-default: 'DejaVu Sans Mono' !important; }
+    .jp-Spinner, #jupyterlab-splash, .Toastify, #onrush-copy .jp-OutputArea-promptOverlay { display: none !important; }
+    #onrush-copy .jp-OutputPrompt { display: none !important; }"""
+# A copy of the cell's output that nothing changes any more, over the page; numbers as zeros where they differ each time.
+COPY = r"""([index, unsteady, styled]) => {
+    const area = window.jupyterapp.shell.currentWidget.content.widgets[index].node.querySelector('.jp-OutputArea');
+    document.getElementById('onrush-copy')?.remove();
+    const copy = document.createElement('div');
+    copy.id = 'onrush-copy';
+    copy.style.cssText = 'position:fixed;left:0;top:0;width:860px;height:480px;overflow:hidden;z-index:99999;padding:8px;'
+        + 'background:var(--jp-layout-color0)';
+    const clone = node => {
+        const made = node.cloneNode(false);
+        if (!styled && node.localName === 'style') return document.createComment('');
+        if (node.shadowRoot) {
+            const root = made.attachShadow({mode: 'open'});
+            root.append(...[...node.shadowRoot.childNodes].map(clone));
+            if (styled) root.adoptedStyleSheets = [...node.shadowRoot.adoptedStyleSheets];
+        }
+        if (node.hasChildNodes()) made.append(...[...node.childNodes].map(clone));
+        if (unsteady && node.nodeType === Node.TEXT_NODE && node.parentNode.localName !== 'style') made.textContent = node.textContent.replace(/\d[\d.,\u202f]*/g, '0');
+        if (unsteady && node.localName === 'progress') made.setAttribute('value', 0.5);
+        // Which facts there are depends on how long it has run.
+        if (unsteady && node.previousSibling?.localName === 'b' && node.closest?.('.onrush-progress-line')) made.textContent = '0 of 0 · 0 s';
+        if (node.localName === 'canvas') made.getContext('2d').drawImage(node, 0, 0);
+        if (node.localName === 'select') made.value = node.value;
+        return made;
+    };
+    const cell = document.createElement('div');
+    cell.className = 'jp-Notebook jp-Cell jp-CodeCell';
+    cell.style.cssText = 'display:block;contain:none;padding:0;border:none;overflow:visible;height:auto;min-height:0';
+    cell.append(clone(area));
+    copy.append(cell);
+    document.body.append(copy);
+}"""
+
+
+@pytest.fixture(scope="module")
+def taken(notebooks_copy, page, lab) -> dict:
+    """All pictures, by name and theme."""
+    name = "pictures.ipynb"
+    spec = {"kernelspec": {"name": "onrush", "display_name": "Rust", "language": "rust"}}
+    cell = lambda at, source: {"cell_type": "code", "id": f"cell-{at}", "metadata": {}, "execution_count": None, "outputs": [], "source": source}  # fmt: skip
+    sources = [DATA, *KINDS.values(), RUNNING]
+    content = {"cells": [cell(at, source) for at, source in enumerate(sources)], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
+    (notebooks_copy / name).write_text(json.dumps(content))
+    open_notebook(page, lab, name)
+    page.add_style_tag(content=FONTS)
+    for at, kind in enumerate(["", *KINDS, "progress-running"]):
+        run(page, at, waits=kind != "progress-running")
+        # Notebooks of earlier tests may be about to end.
+        while kind == "top" and len(text(page, at).splitlines()) > 6:
+            page.wait_for_timeout(300)
+            run(page, at, waits=True)
+    running = len(sources) - 1
+    page.wait_for_selector(".onrush-progress-stop:visible")
+    shots = {}
+    for theme in THEMES:
+        change_theme(page, theme)
+        for at, kind in enumerate(["", *KINDS, "progress-running"]):
+            if kind:
+                shots[kind, theme] = shot(page, at, kind)
+    for kind in UNSTYLED:
+        shots[f"{kind}-unstyled", "dark"] = shot(page, list(KINDS).index(kind) + 1, kind, styled=False)
+    shots["table-static", "light"], shots["table-static", "dark"] = static(page, list(KINDS).index("table") + 1)
+    page.evaluate("window.jupyterapp.commands.execute('notebook:interrupt-kernel')")
+    page.wait_for_function(
+        "at => window.jupyterapp.shell.currentWidget.content.widgets[at].model.outputs.toJSON().some(o => o.output_type === 'error')",
+        arg=running,
+    )
+    return shots
+
+
+def run(page, at: int, waits: bool) -> None:
+    page.evaluate(
+        """async at => { const notebook = window.jupyterapp.shell.currentWidget.content;
+        notebook.activeCellIndex = at; await notebook.scrollToItem(at); await notebook.activeCell.ready; }""",
+        at,
+    )
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell'); null")
+    if waits:
+        page.wait_for_function(
+            "at => { const cell = window.jupyterapp.shell.currentWidget.content.widgets[at];"
+            " return cell.model.executionCount && cell.model.executionState === 'idle'"
+            " && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'; }",
+            arg=at,
+        )
+
+
+def text(page, at: int) -> str:
+    return page.evaluate(
+        """at => window.jupyterapp.shell.currentWidget.content.widgets[at].model.outputs.toJSON()
+        .map(one => one.text ?? one.data?.['text/plain'] ?? '').flat().join('')""",
+        at,
+    )
+
+
+def change_theme(page, theme: str) -> None:
+    page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", THEMES[theme])
+    page.wait_for_function("dark => (document.body.dataset.jpThemeLight === 'false') === dark", arg=theme == "dark")
+
+
+def shot(page, at: int, kind: str, styled: bool = True) -> Image.Image:
+    page.evaluate("at => window.jupyterapp.shell.currentWidget.content.scrollToItem(at, 'center')", at)
+    # A table has pictures of its columns when the kernel has answered; controls are drawn when their models are there.
+    page.wait_for_function(
+        """([at, kind]) => {
+            const area = window.jupyterapp.shell.currentWidget.content.widgets[at].node.querySelector('.jp-OutputArea');
+            const root = area.querySelector('.onrush-output')?.shadowRoot;
+            if (kind.startsWith('table'))
+                return root?.querySelector('.root.live') && !root.querySelector('.cell.missing')
+                    && root.querySelector('.column .picture') && !root.querySelector('.picture.waiting');
+            if (kind === 'controls' || kind === 'interact') return area.querySelectorAll('.noUi-handle').length === 1
+                && area.querySelector('select');
+            return area.children.length > 0 && area.innerText.trim().length + area.querySelectorAll('svg, img').length > 0
+                || area.querySelector('.onrush-output');
+        }""",
+        arg=[at, kind],
+    )
+    page.evaluate(COPY, [at, kind in UNSTEADY, styled])
+    page.wait_for_timeout(100)
+    taken = page.locator("#onrush-copy").screenshot(animations="disabled", scale="css")
+    page.evaluate("document.getElementById('onrush-copy').remove()")
+    return Image.open(io.BytesIO(taken)).convert("RGB")
+
+
+def static(page, at: int) -> list[Image.Image]:
+    """The form without scripts, as a page of its own."""
+    html = page.evaluate(
+        "at => window.jupyterapp.shell.currentWidget.content.widgets[at].model.outputs.toJSON()[0].data['text/html']", at
+    )
+    html = html if isinstance(html, str) else "".join(html)
+    alone = page.context.browser.new_page()
+    alone.set_viewport_size({"width": 760, "height": 520})
+    both = []
+    for theme, back in (("light", "white"), ("dark", "#111")):
+        alone.emulate_media(color_scheme=theme)
+        text = "black" if theme == "light" else "#ddd"
+        alone.set_content(f"<body style=\"background:{back};color:{text};font:13px 'DejaVu Sans'\">{html}</body>")
+        both.append(Image.open(io.BytesIO(alone.screenshot(animations="disabled", scale="css"))).convert("RGB"))
+    alone.close()
+    return both
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("kind", [*KINDS, "table-static", "progress-running"])
+def test_it_looks_as_it_did(taken, outputs_dir, kind, theme):
+    name = f"{kind}-{theme}.png"
+    pictures.save(taken[kind, theme], outputs_dir / "screenshots" / name)
+    if os.environ.get("ONRUSH_BLESS"):
+        pictures.save(taken[kind, theme], REFERENCES / name)
+        return
+    reference = REFERENCES / name
+    assert reference.is_file(), f"there is no picture to compare with: cargo xtask screenshots --bless makes {reference}"
+    found = pictures.difference(taken[kind, theme], Image.open(reference))
+    assert found is None, (
+        f"{name}: {found}; compare {outputs_dir / 'screenshots' / name} with {reference}."
+        " If it is meant, `cargo xtask screenshots --bless` makes it the reference"
+    )
+
+
+@pytest.mark.parametrize("kind", UNSTYLED)
+def test_a_style_that_is_lost_is_seen(taken, kind):
+    assert pictures.difference(taken[f"{kind}-unstyled", "dark"], taken[kind, "dark"])
