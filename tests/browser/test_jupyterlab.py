@@ -30,7 +30,7 @@ def screenshots(page, folder, stem: str):
         page.screenshot(path=folder / f"{stem}-{index:02}.png")
 
 
-@pytest.mark.parametrize("name", ["01-tour.ipynb", "02-for-pandas-users.ipynb"])
+@pytest.mark.parametrize("name", ["01-tour.ipynb", "02-for-pandas-users.ipynb", "03-looking-at-data.ipynb"])
 def test_every_cell_runs(page, lab, outputs_dir, name):
     open_notebook(page, lab, name)
     ran = run_all(page)

@@ -16,6 +16,7 @@ import tables
 
 TOUR = "01-tour.ipynb"
 PANDAS = "02-for-pandas-users.ipynb"
+LOOKING = "03-looking-at-data.ipynb"
 PATIENCE = 300
 
 
@@ -94,7 +95,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [TOUR, PANDAS])
+@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING])
 def test_every_cell_runs(executed, name):
     notebook = executed(name)
     nbformat.validate(notebook)

@@ -125,8 +125,7 @@ impl Document {
 
     pub fn add_output(&mut self, cell: usize, output: Output, count: u64) {
         match output {
-            // What was under way is over when the file is read.
-            Output::Progress { .. } => {}
+            Output::Progress { data } => self.progress(cell, &data),
             Output::Stream { text, .. } if text.is_empty() => {}
             Output::Stream { stream, text } => self.stream(cell, stream, &text),
             Output::Clear { wait: true } => self.clear_next = Some(cell),
@@ -148,6 +147,17 @@ impl Document {
                 });
                 let at = self.push(cell, output);
                 self.remember(display_id, at);
+            }
+        }
+    }
+
+    /// The line of the last message is the one that stays.
+    fn progress(&mut self, cell: usize, data: &Bundle) {
+        let metadata = json!({ "onrush": { "progress": true } });
+        match self.outputs(cell).iter_mut().find(|output| output["metadata"] == metadata) {
+            Some(output) => output["data"] = stored(data),
+            None => {
+                self.push(cell, json!({ "output_type": "display_data", "data": stored(data), "metadata": metadata }));
             }
         }
     }
@@ -331,6 +341,21 @@ mod tests {
         assert_eq!(cells.len(), 1);
         assert_eq!((cells[0].index, cells[0].source.as_str()), (1, "let a = 1;\na"));
         assert!(cells[0].has_tag("raises-exception"));
+    }
+
+    #[test]
+    fn the_last_line_of_progress_stays() {
+        let mut document = document(json!([{ "cell_type": "code", "source": "a", "metadata": {}, "outputs": [] }]));
+        document.start_cell(0, 1);
+        document.add_output(0, Output::Progress { data: bundle("files 1 of 3") }, 1);
+        document.add_output(0, text(Stream::Stdout, "a\n"), 1);
+        document.add_output(0, Output::Progress { data: bundle("files 3 of 3 in 1 s") }, 1);
+        let expected = json!([
+            { "output_type": "display_data", "data": { "text/plain": ["files 3 of 3 in 1 s"] },
+              "metadata": { "onrush": { "progress": true } } },
+            { "output_type": "stream", "name": "stdout", "text": ["a\n"] },
+        ]);
+        assert_eq!(Value::from(document.outputs_of(0)), expected);
     }
 
     #[test]
