@@ -120,3 +120,33 @@ def test_every_control_is_drawn(page, notebook, outputs_dir):
     page.keyboard.press("Enter")
     set_last_cell(page, "name.value()")
     assert run_last(page)["outputs"][0]["data"]["text/plain"] == '"LGA"'
+
+
+def test_untrusted_text_of_controls_stays_text(page, notebook):
+    hostile = "<img src=x onerror='window.hostile = 1'>"
+    set_last_cell(page, f"""vbox((slider(0..60).initial(7).label("{hostile}"), dropdown(["{hostile}", "b"]), button("{hostile}"),
+        radio(["{hostile}", "<b>x</b>"]), label("{hostile}")))""")
+    run_last(page)
+    page.wait_for_selector(last(page, ".noUi-handle"))
+    page.wait_for_function("selector => document.querySelector(selector)?.textContent.split('onerror').length >= 5", arg=last(page, ".widget-vbox"))
+    assert page.locator(last(page, "img")).count() == 0
+    assert page.evaluate("window.hostile") is None
+
+
+def test_after_a_restart_there_are_values_and_no_error(page, notebook, lab):
+    """ipywidgets says "model not found" of controls whose kernel is gone."""
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    page.wait_for_function("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'")
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+    open_notebook(page, lab, notebook)
+    table = last(page, "table")
+    page.wait_for_selector(table)
+    assert "7" in page.inner_text(table) and "<img src=x" in page.inner_text(table)
+    # The renderer of ipywidgets has found no model, and is not seen.
+    page.wait_for_function(
+        "selector => document.querySelector(selector)?.parentElement.textContent.includes('Error displaying widget')",
+        arg=last(page, ".jupyter-widgets"),
+    )
+    assert "Error displaying" not in page.inner_text(last(page, ""))
+    assert page.evaluate("window.hostile") is None

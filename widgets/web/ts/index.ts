@@ -2,6 +2,7 @@
 
 import { IRenderMimeRegistry, type MimeModel, type Renderer } from "@jupyterlab/rendermime";
 import { Panel, Widget } from "@lumino/widgets";
+import { CONTROLS, CONTROLS_RANK, Controls } from "./controls.ts";
 import { drawError, ERROR } from "./error/view.ts";
 import { type Draw, type Drawn, RENDERERS } from "./renderers.ts";
 import { editorsOf, sessionOf } from "./session.ts";
@@ -93,6 +94,9 @@ export default {
             // Safe: data becomes text, never markup.
             registry.addFactory({ safe: true, mimeTypes: [mimeType], createRenderer }, RANK);
         }
+        // Not safe: an untrusted notebook shows the values alone.
+        const controls = { safe: false, mimeTypes: [CONTROLS], createRenderer: () => new Controls() };
+        registry.addFactory(controls, CONTROLS_RANK);
         const usual = registry.getFactory(USUAL);
         const createRenderer = (options: { mimeType: string }) =>
             new ErrorOutput(() => usual?.createRenderer({ ...options, mimeType: USUAL }) ?? null);

@@ -39,6 +39,7 @@ declare module "@jupyterlab/rendermime" {
     }
 
     export interface IRenderMimeRegistry {
+        createRenderer(mimeType: string): Renderer;
         getFactory(mimeType: string): RendererFactory | undefined;
         addFactory(factory: RendererFactory, rank?: number): void;
     }

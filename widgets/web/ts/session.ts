@@ -1,5 +1,6 @@
 // What an output can find out about the notebook that it stands in. The types are the used part of @jupyterlab/services.
 
+import type { IRenderMimeRegistry } from "@jupyterlab/rendermime";
 import type { Widget } from "@lumino/widgets";
 
 export interface Signal<T> {
@@ -97,4 +98,13 @@ async function go(notebook: Notebook, from: Node, number: number, line: number, 
     const last = cell.editor.lineCount - 1;
     cell.editor.setCursorPosition({ line: Math.min(Math.max(0, line - 1), last), column: Math.max(0, column - 1) });
     cell.editor.focus();
+}
+
+/** What draws the outputs around a widget: each notebook has its own, in which ipywidgets knows its models. */
+export function registryOf(widget: Widget): IRenderMimeRegistry | null {
+    for (let one: Widget | null = widget.parent; one; one = one.parent) {
+        const { rendermime } = one as unknown as { rendermime?: IRenderMimeRegistry };
+        if (rendermime?.createRenderer) return rendermime;
+    }
+    return null;
 }

@@ -387,7 +387,7 @@ impl Front for JupyterFront<'_> {
                 let mut data = notebook::panel_bundle(&panel, &outputs);
                 let display = format!("output-{}", uuid::Uuid::new_v4());
                 if let Some((model, id)) = shown {
-                    data.insert(widgets::VIEW.to_string(), widgets::view(&model));
+                    widgets::insert_view(&mut data, &model);
                     self.kernel.widgets.displayed(&id, &model, &display, &self.metadata(), &panel.controls);
                     self.panels.push(id);
                 }

@@ -25,6 +25,14 @@ const REMEMBERED: usize = 10_000;
 
 /// How a front end finds the model that is shown.
 pub const VIEW: &str = "application/vnd.jupyter.widget-view+json";
+/// By which our extension knows that values are to be shown where ipywidgets finds no model.
+const CONTROLS: &str = "application/vnd.onrush.controls.v1+json";
+
+/// Has a front end draw a model, beside the static form that is there.
+pub fn insert_view(data: &mut Bundle, model: &str) {
+    data.insert(VIEW.to_string(), view(model));
+    data.insert(CONTROLS.to_string(), json!({}));
+}
 
 pub fn view(model: &str) -> Value {
     json!({ "version_major": 2, "version_minor": 0, "model_id": model })
@@ -192,7 +200,7 @@ impl Widgets {
             let below = area.as_ref().and_then(|area| models.get(area)?.state.get("outputs")?.as_array());
             let below: Vec<Bundle> = below.into_iter().flatten().filter_map(static_form).collect();
             let mut data = onrush_view::panel(&panel, &below);
-            data.insert(VIEW.to_string(), view(&display.model));
+            insert_view(&mut data, &display.model);
             let transient = json!({ "display_id": display.id });
             let content = json!({ "data": data, "metadata": display.metadata, "transient": transient });
             self.sender.update_display(parent, &content);

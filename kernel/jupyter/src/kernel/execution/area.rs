@@ -49,7 +49,7 @@ pub fn nbformat(all: &Widgets, output: Output, owner: Option<&str>, parent: &Val
             let shown = all.show(&mut panel, owner, below, parent);
             let mut data = notebook::panel_bundle(&panel, &outputs);
             if let Some((model, _)) = shown {
-                data.insert(widgets::VIEW.to_string(), widgets::view(&model));
+                widgets::insert_view(&mut data, &model);
             }
             display_output(data)
         }
