@@ -139,3 +139,23 @@ def test_completion_and_inspection(page, lab, outputs_dir):
     tooltip = page.wait_for_selector(".jp-Tooltip")
     assert "Appends an element" in tooltip.inner_text()
     page.screenshot(path=outputs_dir / "inspection.png")
+
+
+def test_plots_tell_their_values_and_have_panels(page, lab, outputs_dir):
+    open_notebook(page, lab, "01-tour.ipynb")
+    set_last_cell(page, 'bar(["low", "high"], [3, 5]).title("Two bars")')
+    run_last(page)
+    output = "window.jupyterapp.shell.currentWidget.content.activeCell.node"
+    canvas = page.wait_for_selector(".jp-Cell.jp-mod-active .vega-embed canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.7 * box["height"])
+    tooltip = page.wait_for_selector("#vg-tooltip-element.visible")
+    assert "high" in tooltip.inner_text() and "5" in tooltip.inner_text()
+    set_last_cell(page, 'read_parquet("data/flights.parquet").plot().hist("dep_delay").color("month").facet("origin")')
+    assert [o["output_type"] for o in run_last(page)["outputs"]] == ["execute_result"]
+    canvas = page.wait_for_selector(".jp-Cell.jp-mod-active .vega-embed canvas")
+    assert canvas.bounding_box()["width"] > 500
+    # Vega says in the output what it does not understand.
+    assert "rror" not in page.evaluate(f"{output}.querySelector('.jp-OutputArea-output').innerText")
+    canvas.screenshot(path=outputs_dir / "panels.png")

@@ -2,12 +2,12 @@
 
 mod values;
 
-pub use values::{bar, hist, plot, scatter};
+pub use values::{area, bar, box_plot, density, heatmap, hist, line, plot, scatter};
 
 use std::fmt;
 
 use onrush_wire::display::Content;
-use onrush_wire::plot::{Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Theme};
+use onrush_wire::plot::{ColorMap, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Theme};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
 
@@ -24,6 +24,8 @@ use crate::{host, session};
 pub struct Plot {
     source: Source,
     style: PlotStyle,
+    /// A panel for each value.
+    facet: Option<Expr>,
     at: Span,
     /// What [`hist`] counted, for other bins.
     raw: Option<Vec<f64>>,
@@ -43,6 +45,7 @@ impl Frame {
         Plot {
             source: Source::Frame { frame: self.clone(), layers: Vec::new() },
             style: PlotStyle::default(),
+            facet: None,
             at: here("plot"),
             raw: None,
         }
@@ -66,9 +69,8 @@ impl Plot {
             mark,
             x: x.into_iter().next(),
             y,
-            color: None,
-            bins: None,
             aggregate: count.then(|| "count".to_string()),
+            ..LayerRequest::default()
         };
         match &mut self.source {
             Source::Frame { layers, .. } => layers.push(layer),
@@ -128,12 +130,112 @@ impl Plot {
         self
     }
 
+    /// What the area of a scatter plot's points stands for: a column or expression of numbers.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn size_by(mut self, by: impl IntoExprs) -> Self {
+        let size = by.into_exprs().into_iter().next();
+        self.last("size_by", here("size_by")).size = size;
+        self
+    }
+
+    /// Standard deviation of a density's kernels, in units of its column. Default: Scott's rule.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn bandwidth(mut self, width: f64) -> Self {
+        self.last("bandwidth", here("bandwidth")).bandwidth = Some(width);
+        self
+    }
+
+    /// A panel for each value of a column, with the same axes: `f.plot().hist("delay").facet("origin")`.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn facet(mut self, by: impl IntoExprs) -> Self {
+        self.facet = by.into_exprs().into_iter().next();
+        self.last("facet", here("facet"));
+        self
+    }
+
+    /// How many panels lie beside each other.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn columns(mut self, count: u32) -> Self {
+        self.style.facet_columns = Some(count);
+        self
+    }
+
+    /// How the horizontal axis writes numbers (d3-format: `",.1f"`, `".0%"`, `"~s"`) or times (`"%b %Y"`).
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn x_format(mut self, format: impl Into<String>) -> Self {
+        self.style.x_format = Some(format.into());
+        self
+    }
+
+    /// How the vertical axis writes its numbers, as [`Plot::x_format`].
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn y_format(mut self, format: impl Into<String>) -> Self {
+        self.style.y_format = Some(format.into());
+        self
+    }
+
+    /// What a screen reader says in place of the picture. Default: a description of the data.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn alt(mut self, text: impl Into<String>) -> Self {
+        self.style.alt = Some(text.into());
+        self
+    }
+
+    /// Colours of numbers: `"viridis"` (the default), `"cividis"`, `"magma"`, `"greys"` or `"bluered"`.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn color_map(mut self, name: &str) -> Self {
+        self.style.color_map = Some(match name {
+            "viridis" => ColorMap::Viridis,
+            "cividis" => ColorMap::Cividis,
+            "magma" => ColorMap::Magma,
+            "greys" => ColorMap::Greys,
+            "bluered" => ColorMap::BlueRed,
+            other => raise(
+                Diagnostic::error(Class::Plan, "color-map", format!("there is no colour map `{other}`"))
+                    .at(here("color_map"), "")
+                    .help("the colour maps are \"viridis\", \"cividis\", \"magma\", \"greys\" and \"bluered\""),
+            ),
+        });
+        self
+    }
+
+    /// A dashed line across the plot at a value of the vertical axis.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn hline(mut self, at: f64, label: impl Into<String>) -> Self {
+        self.style.rules.push(Rule { at, is_vertical: false, label: label.into() });
+        self
+    }
+
+    /// A dashed line from bottom to top at a value of the horizontal axis.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn vline(mut self, at: f64, label: impl Into<String>) -> Self {
+        self.style.rules.push(Rule { at, is_vertical: true, label: label.into() });
+        self
+    }
+
+    /// What the legend calls a plot of Rust values: `plot(xs, ys).name("model")`.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        if let Source::Values(layers) = &mut self.source {
+            layers.iter_mut().for_each(|layer| values::rename(layer, &name));
+        }
+        self
+    }
+
     /// Draws another plot over this one. Both are made from Rust values, or both from the same frame.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn with(mut self, other: Plot) -> Self {
         match (&mut self.source, other.source) {
-            (Source::Values(layers), Source::Values(more)) => layers.extend(more),
+            (Source::Values(layers), Source::Values(more)) => {
+                layers.extend(more);
+                self.raw = None;
+            }
             (Source::Frame { frame, layers }, Source::Frame { frame: second, layers: more })
                 if frame.id() == second.id() =>
             {
@@ -236,7 +338,7 @@ impl Plot {
         self
     }
 
-    /// Draws the plot into a file: `.svg` or `.png`. It can still be shown: it is given back.
+    /// Draws the plot into a file: `.svg`, `.png` or `.pdf`. It can still be shown: it is given back.
     #[track_caller]
     pub fn save(self, path: impl AsRef<std::path::Path>) -> Self {
         let at = here("save");
@@ -252,15 +354,26 @@ impl Plot {
     fn drawn(&self) -> onrush_wire::plot::Plot {
         match &self.source {
             Source::Values(layers) => {
-                onrush_wire::plot::Plot { layers: layers.clone(), style: self.style.clone(), notes: Vec::new() }
+                onrush_wire::plot::Plot {
+                    layers: layers.clone(),
+                    style: self.style.clone(),
+                    notes: Vec::new(),
+                    facets: Vec::new(),
+                    facet_label: String::new(),
+                }
             }
             Source::Frame { layers, .. } if layers.is_empty() => raise(
                 Diagnostic::error(Class::Plan, "plot", "this plot does not say what is drawn")
                     .at(self.at.clone(), "")
-                    .help("add `.bar(x, y)`, `.line(x, y)`, `.scatter(x, y)`, `.area(x, y)`, `.hist(x)`, `.box_plot(x, y)` or `.heatmap(x, y)`"),
+                    .help("add `.bar(x, y)`, `.line(x, y)`, `.scatter(x, y)`, `.area(x, y)`, `.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)` or `.correlation()`"),
             ),
             Source::Frame { frame, layers } => {
-                let request = PlotRequest { frame: frame.id(), layers: layers.clone(), style: self.style.clone() };
+                let request = PlotRequest {
+                    frame: frame.id(),
+                    layers: layers.clone(),
+                    style: self.style.clone(),
+                    facet: self.facet.clone(),
+                };
                 match session::expect(&Request::Plot(request), self.at.clone()) {
                     Reply::Plot(plot) => plot,
                     other => session::unexpected(&other, self.at.clone()),
@@ -304,6 +417,20 @@ impl Plot {
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn hist(self, x: impl IntoExprs) -> Self {
         self.layer_of(Mark::Histogram, x.into_exprs(), Vec::new(), here("hist"))
+    }
+
+    /// A smooth histogram whose area is 1 (a kernel density estimate).
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn density(self, x: impl IntoExprs) -> Self {
+        self.layer_of(Mark::Density, x.into_exprs(), Vec::new(), here("density"))
+    }
+
+    /// Pearson's correlation of each pair of the frame's numeric columns, over the rows where both have a value.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn correlation(self) -> Self {
+        self.layer_of(Mark::Correlation, Vec::new(), Vec::new(), here("correlation"))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Plots: what is asked of the session ([`PlotRequest`]) and what is drawn ([`Plot`]). The session aggregates (bins, boxes,
 //! group means); the kernel process draws (`widgets/view`); rows never travel.
 
+pub mod statistics;
+
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
@@ -12,9 +14,11 @@ pub struct PlotRequest {
     pub frame: FrameId,
     pub layers: Vec<LayerRequest>,
     pub style: PlotStyle,
+    /// A panel for each value.
+    pub facet: Option<Expr>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayerRequest {
     pub mark: Mark,
     /// Column or expression; a histogram has `x` only, a box plot's `x` is the category.
@@ -22,14 +26,19 @@ pub struct LayerRequest {
     pub y: Option<Expr>,
     /// One series for each value (text) or a colour scale (numbers, heat map's cell value).
     pub color: Option<Expr>,
+    /// The area of a scatter plot's points.
+    pub size: Option<Expr>,
     /// Bins of a histogram or heat map; chosen from the data if `None`.
     pub bins: Option<u32>,
     /// How equal x positions combine in a bar or heat map: `sum`, `mean`, `count`, ...; `None` takes rows as they are.
     pub aggregate: Option<String>,
+    /// Standard deviation of a density's kernel, in units of `x`; from the data if `None`.
+    pub bandwidth: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Mark {
+    #[default]
     Bar,
     Line,
     Scatter,
@@ -37,6 +46,10 @@ pub enum Mark {
     Histogram,
     Box,
     HeatMap,
+    /// A smooth histogram whose area is 1.
+    Density,
+    /// Pearson's coefficient of each pair of numeric columns; takes no columns.
+    Correlation,
 }
 
 /// What the user can set about a plot's looks. `None` means a default from the data.
@@ -57,6 +70,36 @@ pub struct PlotStyle {
     pub legend: Option<bool>,
     /// Also emit a PNG.
     pub png: bool,
+    /// How numbers (d3-format: `,.1f`, `.0%`) and times (strftime: `%b %Y`) of an axis are written.
+    pub x_format: Option<String>,
+    pub y_format: Option<String>,
+    /// What stands for the picture where it cannot be seen; a description of the data if `None`.
+    pub alt: Option<String>,
+    pub color_map: Option<ColorMap>,
+    /// Panels beside each other.
+    pub facet_columns: Option<u32>,
+    /// Lines across the plot.
+    pub rules: Vec<Rule>,
+}
+
+/// A line at a value of an axis: `is_vertical` at one of the x axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    pub at: f64,
+    pub is_vertical: bool,
+    pub label: String,
+}
+
+/// Colours of numbers; each can be read without full colour vision, and its lightness alone tells the order (of
+/// [`ColorMap::BlueRed`] the distance from the middle).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ColorMap {
+    #[default]
+    Viridis,
+    Cividis,
+    Magma,
+    Greys,
+    BlueRed,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,6 +118,16 @@ pub struct Plot {
     pub style: PlotStyle,
     /// What was left out or reduced: `5 000 of 336 776 points shown`, `12 nulls left out`.
     pub notes: Vec<String>,
+    /// Panels instead of `layers`, in this order.
+    pub facets: Vec<Facet>,
+    pub facet_label: String,
+}
+
+/// The layers of one panel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facet {
+    pub name: String,
+    pub layers: Vec<Layer>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,15 +139,20 @@ pub enum Layer {
         y: Axis,
         series: Vec<Series>,
     },
-    /// A scatter plot whose points have a numeric colour; `xs`, `ys` and `colors` are equally long. A colour that is not
-    /// finite is drawn grey.
+    /// A scatter plot whose points have a numeric colour, a size, or both; the lists are as long as `xs`, `colors` and `sizes`
+    /// may be empty. A colour that is not finite is drawn grey. Points of one series have its colour instead.
     Points {
         x: Axis,
         y: Axis,
+        name: String,
         xs: Vec<f64>,
         ys: Vec<f64>,
         colors: Vec<f64>,
         color_label: String,
+        sizes: Vec<f64>,
+        size_label: String,
+        /// Smallest and largest size of all series.
+        size_range: (f64, f64),
     },
     Histogram {
         x: Axis,
@@ -105,12 +163,14 @@ pub enum Layer {
         y: Axis,
         boxes: Vec<BoxStats>,
     },
-    /// `values[row][column]`, rows from the bottom; null cells are `None`.
+    /// `values[row][column]`, rows from the bottom; null cells are `None`. With a `range` colours cover it, through a neutral
+    /// one in its middle.
     HeatMap {
         x: Axis,
         y: Axis,
         values: Vec<Vec<Option<f64>>>,
         color_label: String,
+        range: Option<(f64, f64)>,
     },
 }
 

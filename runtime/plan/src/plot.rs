@@ -2,16 +2,20 @@
 //! do not leave the engine; drawing is `widgets/view`'s.
 
 mod columns;
-mod statistics;
+mod correlation;
+mod facets;
 
+use std::collections::{HashMap, HashSet};
+
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use onrush_frame::{Table, TaskHandle};
+use onrush_wire::plot::statistics::{self, Cell, Combine, Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use crate::Engine;
 use crate::check::{place, plan_error};
-use columns::{Column, label};
-use statistics::Combine;
+use columns::{Column, Values, label};
 
 /// Points of a scatter plot that are drawn.
 const POINTS: usize = 5_000;
@@ -21,8 +25,14 @@ const LINE: usize = 4_000;
 const BARS: usize = 1_000;
 /// Series that have a colour of their own.
 const SERIES: usize = 20;
-/// Categories of a box plot or of a heat map's side.
-const CATEGORIES: usize = 100;
+/// Categories of a box plot or of a heat map's side, and bars that were combined by category.
+const CATEGORIES: usize = 40;
+/// Points of a density's curve.
+const CURVE: usize = 400;
+/// Rows that a scatter plot looks at; of more, it takes some at equal distances.
+const LOOKED_AT: usize = 400_000;
+/// Values that quartiles are taken from when bins are chosen.
+const SAMPLE: usize = 200_000;
 /// Bins of a heat map's side with more values than can be told apart.
 const CELLS: u32 = 30;
 
@@ -31,31 +41,67 @@ const CELLS: u32 = 30;
 /// # Errors
 /// A layer that lacks what its mark needs, a column of the wrong type, and everything that the frame's plan can fail with.
 pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result<Plot, Diagnostic> {
-    let mut notes = Vec::new();
-    let mut layers = Vec::new();
-    for layer in &request.layers {
-        task.check()?;
-        let source = Source { engine, frame: request.frame, task, notes: &mut notes };
-        layers.push(match layer.mark {
-            Mark::Bar | Mark::Line | Mark::Scatter | Mark::Area => source.xy(layer)?,
-            Mark::Histogram => source.histogram(layer)?,
-            Mark::Box => source.boxes(layer)?,
-            Mark::HeatMap => source.heat_map(layer)?,
-        });
+    let mut plot = Plot {
+        layers: Vec::new(),
+        style: request.style.clone(),
+        notes: Vec::new(),
+        facets: Vec::new(),
+        facet_label: String::new(),
+    };
+    let mut edges = HashMap::new();
+    match &request.facet {
+        None => plot.layers = layers(engine, request, request.frame, &mut edges, task, (1, &mut plot.notes))?,
+        Some(by) => facets::panels(engine, request, by, &mut edges, task, &mut plot)?,
     }
-    notes.dedup();
-    Ok(Plot { layers, style: request.style.clone(), notes })
+    plot.notes.dedup();
+    Ok(plot)
+}
+
+/// Edges of bins that all panels share, by layer and by axis.
+type Edges = HashMap<(usize, char), Vec<f64>>;
+
+fn layers(
+    engine: &Engine,
+    request: &PlotRequest,
+    frame: FrameId,
+    edges: &mut Edges,
+    task: &TaskHandle,
+    (panels, notes): (usize, &mut Vec<String>),
+) -> Result<Vec<Layer>, Diagnostic> {
+    let mut layers = Vec::new();
+    let share = |all: usize| (all / panels).max(200);
+    let (points, line) = (share(POINTS), share(LINE));
+    for (index, layer) in request.layers.iter().enumerate() {
+        task.check()?;
+        let mut source = Source { engine, frame, index, points, line, edges: &mut *edges, task, notes: &mut *notes };
+        match layer.mark {
+            Mark::Scatter => source.scatter(layer, &mut layers)?,
+            Mark::Bar | Mark::Line | Mark::Area => layers.push(source.xy(layer)?),
+            Mark::Histogram => layers.push(source.histogram(layer)?),
+            Mark::Density => layers.push(source.density(layer)?),
+            Mark::Box => layers.push(source.boxes(layer)?),
+            Mark::HeatMap => layers.push(source.heat_map(layer)?),
+            Mark::Correlation => layers.push(correlation::layer(engine, frame, task)?),
+        }
+    }
+    Ok(layers)
 }
 
 struct Source<'a> {
     engine: &'a Engine,
     frame: FrameId,
+    /// Which layer it is.
+    index: usize,
+    /// Points of a scatter plot, and of a line, that are drawn.
+    points: usize,
+    line: usize,
+    edges: &'a mut Edges,
     task: &'a TaskHandle,
     notes: &'a mut Vec<String>,
 }
 
 impl Source<'_> {
-    fn xy(mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+    fn xy(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         let (table, y_label) = match &layer.aggregate {
             Some(function) => {
@@ -76,104 +122,275 @@ impl Source<'_> {
                 ((*table).clone(), label(y))
             }
         };
-        let x_column = Column::of(&table, 0, x)?;
+        let mut x_column = Column::of(&table, 0, x)?;
         let y_expr = layer.y.as_ref().unwrap_or(x);
-        let y_column = Column::of(&table, 1, y_expr)?;
-        // A scatter plot may have categories or times upwards; what has a height has a number.
-        let mut y_column = match layer.mark {
-            Mark::Scatter => y_column,
-            mark => y_column.number(&format!("the y of a {}", name(mark)), y_expr)?,
-        };
+        let mut y_column =
+            Column::of(&table, 1, y_expr)?.number(&format!("the y of a {}", name(layer.mark)), y_expr)?;
         y_column.label = y_label;
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
 
         let gaps = matches!(layer.mark, Mark::Line | Mark::Area);
-        let rows: Vec<usize> = (0..table.rows())
+        let mut rows: Vec<usize> = (0..table.rows())
             .filter(|i| !x_column.positions[*i].is_nan() && (gaps || !y_column.positions[*i].is_nan()))
             .collect();
         self.left_out(table.rows() - rows.len(), "point", "no value");
-        if layer.mark == Mark::Bar && rows.len() > BARS {
-            let message = format!("{} bars cannot be told apart", rows.len());
-            let expr = place(plan_error("plot-size", message), x.span.as_ref(), None, "too many values");
-            return Err(expr.help("combine rows with `.aggregate(\"mean\")`, or draw `.hist(x)` or `.line(x, y)`"));
-        }
-        if let (Mark::Scatter, Some(color)) = (layer.mark, color.as_ref().filter(|c| c.scale != AxisScale::Category)) {
-            let shown: Vec<usize> = statistics::spread(rows.len(), POINTS).map(|i| rows[i]).collect();
-            self.shown(shown.len(), rows.len());
-            let at = |positions: &[f64]| shown.iter().map(|i| positions[*i]).collect();
-            return Ok(Layer::Points {
-                x: x_column.axis(),
-                y: y_column.axis(),
-                xs: at(&x_column.positions),
-                ys: at(&y_column.positions),
-                colors: at(&color.positions),
-                color_label: color.label.clone(),
-            });
+        if layer.mark == Mark::Bar {
+            let is_category = x_column.scale == AxisScale::Category;
+            if is_category && layer.aggregate.is_some() && x_column.categories.len() > CATEGORIES {
+                self.largest(&mut x_column, &mut y_column, &mut rows, layer, color.is_some());
+            }
+            if rows.len() > BARS {
+                let message = format!("{} bars cannot be told apart", rows.len());
+                let expr = place(plan_error("plot-size", message), x.span.as_ref(), None, "too many values");
+                return Err(expr.help("combine rows with `.aggregate(\"mean\")`, or draw `.hist(x)` or `.line(x, y)`"));
+            }
         }
         let mut series = Vec::new();
-        let (mut drawn, mut all) = (0, 0);
-        for (name, rows) in self.split(rows, color) {
+        let (mut kept, mut all) = (0, 0);
+        for (name, mut rows) in self.split(rows, color) {
             let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
-            series.push(match layer.mark {
-                Mark::Scatter => {
-                    let keep = POINTS / series_of(layer, &table);
-                    let shown: Vec<usize> = statistics::spread(rows.len(), keep.max(200)).map(|i| rows[i]).collect();
-                    drawn += shown.len();
-                    all += rows.len();
-                    Series { name, x: at(&shown, &x_column.positions), y: at(&shown, &y_column.positions) }
-                }
-                Mark::Line | Mark::Area => {
-                    let mut rows = rows;
-                    rows.sort_by(|a, b| x_column.positions[*a].total_cmp(&x_column.positions[*b]));
-                    let (x, y) = (at(&rows, &x_column.positions), at(&rows, &y_column.positions));
-                    let (x, y) = statistics::thin(&x, &y, LINE);
-                    Series { name, x, y }
-                }
-                _ => Series { name, x: at(&rows, &x_column.positions), y: at(&rows, &y_column.positions) },
-            });
+            let (x, y) = if !gaps {
+                (at(&rows, &x_column.positions), at(&rows, &y_column.positions))
+            } else if rows.len() > self.line {
+                let points = rows.iter().map(|i| (x_column.positions[*i], y_column.positions[*i]));
+                all += rows.len();
+                let (x, y) = statistics::envelope(points, self.line);
+                kept += x.len();
+                (x, y)
+            } else {
+                rows.sort_by(|a, b| x_column.positions[*a].total_cmp(&x_column.positions[*b]));
+                (at(&rows, &x_column.positions), at(&rows, &y_column.positions))
+            };
+            series.push(Series { name, x, y });
         }
-        self.shown(drawn, all);
+        if kept < all {
+            self.notes.push(format!(
+                "{} of {} points shown: the first, lowest, highest and last of each stretch",
+                grouped(kept),
+                grouped(all)
+            ));
+        }
         Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
     }
 
-    fn histogram(mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+    /// Leaves the categories with the largest values; the rest of sums and counts is one bar, `other`.
+    fn largest(
+        &mut self,
+        x: &mut Column,
+        y: &mut Column,
+        rows: &mut Vec<usize>,
+        layer: &LayerRequest,
+        is_colored: bool,
+    ) {
+        let all = x.categories.len();
+        let mut totals = vec![0.0; all];
+        rows.iter().for_each(|i| totals[x.positions[*i] as usize] += y.positions[*i].abs());
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by(|a, b| totals[*b].total_cmp(&totals[*a]).then(a.cmp(b)));
+        let kept: HashSet<usize> = order[..CATEGORIES].iter().copied().collect();
+        let adds_up = matches!(layer.aggregate.as_deref().and_then(Combine::of), Some(Combine::Sum | Combine::Count));
+        let rest: f64 =
+            rows.iter().filter(|i| !kept.contains(&(x.positions[**i] as usize))).map(|i| y.positions[*i]).sum();
+        rows.retain(|i| kept.contains(&(x.positions[*i] as usize)));
+        // The order of categories is that of their first rows; here the largest come first.
+        let place: HashMap<usize, usize> = order[..CATEGORIES].iter().enumerate().map(|(at, c)| (*c, at)).collect();
+        rows.sort_by_key(|i| place[&(x.positions[*i] as usize)]);
+        rows.iter().for_each(|i| x.positions[*i] = place[&(x.positions[*i] as usize)] as f64);
+        x.categories = order[..CATEGORIES].iter().map(|c| x.categories[*c].clone()).collect();
+        let mut note = format!("{CATEGORIES} of {} values of {} shown: the largest", grouped(all), x.label);
+        let largest = totals[order[0]];
+        if adds_up && !is_colored && rest > 2.0 * largest {
+            // Beside such a bar the others could not be seen.
+            note.push_str(&format!("; the others add up to {}", grouped(rest.round() as usize)));
+        } else if adds_up && !is_colored {
+            rows.push(x.positions.len());
+            x.positions.push(x.categories.len() as f64);
+            y.positions.push(rest);
+            x.categories.push("other".to_string());
+            note.push_str("; the rest is `other`");
+        }
+        self.notes.push(note);
+    }
+
+    fn scatter(&mut self, layer: &LayerRequest, layers: &mut Vec<Layer>) -> Result<(), Diagnostic> {
+        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let mut exprs = vec![x.clone().alias("x"), y.clone().alias("y")];
+        exprs.extend(layer.color.clone().map(|c| c.alias("color")));
+        exprs.extend(layer.size.clone().map(|c| c.alias("size")));
+        let table = self.engine.run_select(self.frame, &exprs, self.task)?;
+        let total = table.rows();
+        let table = some_rows(&table, LOOKED_AT)?;
+        let (x_column, y_column) = (Column::of(&table, 0, x)?, Column::of(&table, 1, y)?);
+        let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
+        let size_at = 2 + usize::from(layer.color.is_some());
+        let size =
+            layer.size.as_ref().map(|expr| Column::of(&table, size_at, expr)?.number("the size of points", expr));
+        let size = size.transpose()?;
+        let has = |i: &usize| {
+            let sized = size.as_ref().is_none_or(|s| s.positions[*i].is_finite() && s.positions[*i] >= 0.0);
+            !x_column.positions[*i].is_nan() && !y_column.positions[*i].is_nan() && sized
+        };
+        let rows: Vec<usize> = (0..table.rows()).filter(has).collect();
+        if total == table.rows() {
+            self.left_out(total - rows.len(), "point", "no value");
+        }
+        // All that could be shown: of a sample, in its proportion.
+        let all = if total == table.rows() { rows.len() } else { total };
+        let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
+        let is_numeric = color.as_ref().is_some_and(|c| c.scale != AxisScale::Category);
+        let size_range = size.as_ref().map_or((0.0, 0.0), |s| {
+            let sizes = || rows.iter().map(|i| s.positions[*i]);
+            (sizes().fold(f64::INFINITY, f64::min), sizes().fold(f64::NEG_INFINITY, f64::max))
+        });
+        let groups = match (is_numeric, &color) {
+            (false, Some(_)) => self.split(rows, color.clone()),
+            _ => vec![(String::new(), rows)],
+        };
+        let keep = (self.points / groups.len().max(1)).max(200);
+        let (mut drawn, mut series) = (0, Vec::new());
+        for (name, rows) in groups {
+            let shown: Vec<usize> = statistics::spread(rows.len(), keep).map(|i| rows[i]).collect();
+            drawn += shown.len();
+            let (xs, ys) = (at(&shown, &x_column.positions), at(&shown, &y_column.positions));
+            if !is_numeric && size.is_none() {
+                series.push(Series { name, x: xs, y: ys });
+                continue;
+            }
+            let numeric = color.as_ref().filter(|_| is_numeric);
+            layers.push(Layer::Points {
+                x: x_column.axis(),
+                y: y_column.axis(),
+                name,
+                xs,
+                ys,
+                colors: numeric.map_or(Vec::new(), |c| at(&shown, &c.positions)),
+                color_label: numeric.map_or(String::new(), |c| c.label.clone()),
+                sizes: size.as_ref().map_or(Vec::new(), |s| at(&shown, &s.positions)),
+                size_label: size.as_ref().map_or(String::new(), |s| s.label.clone()),
+                size_range,
+            });
+        }
+        if !series.is_empty() || (!is_numeric && size.is_none()) {
+            layers.push(Layer::Xy { mark: Mark::Scatter, x: x_column.axis(), y: y_column.axis(), series });
+        }
+        self.shown(drawn, all);
+        Ok(())
+    }
+
+    /// The values of `x`, and the series that each row belongs to.
+    fn values(&mut self, layer: &LayerRequest) -> Result<(Values, Option<Column>), Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         let table = self.select([Some(x), layer.color.as_ref(), None])?;
-        let column = Column::of(&table, 0, x)?;
-        if column.scale == AxisScale::Category {
-            let diagnostic =
-                plan_error("plot-type", format!("a histogram needs numbers or times, and `{}` is text", column.label));
-            return Err(place(diagnostic, x.span.as_ref(), None, "not a number")
+        let values = Values::of(&table, 0, x)?;
+        if values.scale == AxisScale::Category {
+            let message = format!("a {} needs numbers or times, and `{}` is text", name(layer.mark), values.label);
+            return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a number")
                 .help("count the rows of each value: `.bar(x, len())`"));
         }
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 1, expr)).transpose()?;
-        let rows: Vec<usize> = (0..table.rows()).filter(|i| column.positions[*i].is_finite()).collect();
-        self.left_out(table.rows() - rows.len(), "row", "no finite value");
-        let edges = statistics::edges(&column.positions, layer.bins, column.is_integer);
-        let series = self
-            .split(rows, color)
-            .into_iter()
-            .map(|(name, rows)| {
-                let counts = statistics::counts(rows.iter().map(|i| column.positions[*i]), &edges);
-                Bins { name, edges: edges.clone(), counts }
-            })
-            .collect();
-        Ok(Layer::Histogram { x: column.axis(), series })
+        Ok((values, color.map(Column::into_categories)))
     }
 
-    fn boxes(mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+    /// One thing for each series, made of its values.
+    fn by_series<T>(
+        &mut self,
+        values: &Values,
+        color: Option<&Column>,
+        mut made: Vec<T>,
+        mut add: impl FnMut(&mut T, f64) -> bool,
+    ) -> Result<Vec<(String, T)>, Diagnostic> {
+        let (mut sizes, mut nulls, mut missing) = (vec![0usize; made.len()], 0, 0);
+        values.each(self.task, |row, value| {
+            if !value.is_finite() {
+                missing += 1;
+                return;
+            }
+            let series = color.map_or(0.0, |c| c.positions[row]);
+            if series.is_nan() {
+                nulls += 1;
+                return;
+            }
+            sizes[series as usize] += usize::from(add(&mut made[series as usize], value));
+        })?;
+        self.left_out(missing, "row", "no finite value");
+        self.left_out(nulls, "row", "no colour");
+        let names = color.map_or(vec![String::new()], |c| c.categories.clone());
+        let all = names.len();
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
+        let kept: HashSet<usize> = order.into_iter().take(SERIES).collect();
+        if all > SERIES {
+            let label = color.map_or("", |c| c.label.as_str());
+            self.notes.push(format!("{SERIES} of {} values of {label} shown: those with most rows", grouped(all)));
+        }
+        let named = names.into_iter().zip(made).enumerate();
+        Ok(named.filter(|(i, _)| kept.contains(i) && (sizes[*i] > 0 || all == 1)).map(|(_, made)| made).collect())
+    }
+
+    fn histogram(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let (values, color) = self.values(layer)?;
+        let key = (self.index, 'x');
+        let edges = match self.edges.get(&key) {
+            Some(edges) => edges.clone(),
+            None => values.survey(self.task, SAMPLE)?.edges(layer.bins, values.is_integer),
+        };
+        self.edges.insert(key, edges.clone());
+        let series = color.as_ref().map_or(1, |c| c.categories.len());
+        let empty = vec![vec![0u64; edges.len() - 1]; series];
+        let made = self.by_series(&values, color.as_ref(), empty, |counts, value| {
+            let bin = statistics::bin(value, &edges);
+            bin.inspect(|bin| counts[*bin] += 1).is_some()
+        })?;
+        let series = made.into_iter().map(|(name, counts)| Bins { name, edges: edges.clone(), counts }).collect();
+        Ok(Layer::Histogram { x: values.axis(), series })
+    }
+
+    fn density(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let (values, color) = self.values(layer)?;
+        let series = color.as_ref().map_or(1, |c| c.categories.len());
+        if let (Some(by), true) = (&layer.color, series > CATEGORIES) {
+            let axis = color.as_ref().map(Column::axis);
+            return Err(too_many(&axis.unwrap_or_else(|| values.axis()), by));
+        }
+        let mut surveys = vec![Survey::default(); series];
+        values.each(self.task, |row, value| {
+            let series = color.as_ref().map_or(0.0, |c| c.positions[row]);
+            if series >= 0.0 {
+                surveys[series as usize].add(value);
+            }
+        })?;
+        let empty = surveys.iter().map(|survey| Density::new(survey, layer.bandwidth)).collect();
+        let made = self.by_series(&values, color.as_ref(), empty, |density: &mut Density, value| {
+            density.add(value);
+            true
+        })?;
+        let curve = |(name, density): (String, Density)| {
+            let (x, y) = density.curve(CURVE);
+            Series { name, x, y }
+        };
+        let series: Vec<Series> = match surveys.iter().all(|s| s.count == 0) {
+            true => Vec::new(),
+            false => made.into_iter().map(curve).collect(),
+        };
+        let y = Axis { label: "density".to_string(), scale: AxisScale::Number, categories: Vec::new() };
+        Ok(Layer::Xy { mark: Mark::Density, x: values.axis(), y, series })
+    }
+
+    fn boxes(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let table = self.select([Some(y), layer.x.as_ref(), None])?;
         let y_column = Column::of(&table, 0, y)?.number("the y of a box plot", y)?;
         let x_column =
             layer.x.as_ref().map(|expr| Column::of(&table, 1, expr)).transpose()?.map(Column::into_categories);
+        let mut x_column = x_column;
+        if let Some(x) = &mut x_column {
+            self.most_frequent(x);
+        }
         let axis = x_column.as_ref().map_or_else(
             || Axis { label: String::new(), scale: AxisScale::Category, categories: vec![String::new()] },
             Column::axis,
         );
-        if let Some(x) = layer.x.as_ref().filter(|_| axis.categories.len() > CATEGORIES) {
-            return Err(too_many(&axis, x));
-        }
         let mut groups = vec![Vec::new(); axis.categories.len()];
         let mut left_out = 0;
         for (row, value) in y_column.positions.iter().enumerate() {
@@ -184,24 +401,31 @@ impl Source<'_> {
                 left_out += 1;
             }
         }
-        self.left_out(left_out, "row", "no value");
+        let hidden = x_column.as_ref().map_or(0, |c| c.hidden);
+        self.left_out(usize::saturating_sub(left_out, hidden), "row", "no value");
         let boxes = axis.categories.iter().zip(groups).filter_map(|(c, v)| statistics::box_of(c.clone(), v)).collect();
         Ok(Layer::Box { x: axis, y: y_column.axis(), boxes })
     }
 
-    fn heat_map(mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+    fn heat_map(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
-        let side = |index: usize, expr: &Expr| cells(Column::of(&table, index, expr)?, layer.bins, expr);
-        let (x_column, y_column) = (side(0, x)?, side(1, y)?);
+        let key = |side| (self.index, side);
+        let keys = [key('x'), key('y')];
+        let side = |index: usize, expr: &Expr, edges: &mut Edges| -> Result<Column, Diagnostic> {
+            Ok(cells(Column::of(&table, index, expr)?, layer.bins, edges, keys[index]))
+        };
+        let (mut x_column, mut y_column) = (side(0, x, &mut *self.edges)?, side(1, y, &mut *self.edges)?);
+        self.most_frequent(&mut x_column);
+        self.most_frequent(&mut y_column);
         let color =
             layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)?.number("the colour of a heat map", expr));
         let color = color.transpose()?;
         let default = if color.is_some() { "mean" } else { "count" };
         let function = layer.aggregate.as_deref().unwrap_or(default);
         let combine = Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))?;
-        let mut values = vec![vec![Vec::new(); x_column.categories.len()]; y_column.categories.len()];
+        let mut values = vec![vec![Cell::default(); x_column.categories.len()]; y_column.categories.len()];
         let mut left_out = 0;
         for row in 0..table.rows() {
             let (column, line) = (x_column.positions[row], y_column.positions[row]);
@@ -209,17 +433,46 @@ impl Source<'_> {
             if column.is_nan() || line.is_nan() || value.is_nan() {
                 left_out += 1;
             } else {
-                values[line as usize][column as usize].push(value);
+                values[line as usize][column as usize].add(value, combine);
             }
         }
-        self.left_out(left_out, "row", "no value");
+        if x_column.hidden + y_column.hidden == 0 {
+            self.left_out(left_out, "row", "no value");
+        }
         let values =
-            values.into_iter().map(|line| line.into_iter().map(|mut v| combine.value(&mut v)).collect()).collect();
+            values.into_iter().map(|line| line.into_iter().map(|cell| cell.value(combine)).collect()).collect();
         let color_label = match (&color, combine) {
             (Some(color), combine) if combine != Combine::Count => format!("{function}({})", color.label),
             _ => "rows".to_string(),
         };
-        Ok(Layer::HeatMap { x: x_column.axis(), y: y_column.axis(), values, color_label })
+        Ok(Layer::HeatMap { x: x_column.axis(), y: y_column.axis(), values, color_label, range: None })
+    }
+
+    /// Leaves the [`CATEGORIES`] with most rows; rows of others have no position any more.
+    fn most_frequent(&mut self, column: &mut Column) {
+        let all = column.categories.len();
+        if all <= CATEGORIES || column.is_binned {
+            return;
+        }
+        let mut sizes = vec![0usize; all];
+        column.positions.iter().filter(|p| **p >= 0.0).for_each(|p| sizes[*p as usize] += 1);
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
+        let mut kept = order[..CATEGORIES].to_vec();
+        kept.sort_unstable();
+        let mut place = vec![f64::NAN; all];
+        kept.iter().enumerate().for_each(|(at, old)| place[*old] = at as f64);
+        for position in column.positions.iter_mut().filter(|p| **p >= 0.0) {
+            *position = place[*position as usize];
+        }
+        column.categories = kept.iter().map(|i| column.categories[*i].clone()).collect();
+        let rest: usize = order[CATEGORIES..].iter().map(|i| sizes[*i]).sum();
+        column.hidden = rest;
+        self.notes.push(format!(
+            "{CATEGORIES} of {} values of {} shown: those with most rows",
+            grouped(all),
+            column.label
+        ));
     }
 
     /// The expressions that are there, as columns in this order.
@@ -270,34 +523,62 @@ impl Source<'_> {
     }
 }
 
-/// How many series share the points of a scatter plot.
-fn series_of(layer: &LayerRequest, table: &Table) -> usize {
-    match &layer.color {
-        Some(expr) => Column::of(table, 2, expr).map_or(1, |c| c.into_categories().categories.len().clamp(1, SERIES)),
-        None => 1,
+/// At most `keep` rows at about equal distances; which of a stretch it is changes, so that no pattern in the rows is met again
+/// and again.
+fn some_rows(table: &Table, keep: usize) -> Result<Table, Diagnostic> {
+    if table.rows() <= keep {
+        return Ok(table.clone());
     }
+    let broken = |e: arrow::error::ArrowError| crate::error::internal(&e.to_string());
+    let stretch = table.rows().div_ceil(keep);
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let (mut batches, mut start) = (Vec::new(), 0usize);
+    for batch in table.batches() {
+        let mut wanted = Vec::new();
+        while start < batch.num_rows() {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = start + (random >> 33) as usize % stretch;
+            wanted.extend((at < batch.num_rows()).then_some(at as u32));
+            start += stretch;
+        }
+        start -= batch.num_rows();
+        let wanted = UInt32Array::from(wanted);
+        let columns: Result<Vec<ArrayRef>, _> =
+            batch.columns().iter().map(|column| arrow::compute::take(column, &wanted, None)).collect();
+        batches.push(RecordBatch::try_new(batch.schema(), columns.map_err(broken)?).map_err(broken)?);
+    }
+    Ok(Table::new(std::sync::Arc::clone(table.schema()), batches))
 }
 
 /// A side of a heat map: its values, or bins where there are more than can be told apart.
-fn cells(column: Column, bins: Option<u32>, expr: &Expr) -> Result<Column, Diagnostic> {
+fn cells(column: Column, bins: Option<u32>, known: &mut Edges, key: (usize, char)) -> Column {
     if column.scale == AxisScale::Category {
-        return if column.categories.len() > CATEGORIES { Err(too_many(&column.axis(), expr)) } else { Ok(column) };
+        return column;
     }
-    let mut distinct: Vec<f64> = column.positions.iter().copied().filter(|p| p.is_finite()).collect();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
-    if bins.is_none() && distinct.len() <= 60 {
-        return Ok(column.into_categories());
+    let mut distinct = HashSet::new();
+    let few = bins.is_none()
+        && !known.contains_key(&key)
+        && column.positions.iter().filter(|p| p.is_finite()).all(|p| {
+            distinct.insert((p + 0.0).to_bits());
+            distinct.len() <= 60
+        });
+    if few {
+        return column.into_categories();
     }
-    let edges = statistics::edges(&distinct, Some(bins.unwrap_or(CELLS)), false);
+    let edges = known.entry(key).or_insert_with(|| {
+        let mut survey = Survey::default();
+        column.positions.iter().for_each(|p| survey.add(*p));
+        survey.edges(Some(bins.unwrap_or(CELLS)), false)
+    });
     let categories = edges[..edges.len() - 1].iter().map(|edge| column.text(*edge)).collect();
-    let position = |p: &f64| statistics::bin(*p, &edges).map_or(f64::NAN, |bin| bin as f64);
-    Ok(Column {
+    let position = |p: &f64| statistics::bin(*p, edges).map_or(f64::NAN, |bin| bin as f64);
+    Column {
         positions: column.positions.iter().map(position).collect(),
         categories,
         scale: AxisScale::Category,
+        is_binned: true,
         ..column
-    })
+    }
 }
 
 fn needed<'a>(expr: Option<&'a Expr>, mark: Mark, what: &str) -> Result<&'a Expr, Diagnostic> {
@@ -343,6 +624,8 @@ fn name(mark: Mark) -> &'static str {
         Mark::Histogram => "histogram",
         Mark::Box => "box plot",
         Mark::HeatMap => "heat map",
+        Mark::Density => "density",
+        Mark::Correlation => "correlation matrix",
     }
 }
 

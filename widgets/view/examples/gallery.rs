@@ -5,7 +5,8 @@ use std::path::Path;
 
 use onrush_view::progress::{Line, Work};
 use onrush_wire::display::{Content, PreviewColumn, TableKind, TablePreview};
-use onrush_wire::plot::{Axis, AxisScale, Bins, BoxStats, Layer, Mark, Plot, PlotStyle, Series, Theme};
+use onrush_wire::plot::statistics::{Density, Survey};
+use onrush_wire::plot::{Axis, AxisScale, Bins, BoxStats, Facet, Layer, Mark, Plot, PlotStyle, Rule, Series, Theme};
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::{Class, DataType, Diagnostic, Label, NotebookId, Span, TaskId, TimeUnit, Value};
 
@@ -172,7 +173,8 @@ fn series(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Series {
 }
 
 fn plot(title: &str, layers: Vec<Layer>) -> Plot {
-    Plot { layers, style: PlotStyle { title: Some(title.into()), ..PlotStyle::default() }, notes: vec![] }
+    let style = PlotStyle { title: Some(title.into()), ..PlotStyle::default() };
+    Plot { layers, style, notes: vec![], facets: vec![], facet_label: String::new() }
 }
 
 fn plots() -> Vec<Plot> {
@@ -265,7 +267,72 @@ fn plots() -> Vec<Plot> {
     let colors = xs.iter().zip(&ys).map(|(x, y)| x / y).collect();
     all.push(plot(
         "Numeric colour",
-        vec![Layer::Points { x: axis("distance"), y: axis("mph"), xs, ys, colors, color_label: "hours".into() }],
+        vec![Layer::Points {
+            x: axis("distance"),
+            y: axis("mph"),
+            name: String::new(),
+            xs: xs.clone(),
+            ys: ys.clone(),
+            colors,
+            color_label: "hours".into(),
+            sizes: vec![],
+            size_label: String::new(),
+            size_range: (0.0, 0.0),
+        }],
+    ));
+    let sizes: Vec<f64> = xs.iter().take(60).map(|x| x * x / 1e4).collect();
+    let bubbles = Layer::Points {
+        x: axis("distance"),
+        y: axis("mph"),
+        name: "JFK".into(),
+        xs: xs[..60].to_vec(),
+        ys: ys[..60].to_vec(),
+        colors: vec![],
+        color_label: String::new(),
+        size_range: (0.0, sizes.iter().copied().fold(0.0, f64::max)),
+        sizes,
+        size_label: "seats".into(),
+    };
+    let mut rules = plot("Bubbles, and lines across", vec![bubbles]);
+    rules.style.rules = vec![
+        Rule { at: 400.0, is_vertical: false, label: "cruise".into() },
+        Rule { at: 1500.0, is_vertical: true, label: "far".into() },
+    ];
+    rules.style.x_format = Some(",.1f".into());
+    all.push(rules);
+    let mut panels = plot("Panels", vec![]);
+    panels.facet_label = "origin".into();
+    panels.facets = (0..5)
+        .map(|k| {
+            let part = |from: usize| series("", cloud.iter().copied().skip(from).step_by(7 + k));
+            let layer = Layer::Xy { mark: Mark::Scatter, x: axis("distance"), y: axis("mph"), series: vec![part(k)] };
+            Facet { name: format!("panel {k}"), layers: vec![layer] }
+        })
+        .collect();
+    all.push(panels);
+    let mut survey = Survey::default();
+    ys.iter().for_each(|y| survey.add(*y));
+    let mut density = Density::new(&survey, None);
+    ys.iter().for_each(|y| density.add(*y));
+    let (x, y) = density.curve(400);
+    let curve = vec![Series { name: String::new(), x, y }];
+    all.push(plot(
+        "Density",
+        vec![Layer::Xy { mark: Mark::Density, x: axis("mph"), y: axis("density"), series: curve }],
+    ));
+    let letters = ["dep_delay", "arr_delay", "air_time", "distance"];
+    let matrix =
+        (0..4).rev().map(|r| (0..4).map(|c| Some(1.0 - f64::from(i32::abs(r - c)) * 0.55)).collect()).collect();
+    let reversed: Vec<&str> = letters.iter().rev().copied().collect();
+    all.push(plot(
+        "Correlations",
+        vec![Layer::HeatMap {
+            x: names("", &letters),
+            y: names("", &reversed),
+            values: matrix,
+            color_label: "correlation".into(),
+            range: Some((-1.0, 1.0)),
+        }],
     ));
     let edges: Vec<f64> = (0..=30).map(|i| -60.0 + 10.0 * f64::from(i)).collect();
     let counts: Vec<u64> = (0..30).map(|i| (40_000.0 * (-(f64::from(i) - 6.0).powi(2) / 12.0).exp()) as u64).collect();
@@ -320,6 +387,7 @@ fn plots() -> Vec<Plot> {
             y: names("carrier", &carriers),
             values,
             color_label: "mean dep_delay".into(),
+            range: None,
         }],
     ));
     let mut log = plot(

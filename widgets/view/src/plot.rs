@@ -7,7 +7,9 @@
 mod canvas;
 mod chart;
 mod data;
+mod format;
 mod marks;
+mod paper;
 mod raster;
 mod scale;
 mod theme;
@@ -38,7 +40,7 @@ pub fn bundle(plot: &Plot) -> Bundle {
         }
         bundle.insert("image/svg+xml".into(), svg.into());
     }
-    if let Some(spec) = vega::spec(plot, &text) {
+    if let Some(spec) = vega::spec(plot, &alt(plot)) {
         bundle.insert(vega::MIME.into(), spec);
     }
     bundle.insert("text/plain".into(), text.into());
@@ -46,10 +48,15 @@ pub fn bundle(plot: &Plot) -> Bundle {
 }
 
 fn svg(plot: &Plot) -> Result<String, Diagnostic> {
-    let label = describe(plot);
+    let label = alt(plot);
     let title = plot.style.title.clone().unwrap_or_else(|| label.lines().next().unwrap_or("plot").to_string());
     chart::draw(plot, &title, &label)
         .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the plot could not be drawn: {e}")))
+}
+
+/// What is said in place of the picture.
+fn alt(plot: &Plot) -> String {
+    plot.style.alt.clone().filter(|alt| !alt.trim().is_empty()).unwrap_or_else(|| describe(plot))
 }
 
 /// Draws into a file; see [`crate::save_plot`].
@@ -58,9 +65,10 @@ pub fn save(plot: &Plot, path: &Path) -> Result<(), Diagnostic> {
     let bytes = match extension.as_str() {
         "svg" => svg(plot)?.into_bytes(),
         "png" => raster::png(&svg(plot)?, 2.0).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?,
+        "pdf" => paper::pdf(&svg(plot)?).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?,
         _ => {
             let found = if extension.is_empty() { "no extension".to_string() } else { format!("`.{extension}`") };
-            let message = format!("a plot is saved as `.svg` or `.png`; `{}` has {found}", path.display());
+            let message = format!("a plot is saved as `.svg`, `.png` or `.pdf`; `{}` has {found}", path.display());
             return Err(Diagnostic::error(Class::Plan, "plot-format", message)
                 .help(format!("write `{}`", path.with_extension("png").display())));
         }
@@ -109,7 +117,17 @@ pub fn describe(plot: &Plot) -> String {
     for layer in &plot.layers {
         lines.push(describe_layer(plot, layer));
     }
-    if plot.layers.is_empty() {
+    if let Some(first) = plot.facets.first() {
+        let names: Vec<&str> = plot.facets.iter().take(10).map(|f| f.name.as_str()).collect();
+        let more = if plot.facets.len() > 10 { ", …" } else { "" };
+        lines.push(format!(
+            "{} panels by {} ({}{more}), each a",
+            plot.facets.len(),
+            plot.facet_label,
+            names.join(", ")
+        ));
+        lines.extend(first.layers.iter().map(|layer| describe_layer(plot, layer)));
+    } else if plot.layers.is_empty() {
         lines.push("empty plot".to_string());
     }
     lines.extend(plot.notes.iter().cloned());
@@ -130,6 +148,7 @@ fn describe_layer(plot: &Plot, layer: &Layer) -> String {
                 Mark::Bar | Mark::Histogram => "bar chart",
                 Mark::Line => "line chart",
                 Mark::Area => "area chart",
+                Mark::Density => "density",
                 _ => "scatter plot",
             };
             let points: usize = series.iter().map(|s| s.x.len()).sum();
@@ -144,10 +163,14 @@ fn describe_layer(plot: &Plot, layer: &Layer) -> String {
             }
             (name, Some(x), Some(y))
         }
-        Layer::Points { x, y, xs, color_label, .. } => {
-            parts.push(many(xs.len(), "point", "points"));
+        Layer::Points { x, y, name, xs, color_label, size_label, .. } => {
+            let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+            parts.push(many(xs.len(), "point", "points") + &of);
             if !color_label.is_empty() {
                 parts.push(format!("colour = {color_label}"));
+            }
+            if !size_label.is_empty() {
+                parts.push(format!("size = {size_label}"));
             }
             ("scatter plot", Some(x), Some(y))
         }
@@ -166,7 +189,7 @@ fn describe_layer(plot: &Plot, layer: &Layer) -> String {
             parts.push(many(boxes.len(), "box", "boxes") + &named(boxes.iter().map(|b| b.category.as_str()).collect()));
             ("box plot", Some(x), Some(y))
         }
-        Layer::HeatMap { x, y, values, color_label } => {
+        Layer::HeatMap { x, y, values, color_label, .. } => {
             let columns = values.iter().map(Vec::len).max().unwrap_or(0);
             parts.push(format!("{} × {} cells", values.len(), columns));
             if !color_label.is_empty() {

@@ -2,7 +2,7 @@
 
 use onrush_view::bundle;
 use onrush_wire::display::Content;
-use onrush_wire::plot::{Axis, AxisScale, Layer, Mark, Plot, PlotStyle, Series};
+use onrush_wire::plot::{Axis, AxisScale, Facet, Layer, Mark, Plot, PlotStyle, Rule, Series};
 use serde_json::{Value, json};
 
 const MIME: &str = "application/vnd.vegalite.v5+json";
@@ -17,7 +17,7 @@ fn series(name: &str, x: &[f64], y: &[f64]) -> Series {
 }
 
 fn spec(layers: Vec<Layer>) -> Value {
-    let plot = Plot { layers, style: PlotStyle::default(), notes: vec![] };
+    let plot = Plot { layers, style: PlotStyle::default(), notes: vec![], facets: vec![], facet_label: String::new() };
     bundle(&Content::Plot(plot))[MIME].clone()
 }
 
@@ -84,5 +84,84 @@ fn large_plots_are_thinned_below_the_limit_and_say_so() {
     let line = Layer::Xy { mark: Mark::Line, x: axis("a", &[]), y: axis("b", &[]), series: vec![series("", &x, &y)] };
     let spec = spec(vec![line]);
     assert!(spec.to_string().len() <= 512 * 1024, "{}", spec.to_string().len());
-    assert!(spec["title"].to_string().contains("of 60000 points here"), "{}", spec["title"]);
+    assert!(spec["title"].to_string().contains("of 60\u{202f}000 points here"), "{}", spec["title"]);
+}
+
+#[test]
+fn panels_share_scales_and_one_legend() {
+    let layer = |high: f64| Layer::Xy {
+        mark: Mark::Scatter,
+        x: axis("a", &[]),
+        y: axis("b", &[]),
+        series: vec![series("s", &[0.0, high], &[0.0, 1.0]), series("t", &[1.0], &[0.5])],
+    };
+    let facet = |name: &str, high| Facet { name: name.into(), layers: vec![layer(high)] };
+    let plot = Plot {
+        layers: vec![],
+        style: PlotStyle { alt: Some("what is seen".into()), ..PlotStyle::default() },
+        notes: vec![],
+        facets: vec![facet("<b>", 10.0), facet("two", 20.0)],
+        facet_label: "k".into(),
+    };
+    let bundle = bundle(&Content::Plot(plot));
+    let spec = &bundle[MIME];
+    assert_eq!(spec["description"], "what is seen");
+    assert_eq!(spec["concat"][0]["title"]["text"], "<b>");
+    let domain = |i: usize| spec["concat"][i]["layer"][0]["encoding"]["x"]["scale"]["domain"].clone();
+    assert_eq!(domain(0), domain(1));
+    assert!(domain(0)[1].as_f64().unwrap() >= 20.0);
+    let names = |i: usize| -> Vec<String> {
+        let parameters = spec["concat"][i]["layer"][0]["params"].as_array().unwrap();
+        parameters.iter().map(|p| p["name"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!((names(0), names(1)), (vec!["zoom0".to_string(), "chosen".into()], vec!["zoom1".to_string()]));
+    let svg = bundle["image/svg+xml"].as_str().unwrap();
+    assert!(svg.contains("&lt;b&gt;") && svg.contains("<desc>what is seen</desc>"), "{svg}");
+}
+
+#[test]
+fn formats_and_lines_across_are_in_both_forms() {
+    let line = Layer::Xy {
+        mark: Mark::Line,
+        x: axis("a", &[]),
+        y: axis("share", &[]),
+        series: vec![series("", &[0.0, 1.0], &[0.0, 0.5])],
+    };
+    let style = PlotStyle {
+        y_format: Some(".0%".into()),
+        x_format: Some("no format".into()),
+        rules: vec![Rule { at: 0.25, is_vertical: false, label: "quarter".into() }],
+        ..PlotStyle::default()
+    };
+    let plot = Plot { layers: vec![line], style, notes: vec![], facets: vec![], facet_label: String::new() };
+    let bundle = bundle(&Content::Plot(plot));
+    assert_eq!(bundle[MIME]["layer"][0]["encoding"]["y"]["axis"]["format"], ".0%");
+    assert_eq!(bundle[MIME]["datasets"]["d1"][0], json!({ "y": 0.25, "l": "quarter" }));
+    let svg = bundle["image/svg+xml"].as_str().unwrap();
+    assert!(svg.contains(">40%<") && svg.contains(">quarter<"), "{svg}");
+    assert!(svg.contains("is not one for this axis"), "{svg}");
+}
+
+#[test]
+fn a_pdf_is_written() {
+    let line = Layer::Xy {
+        mark: Mark::Line,
+        x: axis("a", &[]),
+        y: axis("b", &[]),
+        series: vec![series("", &[0.0, 1.0], &[0.0, 0.5])],
+    };
+    let plot = Plot {
+        layers: vec![line],
+        style: PlotStyle::default(),
+        notes: vec![],
+        facets: vec![],
+        facet_label: String::new(),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plot.pdf");
+    onrush_view::save_plot(&plot, &path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(bytes.starts_with(b"%PDF-1.") && bytes.len() > 1000, "{} bytes", bytes.len());
+    let error = onrush_view::save_plot(&plot, &folder.path().join("plot.gif")).unwrap_err();
+    assert!(error.message.contains("`.svg`, `.png` or `.pdf`"), "{error}");
 }

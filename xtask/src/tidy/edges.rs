@@ -37,6 +37,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     ("syn", &["onrush-cell", "onrush-macros"], "only kernel/cell and kernel/macros parse Rust"),
     ("plotters", &["onrush-view"], "only widgets/view draws"),
     ("resvg", &["onrush-view"], "only widgets/view draws"),
+    ("svg2pdf", &["onrush-view"], "only widgets/view draws"),
     ("cudarc", &["onrush-device"], "only runtime/device knows CUDA"),
     (
         "arrow",

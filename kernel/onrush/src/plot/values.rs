@@ -3,6 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type, TimeUnit};
+use onrush_wire::plot::statistics::{self, Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, Mark, PlotStyle, Series};
 use onrush_wire::{Class, Diagnostic, Span};
 
@@ -14,6 +15,36 @@ use crate::raise::{here, raise};
 #[track_caller]
 pub fn plot(xs: impl IntoColumn, ys: impl IntoColumn) -> Plot {
     xy(Mark::Line, &xs.to_array(), &ys.to_array(), here("plot"))
+}
+
+/// The same as [`plot`].
+#[track_caller]
+pub fn line(xs: impl IntoColumn, ys: impl IntoColumn) -> Plot {
+    xy(Mark::Line, &xs.to_array(), &ys.to_array(), here("line"))
+}
+
+/// A filled line: `area(xs, ys)`.
+#[track_caller]
+pub fn area(xs: impl IntoColumn, ys: impl IntoColumn) -> Plot {
+    xy(Mark::Area, &xs.to_array(), &ys.to_array(), here("area"))
+}
+
+/// A smooth histogram whose area is 1: `density(values)`. Nulls and NaN are left out.
+#[track_caller]
+pub fn density(values: impl IntoColumn) -> Plot {
+    smooth(&values.to_array(), here("density"))
+}
+
+/// Quartiles, whiskers and outliers of the values with each label: `box_plot(labels, values)`.
+#[track_caller]
+pub fn box_plot(labels: impl IntoColumn, values: impl IntoColumn) -> Plot {
+    boxes(&labels.to_array(), &values.to_array(), here("box_plot"))
+}
+
+/// A coloured cell for each number of a matrix: `heatmap([[1.0, 2.0], [3.0, 4.0]])`, its first row at the top.
+#[track_caller]
+pub fn heatmap<R: AsRef<[f64]>>(rows: impl AsRef<[R]>) -> Plot {
+    cells(rows.as_ref().iter().map(|row| row.as_ref().to_vec()).collect(), here("heatmap"))
 }
 
 /// A point for each pair: `scatter(xs, ys)`.
@@ -28,8 +59,7 @@ pub fn bar(labels: impl IntoColumn, values: impl IntoColumn) -> Plot {
     let at = here("bar");
     let (labels, values) = (labels.to_array(), values.to_array());
     same_length(&labels, &values, &at);
-    let texts = cast(&labels, &Arrow::LargeUtf8).unwrap_or_else(|_| not_numbers(&labels, "labels", &at));
-    let categories: Vec<String> = texts.as_string::<i64>().iter().map(|t| t.unwrap_or("null").to_string()).collect();
+    let categories = texts(&labels, &at);
     let series = Series {
         name: String::new(),
         x: (0..categories.len()).map(|i| i as f64).collect(),
@@ -45,7 +75,7 @@ pub fn hist(values: impl IntoColumn) -> Plot {
     let at = here("hist");
     let (values, scale) = numbers(&values.to_array(), "values", &at);
     let values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
-    let bins = counted(&values, bin_count(&values));
+    let bins = counted(&values, None);
     let mut plot = finished(Layer::Histogram { x: axis(scale), series: vec![bins] }, at);
     plot.raw = Some(values);
     plot
@@ -56,7 +86,78 @@ fn axis(scale: AxisScale) -> Axis {
 }
 
 fn finished(layer: Layer, at: Span) -> Plot {
-    Plot { source: Source::Values(vec![layer]), style: PlotStyle::default(), at, raw: None }
+    Plot { source: Source::Values(vec![layer]), style: PlotStyle::default(), facet: None, at, raw: None }
+}
+
+fn texts(labels: &ArrayRef, at: &Span) -> Vec<String> {
+    let texts = cast(labels, &Arrow::LargeUtf8).unwrap_or_else(|_| not_numbers(labels, "labels", at));
+    texts.as_string::<i64>().iter().map(|t| t.unwrap_or("null").to_string()).collect()
+}
+
+#[inline(never)]
+fn smooth(values: &ArrayRef, at: Span) -> Plot {
+    let (values, scale) = numbers(values, "values", &at);
+    let mut survey = Survey::default();
+    values.iter().for_each(|v| survey.add(*v));
+    let mut series = Vec::new();
+    if survey.count > 0 {
+        let mut density = Density::new(&survey, None);
+        values.iter().for_each(|v| density.add(*v));
+        let (x, y) = density.curve(400);
+        series.push(Series { name: String::new(), x, y });
+    }
+    let y = Axis { label: "density".to_string(), ..axis(AxisScale::Number) };
+    finished(Layer::Xy { mark: Mark::Density, x: axis(scale), y, series }, at)
+}
+
+#[inline(never)]
+fn boxes(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
+    same_length(labels, values, &at);
+    let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
+    for (label, value) in texts(labels, &at).into_iter().zip(numbers(values, "values", &at).0) {
+        match groups.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, list)) => list.push(value),
+            None => groups.push((label, vec![value])),
+        }
+    }
+    let categories = groups.iter().map(|(label, _)| label.clone()).collect();
+    let boxes = groups.into_iter().filter_map(|(label, list)| statistics::box_of(label, list)).collect();
+    let x = Axis { label: String::new(), scale: AxisScale::Category, categories };
+    finished(Layer::Box { x, y: axis(AxisScale::Number), boxes }, at)
+}
+
+#[inline(never)]
+fn cells(rows: Vec<Vec<f64>>, at: Span) -> Plot {
+    let width = rows.first().map_or(0, Vec::len);
+    if let Some((i, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != width) {
+        raise(
+            Diagnostic::error(
+                Class::Plan,
+                "lengths",
+                format!("row {i} of the matrix has {} numbers, the first has {width}", row.len()),
+            )
+            .at(at, "")
+            .help("all rows need the same length"),
+        );
+    }
+    let numbered = |count: usize| (0..count).map(|i| i.to_string()).collect::<Vec<_>>();
+    let mut up = numbered(rows.len());
+    up.reverse();
+    let named = |categories| Axis { label: String::new(), scale: AxisScale::Category, categories };
+    let values = rows.into_iter().rev().map(|row| row.into_iter().map(|v| v.is_finite().then_some(v)).collect());
+    let (x, y) = (named(numbered(width)), named(up));
+    let layer = Layer::HeatMap { x, y, values: values.collect(), color_label: String::new(), range: None };
+    finished(layer, at)
+}
+
+/// Gives the series of a layer a name for the legend.
+pub fn rename(layer: &mut Layer, name: &str) {
+    match layer {
+        Layer::Xy { series, .. } => series.iter_mut().for_each(|s| s.name = name.to_string()),
+        Layer::Histogram { series, .. } => series.iter_mut().for_each(|s| s.name = name.to_string()),
+        Layer::Points { name: own, .. } => *own = name.to_string(),
+        Layer::Box { .. } | Layer::HeatMap { .. } => {}
+    }
 }
 
 #[inline(never)]
@@ -110,40 +211,19 @@ fn numbers(array: &ArrayRef, what: &str, at: &Span) -> (Vec<f64>, AxisScale) {
     (floats.iter().map(|v| v.map_or(f64::NAN, |v| v / per_unit)).collect(), scale)
 }
 
-/// Freedman and Diaconis' rule (1981): a bin is twice the interquartile range wide, divided by the cube root of the number
-/// of values; between 5 and 100 bins.
-fn bin_count(values: &[f64]) -> usize {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (sorted.first(), sorted.last()) else { return 5 };
-    let quantile = |q: f64| sorted[((sorted.len() - 1) as f64 * q).round() as usize];
-    let width = 2.0 * (quantile(0.75) - quantile(0.25)) / (sorted.len() as f64).cbrt();
-    let count = if width > 0.0 { (high - low) / width } else { (sorted.len() as f64).log2() + 1.0 };
-    (count.ceil() as usize).clamp(5, 100)
-}
-
-/// Bins of equal width from the smallest to the largest value, which the last one holds.
-fn counted(values: &[f64], bins: usize) -> Bins {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (low, high) = match (low < high, values.is_empty()) {
-        (_, true) => (0.0, 1.0),
-        (true, _) => (low, high),
-        (false, _) => (low - 0.5, high + 0.5),
-    };
-    let width = (high - low) / bins as f64;
-    let mut counts = vec![0u64; bins];
-    for value in values {
-        counts[(((value - low) / width) as usize).min(bins - 1)] += 1;
-    }
-    Bins { name: String::new(), edges: (0..=bins).map(|i| low + width * i as f64).collect(), counts }
+/// Bins that hold all values; chosen from these if `bins` is `None`.
+fn counted(values: &[f64], bins: Option<u32>) -> Bins {
+    let edges = statistics::edges(values, bins, values.iter().all(|v| v.fract() == 0.0));
+    let counts = statistics::counts(values.iter().copied(), &edges);
+    Bins { name: String::new(), edges, counts }
 }
 
 /// Counts the values of [`hist`] again. `false` if the plot is none of these.
 pub fn rebin(plot: &mut Plot, bins: u32) -> bool {
     let (Some(values), Source::Values(layers)) = (&plot.raw, &mut plot.source) else { return false };
     if let Some(Layer::Histogram { series, .. }) = layers.first_mut() {
-        *series = vec![counted(values, bins.max(1) as usize)];
+        let name = series.first().map_or(String::new(), |s| s.name.clone());
+        *series = vec![Bins { name, ..counted(values, Some(bins.max(1))) }];
     }
     true
 }
@@ -155,10 +235,10 @@ mod tests {
     #[test]
     fn bins_cover_all_values() {
         // By hand: edges 0, 2.5, 5, 7.5, 10.
-        let bins = counted(&[0.0, 1.0, 2.5, 4.9, 5.0, 10.0, 10.0], 4);
+        let bins = counted(&[0.0, 1.0, 2.5, 4.9, 5.0, 10.0, 10.0], Some(4));
         assert_eq!(bins.edges, [0.0, 2.5, 5.0, 7.5, 10.0]);
         assert_eq!(bins.counts, [2, 2, 1, 2]);
-        assert_eq!(counted(&[3.0, 3.0], 5).counts.iter().sum::<u64>(), 2);
-        assert_eq!(counted(&[], 5).counts, [0; 5]);
+        assert_eq!(counted(&[3.0, 3.0], Some(5)).counts.iter().sum::<u64>(), 2);
+        assert_eq!(counted(&[], Some(5)).counts, [0]);
     }
 }

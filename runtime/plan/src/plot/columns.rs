@@ -1,17 +1,20 @@
 //! A column as positions on an axis: numbers as they are, times as seconds, everything else as indexes of categories.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
-use onrush_frame::Table;
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::plot::statistics::Survey;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr, ExprKind};
 
 use crate::check::{place, plan_error, type_name};
 use crate::error::internal;
 
+#[derive(Clone)]
 pub struct Column {
     pub label: String,
     pub scale: AxisScale,
@@ -19,8 +22,10 @@ pub struct Column {
     pub positions: Vec<f64>,
     /// In the order in which they first appear; empty unless `scale` is [`AxisScale::Category`].
     pub categories: Vec<String>,
-    pub nulls: usize,
-    pub is_integer: bool,
+    /// Categories are bins.
+    pub is_binned: bool,
+    /// Rows whose category is not shown.
+    pub hidden: usize,
 }
 
 impl Column {
@@ -29,40 +34,18 @@ impl Column {
         let dtype = table.schema().field(index).data_type().clone();
         let mut column = Column {
             label: label(expr),
-            scale: scale(&dtype).ok_or_else(|| {
-                let message = format!("a column of type `{}` has no place on an axis", type_name(&dtype));
-                place(plan_error("plot-type", message), expr.span.as_ref(), None, "")
-                    .help("plots take numbers, times, texts and booleans")
-            })?,
+            scale: known_scale(&dtype, expr)?,
             positions: Vec::with_capacity(table.rows()),
             categories: Vec::new(),
-            nulls: 0,
-            is_integer: dtype.is_integer(),
+            is_binned: false,
+            hidden: 0,
         };
         let broken = |e: arrow::error::ArrowError| internal(&format!("a plot's column could not be read: {e}"));
         let mut known: HashMap<String, usize> = HashMap::new();
         for batch in table.batches() {
             let array = batch.column(index);
             match column.scale {
-                AxisScale::Number => {
-                    let array = match array.data_type() {
-                        DataType::Duration(unit) => seconds(&cast(array, &DataType::Int64).map_err(broken)?, *unit),
-                        _ => numbers(&cast(array, &DataType::Float64).map_err(broken)?),
-                    };
-                    column.positions.extend(array);
-                }
-                AxisScale::Time => {
-                    // Dates, too, become timestamps; a zone is left aside, because positions are instants.
-                    let unit = match array.data_type() {
-                        DataType::Timestamp(unit, _) => *unit,
-                        _ => TimeUnit::Millisecond,
-                    };
-                    let instants = match array.data_type() {
-                        DataType::Timestamp(..) => cast(array, &DataType::Int64),
-                        _ => cast(array, &DataType::Timestamp(unit, None)).and_then(|a| cast(&a, &DataType::Int64)),
-                    };
-                    column.positions.extend(seconds(&instants.map_err(broken)?, unit));
-                }
+                AxisScale::Number | AxisScale::Time => column.positions.extend(floats(array, column.scale)?),
                 AxisScale::Category => {
                     let texts = cast(array, &DataType::Utf8).map_err(broken)?;
                     for text in texts.as_string::<i32>().iter() {
@@ -78,7 +61,6 @@ impl Column {
                     }
                 }
             }
-            column.nulls += array.logical_null_count();
         }
         Ok(column)
     }
@@ -128,6 +110,84 @@ impl Column {
     }
 }
 
+/// A column of numbers or times that is walked through, and never held as a whole.
+pub struct Values {
+    pub label: String,
+    pub scale: AxisScale,
+    pub is_integer: bool,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Values {
+    /// The column at `index` of what was selected for `expr`.
+    pub fn of(table: &Table, index: usize, expr: &Expr) -> Result<Self, Diagnostic> {
+        let dtype = table.schema().field(index).data_type().clone();
+        let arrays = table.batches().iter().map(|batch| Arc::clone(batch.column(index))).collect();
+        Ok(Values { label: label(expr), scale: known_scale(&dtype, expr)?, is_integer: dtype.is_integer(), arrays })
+    }
+
+    pub fn axis(&self) -> Axis {
+        Axis { label: self.label.clone(), scale: self.scale, categories: Vec::new() }
+    }
+
+    /// Every row with its value; NaN where there is none.
+    pub fn each(&self, task: &TaskHandle, mut each: impl FnMut(usize, f64)) -> Result<(), Diagnostic> {
+        let mut row = 0;
+        for array in &self.arrays {
+            task.check()?;
+            for value in floats(array, self.scale)? {
+                each(row, value);
+                row += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Range, moments and about `sample` of the values.
+    pub fn survey(&self, task: &TaskHandle, sample: usize) -> Result<Survey, Diagnostic> {
+        let rows: usize = self.arrays.iter().map(|array| array.len()).sum();
+        let every = rows.div_ceil(sample).max(1);
+        let (mut survey, mut taken) = (Survey::default(), Vec::new());
+        self.each(task, |row, value| {
+            survey.add(value);
+            if row.is_multiple_of(every) && value.is_finite() {
+                taken.push(value);
+            }
+        })?;
+        survey.sample = taken;
+        Ok(survey)
+    }
+}
+
+fn known_scale(dtype: &DataType, expr: &Expr) -> Result<AxisScale, Diagnostic> {
+    scale(dtype).ok_or_else(|| {
+        let message = format!("a column of type `{}` has no place on an axis", type_name(dtype));
+        place(plan_error("plot-type", message), expr.span.as_ref(), None, "")
+            .help("plots take numbers, times, texts and booleans")
+    })
+}
+
+/// An array of numbers, or of times as seconds.
+fn floats(array: &ArrayRef, scale: AxisScale) -> Result<Vec<f64>, Diagnostic> {
+    let broken = |e: arrow::error::ArrowError| internal(&format!("a plot's column could not be read: {e}"));
+    if scale == AxisScale::Number {
+        return Ok(match array.data_type() {
+            DataType::Duration(unit) => seconds(&cast(array, &DataType::Int64).map_err(broken)?, *unit),
+            _ => numbers(&cast(array, &DataType::Float64).map_err(broken)?),
+        });
+    }
+    // Dates, too, become timestamps; a zone is left aside, because positions are instants.
+    let unit = match array.data_type() {
+        DataType::Timestamp(unit, _) => *unit,
+        _ => TimeUnit::Millisecond,
+    };
+    let instants = match array.data_type() {
+        DataType::Timestamp(..) => cast(array, &DataType::Int64),
+        _ => cast(array, &DataType::Timestamp(unit, None)).and_then(|a| cast(&a, &DataType::Int64)),
+    };
+    Ok(seconds(&instants.map_err(broken)?, unit))
+}
+
 /// At most six significant digits.
 fn short(value: f64) -> String {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
@@ -139,9 +199,9 @@ fn scale(dtype: &DataType) -> Option<AxisScale> {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Some(AxisScale::Time),
         DataType::Duration(_) => Some(AxisScale::Number),
         t if t.is_numeric() => Some(AxisScale::Number),
-        DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
-            Some(AxisScale::Category)
-        }
+        // A column without any value has a place everywhere.
+        DataType::Null => Some(AxisScale::Number),
+        DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(AxisScale::Category),
         DataType::Dictionary(_, value) => scale(value),
         _ => None,
     }

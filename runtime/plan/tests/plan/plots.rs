@@ -10,11 +10,11 @@ use onrush_wire::{Diagnostic, Expr, FrameId};
 use super::support::Bench;
 
 fn layer(mark: Mark, x: &str, y: Option<&str>) -> LayerRequest {
-    LayerRequest { mark, x: Some(Expr::column(x)), y: y.map(Expr::column), color: None, bins: None, aggregate: None }
+    LayerRequest { mark, x: Some(Expr::column(x)), y: y.map(Expr::column), ..LayerRequest::default() }
 }
 
 fn plot(bench: &Bench, frame: FrameId, layer: LayerRequest) -> Result<Plot, Diagnostic> {
-    let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default() };
+    let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet: None };
     onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new())
 }
 
@@ -95,4 +95,89 @@ fn many_points_are_reduced_and_said() {
     assert_eq!(made.notes, ["5\u{202f}000 of 20\u{202f}000 points shown"]);
     let error = plot(&bench, frame, layer(Mark::Bar, "n", Some("n"))).unwrap_err();
     assert!(error.message.contains("20000 bars"), "{error}");
+}
+
+#[test]
+fn correlations_are_numpys_over_complete_pairs() {
+    let bench = Bench::default();
+    // pandas.DataFrame({"a": [1, 2, 3, 4, None], "b": [2, 1, 4, 3, 9], "c": [5, 5, 5, 5, 5]}).corr()
+    let a: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(3), Some(4), None]));
+    let b: ArrayRef = Arc::new(Float64Array::from(vec![2.0, 1.0, 4.0, 3.0, 9.0]));
+    let c: ArrayRef = Arc::new(Int64Array::from(vec![5; 5]));
+    let t: ArrayRef = Arc::new(StringArray::from(vec!["x"; 5]));
+    let frame = bench.frame(vec![("a", a), ("t", t), ("b", b), ("c", c)]);
+    let made = plot(&bench, frame, LayerRequest { mark: Mark::Correlation, ..LayerRequest::default() }).unwrap();
+    let Layer::HeatMap { x, y, values, range, .. } = &made.layers[0] else { panic!("no matrix") };
+    assert_eq!((x.categories.join(" ").as_str(), y.categories.join(" ").as_str()), ("a b c", "c b a"));
+    assert_eq!(*range, Some((-1.0, 1.0)));
+    assert_eq!(values[2][0], Some(1.0));
+    assert!((values[2][1].unwrap() - 0.6).abs() < 1e-12, "{values:?}");
+    assert_eq!((values[2][1], values[0][0]), (values[1][0], None));
+    let frame = toy(&bench);
+    let text = bench.step(onrush_wire::plan::Op::Select { input: frame, exprs: vec![Expr::column("k")] });
+    let error = plot(&bench, text, LayerRequest { mark: Mark::Correlation, ..LayerRequest::default() }).unwrap_err();
+    assert!(error.message.contains("needs two columns of numbers"), "{error}");
+}
+
+#[test]
+fn panels_share_their_bins() {
+    let bench = Bench::default();
+    let frame = toy(&bench);
+    let layer = LayerRequest { bins: Some(3), ..layer(Mark::Histogram, "v", None) };
+    let facet = Some(Expr::column("k"));
+    let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet };
+    let frames = bench.engine.frame_count();
+    let made = onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
+    assert_eq!(bench.engine.frame_count(), frames);
+    assert_eq!((made.layers.len(), made.facet_label.as_str()), (0, "k"));
+    let counts: Vec<_> = made
+        .facets
+        .iter()
+        .map(|f| match &f.layers[0] {
+            Layer::Histogram { series, .. } => (f.name.as_str(), series[0].edges.clone(), series[0].counts.clone()),
+            other => panic!("no histogram: {other:?}"),
+        })
+        .collect();
+    let edges = vec![10.0, 20.0, 30.0, 40.0];
+    assert_eq!(counts, [("a", edges.clone(), vec![0, 1, 0]), ("b", edges, vec![1, 0, 1])]);
+    assert!(made.notes.iter().any(|n| n == "1 rows with no k left out"), "{:?}", made.notes);
+}
+
+#[test]
+fn many_categories_leave_the_largest_and_say_so() {
+    let bench = Bench::default();
+    // k0 once, k1 twice, ... k99 a hundred times.
+    let names: Vec<String> = (0..100).flat_map(|i| std::iter::repeat_n(format!("k{i}"), i + 1)).collect();
+    let frame = bench.frame(vec![("k", Arc::new(StringArray::from_iter_values(names)) as ArrayRef)]);
+    let bars = LayerRequest { aggregate: Some("count".into()), ..layer(Mark::Bar, "k", None) };
+    let made = plot(&bench, frame, bars).unwrap();
+    let Layer::Xy { x, series, .. } = &made.layers[0] else { panic!("no bars") };
+    assert_eq!((x.categories.len(), x.categories[0].as_str(), series[0].y[0]), (40, "k99", 100.0));
+    // 1 + 2 + ... + 60 = 1830 rows are not shown: more than a bar beside the others could tell.
+    assert_eq!(made.notes, ["40 of 100 values of k shown: the largest; the others add up to 1\u{202f}830"]);
+}
+
+#[test]
+fn densities_and_long_lines() {
+    let bench = Bench::default();
+    let n = 50_000_i64;
+    let wave = (0..n).map(|i| (i * 7_919 % n) as f64);
+    let columns = vec![
+        ("n", Arc::new(Int64Array::from_iter_values((0..n).map(|i| i * 7_919 % n))) as ArrayRef),
+        (
+            "v",
+            Arc::new(Float64Array::from_iter_values(wave.map(|x| if x == 25_000.0 { 9.0 } else { x % 2.0 })))
+                as ArrayRef,
+        ),
+    ];
+    let frame = bench.frame(columns);
+    let made = plot(&bench, frame, layer(Mark::Line, "n", Some("v"))).unwrap();
+    let Layer::Xy { series, .. } = &made.layers[0] else { panic!("no line") };
+    assert!(series[0].x.is_sorted() && series[0].x.len() <= 4_000 && series[0].y.contains(&9.0));
+    assert!(made.notes[0].contains("of 50\u{202f}000 points shown"), "{:?}", made.notes);
+    let made = plot(&bench, frame, layer(Mark::Density, "n", None)).unwrap();
+    let Layer::Xy { series, .. } = &made.layers[0] else { panic!("no density") };
+    // Evenly spread: the density in the middle is one by the range.
+    let middle = series[0].x.partition_point(|x| *x < 25_000.0);
+    assert!((series[0].y[middle] * 50_000.0 - 1.0).abs() < 0.01, "{}", series[0].y[middle]);
 }

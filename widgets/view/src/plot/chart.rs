@@ -10,7 +10,7 @@ use plotters::prelude::{Cartesian2d, Color, DrawingArea, PathElement, Rectangle}
 use plotters::style::RGBColor;
 
 use super::canvas::{Anchor, Canvas, TextLook, UNIT};
-use super::data::{Data, Key};
+use super::data::{Data, Key, Panel};
 use super::marks;
 use super::scale::{Scale, Tick, number_ticks};
 use super::theme::{Colors, colors, fit_text, scale_color, text_width, wrap_text};
@@ -31,23 +31,45 @@ const LEGEND: f64 = 130.0;
 /// Widest category label when it is turned, and the angle.
 const TURNED: f64 = 110.0;
 const ANGLE: f64 = 40.0;
+/// Between panels.
+const GAP: f64 = 16.0;
 
 /// Everything that is needed while a plot is drawn.
 pub struct Chart {
     pub canvas: Rc<RefCell<Canvas>>,
     /// Pixels: left, top, right, bottom of where data is drawn.
     pub frame: [f64; 4],
+    pub text: RGBColor,
 }
 
-/// Width and height in pixels.
+/// Width and height in pixels: the user's, or what the panels need.
 pub fn size(plot: &Plot) -> (u32, u32) {
-    (plot.style.width.unwrap_or(WIDTH).clamp(120, 4000), plot.style.height.unwrap_or(HEIGHT).clamp(90, 4000))
+    let (columns, rows) = grid(plot);
+    let (width, height) = match plot.facets.len() {
+        0 | 1 => (WIDTH, HEIGHT),
+        _ => (WIDTH.max(90 + 200 * columns as u32), 110 + 170 * rows as u32),
+    };
+    (plot.style.width.unwrap_or(width).clamp(120, 4000), plot.style.height.unwrap_or(height).clamp(90, 8000))
+}
+
+/// Panels beside and above each other.
+pub fn grid(plot: &Plot) -> (usize, usize) {
+    let panels = plot.facets.len().max(1);
+    let columns = match (plot.style.facet_columns, panels) {
+        (Some(columns), _) => (columns as usize).clamp(1, panels),
+        (None, 1..=3) => panels,
+        (None, 4) => 2,
+        (None, 5..=9) => 3,
+        _ => 4,
+    };
+    (columns, panels.div_ceil(columns))
 }
 
 /// What stands beside the axes: what the user wrote, or the first layer's column.
 pub fn labels(plot: &Plot, data: &Data) -> (String, String) {
+    let layers = || plot.layers.iter().chain(plot.facets.iter().flat_map(|f| &f.layers));
     let first = |get: fn(&Layer) -> Option<&Axis>| {
-        let axis = plot.layers.iter().filter_map(get).find(|a| !a.label.is_empty());
+        let axis = layers().filter_map(get).find(|a| !a.label.is_empty());
         axis.map_or(String::new(), |a| a.label.clone())
     };
     let x = plot.style.x_label.clone().unwrap_or_else(|| first(|layer| axes(layer).0));
@@ -65,7 +87,8 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         root.fill(&background)?;
     }
     let (w, h) = (f64::from(width), f64::from(height));
-    let data = Data::of(plot);
+    let panels = Data::panels(plot);
+    let Some(Panel { data, .. }) = panels.first() else { return Ok(canvas.borrow_mut().finish(title, label)) };
     let mut top = 10.0;
     let mut bottom = h - 8.0;
 
@@ -88,7 +111,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         bottom -= 4.0;
     }
 
-    if data.is_empty() {
+    if panels.iter().all(|p| p.data.is_empty()) {
         let look = TextLook { size: 14.0, color: colors.faint, anchor: Anchor::Middle, angle: 0.0, bold: false };
         canvas.borrow_mut().text("no data to draw", w / 2.0, (top + bottom) / 2.0, look);
         return Ok(canvas.borrow_mut().finish(title, label));
@@ -96,28 +119,32 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
 
     // The right side first: it is independent of the axes.
     let mut right = w - 14.0;
-    let legend = legend_entries(plot, &data);
-    if let Some((low, high, color_label)) = &data.color_range {
-        right = color_bar(&root, &canvas, &colors, (*low, *high), color_label, (right, top, bottom - 24.0))?;
+    let legend = legend_entries(plot, data);
+    if data.color_range.is_some() {
+        right = color_bar(&root, &canvas, &colors, data, (right, top, bottom - 24.0))?;
     } else if !legend.is_empty() {
         right =
             draw_legend(&root, &canvas, &colors, &legend, plot.style.legend_title.as_deref(), (right, top, bottom))?;
     }
 
-    let (x_label, y_label) = labels(plot, &data);
-    let (mut y_ticks, y_shared) = data.y.ticks(((bottom - top) / 45.0) as usize);
+    let (x_label, y_label) = labels(plot, data);
+    let (columns, rows) = grid(plot);
+    let is_faceted = !plot.facets.is_empty();
+    let head = if is_faceted { TICK * LINE + 4.0 } else { 0.0 };
+    let (mut y_ticks, y_shared) = data.y.ticks(((bottom - top) / rows as f64 / 45.0) as usize);
     y_ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
     let y_label = with_shared(y_label, y_shared);
     let y_tick_width = y_ticks.iter().map(|t| text_width(&t.label, TICK).min(w * 0.25)).fold(0.0, f64::max);
     let left = 10.0 + if y_label.is_empty() { 0.0 } else { LABEL * LINE + 4.0 } + y_tick_width + 8.0;
     let right = right.max(left + 40.0);
+    let panel_width = |left: f64| ((right - left) - GAP * (columns - 1) as f64) / columns as f64;
 
     // Labels under the x axis: as many as fit, or turned.
-    let (x_ticks, x_shared, turned) = x_axis_ticks(&data.x, right - left);
+    let (x_ticks, x_shared, turned) = x_axis_ticks(&data.x, panel_width(left));
     // Turned labels reach to the left of their ticks: the first one must not leave the picture.
     let left = if turned {
         let reach = |t: &Tick| {
-            let along = (t.at - data.x.low) / (data.x.high - data.x.low) * (right - left);
+            let along = (t.at - data.x.low) / (data.x.high - data.x.low) * panel_width(left);
             text_width(&t.label, TICK).min(TURNED) * ANGLE.to_radians().cos() + 2.0 - along
         };
         x_ticks.iter().map(reach).fold(left, f64::max).min(right - 40.0).max(left)
@@ -144,8 +171,52 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         canvas.borrow_mut().text(&text, 10.0 + LABEL, (top + bottom) / 2.0, look);
     }
 
-    let chart = Chart { canvas: Rc::clone(&canvas), frame: [left, top, right, bottom] };
-    let area = root.apply_coord_spec(Cartesian2d::<RangedCoordf64, RangedCoordf64>::new(
+    let panel_height = ((bottom - top) / rows as f64).max(20.0);
+    for (i, panel) in panels.iter().enumerate() {
+        let (column, row) = (i % columns, i / columns);
+        let x0 = left + column as f64 * (panel_width(left) + GAP);
+        let y0 = top + row as f64 * panel_height + head;
+        let below = if row + 1 == rows { 0.0 } else { GAP * 0.5 };
+        let frame = [x0, y0, x0 + panel_width(left), (top + (row + 1) as f64 * panel_height - below).max(y0 + 10.0)];
+        if is_faceted {
+            let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
+            let text = fit_text(&panel.name, TICK, panel_width(left));
+            canvas.borrow_mut().text(&text, (frame[0] + frame[2]) / 2.0, y0 - 5.0, look);
+        }
+        let chart = Chart { canvas: Rc::clone(&canvas), frame, text: colors.text };
+        // Below a panel without one under it there are labels, too.
+        let is_lowest = i + columns >= panels.len();
+        let side = Sides {
+            x: if is_lowest { &x_ticks } else { &[] },
+            y: if column == 0 { &y_ticks } else { &[] },
+            grid: (&x_ticks, &y_ticks),
+            turned,
+            y_tick_width,
+        };
+        draw_panel(&root, &chart, &colors, &panel.data, &side)?;
+    }
+    Ok(canvas.borrow_mut().finish(title, label))
+}
+
+/// The labels of a panel's axes, and where its grid lines are.
+struct Sides<'a> {
+    x: &'a [Tick],
+    y: &'a [Tick],
+    grid: (&'a [Tick], &'a [Tick]),
+    turned: bool,
+    y_tick_width: f64,
+}
+
+fn draw_panel(
+    root: &DrawingArea<Canvas, Shift>,
+    chart: &Chart,
+    colors: &Colors,
+    data: &Data,
+    sides: &Sides,
+) -> Result<(), DrawError> {
+    let canvas = &chart.canvas;
+    let [left, top, right, bottom] = chart.frame;
+    let area = root.clone().apply_coord_spec(Cartesian2d::<RangedCoordf64, RangedCoordf64>::new(
         data.x.low..data.x.high,
         data.y.low..data.y.high,
         (units(left)..units(right), units(bottom)..units(top)),
@@ -154,18 +225,18 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let grid = colors.grid.mix(colors.grid_opacity).stroke_width(UNIT as u32);
     canvas.borrow_mut().open("grid");
     if data.y.kind != AxisScale::Category {
-        for tick in &y_ticks {
+        for tick in sides.grid.1 {
             area.draw(&PathElement::new(vec![(data.x.low, tick.at), (data.x.high, tick.at)], grid))?;
         }
     }
     if data.x.kind != AxisScale::Category && !data.histogram {
-        for tick in &x_ticks {
+        for tick in sides.grid.0 {
             area.draw(&PathElement::new(vec![(tick.at, data.y.low), (tick.at, data.y.high)], grid))?;
         }
     }
     canvas.borrow_mut().close();
 
-    marks::draw(&area, &chart, plot, &data)?;
+    marks::draw(&area, chart, data)?;
 
     let line = colors.faint.stroke_width(UNIT as u32);
     canvas.borrow_mut().open("axes");
@@ -177,16 +248,16 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     };
     area.draw(&PathElement::new(vec![(data.x.low, base), (data.x.high, base)], line))?;
     let tick_look = TextLook { size: TICK, color: colors.text, anchor: Anchor::End, angle: 0.0, bold: false };
-    let every = thin(&data.y, y_ticks.len(), bottom - top);
-    for tick in y_ticks.iter().step_by(every) {
+    let every = thin(&data.y, sides.y.len(), bottom - top);
+    for tick in sides.y.iter().step_by(every) {
         let y = pixel(&area, (data.x.low, tick.at)).1;
-        let label = fit_text(&tick.label, TICK, y_tick_width + 1.0);
+        let label = fit_text(&tick.label, TICK, sides.y_tick_width + 1.0);
         canvas.borrow_mut().text(&label, left - 6.0, y + TICK * 0.36, tick_look);
     }
-    for tick in &x_ticks {
+    for tick in sides.x {
         let x = pixel(&area, (tick.at, data.y.low)).0;
         let mut canvas = canvas.borrow_mut();
-        if turned {
+        if sides.turned {
             let label = fit_text(&tick.label, TICK, TURNED);
             canvas.text(&label, x + 3.0, bottom + TICK + 2.0, TextLook { angle: -ANGLE, ..tick_look });
         } else {
@@ -194,7 +265,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         }
     }
     canvas.borrow_mut().close();
-    Ok(canvas.borrow_mut().finish(title, label))
+    Ok(())
 }
 
 /// Pixels of a data coordinate.
@@ -331,10 +402,10 @@ fn color_bar(
     root: &DrawingArea<Canvas, Shift>,
     canvas: &RefCell<Canvas>,
     colors: &Colors,
-    (low, high): (f64, f64),
-    label: &str,
+    data: &Data,
     (right, top, bottom): (f64, f64, f64),
 ) -> Result<f64, DrawError> {
+    let (low, high, label) = data.color_range.as_ref().map_or((0.0, 1.0, ""), |(a, b, l)| (*a, *b, l.as_str()));
     const SLICES: usize = 48;
     const BAR: f64 = 12.0;
     let mut ticks = number_ticks(low, high, (((bottom - top) / 40.0) as usize).clamp(2, 8));
@@ -348,7 +419,7 @@ fn color_bar(
         let from = bottom - height * i as f64 / SLICES as f64;
         // Half a pixel more, so that no seam shows between slices.
         let to = (bottom - height * (i + 1) as f64 / SLICES as f64 - 0.5).max(top);
-        let color: RGBColor = scale_color((i as f64 + 0.5) / SLICES as f64);
+        let color: RGBColor = scale_color(data.color_map, (i as f64 + 0.5) / SLICES as f64);
         root.draw(&Rectangle::new([(units(left), units(to)), (units(left + BAR), units(from))], color.filled()))?;
     }
     let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Start, angle: 0.0, bold: false };

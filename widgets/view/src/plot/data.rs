@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use onrush_wire::plot::{Axis, AxisScale, BoxStats, Layer, Mark, Plot, Series};
+use onrush_wire::plot::{Axis, AxisScale, BoxStats, ColorMap, Facet, Layer, Mark, Plot, Rule, Series};
 use plotters::style::RGBColor;
 
+use super::format;
 use super::scale::Scale;
 use super::theme::{scale_color, series_color, series_dashes};
 use crate::html::thousands;
@@ -38,6 +39,9 @@ pub struct Data {
     pub from_zero: bool,
     /// Range and label of the colour bar.
     pub color_range: Option<(f64, f64, String)>,
+    pub color_map: ColorMap,
+    /// What the area of points stands for.
+    pub size_label: String,
 }
 
 /// In drawn positions; a y of negative infinity stands for the lower end of the axis.
@@ -70,9 +74,17 @@ pub enum Shape {
         points: Vec<(f64, f64)>,
         color: RGBColor,
     },
-    /// With the number that each point's colour stands for.
+    /// Points with a numeric colour, a size, or both; without a numeric colour they have their series'.
     ColoredPoints {
-        points: Vec<(f64, f64, f64)>,
+        series: String,
+        color: Option<RGBColor>,
+        points: Vec<Point>,
+    },
+    /// A line at a value of an axis.
+    Rule {
+        at: f64,
+        is_vertical: bool,
+        label: String,
     },
     Box {
         x: f64,
@@ -88,10 +100,66 @@ pub enum Shape {
     },
 }
 
+#[derive(Clone, Copy)]
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
+    /// What the colour stands for; NaN if nothing.
+    pub value: f64,
+    pub size: f64,
+    /// In pixels; `None` for the usual one.
+    pub radius: Option<f64>,
+}
+
+/// Radius of the largest point whose size stands for a number; areas are in proportion.
+const LARGEST: f64 = 13.0;
+
+/// A part of the plot with axes of its own.
+pub struct Panel {
+    pub name: String,
+    pub data: Data,
+}
+
 impl Data {
-    pub fn of(plot: &Plot) -> Self {
-        let x_axes: Vec<&Axis> = plot
-            .layers
+    /// The panels, one without a name if there are no facets. They share scales, colours and the legend; notes are the first one's.
+    pub fn panels(plot: &Plot) -> Vec<Panel> {
+        let whole = [Facet { name: String::new(), layers: plot.layers.clone() }];
+        let parts: &[Facet] = if plot.facets.is_empty() { &whole } else { &plot.facets };
+        let all: Vec<&Layer> = parts.iter().flat_map(|p| &p.layers).collect();
+        let mut panels: Vec<Panel> = Vec::new();
+        let mut builder = Builder::of(plot, &all);
+        for part in parts {
+            let mut own = builder.next();
+            part.layers.iter().for_each(|layer| own.layer(layer));
+            own.rules(&plot.style.rules);
+            builder.keys = own.keys.clone();
+            builder.colors = own.colors.clone();
+            panels.push(Panel { name: part.name.clone(), data: own.finish(plot, &part.layers) });
+        }
+        let low = |get: fn(&Data) -> f64| panels.iter().map(|p| get(&p.data)).fold(f64::INFINITY, f64::min);
+        let high = |get: fn(&Data) -> f64| panels.iter().map(|p| get(&p.data)).fold(f64::NEG_INFINITY, f64::max);
+        let (x, y) = ((low(|d| d.x.low), high(|d| d.x.high)), (low(|d| d.y.low), high(|d| d.y.high)));
+        let mut notes: Vec<String> = plot.notes.clone();
+        for panel in &mut panels {
+            for note in panel.data.notes.drain(..) {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            (panel.data.x.low, panel.data.x.high) = x;
+            (panel.data.y.low, panel.data.y.high) = y;
+            panel.data.keys.clone_from(&builder.keys);
+        }
+        if let Some(first) = panels.first_mut() {
+            first.data.notes = notes;
+        }
+        panels
+    }
+}
+
+impl Builder {
+    fn of(plot: &Plot, layers: &[&Layer]) -> Self {
+        let x_axes: Vec<&Axis> = layers
             .iter()
             .map(|l| match l {
                 Layer::Xy { x, .. }
@@ -101,8 +169,7 @@ impl Data {
                 | Layer::HeatMap { x, .. } => x,
             })
             .collect();
-        let y_axes: Vec<&Axis> = plot
-            .layers
+        let y_axes: Vec<&Axis> = layers
             .iter()
             .filter_map(|l| match l {
                 Layer::Xy { y, .. } | Layer::Points { y, .. } | Layer::Box { y, .. } | Layer::HeatMap { y, .. } => {
@@ -111,8 +178,26 @@ impl Data {
                 Layer::Histogram { .. } => None,
             })
             .collect();
-        let heat = plot.layers.iter().find_map(|l| match l {
+        let heat = layers.iter().find_map(|l| match l {
             Layer::HeatMap { values, .. } => Some((values.iter().map(Vec::len).max().unwrap_or(0), values.len())),
+            _ => None,
+        });
+        let numbers = |layer: &&Layer| match layer {
+            Layer::HeatMap { range: Some((low, high)), .. } => Some((*low, *high)),
+            Layer::HeatMap { values, .. } => range(values.iter().flatten().filter_map(|v| *v)),
+            Layer::Points { colors, .. } => range(colors.iter().copied()),
+            _ => None,
+        };
+        let label = layers.iter().find_map(|layer| match layer {
+            Layer::HeatMap { color_label, .. } => Some(color_label.clone()),
+            Layer::Points { color_label, colors, .. } if !colors.is_empty() => Some(color_label.clone()),
+            _ => None,
+        });
+        let color_range = range(layers.iter().filter_map(numbers).flat_map(|(a, b)| [a, b]));
+        let is_centred = layers.iter().any(|l| matches!(l, Layer::HeatMap { range: Some(_), .. }));
+        let default = if is_centred { ColorMap::BlueRed } else { ColorMap::Viridis };
+        let size_label = layers.iter().find_map(|layer| match layer {
+            Layer::Points { size_label, sizes, .. } if !sizes.is_empty() => Some(size_label.clone()),
             _ => None,
         });
         let mut builder = Builder {
@@ -126,16 +211,34 @@ impl Data {
             not_positive: 0,
             from_zero: false,
             tight: true,
-            color_range: None,
+            color_range: color_range.or(label.as_ref().map(|_| (0.0, 1.0))).zip(label).map(|((a, b), l)| (a, b, l)),
+            color_map: plot.style.color_map.unwrap_or(default),
+            size_label: size_label.unwrap_or_default(),
+            unnamed: 0,
         };
-        for layer in &plot.layers {
-            builder.layer(layer);
-        }
-        builder.finish(plot)
+        builder.x.format.clone_from(&plot.style.x_format);
+        builder.y.format.clone_from(&plot.style.y_format);
+        builder
     }
 
+    /// For another panel: with the same scales, and the colours that series have so far.
+    fn next(&self) -> Self {
+        Builder {
+            x: self.x.clone(),
+            y: self.y.clone(),
+            shapes: Vec::new(),
+            keys: self.keys.clone(),
+            colors: self.colors.clone(),
+            color_range: self.color_range.clone(),
+            size_label: self.size_label.clone(),
+            ..*self
+        }
+    }
+}
+
+impl Data {
     pub fn is_empty(&self) -> bool {
-        self.shapes.is_empty()
+        self.shapes.iter().all(|shape| matches!(shape, Shape::Rule { .. }))
     }
 }
 
@@ -156,7 +259,7 @@ fn empty_scale(axes: &[&Axis], log: bool, cells: Option<usize>) -> Scale {
         kind = AxisScale::Category;
         categories.extend((categories.len()..cells).map(|i| i.to_string()));
     }
-    Scale { kind, log: log && kind == AxisScale::Number, low: 0.0, high: 1.0, categories }
+    Scale { kind, log: log && kind == AxisScale::Number, low: 0.0, high: 1.0, categories, format: None }
 }
 
 struct Builder {
@@ -173,26 +276,31 @@ struct Builder {
     /// The x axis ends where the data does.
     tight: bool,
     color_range: Option<(f64, f64, String)>,
+    color_map: ColorMap,
+    size_label: String,
+    /// Series without a name so far: in each panel the same have the same colour.
+    unnamed: usize,
 }
 
 impl Builder {
     fn layer(&mut self, layer: &Layer) {
         match layer {
             Layer::Xy { mark: Mark::Bar | Mark::Histogram, x, y, series } => self.bars(x, y, series),
-            Layer::Xy { mark: Mark::Area, x, y, series } => self.areas(x, y, series),
+            Layer::Xy { mark: Mark::Area | Mark::Density, x, y, series } => self.areas(x, y, series),
             Layer::Xy { mark: Mark::Line, x, y, series } => self.lines(x, y, series),
             Layer::Xy { x, y, series, .. } => self.scatter(x, y, series),
-            Layer::Points { x, y, xs, ys, colors, color_label } => self.colored(x, y, [xs, ys, colors], color_label),
+            Layer::Points { x, y, .. } => self.colored(x, y, layer),
             Layer::Histogram { series, .. } => self.histogram(series),
             Layer::Box { x, boxes, .. } => self.boxes(x, boxes),
-            Layer::HeatMap { values, color_label, .. } => self.heat_map(values, color_label),
+            Layer::HeatMap { x, y, values, .. } => self.heat_map(x, y, values),
         }
     }
 
     fn key(&mut self, name: &str, is_line: bool) -> Key {
         let next = self.colors.len();
         // Series without a name differ by their layer.
-        let id = if name.is_empty() { format!("\0{next}") } else { name.to_string() };
+        let id = if name.is_empty() { format!("\0{}", self.unnamed) } else { name.to_string() };
+        self.unnamed += usize::from(name.is_empty());
         let index = *self.colors.entry(id).or_insert(next);
         let key =
             Key { name: name.to_string(), color: series_color(index, name), dashes: series_dashes(index), is_line };
@@ -255,18 +363,34 @@ impl Builder {
         }
     }
 
-    fn colored(&mut self, x: &Axis, y: &Axis, [xs, ys, colors]: [&Vec<f64>; 3], label: &str) {
+    fn colored(&mut self, x: &Axis, y: &Axis, layer: &Layer) {
+        let Layer::Points { name, xs, ys, colors, sizes, size_range, .. } = layer else { return };
         self.tight = false;
-        let (low, high) = range(colors.iter().copied()).unwrap_or((0.0, 1.0));
         let mut points = Vec::with_capacity(xs.len());
-        for ((px, py), c) in xs.iter().zip(ys).zip(colors) {
+        for (i, (px, py)) in xs.iter().zip(ys).enumerate() {
             if let (Some(px), Some(py)) = (self.x(x, *px), self.y(y, *py)) {
-                points.push((px, py, *c));
+                let size = sizes.get(i).copied().unwrap_or(f64::NAN);
+                let share = if size_range.1 > 0.0 { (size / size_range.1).max(0.0) } else { 1.0 };
+                let radius = (!sizes.is_empty()).then(|| (share.sqrt() * LARGEST).max(1.2));
+                points.push(Point { x: px, y: py, value: colors.get(i).copied().unwrap_or(f64::NAN), size, radius });
             }
         }
+        // Small ones over large ones.
+        if !sizes.is_empty() {
+            points.sort_by(|a, b| b.size.total_cmp(&a.size));
+        }
+        let color = colors.is_empty().then(|| self.key(name, false).color);
         if !points.is_empty() {
-            self.shapes.push(Shape::ColoredPoints { points });
-            self.color_range = Some((low, high, label.to_string()));
+            self.shapes.push(Shape::ColoredPoints { series: name.clone(), color, points });
+        }
+    }
+
+    fn rules(&mut self, rules: &[Rule]) {
+        for rule in rules {
+            let scale = if rule.is_vertical { &self.x } else { &self.y };
+            if let Some(at) = scale.position(rule.at).filter(|_| scale.kind != AxisScale::Category) {
+                self.shapes.push(Shape::Rule { at, is_vertical: rule.is_vertical, label: rule.label.clone() });
+            }
         }
     }
 
@@ -451,21 +575,30 @@ impl Builder {
         }
     }
 
-    fn heat_map(&mut self, values: &[Vec<Option<f64>>], label: &str) {
-        let finite = values.iter().flatten().filter_map(|v| *v);
-        let Some((low, high)) = range(finite) else { return };
+    fn heat_map(&mut self, x: &Axis, y: &Axis, values: &[Vec<Option<f64>>]) {
+        let Some((low, high, _)) = self.color_range.clone() else { return };
         for (row, cells) in values.iter().enumerate() {
             for (column, value) in cells.iter().enumerate() {
                 if let Some(value) = value.filter(|v| v.is_finite()) {
-                    self.shapes.push(Shape::Cell { column, row, value, color: color_at(value, low, high) });
+                    let color = color_at(self.color_map, value, low, high);
+                    let column = Self::place(&self.x, x, column as f64) as usize;
+                    let row = Self::place(&self.y, y, row as f64) as usize;
+                    self.shapes.push(Shape::Cell { column, row, value, color });
                 }
             }
         }
-        self.color_range = Some((low, high, label.to_string()));
     }
 
-    fn finish(mut self, plot: &Plot) -> Data {
-        let mut notes = plot.notes.clone();
+    fn finish(mut self, plot: &Plot, layers: &[Layer]) -> Data {
+        let mut notes = Vec::new();
+        if !self.size_label.is_empty() {
+            notes.push(format!("area of points: {}", self.size_label));
+        }
+        for (format, scale) in [(&plot.style.x_format, &self.x), (&plot.style.y_format, &self.y)] {
+            if let Some(format) = format.as_ref().filter(|f| !format::is_valid(f, scale.kind)) {
+                notes.push(format!("the format {format:?} is not one for this axis"));
+            }
+        }
         for (scale, is_x) in [(&mut self.x, true), (&mut self.y, false)] {
             if scale.kind == AxisScale::Category && scale.categories.len() > CATEGORIES {
                 notes.push(format!(
@@ -482,7 +615,7 @@ impl Builder {
         if self.not_positive > 0 {
             notes.push(format!("{} not positive, left out of the logarithmic axis", thousands(self.not_positive)));
         }
-        let histogram = !plot.layers.is_empty() && plot.layers.iter().all(|l| matches!(l, Layer::Histogram { .. }));
+        let histogram = !layers.is_empty() && layers.iter().all(|l| matches!(l, Layer::Histogram { .. }));
         let x_range = range(self.shapes.iter().flat_map(|s| s.extent(true)));
         let y_range = range(self.shapes.iter().flat_map(|s| s.extent(false)));
         set_range(&mut self.x, x_range, if self.tight { (0.0, 0.0) } else { (0.03, 0.03) });
@@ -510,6 +643,8 @@ impl Builder {
             histogram,
             from_zero: self.from_zero,
             color_range: self.color_range,
+            color_map: self.color_map,
+            size_label: self.size_label,
         }
     }
 }
@@ -525,7 +660,14 @@ impl Shape {
             }
             Shape::Line { points, .. } | Shape::Points { points, .. } => points.iter().map(pick).collect(),
             Shape::Area { upper, lower, .. } => upper.iter().chain(lower).map(pick).collect(),
-            Shape::ColoredPoints { points } => points.iter().map(|p| if is_x { p.0 } else { p.1 }).collect(),
+            Shape::ColoredPoints { points, .. } => points.iter().map(|p| if is_x { p.x } else { p.y }).collect(),
+            Shape::Rule { at, is_vertical, .. } => {
+                if *is_vertical == is_x {
+                    vec![*at]
+                } else {
+                    vec![]
+                }
+            }
             Shape::Box { x, .. } if is_x => vec![x - 0.5, x + 0.5],
             Shape::Box { stats, outliers, .. } => stats.iter().chain(outliers).copied().collect(),
             Shape::Cell { column, row, .. } => vec![if is_x { *column as f64 } else { *row as f64 }],
@@ -539,8 +681,8 @@ impl Shape {
                 points.retain(|p| if is_x { p.0 } else { p.1 } < limit);
                 !points.is_empty()
             }
-            Shape::ColoredPoints { points } => {
-                points.retain(|p| if is_x { p.0 } else { p.1 } < limit);
+            Shape::ColoredPoints { points, .. } => {
+                points.retain(|p| if is_x { p.x } else { p.y } < limit);
                 !points.is_empty()
             }
             Shape::Area { upper, lower, .. } => {
@@ -586,9 +728,9 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 /// The colour of a number on a scale; grey if it is none.
-pub fn color_at(value: f64, low: f64, high: f64) -> RGBColor {
+pub fn color_at(map: ColorMap, value: f64, low: f64, high: f64) -> RGBColor {
     if !value.is_finite() {
         return RGBColor(0x99, 0x99, 0x99);
     }
-    scale_color(if high > low { (value - low) / (high - low) } else { 0.5 })
+    scale_color(map, if high > low { (value - low) / (high - low) } else { 0.5 })
 }

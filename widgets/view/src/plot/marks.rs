@@ -1,13 +1,12 @@
 //! Draws the data's shapes into a chart's frame.
 
-use onrush_wire::plot::Plot;
 use plotters::prelude::{Circle, Color, PathElement, Polygon, Rectangle};
 use plotters::style::RGBColor;
 use plotters_backend::DrawingBackend;
 
 use super::canvas::{Anchor, TextLook, UNIT};
 use super::chart::{Area, Chart, DrawError, pixel};
-use super::data::{Data, Shape, color_at};
+use super::data::{Data, Point, Shape, color_at};
 use super::scale::number_label;
 use super::theme::text_width;
 
@@ -49,7 +48,7 @@ pub fn cell_labels(data: &Data, width: f64, height: f64) -> Option<Vec<String>> 
     labels.iter().all(|label| width >= text_width(label, 10.0) + 4.0).then_some(labels)
 }
 
-pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(), DrawError> {
+pub fn draw(area: &Area, chart: &Chart, data: &Data) -> Result<(), DrawError> {
     let floor = |y: f64| if y == f64::NEG_INFINITY { data.y.low } else { y };
     let floored = |points: &[(f64, f64)]| points.iter().map(|p| (p.0, floor(p.1))).collect::<Vec<_>>();
     let [left, top, right, bottom] = chart.frame;
@@ -58,7 +57,7 @@ pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(),
         .iter()
         .map(|s| match s {
             Shape::Points { points, .. } => points.len(),
-            Shape::ColoredPoints { points } => points.len(),
+            Shape::ColoredPoints { points, .. } => points.len(),
             _ => 0,
         })
         .sum();
@@ -97,19 +96,40 @@ pub fn draw(area: &Area, chart: &Chart, _plot: &Plot, data: &Data) -> Result<(),
                     let _ = chart.canvas.borrow_mut().present();
                 }
             }
-            Shape::ColoredPoints { points } => {
+            Shape::ColoredPoints { points, color, .. } => {
                 // In few colours, so that points of one colour form a path; 64 cannot be told from a continuous scale.
                 let (low, high) = data.color_range.as_ref().map_or((0.0, 1.0), |c| (c.0, c.1));
                 let few = |value: f64| {
-                    let RGBColor(r, g, b) = color_at(value, low, high);
+                    let RGBColor(r, g, b) = color.unwrap_or_else(|| color_at(data.color_map, value, low, high));
                     RGBColor(r & 0xfc, g & 0xfc, b & 0xfc)
                 };
-                let mut sorted: Vec<(RGBColor, (f64, f64))> =
-                    points.iter().map(|(x, y, value)| (few(*value), (*x, *y))).collect();
-                sorted.sort_by_key(|(c, _)| (c.0, c.1, c.2));
-                for (color, point) in sorted {
-                    area.draw(&Circle::new(point, radius, color.mix(opacity.max(0.6)).filled()))?;
+                let mut sorted: Vec<(RGBColor, Point)> = points.iter().map(|p| (few(p.value), *p)).collect();
+                // Large points lie below small ones and are given in that order.
+                if points.iter().all(|p| p.radius.is_none()) {
+                    sorted.sort_by_key(|(c, _)| (c.0, c.1, c.2));
                 }
+                for (color, point) in sorted {
+                    let own = point.radius.map_or(radius, |r| (r * UNIT) as u32);
+                    let opacity = if point.radius.is_some() { 0.55 } else { opacity.max(0.6) };
+                    area.draw(&Circle::new((point.x, point.y), own, color.mix(opacity).filled()))?;
+                }
+            }
+            Shape::Rule { at, is_vertical, label } => {
+                let line = if *is_vertical {
+                    vec![(*at, data.y.low), (*at, data.y.high)]
+                } else {
+                    vec![(data.x.low, *at), (data.x.high, *at)]
+                };
+                chart.canvas.borrow_mut().dash(Some("5 3"));
+                area.draw(&PathElement::new(line, chart.text.stroke_width((1.4 * UNIT) as u32)))?;
+                chart.canvas.borrow_mut().dash(None);
+                let (x, y) = if *is_vertical {
+                    (pixel(area, (*at, data.y.high)).0 - 4.0, top + 10.0)
+                } else {
+                    (right - 4.0, pixel(area, (data.x.low, *at)).1 - 4.0)
+                };
+                let look = TextLook { size: 10.5, color: chart.text, anchor: Anchor::End, angle: 0.0, bold: false };
+                chart.canvas.borrow_mut().text(label, x, y, look);
             }
             Shape::Box { x, stats, outliers, color } => draw_box(area, *x, *stats, outliers, *color)?,
             Shape::Cell { column, row, color, .. } => {

@@ -22,12 +22,16 @@ fn own() -> usvg::fontdb::Database {
     fonts
 }
 
+/// Whether the face that comes along has all characters of a document.
+pub fn own_suffices(svg: &str) -> bool {
+    svg.chars().all(|c| (c as u32) < 0x0590 || matches!(c as u32, 0x1e00..=0x22ff))
+}
+
 /// A PNG of `scale` pixels for each pixel of the document.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
-    let own_suffices = svg.chars().all(|c| (c as u32) < 0x0590 || matches!(c as u32, 0x1e00..=0x22ff));
     let options = usvg::Options {
         font_family: "DejaVu Sans".to_string(),
-        fontdb: Arc::clone(if own_suffices { &OWN } else { &ALL }),
+        fontdb: Arc::clone(if own_suffices(svg) { &OWN } else { &ALL }),
         ..usvg::Options::default()
     };
     let tree = usvg::Tree::from_str(svg, &options).map_err(|e| format!("the plot's SVG is not valid: {e}"))?;

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 use onrush_wire::plot::AxisScale;
 
+use super::format;
 use crate::html::grouped;
 
 /// One axis. Positions are drawn positions: of a logarithmic axis the logarithm to base 10.
@@ -13,6 +14,8 @@ pub struct Scale {
     pub low: f64,
     pub high: f64,
     pub categories: Vec<String>,
+    /// What the user wants labels to be.
+    pub format: Option<String>,
 }
 
 /// A tick and what stands beside it.
@@ -37,6 +40,19 @@ impl Scale {
     /// About `count` ticks, and words for the axis label that all tick labels share (a date, a year).
     pub fn ticks(&self, count: usize) -> (Vec<Tick>, Option<String>) {
         let count = count.max(2);
+        let format = self.format.as_deref().filter(|f| format::is_valid(f, self.kind));
+        let (mut ticks, shared) = self.plain_ticks(count);
+        let Some(format) = format else { return (ticks, shared) };
+        for tick in &mut ticks {
+            let value = if self.log { 10f64.powf(tick.at) } else { tick.at };
+            if let Some(label) = format::text(format, self.kind, value) {
+                tick.label = label;
+            }
+        }
+        (ticks, None)
+    }
+
+    fn plain_ticks(&self, count: usize) -> (Vec<Tick>, Option<String>) {
         match self.kind {
             AxisScale::Category => (
                 self.categories.iter().enumerate().map(|(i, c)| Tick { at: i as f64, label: c.clone() }).collect(),

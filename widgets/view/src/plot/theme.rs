@@ -1,9 +1,9 @@
 //! Colours of a plot, and how wide its text is.
 
-use onrush_wire::plot::Theme;
+use onrush_wire::plot::{ColorMap, Theme};
 use plotters::prelude::ViridisRGB;
 use plotters::style::RGBColor;
-use plotters::style::colors::colormaps::ColorMap;
+use plotters::style::colors::colormaps::ColorMap as _;
 
 /// Colours around the data.
 #[derive(Clone, Copy)]
@@ -77,9 +77,65 @@ pub fn series_dashes(index: usize) -> Option<&'static str> {
     }
 }
 
-/// Viridis: 0 is the darkest, 1 the brightest.
-pub fn scale_color(part: f64) -> RGBColor {
-    ViridisRGB.get_color(part.clamp(0.0, 1.0) as f32)
+/// The colours that a scale goes through, from the smallest number to the largest; `None` for viridis, which has its own.
+pub fn anchors(map: ColorMap) -> Option<&'static [RGBColor]> {
+    const fn hex(color: u32) -> RGBColor {
+        RGBColor((color >> 16) as u8, (color >> 8) as u8, color as u8)
+    }
+    const CIVIDIS: [RGBColor; 10] = [
+        hex(0x00224e),
+        hex(0x123570),
+        hex(0x3b496c),
+        hex(0x575d6d),
+        hex(0x707173),
+        hex(0x8a8678),
+        hex(0xa59c74),
+        hex(0xc3b369),
+        hex(0xe1cc55),
+        hex(0xfee838),
+    ];
+    const MAGMA: [RGBColor; 10] = [
+        hex(0x000004),
+        hex(0x180f3d),
+        hex(0x440f76),
+        hex(0x721f81),
+        hex(0x9e2f7f),
+        hex(0xcd4071),
+        hex(0xf1605d),
+        hex(0xfd9668),
+        hex(0xfeca8d),
+        hex(0xfcfdbf),
+    ];
+    const GREYS: [RGBColor; 3] = [hex(0xf0f0f0), hex(0x969696), hex(0x252525)];
+    // ColorBrewer's RdBu, from blue.
+    const BLUE_RED: [RGBColor; 9] = [
+        hex(0x2166ac),
+        hex(0x4393c3),
+        hex(0x92c5de),
+        hex(0xd1e5f0),
+        hex(0xf7f7f7),
+        hex(0xfddbc7),
+        hex(0xf4a582),
+        hex(0xd6604d),
+        hex(0xb2182b),
+    ];
+    match map {
+        ColorMap::Viridis => None,
+        ColorMap::Cividis => Some(&CIVIDIS),
+        ColorMap::Magma => Some(&MAGMA),
+        ColorMap::Greys => Some(&GREYS),
+        ColorMap::BlueRed => Some(&BLUE_RED),
+    }
+}
+
+/// 0 is the smallest number's colour, 1 the largest's.
+pub fn scale_color(map: ColorMap, part: f64) -> RGBColor {
+    let part = part.clamp(0.0, 1.0);
+    let Some(anchors) = anchors(map) else { return ViridisRGB.get_color(part as f32) };
+    let at = part * (anchors.len() - 1) as f64;
+    let (a, b) = (anchors[at as usize], anchors[(at as usize + 1).min(anchors.len() - 1)]);
+    let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * at.fract()).round() as u8;
+    RGBColor(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
 /// About how wide a text is, in pixels, in a common sans-serif face. Wide enough for the widest of them (DejaVu Sans).

@@ -1,0 +1,82 @@
+//! Panels: the same layers for the rows of each value of a column. Bins are those of all rows, so that panels can be compared.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onrush_frame::TaskHandle;
+use onrush_frame::scalar::value_at;
+use onrush_wire::plan::Op;
+use onrush_wire::plot::{Facet, Mark, Plot, PlotRequest};
+use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, FrameId, Value};
+
+use super::columns::{Column, label};
+use super::{Edges, grouped, layers};
+use crate::Engine;
+
+/// Panels that can be told apart.
+const PANELS: usize = 20;
+/// Notes about single panels.
+const NOTES: usize = 3;
+
+/// Ids of the panels' frames, downwards from the largest; a notebook's ids count upwards.
+static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+pub fn panels(
+    engine: &Engine,
+    request: &PlotRequest,
+    by: &Expr,
+    edges: &mut Edges,
+    task: &TaskHandle,
+    plot: &mut Plot,
+) -> Result<(), Diagnostic> {
+    plot.facet_label = label(by);
+    let key = [by.clone().alias("facet")];
+    let table = engine.run_aggregate(request.frame, &key, &[Expr::call("len", []).alias("rows")], task)?;
+    let column = Column::of(&table, 0, by)?;
+    let sizes = Column::of(&table, 1, by)?.positions;
+    let column_array = table.column(0).map_err(|e| crate::error::internal(&e.to_string()))?;
+    let mut found: Vec<(usize, String, Value)> = Vec::new();
+    for row in 0..table.rows() {
+        let value = value_at(&*column_array, row);
+        match value {
+            Value::Null => {
+                plot.notes.push(format!("{} rows with no {} left out", grouped(sizes[row] as usize), plot.facet_label));
+            }
+            value => found.push((row, column.text(column.positions[row]), value)),
+        }
+    }
+    if found.len() > PANELS {
+        plot.notes.push(format!(
+            "{PANELS} of {} values of {} shown: those with most rows",
+            grouped(found.len()),
+            plot.facet_label
+        ));
+        found.sort_by(|a, b| sizes[b.0].total_cmp(&sizes[a.0]));
+        found.truncate(PANELS);
+        found.sort_by_key(|f| f.0);
+    }
+    // Bins of all rows.
+    if request.layers.iter().any(|l| matches!(l.mark, Mark::Histogram | Mark::HeatMap)) {
+        layers(engine, request, request.frame, edges, task, (1, &mut Vec::new()))?;
+    }
+    let mut notes = Vec::new();
+    let count = found.len();
+    for (_, name, value) in found {
+        let literal = Expr::new(ExprKind::Literal(value));
+        let predicate = Expr::new(ExprKind::Binary(BinaryOp::Equal, Box::new(by.clone()), Box::new(literal)));
+        let id = FrameId(NEXT.fetch_sub(1, Ordering::Relaxed));
+        engine.step(id, &Op::Filter { input: request.frame, predicate }, None, None, task)?;
+        let mut own = Vec::new();
+        let made = layers(engine, request, id, edges, task, (count, &mut own));
+        engine.release(&[id]);
+        notes.extend(own.into_iter().map(|note| format!("{name}: {note}")));
+        plot.facets.push(Facet { name, layers: made? });
+    }
+    let more = notes.len().saturating_sub(NOTES);
+    notes.truncate(NOTES);
+    if more > 0 {
+        notes.push(format!("and {more} more of this kind"));
+    }
+    plot.notes.push(notes.join("; "));
+    plot.notes.retain(|note| !note.is_empty());
+    Ok(())
+}
