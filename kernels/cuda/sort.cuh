@@ -41,10 +41,10 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
                                           const u64* begins, u64* state, u32* ticket) {
     constexpr u32 WARPS = SORT_DIGITS / WARP, TILE = SORT_DIGITS * ITEMS;
     __shared__ u32 tile_number;
-    __shared__ u32 by_warp[WARPS][SORT_DIGITS];
+    __shared__ u16 by_warp[WARPS][SORT_DIGITS];
     __shared__ u32 starts[SORT_DIGITS];
     __shared__ u32 of_warp[WARPS];
-    __shared__ u64 goes_to[SORT_DIGITS];
+    __shared__ u32 goes_to[SORT_DIGITS];
     __shared__ K moved[TILE];
     const u32 tile = next_tile(ticket, &tile_number);
     const u64 begin = (u64)tile * TILE;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
         const u32 below = (u32)__popc(peers & ((1u << lane) - 1));
         const u32 before = by_warp[warp][digit];
         __syncwarp();
-        if (below == 0) by_warp[warp][digit] = before + (u32)__popc(peers);
+        if (below == 0) by_warp[warp][digit] = (u16)(before + (u32)__popc(peers));
         __syncwarp();
         rank[i] = before + below;
     }
@@ -81,7 +81,7 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
 #pragma unroll
     for (u32 w = 0; w < WARPS; w++) {
         const u32 count = by_warp[w][digit];
-        by_warp[w][digit] = own;
+        by_warp[w][digit] = (u16)own;
         own += count;
     }
     u64* mine = state + (u64)tile * SORT_DIGITS + digit;
@@ -111,7 +111,8 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
         store_relaxed(mine, LOOKBACK_ALL | (before + published));
     }
     starts[digit] = start;
-    goes_to[digit] = begins[digit] + before - start;
+    // Rows have numbers of 32 bits: what wraps here wraps back below.
+    goes_to[digit] = (u32)(begins[digit] + before) - start;
     __syncthreads();
 
     u32 place[ITEMS];
@@ -122,7 +123,7 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
         moved[place[i]] = key[i];
     }
     __syncthreads();
-    u64 to[ITEMS];
+    u32 to[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const u32 at = i * SORT_DIGITS + threadIdx.x;

@@ -1,9 +1,9 @@
 """Writes DuckDB's answers into the SQL files beside this one, or checks them with --check.
 
     .venv/bin/python tests/sql/expect.py [--check] [FILE ...]
-    .venv/bin/python tests/sql/expect.py --lineitem FILE.parquet tests/tpch/scale-1.slt
+    .venv/bin/python tests/sql/expect.py --tables FOLDER tests/tpch/scale-1.slt
 
-TPC-H's table comes from `onrush-oracle tpch --scale 1 --write FILE.parquet`.
+TPC-H's tables come from `onrush-oracle tpch --scale 1 --write FOLDER`.
 
 A query is written with nothing but `query` or `query rowsort` above it; its classes and its rows come from DuckDB. A query under a line
 `# differs: REASON` is left as it is: there Onrush departs from DuckDB on purpose (docs/semantics.md). A `query error CODE` must fail in DuckDB,
@@ -196,13 +196,13 @@ def rewrite(connection: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, lis
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--check", action="store_true")
-    arguments.add_argument("--lineitem", type=Path)
+    arguments.add_argument("--tables", type=Path)
     arguments.add_argument("files", nargs="*", type=Path)
     arguments = arguments.parse_args()
     connection = duckdb.connect()
     load(connection)
-    if arguments.lineitem:
-        connection.execute(f"create view lineitem as from read_parquet('{arguments.lineitem}')")
+    for file in sorted(arguments.tables.glob("*.parquet")) if arguments.tables else []:
+        connection.execute(f"create view {file.stem} as from read_parquet('{file}')")
     bad = []
     for file in arguments.files or sorted(FOLDER.glob("*.slt")):
         text, problems = rewrite(connection, file)

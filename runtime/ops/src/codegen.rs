@@ -13,6 +13,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use onrush_device::{Arguments, Buffer, Function};
 use onrush_kernels::headers::{self, Header};
@@ -132,7 +133,7 @@ pub struct Source {
 /// What a pipeline reads beside its source.
 #[derive(Clone, Copy, Default)]
 pub struct Beside<'a> {
-    pub tables: &'a [Table],
+    pub tables: &'a [Arc<Table>],
     pub joins: &'a [&'a Probing],
 }
 

@@ -275,7 +275,7 @@ impl Builder<'_> {
         &self,
         base: &Source,
         before: Option<Paired>,
-        (graph, tables): (&Graph, &[Table]),
+        (graph, tables): (&Graph, &[Arc<Table>]),
         (number, join): (usize, &Join),
         built: &mut [Built],
     ) -> Result<Paired> {

@@ -12,6 +12,7 @@ pub mod dictionary;
 pub mod graph;
 pub mod group;
 pub mod join;
+pub mod lookup;
 pub mod memo;
 pub mod range;
 pub mod residency;
@@ -21,7 +22,8 @@ pub use aggregate::{Accumulator, What};
 pub use column::{DeviceColumn, DeviceTable, kind_of};
 pub use graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
 pub use join::{How, Join};
-pub use run::{Gpu, Lookup, Origin, Output, Sink, Stage, Top, Zone};
+pub use lookup::{Lookup, Origin, Zone};
+pub use run::{Gpu, Output, Sink, Sort, SortKey, Stage, Top};
 
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::UInt32Type;
 use onrush_device::{Arguments, Buffer, Device, Function, Owner};
+use onrush_kernels::sort::sort as sort_by;
 use onrush_kernels::top_k::{TopK, Which};
 use onrush_kernels::{Column, Context, Library, Scalar, gather};
 
 use crate::aggregate::Accumulator;
 use crate::coded::Coded;
 use crate::codegen::output::{self, Target};
-use crate::codegen::{Beside, Body, Source, Table};
-use crate::column::{DeviceColumn, DeviceTable, upload_array};
-use crate::dictionary::{self, Dictionary};
-use crate::graph::{Comparison, Graph, Id, Kind, Op, Value};
+use crate::codegen::{Access, Beside, Body, Source};
+use crate::column::{DeviceColumn, DeviceTable};
+use crate::dictionary::Dictionary;
+use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
 use crate::join::{Builder, Built, Join, Paired, Renumberings};
+use crate::lookup::{Lookup, Lookups};
 use crate::memo::Memo;
 use crate::residency::Residency;
 use crate::{Error, Result, group};
@@ -32,6 +32,7 @@ pub struct Gpu {
     sizes: group::Sizes,
     memo: Memo,
     renumberings: Renumberings,
+    lookups: Lookups,
     /// Those that no run has at the moment.
     statuses: Mutex<Vec<Status>>,
     encode_from: u64,
@@ -39,37 +40,6 @@ pub struct Gpu {
 
 /// Rows from which on integer keys that lie anywhere are numbered first.
 pub const ENCODE_FROM: u64 = 1 << 20;
-
-/// A table that a pipeline looks values up in.
-#[derive(Clone)]
-pub enum Lookup {
-    /// A function of one text column, computed once for each text of its dictionary.
-    Texts {
-        of: Origin,
-        /// From the dictionary's texts, with a null behind them, to as many values.
-        evaluate: Evaluate,
-    },
-    /// Clocks of a zone.
-    Zone(Arc<Zone>),
-}
-
-/// A column whose texts have numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Of the source.
-    Input(u32),
-    /// Of the table of a join.
-    Joined(u32, u32),
-}
-
-pub type Evaluate = Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
-
-/// Since when a zone's clocks are how far ahead of UTC, in seconds: ascending, the first one from the beginning of time on.
-#[derive(Debug)]
-pub struct Zone {
-    pub starts: Vec<i64>,
-    pub offsets: Vec<i64>,
-}
 
 /// Columns, and how many rows of them are wanted.
 #[derive(Clone, Debug)]
@@ -89,10 +59,31 @@ pub struct Top {
     pub rows: u64,
 }
 
+/// What rows are sorted by.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    pub value: Id,
+    /// Of 64 bits without a sign, never null.
+    pub key: Id,
+    /// The same of whether there is no value: looked at first, where there may be none.
+    pub absent: Id,
+    pub descending: bool,
+}
+
+/// All rows in an order, the first key the most important; equal ones in the order in which they came.
+#[derive(Clone, Debug)]
+pub struct Sort {
+    pub columns: Vec<Id>,
+    pub keys: Vec<SortKey>,
+    pub skip: u64,
+    pub limit: Option<u64>,
+}
+
 /// Where the rows of a pipeline go.
 #[derive(Clone, Debug)]
 pub enum Sink {
     Output(Output),
+    Sort(Sort),
     Top(Top),
     /// The next stage's inputs are the keys, then the accumulators.
     Aggregate {
@@ -118,7 +109,7 @@ impl Stage {
     fn keys(&self) -> &[Id] {
         match &self.sink {
             Sink::Aggregate { keys, .. } => keys,
-            Sink::Output(_) | Sink::Top(_) => &[],
+            Sink::Output(_) | Sink::Sort(_) | Sink::Top(_) => &[],
         }
     }
 }
@@ -270,6 +261,7 @@ impl Gpu {
             sizes: group::Sizes::default(),
             memo: Memo::default(),
             renumberings: Renumberings::default(),
+            lookups: Lookups::default(),
             statuses: Mutex::default(),
             encode_from: ENCODE_FROM,
         })
@@ -360,7 +352,7 @@ impl Gpu {
             let mut tables = Vec::new();
             let mut found = Vec::new();
             for lookup in &stage.lookups {
-                let (table, dictionary) = self.table(lookup, &dictionaries, &joined)?;
+                let (table, dictionary) = self.lookups.get(context, lookup, &dictionaries, &joined)?;
                 tables.push(table);
                 found.push(dictionary);
             }
@@ -413,6 +405,10 @@ impl Gpu {
                     let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
                     return self.output(status, &body, output, &dictionary_of);
                 }
+                Sink::Sort(sort) => {
+                    let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
+                    return self.sort(status, &body, sort, &dictionary_of);
+                }
                 Sink::Top(top) => {
                     let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
                     return self.top(status, &body, top, &dictionary_of);
@@ -448,47 +444,6 @@ impl Gpu {
         Err(Error::Unsupported("a plan without a result".to_string()))
     }
 
-    fn table(
-        &self,
-        lookup: &Lookup,
-        dictionaries: &[Option<Arc<Dictionary>>],
-        joined: &[Vec<Option<Arc<Dictionary>>>],
-    ) -> Result<(Table, Option<Arc<Dictionary>>)> {
-        let (of, evaluate) = match lookup {
-            Lookup::Texts { of, evaluate } => (*of, evaluate),
-            Lookup::Zone(zone) => {
-                let both: Vec<i64> = zone.starts.iter().chain(&zone.offsets).copied().collect();
-                let values = self.context.upload(&both)?;
-                return Ok((Table { values, valid: None, entries: zone.starts.len() as u64, range: None }, None));
-            }
-        };
-        let dictionary = match of {
-            Origin::Input(column) => dictionaries.get(column as usize),
-            Origin::Joined(join, column) => joined.get(join as usize).and_then(|columns| columns.get(column as usize)),
-        };
-        let Some(Some(dictionary)) = dictionary else {
-            return Err(Error::Unsupported("a text without a dictionary".to_string()));
-        };
-        let null = arrow::array::new_null_array(dictionary.values.data_type(), 1);
-        let texts = arrow::compute::concat(&[dictionary.values.as_ref(), null.as_ref()])?;
-        let mut values = evaluate(&texts)?;
-        let mut found = None;
-        let mut range = None;
-        if crate::kind_of(values.data_type()) == Some(Kind::Code) {
-            let (codes, new) = dictionary::encode(std::slice::from_ref(&values))?;
-            let nulls = values.nulls().cloned();
-            range = Some((0, (new.entries() as i128 - 1).max(0)));
-            found = Some(Arc::new(new));
-            values = Arc::new(arrow::array::UInt32Array::new(codes.into(), nulls));
-        } else if values.data_type() == &arrow::datatypes::DataType::UInt32 {
-            let numbers = values.as_primitive::<UInt32Type>();
-            range = arrow::compute::min(numbers).zip(arrow::compute::max(numbers)).map(|(a, b)| (a.into(), b.into()));
-        }
-        let entries = values.len() as u64;
-        let (values, valid) = upload_array(&self.context, &values)?;
-        Ok((Table { values, valid, entries, range }, found))
-    }
-
     fn output(
         &self,
         status: &Status,
@@ -501,36 +456,175 @@ impl Gpu {
         let filtered = body.filter.is_some() || body.source.present.is_some();
         let most = rows.saturating_sub(output.skip);
         let capacity = output.limit.map_or(most, |limit| limit.min(most));
-        let all = !filtered && capacity == rows;
+        if !filtered && capacity == rows {
+            return self.write(status, body, &output.columns, None, dictionary_of);
+        }
         let mut targets = Vec::new();
         for (root, nullable) in output.columns.iter().zip(body.nullable(&output.columns)) {
-            targets.push(Target::new(context, body.graph.kind(*root), nullable, capacity, all)?);
+            targets.push(Target::new(context, body.graph.kind(*root), nullable, capacity, false)?);
         }
         let roots = &output.columns;
-        let count = if all {
-            let parameters = output::all_parameters(body, roots, &targets, status.fault());
-            let program = || output::all(body, roots, &parameters);
-            let function = body.kernel(context, "output_all", roots, program)?;
-            launch(context, &function, parameters.arguments(), rows, output::THREADS, 0)?;
-            status.finish(context)?;
-            rows
-        } else {
-            let tiles = rows.div_ceil(u64::from(output::THREADS * output::ITEMS));
-            let state = context.zeros(8 + 8 * tiles)?;
-            let scratch = output::Scratch { state: &state, count: status.count(), skip: output.skip, limit: capacity };
-            let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
-            let program = || output::filtered(body, roots, &parameters);
-            let function = body.kernel(context, "output_filtered", roots, program)?;
-            launch_tiles(context, &function, parameters.arguments(), tiles, output::THREADS)?;
-            status.finish(context)?.saturating_sub(output.skip).min(capacity)
-        };
+        let tiles = rows.div_ceil(u64::from(output::THREADS * output::ITEMS)).max(1);
+        let state = context.zeros(8 + 8 * tiles)?;
+        let scratch = output::Scratch { state: &state, count: status.count(), skip: output.skip, limit: capacity };
+        let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
+        let program = || output::filtered(body, roots, &parameters);
+        let function = body.kernel(context, "output_filtered", roots, program)?;
+        launch_tiles(context, &function, parameters.arguments(), tiles, output::THREADS)?;
+        let count = status.finish(context)?.saturating_sub(output.skip).min(capacity);
+        self.written(body, roots, targets, count, dictionary_of)
+    }
+
+    /// All rows of a pipeline, or those that an order names.
+    fn write(
+        &self,
+        status: &Status,
+        body: &Body,
+        roots: &[Id],
+        order: Option<output::Order>,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<DeviceTable> {
+        let context = &self.context;
+        let rows = order.map_or(body.source.rows, |(_, count)| count);
+        let mut targets = Vec::new();
+        for (root, nullable) in roots.iter().zip(body.nullable(roots)) {
+            targets.push(Target::new(context, body.graph.kind(*root), nullable, rows, true)?);
+        }
+        let parameters = output::all_parameters(body, roots, &targets, status.fault(), order);
+        let program = || output::all(body, roots, &parameters, order.is_some());
+        let function = body.kernel(context, "output_all", (roots, order.is_some()), program)?;
+        launch(context, &function, parameters.arguments(), rows, output::THREADS, 0)?;
+        status.finish(context)?;
+        self.written(body, roots, targets, rows, dictionary_of)
+    }
+
+    fn written(
+        &self,
+        body: &Body,
+        roots: &[Id],
+        targets: Vec<Target>,
+        rows: u64,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<DeviceTable> {
         let mut columns = Vec::new();
-        for (root, target) in output.columns.iter().zip(targets) {
+        for (root, target) in roots.iter().zip(targets) {
             let kind = body.graph.kind(*root);
             let dictionary = if kind == Kind::Code { dictionary_of(*root) } else { None };
-            columns.push(DeviceColumn::written(context, kind, target, count, dictionary)?);
+            columns.push(DeviceColumn::written(&self.context, kind, target, rows, dictionary)?);
         }
-        Ok(DeviceTable { rows: count, columns })
+        Ok(DeviceTable { rows, columns })
+    }
+
+    /// The rows of a pipeline in an order: their keys, the order of these, and then the columns, which are computed of the rows by their
+    /// numbers.
+    fn sort(
+        &self,
+        status: &Status,
+        body: &Body,
+        sort: &Sort,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<DeviceTable> {
+        let context = &self.context;
+        if body.source.rows >= u64::from(u32::MAX) {
+            return Err(Error::Unsupported(format!("sorting {} rows", body.source.rows)));
+        }
+        let mut graph = body.graph.clone();
+        let number = Kind::Number(Scalar::U32);
+        let row = graph.add(Op::Row, &[], Kind::Number(Scalar::U64));
+        let row = graph.add(Op::Convert(Misfit::Fault), &[row], number);
+        let values: Vec<Id> = sort.keys.iter().map(|key| key.value).collect();
+        let mut wanted = Vec::new();
+        for (key, nullable) in sort.keys.iter().zip(body.nullable(&values)) {
+            if nullable {
+                wanted.push(key.absent);
+            }
+            wanted.push(key.key);
+        }
+        // Without a filter the rows are those of the source.
+        let is_filtered = body.filter.is_some() || body.source.present.is_some();
+        if is_filtered {
+            wanted.push(row);
+        }
+        let keyed = Body::new(body.source, &graph, body.beside, body.filter, &self.memo);
+        let keys = self.output(status, &keyed, &Output { columns: wanted, skip: 0, limit: None }, &|_| None)?;
+        let gathered = |column: &Column, by: &Buffer| -> Result<Buffer> {
+            let out = context.allocate((keys.rows * column.scalar.bytes()).max(1))?;
+            gather::gather(context, column, &Column::new(Scalar::U32, by).slice(0, keys.rows), &out, None)?;
+            Ok(out)
+        };
+        let (words, rows) = keys.columns.split_at(keys.columns.len() - usize::from(is_filtered));
+        // The last key first: what is equal in a later sort keeps the order of the earlier ones.
+        let mut order: Option<Buffer> = None;
+        let mut in_order = None;
+        for word in words.iter().rev() {
+            let column = word.numbers(Scalar::U64);
+            order = Some(match order {
+                None => {
+                    let sorted = sort_by(context, &column)?;
+                    in_order = Some(sorted.keys);
+                    sorted.rows
+                }
+                Some(before) => {
+                    let there = gathered(&column, &before)?;
+                    let sorted = sort_by(context, &Column::new(Scalar::U64, &there).slice(0, keys.rows))?;
+                    gathered(&Column::new(Scalar::U32, &before).slice(0, keys.rows), &sorted.rows)?
+                }
+            });
+        }
+        let order = match (order, rows) {
+            (Some(order), [rows]) => gathered(&rows.numbers(Scalar::U32), &order)?,
+            (Some(order), _) => order,
+            (None, _) => return Err(Error::Unsupported("an order without keys".to_string())),
+        };
+        let skip = sort.skip.min(keys.rows);
+        let count = sort.limit.unwrap_or(u64::MAX).min(keys.rows - skip);
+        let order = (order.address() + 4 * skip, count);
+        let (Some(sorted), [key], [_]) = (&in_order, &sort.keys[..], words) else {
+            return self.write(status, body, &sort.columns, Some(order), dictionary_of);
+        };
+        // What was sorted by is read in its order rather than looked for by row.
+        let parameters = &mut body.source.parameters.clone();
+        parameters.address("const u64* __restrict__", "sorted", sorted.address() + 8 * skip);
+        let mut inputs = body.source.inputs.clone();
+        let unsigned = Kind::Number(Scalar::U64);
+        inputs.push(Access { kind: unsigned, value: "sorted[to]".to_string(), valid: None, range: None });
+        let source = Source {
+            rows: body.source.rows,
+            parameters: parameters.clone(),
+            inputs,
+            fetched: body.source.fetched.clone(),
+            present: None,
+            identity: body.source.identity,
+        };
+        let mut graph = body.graph.clone();
+        let value = from_key(&mut graph, source.inputs.len() - 1, key);
+        let columns: Vec<Id> = sort.columns.iter().map(|c| if *c == key.value { value } else { *c }).collect();
+        let body = Body::new(&source, &graph, body.beside, None, &self.memo);
+        let text_of = |id: Id| dictionary_of(if id == value { key.value } else { id });
+        self.write(status, &body, &columns, Some(order), &text_of)
+    }
+}
+
+/// The value of a sort key, from the key as an input.
+fn from_key(graph: &mut Graph, input: usize, by: &SortKey) -> Id {
+    let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
+    let kind = graph.kind(by.value);
+    let mut key = graph.input(input, unsigned);
+    let mut flip = |graph: &mut Graph, bits: u64| {
+        let bits = graph.literal(unsigned, Value::U64(bits));
+        key = graph.add(Op::BitXor, &[key, bits], unsigned);
+    };
+    if by.descending {
+        flip(graph, u64::MAX);
+    }
+    if kind == unsigned {
+        return key;
+    }
+    flip(graph, 1 << 63);
+    let signed = graph.add(Op::FromBits, &[key], long);
+    match kind {
+        Kind::Bool | Kind::Code | Kind::Number(Scalar::I128) => graph.add(Op::Convert(Misfit::Fault), &[signed], kind),
+        _ => graph.add(Op::FromOrderKey, &[signed], kind),
     }
 }
 

@@ -45,11 +45,20 @@ pub const ENGINES: &[Spec] = &[
 
 /// Whatever the size of the tables, and with the processor for the rest: a plan that is refused proves nothing.
 fn device(choice: Choice, cache: Option<PathBuf>) -> Result<Engine, Diagnostic> {
-    Engine::new(EngineConfig { choice, policy: Some(Policy::Always), cache, ..Default::default() })
+    Engine::new(EngineConfig {
+        choice,
+        policy: Some(Policy::Always),
+        cache,
+        memory_limit: MEMORY,
+        ..Default::default()
+    })
 }
 
+/// Enough for TPC-H at scale 10.
+const MEMORY: u64 = 64 << 30;
+
 fn cpu(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {
-    Engine::new(EngineConfig::default())
+    Engine::new(EngineConfig { memory_limit: MEMORY, ..Default::default() })
 }
 
 fn cpu_split(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {
@@ -135,6 +144,11 @@ impl Subject {
     /// How many queries ran on a device, at least in part.
     pub fn on_device(&self) -> usize {
         self.on_device
+    }
+
+    /// How many fragments ran on the CPU after all.
+    pub fn gave_up(&self) -> u64 {
+        self.engine.accelerator().map_or(0, |accelerator| accelerator.gave_up.load(Ordering::Relaxed))
     }
 
     pub fn engine(&self) -> &Engine {

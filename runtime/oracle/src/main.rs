@@ -15,8 +15,8 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
            --reasons yes  say why parts of plans stayed on the CPU
   random   random plans, on --engine and on another one, whose answers must be the same
            --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
-  tpch     queries 1 and 6 of TPC-H with DuckDB's answers
-           --scale S [0.01], or 1    --time yes  at any scale, with the CPU's answers    --write FILE.parquet  write the table at any scale instead
+  tpch     queries of TPC-H with DuckDB's answers
+           --scale S [0.01], or 1    --time yes  at any scale, with the CPU's answers    --write FOLDER  write the tables at any scale instead
   engines  what --engine can name [cpu]
 
   --cache FOLDER  keep compiled kernels there";
@@ -98,7 +98,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             }
             match arguments.text("write", "").as_str() {
                 "" => tpch_queries(&engine, cache, &scale),
-                file => write_lineitem(&scale, file),
+                folder => write_tables(&scale, folder),
             }
         }
         "engines" => {
@@ -118,11 +118,12 @@ fn sql(engine: &str, cache: Option<PathBuf>, only: &str, chunk: Option<usize>, r
         subject.reasons().iter().for_each(|(reason, count)| println!("{count:>6}  {reason}"));
     }
     println!(
-        "{engine}: {} passed, {} failed, {} skipped, {} on a device, in {:.1} s",
+        "{engine}: {} passed, {} failed, {} skipped, {} on a device, {} given up there, in {:.1} s",
         outcome.passed,
         outcome.failures.len(),
         outcome.skipped,
         subject.on_device(),
+        subject.gave_up(),
         outcome.took.as_secs_f64()
     );
     Ok(outcome.failures.is_empty() && outcome.passed > 0)
@@ -151,24 +152,32 @@ fn tpch_queries(engine: &str, cache: Option<PathBuf>, scale: &str) -> Result<boo
     let mut subject = Subject::open(engine, cache)?;
     let outcome = tpch::run(&mut subject, scale)?;
     outcome.failures.iter().for_each(|failure| println!("{failure}\n"));
+    subject.reasons().iter().for_each(|(reason, count)| println!("{count:>6}  {reason}"));
     println!(
-        "{engine}: {} passed, {} failed over {} rows in {:.1} s",
+        "{engine}: {} passed, {} failed, {} given up on the device, over {} rows in {:.1} s",
         outcome.passed,
         outcome.failures.len(),
+        subject.gave_up(),
         outcome.rows,
         outcome.took.as_secs_f64()
     );
     Ok(outcome.failures.is_empty() && outcome.passed > 0)
 }
 
-fn write_lineitem(scale: &str, file: &str) -> Result<bool, String> {
+fn write_tables(scale: &str, folder: &str) -> Result<bool, String> {
     let number: f64 = scale.parse().map_err(|_| format!("--scale {scale} is not a number"))?;
+    std::fs::create_dir_all(folder).map_err(|e| format!("{folder}: {e}"))?;
     let mut subject = Subject::open("cpu", None)?;
-    subject.load("lineitem", &tpch::lineitem(number)).map_err(|d| d.to_string())?;
-    let id = subject.frame("lineitem").ok_or("the table was not kept")?;
-    let folder = std::env::current_dir().map_err(|e| e.to_string())?.display().to_string();
-    let sink = Sink { path: file.to_string(), folder, format: SinkFormat::Parquet { compression: "zstd".to_string() } };
-    let (path, rows, bytes) = subject.engine().write(id, &sink, &TaskHandle::new()).map_err(|d| d.to_string())?;
-    println!("{path}: {rows} rows, {bytes} bytes");
+    for (name, _) in tpch::TABLES {
+        subject.load(name, &tpch::table(name, number)?).map_err(|d| d.to_string())?;
+        let id = subject.frame(name).ok_or("the table was not kept")?;
+        let sink = Sink {
+            path: format!("{name}.parquet"),
+            folder: std::path::absolute(folder).map_err(|e| e.to_string())?.display().to_string(),
+            format: SinkFormat::Parquet { compression: "zstd".to_string() },
+        };
+        let (path, rows, bytes) = subject.engine().write(id, &sink, &TaskHandle::new()).map_err(|d| d.to_string())?;
+        println!("{path}: {rows} rows, {bytes} bytes");
+    }
     Ok(true)
 }

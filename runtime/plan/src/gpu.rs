@@ -11,6 +11,7 @@ mod zones;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use onrush_device::{Device, Emulation, Options};
 use onrush_ops::Gpu;
@@ -85,6 +86,8 @@ pub struct Accelerator {
     pub policy: Policy,
     /// `cuda` or `emulated`.
     pub name: &'static str,
+    /// How many fragments ran on the CPU after all: a row had no result, or the device could not do what their data asked for.
+    pub gave_up: AtomicU64,
 }
 
 impl Accelerator {
@@ -104,7 +107,8 @@ impl Accelerator {
             // A device without a compiler is of no use.
             device.compiler()?;
             drop(device.warm_compiler());
-            Ok(Accelerator { gpu: Gpu::new(&device, kernels.as_deref())?, policy, name: "cuda" })
+            let gpu = Gpu::new(&device, kernels.as_deref())?;
+            Ok(Accelerator { gpu, policy, name: "cuda", gave_up: AtomicU64::new(0) })
         };
         let refused = |name: &str, error: onrush_ops::Error| {
             Diagnostic::error(Class::Environment, "engine", format!("the engine `{name}` cannot be used: {error}"))
@@ -128,6 +132,7 @@ impl Accelerator {
                         gpu: Gpu::new(&device, kernels.as_deref())?.encoding_from(6),
                         policy: Policy::Always,
                         name: "emulated",
+                        gave_up: AtomicU64::new(0),
                     })
                 };
                 open().map(|found| (Some(Arc::new(found)), String::new())).map_err(|e| refused("emulated", e))

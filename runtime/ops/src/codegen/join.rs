@@ -283,7 +283,12 @@ impl Writer<'_> {
             }
             let value = match probing.renumbered[index] {
                 true => {
-                    self.line(&format!("const u32 jr{id}x{index} = j{join}r{index}[{}];", arg.value));
+                    // The number of a null may be any, of no text, too.
+                    let number = match &arg.valid {
+                        Some(valid) => format!("({valid}) ? j{join}r{index}[{}] : 0u", arg.value),
+                        None => format!("j{join}r{index}[{}]", arg.value),
+                    };
+                    self.line(&format!("const u32 jr{id}x{index} = {number};"));
                     let there = format!("jr{id}x{index} != ~0u");
                     conditions.push(match &arg.valid {
                         Some(valid) if probing.nulls_equal => format!("(!({valid}) || {there})"),

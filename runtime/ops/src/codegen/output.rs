@@ -44,16 +44,31 @@ fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], targets: &[Ta
     }
 }
 
-pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], fault: u64) -> Parameters {
+/// Rows of a source by their numbers: the address of these, and how many there are.
+pub type Order = (u64, u64);
+
+pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], fault: u64, order: Option<Order>) -> Parameters {
     let mut parameters = body.parameters(fault);
+    if let Some((numbers, count)) = order {
+        parameters.address("const u32* __restrict__", "order", numbers);
+        parameters.u64("count", count);
+    }
     declare(&mut parameters, body, roots, targets);
     parameters
 }
 
-/// All rows. The lanes of a warp have 32 rows side by side, whose bits are one word.
-pub fn all(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
+/// All rows, or those that an order names. The lanes of a warp have 32 rows side by side, whose bits are one word.
+pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) -> Program {
     let unroll = body.unroll(roots).min(4);
-    let mut writer = Writer::new(body, Inputs::Loaded, "        ");
+    let (inputs, loads, rows) = match ordered {
+        true => (Inputs::Memory, String::new(), "count"),
+        false => (Inputs::Loaded, body.loads(&body.inputs(roots), unroll), "rows"),
+    };
+    let mut writer = Writer::new(body, inputs, "        ");
+    writer.line("const u64 to = row;");
+    if ordered {
+        writer.line("{ const u64 row = order[to];");
+    }
     let (mut declared, mut packed) = (String::new(), String::new());
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = writer.value(*root);
@@ -63,26 +78,28 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
             writer.line(&format!("{name} = {value};"));
             let _ = writeln!(
                 packed,
-                "      {{ const u32 word = __ballot_sync(ALL_LANES, {name}); if (lane_id() == 0 && row < rows) {target}[row / 32] = word; }}"
+                "      {{ const u32 word = __ballot_sync(ALL_LANES, {name}); if (lane_id() == 0 && row < {rows}) {target}[row / 32] = word; }}"
             );
         };
         match body.graph.kind(*root) {
             Kind::Bool => bit(&format!("q{index}"), &format!("o{index}"), &mut writer, &names.value),
-            _ => writer.line(&format!("o{index}[row] = {};", names.value)),
+            _ => writer.line(&format!("o{index}[to] = {};", names.value)),
         }
         if nullable {
             bit(&format!("w{index}"), &format!("ov{index}"), &mut writer, names.ok());
         }
     }
+    if ordered {
+        writer.line("}");
+    }
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_all({}) {{\n  u32 faults = 0;\n  \
          const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
-         for (u64 first = thread_in_grid(); first - lane_id() < rows; first += stride * {unroll}) {{\n{}\
+         for (u64 first = thread_in_grid(); first - lane_id() < {rows}; first += stride * {unroll}) {{\n{loads}\
          #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n{declared}      \
-         if (row < rows) {{\n{}      }}\n{packed}    }}\n  }}\n  \
+         if (row < {rows}) {{\n{}      }}\n{packed}    }}\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
-        body.loads(&body.inputs(roots), unroll),
         writer.text,
     );
     body.program(&[], text, "output_all")

@@ -112,7 +112,21 @@ fn floats(rows: usize, seed: u64) -> ArrayRef {
 
 fn keys(rows: usize, n: u64, scatter: bool) -> ArrayRef {
     let key = |k: u64| if scatter { scattered(k) } else { k as i64 };
-    Arc::new(Int64Array::from(generate(rows, n + 99, |random| key(random.below(n)))))
+    Arc::new(Int64Array::from(generate(rows, n.min(1 << 30) + 99, |random| key(random.below(n)))))
+}
+
+/// Each number below `rows` once, in no order.
+fn shuffled(rows: usize) -> ArrayRef {
+    let mut numbers: Vec<i64> = (0..rows as i64).collect();
+    let mut random = Random(rows as u64 + 77);
+    for at in (1..rows).rev() {
+        numbers.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    Arc::new(Int64Array::from(numbers))
+}
+
+fn scattered_once(rows: usize) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values((0..rows as u64).map(scattered)))
 }
 
 fn texts(rows: usize, n: u64) -> ArrayRef {
@@ -145,6 +159,8 @@ struct Query {
     bytes: f64,
     rows: Option<usize>,
     data: fn(usize) -> Columns,
+    /// A second table, `u`, for as many rows of the first.
+    beside: Option<fn(usize) -> Columns>,
 }
 
 const MEAN: &str = "select k, avg(y) as m from t group by k";
@@ -158,6 +174,7 @@ const QUERIES: &[Query] = &[
         bytes: 8.0,
         rows: None,
         data: |n| vec![("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "sin2+cos2, products",
@@ -167,6 +184,7 @@ const QUERIES: &[Query] = &[
         bytes: 8.0,
         rows: None,
         data: |n| vec![("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "mean",
@@ -176,6 +194,7 @@ const QUERIES: &[Query] = &[
         bytes: 8.0,
         rows: None,
         data: |n| vec![("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "dense 100",
@@ -185,6 +204,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 100, false)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "five aggregates, 100",
@@ -194,6 +214,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 100, false)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "dense 1e4",
@@ -203,6 +224,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 10_000, false)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "dense 1e6",
@@ -212,6 +234,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 1_000_000, false)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "dense 1e7",
@@ -221,6 +244,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 10_000_000, false)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "scattered 1e4",
@@ -230,6 +254,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 10_000, true)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "scattered 1e6",
@@ -239,6 +264,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 1_000_000, true)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "scattered 1e7",
@@ -248,6 +274,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 10_000_000, true)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "1e7 rows, 1e7 keys",
@@ -257,6 +284,7 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: Some(10_000_000),
         data: |n| vec![("k", keys(n, 10_000_000, false)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "taxi",
@@ -266,6 +294,7 @@ const QUERIES: &[Query] = &[
         bytes: 24.0,
         rows: None,
         data: taxi,
+        beside: None,
     },
     Query {
         name: "texts 6, 1e7 rows",
@@ -275,6 +304,7 @@ const QUERIES: &[Query] = &[
         bytes: 12.0,
         rows: Some(10_000_000),
         data: |n| vec![("k", texts(n, 6)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "texts 1e6, 1e7 rows",
@@ -284,6 +314,7 @@ const QUERIES: &[Query] = &[
         bytes: 12.0,
         rows: Some(10_000_000),
         data: |n| vec![("k", texts(n, 1_000_000)), ("y", floats(n, 1))],
+        beside: None,
     },
     Query {
         name: "filter and project",
@@ -293,6 +324,107 @@ const QUERIES: &[Query] = &[
         bytes: 24.0,
         rows: None,
         data: |n| vec![("k", keys(n, 100, false)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "join 1e6, one payload",
+        sql: "select t.k, t.y, u.z from t join u on t.k = u.k",
+        peer: 6.56,
+        target: 2.0,
+        bytes: 40.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 1_000_000.min(n as u64 / 100), false)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", shuffled(1_000_000.min(n / 100))), ("z", floats(1_000_000.min(n / 100), 2))]),
+    },
+    Query {
+        name: "join 1e6, summed",
+        sql: "select sum(t.y * u.z) as s, count(*) as n from t join u on t.k = u.k",
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 1_000_000.min(n as u64 / 100), false)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", shuffled(1_000_000.min(n / 100))), ("z", floats(1_000_000.min(n / 100), 2))]),
+    },
+    Query {
+        name: "join 1e6, scattered",
+        sql: "select t.k, t.y, u.z from t join u on t.k = u.k",
+        peer: 6.56,
+        target: 2.0,
+        bytes: 40.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 1_000_000.min(n as u64 / 100), true)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", scattered_once(1_000_000.min(n / 100))), ("z", floats(1_000_000.min(n / 100), 2))]),
+    },
+    Query {
+        name: "self-merge 1e7",
+        sql: "select t.k, t.y, u.z from t join u on t.k = u.k",
+        peer: 2.88,
+        target: 1.5,
+        bytes: 56.0,
+        rows: Some(10_000_000),
+        data: |n| vec![("k", shuffled(n)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", shuffled(n)), ("z", floats(n, 2))]),
+    },
+    Query {
+        name: "self-merge 1e8",
+        sql: "select t.k, t.y, u.z from t join u on t.k = u.k",
+        peer: 33.0,
+        target: 16.0,
+        bytes: 56.0,
+        rows: None,
+        data: |n| vec![("k", shuffled(n)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", shuffled(n)), ("z", floats(n, 2))]),
+    },
+    Query {
+        name: "join, 4 rows a key",
+        sql: "select sum(t.y * u.z) as s, count(*) as n from t join u on t.k = u.k",
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 16.0,
+        rows: Some(10_000_000),
+        data: |n| vec![("k", keys(n, n as u64 / 100, false)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", keys(n / 25, n as u64 / 100, false)), ("z", floats(n / 25, 2))]),
+    },
+    Query {
+        name: "sort f64",
+        sql: "select y from t order by y",
+        peer: 30.6,
+        target: 12.0,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "sort by 27 bits",
+        sql: "select k, y from t order by k",
+        peer: 12.0,
+        target: 8.0,
+        bytes: 32.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 1 << 27, false)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "sort by 64 bits",
+        sql: "select k, y from t order by k",
+        peer: f64::NAN,
+        target: 14.0,
+        bytes: 32.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, u64::MAX >> 1, true)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "top 100",
+        sql: "select y from t order by y limit 100",
+        peer: f64::NAN,
+        target: 0.5,
+        bytes: 8.0,
+        rows: None,
+        data: |n| vec![("y", floats(n, 1))],
+        beside: None,
     },
 ];
 
@@ -311,9 +443,10 @@ fn frame(engine: &Engine, columns: &Columns) -> Result<FrameId, String> {
     Ok(new)
 }
 
-fn query(engine: &Engine, text: &str, of: FrameId) -> Result<FrameId, String> {
+fn query(engine: &Engine, text: &str, of: &[FrameId]) -> Result<FrameId, String> {
     let new = id();
-    let op = Op::Sql { query: text.into(), tables: vec![("t".into(), of)] };
+    let tables = ["t", "u"].iter().zip(of).map(|(name, of)| (name.to_string(), *of)).collect();
+    let op = Op::Sql { query: text.into(), tables };
     engine.step(new, &op, None, None, &TaskHandle::new()).map_err(|e| e.message)?;
     Ok(new)
 }
@@ -342,8 +475,11 @@ fn check(engine: &Engine, cpu: &Engine, query_of: &Query) -> Result<String, Stri
     let task = TaskHandle::new();
     let mut results = Vec::new();
     for engine in [engine, cpu] {
-        let of = frame(engine, &data)?;
-        let id = query(engine, query_of.sql, of)?;
+        let mut of = vec![frame(engine, &data)?];
+        if let Some(beside) = query_of.beside {
+            of.push(frame(engine, &beside(200_003))?);
+        }
+        let id = query(engine, query_of.sql, &of)?;
         results.push(rows(&*engine.table(id, &[], &task).map_err(|e| e.message)?)?);
     }
     if query_of.name.starts_with("sin") {
@@ -458,7 +594,10 @@ fn main() -> Result<(), String> {
             continue;
         }
         let rows = q.rows.map_or(options.rows, |rows| rows.min(options.rows));
-        let of = frame(&engine, &(q.data)(rows))?;
+        let mut of = vec![frame(&engine, &(q.data)(rows))?];
+        if let Some(beside) = q.beside {
+            of.push(frame(&engine, &beside(rows))?);
+        }
         let task = TaskHandle::new();
         let (mut device, mut whole) = (Vec::new(), Vec::new());
         let (mut first, mut groups) = (0.0, 0);
@@ -466,7 +605,7 @@ fn main() -> Result<(), String> {
         let before = compiled();
         for run in 0..12 {
             engine.forget_results();
-            let frame = query(&engine, q.sql, of)?;
+            let frame = query(&engine, q.sql, &of)?;
             let begun = Instant::now();
             let table = engine.table(frame, &[], &task).map_err(|e| e.message)?;
             let time = begun.elapsed();
@@ -488,7 +627,7 @@ fn main() -> Result<(), String> {
             let more = (driver as f64 / report.used.max(1) as f64 - 1.0) * 100.0;
             println!("{:<22} ledger {} bytes, driver {driver} since it was opened: {more:+.2} %", q.name, report.used);
         }
-        engine.release(&[of]);
+        engine.release(&of);
         let device = median(device);
         println!(
             "{:<22} {:>8.0e} {:>9.3} {:>9.3} {:>9.1} {:>10.1} {:>8} {:>7} {:>9.2} {:>9}",

@@ -21,7 +21,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use onrush_ops::{DeviceColumn, DeviceTable, Stage};
+use onrush_ops::{DeviceColumn, DeviceTable, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
 use super::{Accelerator, Policy};
@@ -85,8 +85,14 @@ impl GpuExec {
     ) -> GpuExec {
         let (inputs, used): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
         let schema = chain.first().map_or_else(|| inputs[0].schema(), |top| top.node.schema());
+        // What comes after may rely on the order of sorted rows, and on nothing else.
+        let is_sorted = finish > 0 || matches!(stages.last().map(|stage| &stage.sink), Some(Sink::Sort(_)));
+        let equivalences = match chain.first() {
+            Some(top) if is_sorted => top.node.properties().equivalence_properties().clone(),
+            _ => EquivalenceProperties::new(schema),
+        };
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
+            equivalences,
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
@@ -220,7 +226,7 @@ impl ExecutionPlan for GpuExec {
         let chain = self.chain.clone();
         let rows = MetricBuilder::new(&self.metrics).output_rows(0);
         let time = MetricBuilder::new(&self.metrics).elapsed_compute(0);
-        let policy = self.accelerator.policy;
+        let accelerator = Arc::clone(&self.accelerator);
         let future = async move {
             let mut tables = Vec::new();
             let mut gathered = Vec::new();
@@ -256,8 +262,12 @@ impl ExecutionPlan for GpuExec {
                     Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed())
                 }
                 // Some row has no result: the CPU says which, or finds that nobody asks for it.
-                Err(onrush_ops::Error::Fault) => Ok(execute_stream(cpu()?, context)?.boxed()),
-                Err(onrush_ops::Error::Unsupported(_)) if policy != Policy::Only => {
+                Err(onrush_ops::Error::Fault) => {
+                    accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
+                    Ok(execute_stream(cpu()?, context)?.boxed())
+                }
+                Err(onrush_ops::Error::Unsupported(_)) if accelerator.policy != Policy::Only => {
+                    accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
                     Ok(execute_stream(cpu()?, context)?.boxed())
                 }
                 Err(error) => Err(DataFusionError::External(Box::new(diagnostic(error)))),

@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
@@ -16,13 +17,15 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{StatisticsArgs, StatisticsContext};
 use onrush_kernels::Scalar;
-use onrush_ops::{How, Id, Join, Kind, Misfit, Op, Output, Sink, Stage, Top, Value, kind_of};
+use onrush_ops::{How, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, kind_of};
 
 use super::aggregates::{self, Accumulators};
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::lower::{Lowering, Refusal, Side, Slot};
 use super::{Accelerator, Policy};
+use crate::check::HIDDEN;
 
 /// More first rows than this are sorted by the CPU.
 const MOST_SORTED: u64 = 10_000;
@@ -64,6 +67,8 @@ struct Open {
     filter: Option<Id>,
     skip: u64,
     limit: Option<u64>,
+    /// What all rows are sorted by.
+    order: Option<Vec<SortKey>>,
     /// The key by which the rows are to be the first, and how many.
     top: Option<(Id, u64)>,
     /// How many of the last nodes run on the host, over the few rows that are left.
@@ -142,8 +147,11 @@ impl Walk<'_> {
     /// The side whose rows are kept, or are many, goes on as a pipeline; in the other one they find theirs.
     fn join(&mut self, plan: &Arc<dyn ExecutionPlan>, join: &HashJoinExec) -> Result<Placed> {
         let (left, right) = (self.node(Arc::clone(join.left()))?, self.node(Arc::clone(join.right()))?);
-        let left_goes_on =
-            matches!(join.join_type(), JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark);
+        let left_goes_on = match join.join_type() {
+            JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => true,
+            JoinType::Inner => !keeps_order(join) && is_larger(join.left(), join.right()),
+            _ => false,
+        };
         let (below, other) = if left_goes_on { (left, right) } else { (right, left) };
         let other = self.close(other)?;
         let (below, reason) = match below {
@@ -206,6 +214,7 @@ impl Walk<'_> {
             filter: None,
             skip: 0,
             limit: None,
+            order: None,
             top: None,
             finish: 0,
             works: false,
@@ -241,6 +250,20 @@ impl Walk<'_> {
     }
 }
 
+/// Whether a join's rows are to be in the order of its right input: frames say so by the names of their columns (`ops/join.rs`).
+fn keeps_order(join: &HashJoinExec) -> bool {
+    join.join_schema().fields().iter().any(|field| field.name().starts_with(HIDDEN))
+}
+
+/// Whether one plan gives more rows than another one, as far as can be told.
+fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) -> bool {
+    let rows = |plan: &Arc<dyn ExecutionPlan>| {
+        let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok()?;
+        statistics.num_rows.get_value().copied()
+    };
+    rows(plan).zip(rows(other)).is_some_and(|(a, b)| a > b)
+}
+
 fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let any: &dyn Any = plan.as_ref();
     any.is::<FilterExec>()
@@ -249,7 +272,7 @@ fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || any.is::<HashJoinExec>()
         || any.is::<GlobalLimitExec>()
         || any.is::<LocalLimitExec>()
-        || any.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_some())
+        || any.is::<SortExec>()
         || is_transparent(plan)
 }
 
@@ -296,6 +319,10 @@ impl Open {
         if self.limit.is_some() && !is_transparent(plan) && !any.is::<ProjectionExec>() {
             return Err("it comes after a limit".to_string());
         }
+        let keeps_order = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
+        if self.order.is_some() && !is_transparent(plan) && !keeps_order {
+            return Err("it comes after sorting".to_string());
+        }
         if let Some(filter) = any.downcast_ref::<FilterExec>() {
             if plan.fetch().is_some() {
                 return Err("a filter with a limit is not on the GPU yet".to_string());
@@ -326,11 +353,16 @@ impl Open {
             self.skip = limit.skip() as u64;
             self.limit = Some(limit.fetch().map_or(u64::MAX, |n| n as u64));
         } else if let Some(sort) = any.downcast_ref::<SortExec>() {
-            self.sort(sort)?;
             self.works = true;
-            self.finish = 1;
-            self.chain.push(Link::new(plan));
-            return Ok(());
+            match sort.fetch().map(|rows| rows as u64) {
+                Some(rows) if rows <= MOST_SORTED => {
+                    self.first_rows(sort, rows.max(1))?;
+                    self.finish = 1;
+                    self.chain.push(Link::new(plan));
+                    return Ok(());
+                }
+                _ => self.sort(sort)?,
+            }
         } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
             self.limit = Some(limit.fetch() as u64);
         } else if !is_transparent(plan) {
@@ -365,8 +397,8 @@ impl Open {
         other: &Arc<dyn ExecutionPlan>,
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
-        if self.finish > 0 || self.limit.is_some() {
-            return Err("it comes after a limit".to_string());
+        if self.finish > 0 || self.limit.is_some() || self.order.is_some() {
+            return Err("it comes after sorting or a limit".to_string());
         }
         let kind = *join.join_type();
         let how = match kind {
@@ -483,15 +515,19 @@ impl Open {
     }
 
     /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
-    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Refusal> {
-        let rows = sort.fetch().ok_or("sorting is not on the GPU yet")? as u64;
-        if rows == 0 || rows > MOST_SORTED {
-            return Err(format!("the first {rows} rows of an order are not on the GPU yet"));
-        }
+    fn first_rows(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Refusal> {
         let first = sort.expr().first();
+        let key = self.sort_key(first)?;
+        // Those without a value are beside the lowest or the highest value, and may stay with them.
+        self.top = Some((key.key, rows));
+        Ok(())
+    }
+
+    /// What rows are sorted by as numbers of 64 bits.
+    fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
         let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
-        let value = self.lowering.expr(&first.expr)?;
-        let dtype = self.lowering.dtype(&first.expr)?;
+        let value = self.lowering.expr(&by.expr)?;
+        let dtype = self.lowering.dtype(&by.expr)?;
         let graph = &mut self.lowering.graph;
         let key = match graph.kind(value) {
             Kind::Number(Scalar::U64) => value,
@@ -510,12 +546,23 @@ impl Open {
                 graph.add(Op::BitXor, &[bits, sign], unsigned)
             }
         };
-        let options = first.options;
         let all = graph.literal(unsigned, Value::U64(u64::MAX));
-        let key = if options.descending { graph.add(Op::BitXor, &[key, all], unsigned) } else { key };
-        let null = graph.literal(unsigned, Value::U64(if options.nulls_first { 0 } else { u64::MAX }));
+        let key = if by.options.descending { graph.add(Op::BitXor, &[key, all], unsigned) } else { key };
+        let null = graph.literal(unsigned, Value::U64(if by.options.nulls_first { 0 } else { u64::MAX }));
         let key = graph.add(Op::Coalesce, &[key, null], unsigned);
-        self.top = Some((key, rows));
+        let mut absent = graph.add(Op::IsNull, &[value], Kind::Bool);
+        if by.options.nulls_first {
+            absent = graph.add(Op::Not, &[absent], Kind::Bool);
+        }
+        let absent = graph.add(Op::Convert(Misfit::Fault), &[absent], unsigned);
+        Ok(SortKey { value, key, absent, descending: by.options.descending })
+    }
+
+    /// All rows in an order.
+    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Refusal> {
+        let keys = sort.expr().iter().map(|by| self.sort_key(by)).collect::<std::result::Result<Vec<_>, _>>()?;
+        self.order = Some(keys);
+        self.limit = sort.fetch().map(|rows| rows as u64);
         Ok(())
     }
 
@@ -574,7 +621,10 @@ impl Open {
         }
         let sink = match self.top {
             Some((key, rows)) => Sink::Top(Top { columns, key, rows }),
-            None => Sink::Output(Output { columns, skip: self.skip, limit: self.limit }),
+            None => match self.order.take() {
+                Some(keys) => Sink::Sort(Sort { columns, keys, skip: self.skip, limit: self.limit }),
+                None => Sink::Output(Output { columns, skip: self.skip, limit: self.limit }),
+            },
         };
         let used = self.used.clone().unwrap_or_else(|| self.lowering.used.clone());
         let lowering = std::mem::replace(&mut self.lowering, Lowering::new(&schema));
