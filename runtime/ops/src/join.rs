@@ -331,7 +331,8 @@ impl Builder<'_> {
             rows: total,
             parameters,
             inputs: join::paired(&base.inputs),
-            fetched: join::paired(&base.fetched),
+            // These are read at row numbers of the table before, which pairs change nothing about.
+            fetched: base.fetched.clone(),
             present: None,
             identity: base.identity,
         };

@@ -75,9 +75,14 @@ fn describe() -> String {
         Ok((status, engine)) => {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             line("engine", format!("{engine} (DataFusion)"));
+            let processor = format!("processor, {threads} {}", plural(threads, "thread"));
             line(
                 "device",
-                format!("processor, {threads} {}; no GPU engine in this version", plural(threads, "thread")),
+                match engine.as_str() {
+                    "cpu" => processor,
+                    "auto" => format!("a GPU where one works, else {processor}"),
+                    other => format!("{other}; {processor} for what it cannot do"),
+                },
             );
             line(
                 "memory",
