@@ -802,7 +802,7 @@ def test_run_keeps_what_it_does_not_know(onrush_bin, tmp_path):
     nbformat.validate(out)
     assert out.metadata["mine"] == {"deep": [1, None]} and out.cells[0].source == "# Ä"
     assert out.cells[1].metadata.tags == ["mine"] and out.cells[1].execution_count == 1
-    assert out.cells[1].outputs[0].data["text/plain"] == "2"
+    assert out.cells[1].outputs[-1].data["text/plain"] == "2"
 
 
 def test_run_stops_a_cell_at_the_time_limit(onrush_bin, tmp_path):
@@ -839,7 +839,7 @@ def test_run_stops_at_ctrl_c_and_writes_what_there_is(onrush_bin, tmp_path):
     assert ran.returncode == 1 and "interrupted" in errors, errors
     assert until(lambda: not any(alive(pid) for pid in cells))
     out = nbformat.read(tmp_path / "out.ipynb", as_version=4)
-    assert out.cells[0].outputs[0].data["text/plain"] == "42"
+    assert out.cells[0].outputs[-1].data["text/plain"] == "42"
     assert out.cells[1].outputs[-1].ename == "interrupted"
     assert out.cells[2].execution_count is None
 

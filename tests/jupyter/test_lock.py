@@ -36,7 +36,7 @@ def test_a_new_kernel_takes_the_versions_of_the_file(onrush_bin, kernelspecs, tm
     subprocess.run([onrush_bin, "run", file, "-o", file], check=True, timeout=PATIENCE)
     notebook = nbformat.read(file, 4)
     nbformat.validate(notebook)
-    [shown] = [o for o in notebook.cells[0].outputs if o.output_type == "display_data"]
+    [shown] = [o for o in notebook.cells[0].outputs if MIME in o.get("data", {})]
     lock = notebook.metadata["onrush"]["lock"]
     assert lock == shown.data[MIME]["lock"] and any(first in line for line in lock)
 

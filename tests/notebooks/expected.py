@@ -134,4 +134,5 @@ def table(connection, notebook: str, cell: str) -> tuple[list[str], list[tuple]]
 
 
 def value(connection, cell: str):
-    return connection.execute(VALUES[cell]).fetchone()[0]
+    # All rows: a result that is read in part keeps the connection from other work.
+    return connection.execute(VALUES[cell]).fetchall()[0][0]

@@ -16,13 +16,10 @@ pub struct Workspace {
 
 impl Workspace {
     pub fn find() -> Result<Self, Failure> {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-        let root = root.parent().filter(|p| p.join("Cargo.toml").is_file());
-        let root = root.ok_or_else(|| {
-            Failure::new(format!(
-                "the clone that built xtask is gone: there is no workspace above {}",
-                env!("CARGO_MANIFEST_DIR")
-            ))
+        // As cargo says it now: several clones share a target folder, and another one may have built this binary.
+        let own = set("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = own.parent().filter(|p| p.join("Cargo.toml").is_file()).ok_or_else(|| {
+            Failure::new(format!("there is no workspace above {}; run `cargo xtask` inside the clone", own.display()))
         })?;
         let target = match set("CARGO_TARGET_DIR") {
             Some(path) => env::current_dir().map_err(|e| Failure::io("the current folder", e))?.join(path),
