@@ -6,6 +6,7 @@ mod execution;
 mod explorer;
 mod history;
 mod lineage;
+mod outputs;
 mod replies;
 mod requests;
 mod stdin;
@@ -126,6 +127,7 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
         current,
         shutdown: Notify::new(),
     });
+    kernel.comms.register(&[outputs::NAME], Arc::new(outputs::Outputs::new(&kernel)))?;
     let cells = Arc::clone(&kernel);
     std::thread::Builder::new().name("execution".into()).spawn(move || execution::run(&cells))?;
 

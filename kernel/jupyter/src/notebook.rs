@@ -21,10 +21,11 @@ use onrush_wire::display::{Content, Display, TablePreview};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{CellEnd, NamedFrame};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, Severity, paths};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, Severity, paths};
 use parking_lot::Mutex;
 
 use crate::session::Session;
+pub use facts::TABLES;
 use progress::Progress;
 use stream::Coalescer;
 use worker::Worker;
@@ -118,7 +119,9 @@ pub struct Notebook {
 impl Notebook {
     /// Starts the executor, and the session if `warm`, in the background; returns at once.
     pub fn open(folder: PathBuf, file: Option<PathBuf>, warm: bool) -> Arc<Notebook> {
-        let id = NotebookId(uuid::Uuid::new_v4().to_string());
+        // Jupyter's server says which notebook it is.
+        let named = file.clone().or_else(|| std::env::var_os("JPY_SESSION_NAME").map(PathBuf::from));
+        let id = facts::notebook_id(named.as_deref());
         let socket = paths::session_socket();
         let session = Session::new(id.clone(), socket.clone());
         let config = Config { notebook: id, folder: folder.clone(), session_socket: socket, cache: None, file };

@@ -562,6 +562,7 @@ mod tests {
             total_bytes: None,
             elapsed_ms: 700,
             memory_bytes: 0,
+            device_bytes: None,
         }
     }
 

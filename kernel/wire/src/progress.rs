@@ -20,6 +20,8 @@ pub struct Task {
     pub total_bytes: Option<u64>,
     pub elapsed_ms: u64,
     pub memory_bytes: u64,
+    /// What the session holds on its device meanwhile, for all tasks; none without a device.
+    pub device_bytes: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

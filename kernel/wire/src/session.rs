@@ -192,11 +192,13 @@ pub struct Status {
     /// Of these, the ones that failed cells had finished and that wait for corrected ones.
     pub parked: u64,
     pub resident_bytes: u64,
+    /// Held on the device, if there is one.
+    pub device_bytes: Option<u64>,
     pub memory_limit: u64,
     pub uptime_ms: u64,
 }
 
-/// What one notebook holds in the session.
+/// What one notebook holds in the session, by its variables and by its outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotebookUse {
     pub notebook: NotebookId,

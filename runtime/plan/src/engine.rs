@@ -162,6 +162,12 @@ impl Engine {
         self.accelerator.as_ref().filter(there).map_or("cpu", |accelerator| accelerator.name)
     }
 
+    /// What is held on the device now, for data and for work under way; none without one.
+    pub fn device_bytes(&self) -> Option<u64> {
+        let accelerator = self.accelerator.as_ref()?;
+        Some(accelerator.gpu.context().device().ledger().total().used)
+    }
+
     pub(crate) fn memory_limit(&self) -> u64 {
         self.config.memory_limit
     }

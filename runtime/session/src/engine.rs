@@ -119,7 +119,8 @@ impl Process {
             place: self.engine.place(table).to_string(),
         };
         let frames = self.engine.residents().into_iter().map(|(id, table)| (id, held(&table))).collect();
-        let holds = FromEngine::Holds { resident_bytes: self.engine.resident_bytes(), frames };
+        let (resident_bytes, device_bytes) = (self.engine.resident_bytes(), self.engine.device_bytes());
+        let holds = FromEngine::Holds { resident_bytes, device_bytes, frames };
         let mut out = self.out.lock();
         // A supervisor that is gone is noticed by the reader.
         let _ = out.send(&holds, None);
@@ -138,6 +139,7 @@ impl Process {
     fn report(&self) {
         loop {
             std::thread::sleep(REPORT);
+            let device = self.engine.device_bytes();
             let calls: Vec<CallProgress> = self
                 .running
                 .lock()
@@ -152,6 +154,7 @@ impl Process {
                         bytes: p.bytes,
                         total_bytes: p.total_bytes,
                         memory: p.memory,
+                        device,
                     }
                 })
                 .collect();

@@ -81,6 +81,7 @@ pub enum FromEngine {
     /// What the engine holds: comes before the answer to what changed it.
     Holds {
         resident_bytes: u64,
+        device_bytes: Option<u64>,
         /// Of each frame whose rows are in memory.
         frames: Vec<(FrameId, Held)>,
     },
@@ -95,4 +96,5 @@ pub struct CallProgress {
     pub bytes: u64,
     pub total_bytes: Option<u64>,
     pub memory: u64,
+    pub device: Option<u64>,
 }

@@ -140,10 +140,10 @@ fn folded(lines: &[&Line<'_>], number: impl Fn(u64) -> String + Copy) -> String 
     let outer = lines.iter().map(|line| line.depth).min().unwrap_or(0);
     // Time in inner ones is the outer ones', too.
     let seconds = lines.iter().filter(|l| l.depth == outer).map(|l| l.work.elapsed_ms()).sum::<u64>() as f64 / 1000.0;
-    let rows: u64 = lines.iter().map(|line| if let Work::Task(task) = line.work { task.rows } else { 0 }).sum();
+    let count: u64 = lines.iter().map(|line| if let Work::Task(task) = line.work { task.rows } else { 0 }).sum();
     let mut text = format!("{} steps", lines.len());
-    if rows > 0 {
-        let _ = write!(text, " · {} rows", number(rows));
+    if count > 0 {
+        let _ = write!(text, " · {}", rows(count, number));
     }
     let of = |state: TaskState| lines.iter().filter(|line| line.work.state() == state).count();
     for (state, word) in [(TaskState::Cancelled, "stopped"), (TaskState::Failed, "failed")] {
@@ -248,8 +248,8 @@ fn facts_of_task(task: &Task, seconds: f64, number: impl Fn(u64) -> String, fact
         facts.push(task.stage.clone());
     }
     match task.total_rows.filter(|_| is_running) {
-        Some(total) if total > 0 => facts.push(format!("{} of {} rows", number(task.rows.min(total)), number(total))),
-        _ if task.rows > 0 => facts.push(format!("{} rows", number(task.rows))),
+        Some(total) if total > 0 => facts.push(format!("{} of {}", number(task.rows.min(total)), rows(total, &number))),
+        _ if task.rows > 0 => facts.push(rows(task.rows, &number)),
         _ => {}
     }
     match task.total_bytes.filter(|_| is_running) {
@@ -261,12 +261,20 @@ fn facts_of_task(task: &Task, seconds: f64, number: impl Fn(u64) -> String, fact
         if task.bytes > 0 {
             facts.push(format!("{}/s", bytes((task.bytes as f64 / seconds) as u64)));
         } else if task.rows > 0 {
-            facts.push(format!("{} rows/s", number((task.rows as f64 / seconds) as u64)));
+            facts.push(format!("{}/s", rows((task.rows as f64 / seconds) as u64, &number)));
         }
     }
     if task.memory_bytes > 0 && is_running {
         facts.push(format!("{} memory", bytes(task.memory_bytes)));
     }
+    if let Some(held) = task.device_bytes.filter(|held| *held > 0 && is_running) {
+        facts.push(format!("{} on the device", bytes(held)));
+    }
+}
+
+/// `1 row`, `250_000 rows`.
+fn rows(count: u64, number: impl Fn(u64) -> String) -> String {
+    format!("{} {}", number(count), if count == 1 { "row" } else { "rows" })
 }
 
 /// `0.8 s`, `42 s`, `3 min 5 s`, `2 h 10 min`.
@@ -301,6 +309,7 @@ mod tests {
             total_bytes: None,
             elapsed_ms: 2_000,
             memory_bytes: 0,
+            device_bytes: None,
         }
     }
 

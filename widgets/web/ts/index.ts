@@ -4,6 +4,7 @@ import { IRenderMimeRegistry, type MimeModel, type Renderer } from "@jupyterlab/
 import { Panel, Widget } from "@lumino/widgets";
 import { CONTROLS, CONTROLS_RANK, Controls } from "./controls.ts";
 import { drawError, ERROR } from "./error/view.ts";
+import { type Context, type Panel as NotebookPanel, Watches } from "./gone.ts";
 import { type Draw, type Drawn, RENDERERS } from "./renderers.ts";
 import { editorsOf, sessionOf } from "./session.ts";
 
@@ -83,12 +84,23 @@ class ErrorOutput extends Panel implements Renderer {
 /** What an error's text is drawn as. */
 const USUAL = "application/vnd.jupyter.stderr";
 
+/** The used part of the page's application. */
+interface Application {
+    readonly docRegistry?: {
+        addWidgetExtension(
+            factory: string,
+            extension: { createNew(panel: NotebookPanel, context: Context): undefined },
+        ): unknown;
+    };
+}
+
 export default {
     id: "@onrush/jupyterlab:outputs",
     description: "Draws tables and other outputs of the Onrush kernel.",
     autoStart: true,
     requires: [IRenderMimeRegistry],
-    activate: (_app: unknown, registry: IRenderMimeRegistry): void => {
+    activate: (app: Application, registry: IRenderMimeRegistry): void => {
+        app.docRegistry?.addWidgetExtension("Notebook", new Watches());
         for (const [mimeType, draw] of Object.entries(RENDERERS)) {
             const createRenderer = () => new Output(mimeType, draw);
             // Safe: data becomes text, never markup.

@@ -2,7 +2,7 @@
 
 import { drawProgress, PROGRESS } from "./progress.ts";
 import type { Go, SessionContext } from "./session.ts";
-import { table } from "./table/view.ts";
+import { TABLE, table } from "./table/view.ts";
 
 /** What has been drawn. */
 export interface Drawn {
@@ -17,6 +17,6 @@ export interface Drawn {
 export type Draw = (node: HTMLElement, data: unknown) => Drawn;
 
 export const RENDERERS: Readonly<Record<string, Draw>> = {
-    "application/vnd.onrush.table.v1+json": table,
+    [TABLE]: table,
     [PROGRESS]: drawProgress,
 };

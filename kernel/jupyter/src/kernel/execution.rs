@@ -32,12 +32,16 @@ pub struct Queue {
     waiting: Mutex<(VecDeque<Job>, bool)>,
     changed: Condvar,
     runs_a_cell: AtomicBool,
+    /// By the front end's id; empty if it gave none, or no cell runs.
+    running: Mutex<String>,
 }
 
 enum Job {
     Cell(Request),
     /// The oldest change that waits in the widgets.
     React,
+    /// The outputs of these cells are gone.
+    Gone(Vec<String>),
 }
 
 impl Queue {
@@ -52,8 +56,19 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// The outputs of these cells are gone: what the cell process and the marks of stale outputs keep for them is not needed.
+    pub fn gone(&self, cells: Vec<String>) {
+        self.waiting.lock().0.push_back(Job::Gone(cells));
+        self.changed.notify_all();
+    }
+
     pub fn is_running_a_cell(&self) -> bool {
         self.runs_a_cell.load(Ordering::Acquire)
+    }
+
+    /// Whether the cell of this id runs.
+    pub fn is_running(&self, cell: &str) -> bool {
+        *self.running.lock() == cell
     }
 
     /// No cell starts after this.
@@ -82,7 +97,7 @@ impl Queue {
         for job in std::mem::take(&mut waiting.0) {
             match job {
                 Job::Cell(request) => cells.push(request),
-                Job::React => waiting.0.push_back(job),
+                Job::React | Job::Gone(_) => waiting.0.push_back(job),
             }
         }
         cells
@@ -132,8 +147,14 @@ pub fn run(kernel: &Arc<Kernel>) {
                 area::react(kernel, &mut counter.hidden);
                 continue;
             }
+            Job::Gone(cells) => {
+                cells.iter().for_each(|cell| counter.lineage.forget(cell));
+                area::drop_controls(kernel, &mut counter.hidden);
+                continue;
+            }
         };
         kernel.queue.runs_a_cell.store(true, Ordering::Release);
+        *kernel.queue.running.lock() = request.metadata["cellId"].as_str().unwrap_or("").to_string();
         kernel.outbox.status(&request.header, "busy");
         *kernel.current.lock() = request.header.clone();
         let (reply, metadata, abort) = cell(kernel, &request, &mut counter);
@@ -145,6 +166,7 @@ pub fn run(kernel: &Arc<Kernel>) {
             Vec::new()
         };
         *kernel.current.lock() = Value::Null;
+        kernel.queue.running.lock().clear();
         kernel.queue.runs_a_cell.store(false, Ordering::Release);
         kernel.outbox.reply_with(&request, &request.reply_type(), &metadata, &reply);
         kernel.outbox.status(&request.header, "idle");

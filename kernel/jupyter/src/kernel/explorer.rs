@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::comms::{Attached, Message, Sender, Target};
+use crate::notebook::TABLES;
 use crate::session::Session;
 use contract::{ConvertToCode, SortColumns};
 use lane::Lane;
@@ -193,7 +194,7 @@ impl Explorer {
             self.sender.belongs(message.comm, &cell);
         }
         let (socket, notebook) = self.session.address();
-        let notebook = NotebookId(format!("{} tables", notebook.0));
+        let notebook = NotebookId(notebook.0 + TABLES);
         let lane = |name: &str| Lane::start(name, socket.clone(), notebook.clone()).ok();
         let view = View { frame, filter: None, sort: Vec::new() };
         let state = State { filters: Vec::new(), predicate: None, sort: Vec::new(), view, selected: rows, epoch: 0 };

@@ -75,6 +75,11 @@ impl Lineage {
         self.marked.retain(|cell| flow.stale.iter().any(|stale| stale.cell == *cell));
     }
 
+    /// The outputs of a cell are gone.
+    pub fn forget(&mut self, cell: &str) {
+        self.keep(cell, Vec::new());
+    }
+
     fn keep(&mut self, cell: &str, shown: Vec<(String, Bundle)>) {
         let size = |data: &Bundle| data.values().map(|v| v.as_str().map_or(1000, str::len)).sum::<usize>();
         let shown: Vec<(String, Bundle)> = shown.into_iter().filter(|(_, data)| size(data) <= LARGEST).collect();

@@ -1,31 +1,38 @@
 //! What commands of a cell want to know that the executor does not: the session's engine and frames, and its processor time.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use onrush_cell::Times;
 use onrush_wire::progress::{Task, TaskState};
-use onrush_wire::session::NamedFrame;
+use onrush_wire::session::{NamedFrame, NotebookUse};
 use onrush_wire::{Class, Diagnostic, NotebookId, paths};
 
 use crate::session;
 
 /// `:engine`, or `:engine NAME`.
 pub fn engine(choice: Option<&str>) -> Result<String, Diagnostic> {
+    let Some(choice) = choice else { return Ok(describe()) };
     let no_engine = |message: String, help: &str| Diagnostic::error(Class::Environment, "engine", message).help(help);
-    match choice {
-        None => Ok(describe()),
-        Some("cpu" | "auto") => Ok(format!("frames are computed by the engine cpu\n{}", describe())),
-        Some(name @ ("cuda" | "gpu")) => Err(no_engine(
-            format!("there is no engine `{name}` in this version of Onrush: frames are computed on the processor"),
-            "`:engine auto` takes the fastest that there is",
+    let choice = if choice == "gpu" { "cuda" } else { choice };
+    if !["auto", "cpu", "cuda", "emulated"].contains(&choice) {
+        return Err(no_engine(
+            format!("there is no engine `{choice}`"),
+            "engines are `auto`, `cpu`, `cuda` and `emulated`",
+        ));
+    }
+    // None runs: whoever asks for frames first chooses.
+    let running = session::status(&paths::session_socket()).map(|(status, _)| status.engine);
+    match running {
+        Ok(running) if choice != "auto" && running != choice => Err(no_engine(
+            format!("the session runs on `{running}`: its engine is chosen when it starts"),
+            &format!(
+                "end the kernels of all notebooks, and start one with ONRUSH_ENGINE={choice}, or with `onrush kernel --engine \
+                 {choice}` in its kernelspec; `:engine auto` is what runs now"
+            ),
         )),
-        Some("emulated") => Err(no_engine(
-            "there is no engine `emulated` in this version of Onrush: it runs CUDA kernels, and there are none yet"
-                .into(),
-            "`:engine auto` takes the fastest that there is",
-        )),
-        Some(name) => Err(no_engine(format!("there is no engine `{name}`"), "`:engine cpu` or `:engine auto`")),
+        _ => Ok(describe()),
     }
 }
 
@@ -36,19 +43,31 @@ pub fn top(own: &NotebookId) -> Result<String, Diagnostic> {
         return Ok("no session runs: it starts with the first frame\n".to_string());
     };
     let tasks = session::all_tasks(&socket)?;
-    let name = |notebook: &NotebookId| match notebook == own {
-        true => "this one".to_string(),
-        // Ids are long, and the first figures of two differ.
-        false => notebook.0.chars().take(8).collect(),
+    let held: Vec<&NotebookUse> =
+        status.notebooks.iter().filter(|one| one.frames > 0 || !one.notebook.0.ends_with(TABLES)).collect();
+    let named: Vec<&NotebookId> = held.iter().map(|one| &one.notebook).collect();
+    let name = |notebook: &NotebookId| {
+        let (id, of) = notebook.0.strip_suffix(TABLES).map_or((&*notebook.0, ""), |id| (id, ", a table"));
+        match id == own.0 {
+            true => format!("this one{of}"),
+            false => short_name(id, &named) + of,
+        }
     };
+    // A task may be of a notebook that was closed just now.
+    let names = named.iter().copied().chain(tasks.iter().map(|task| &task.notebook)).map(name);
+    let width = names.map(|name| name.chars().count()).max().unwrap_or(0).max(10);
     let mut text = format!(
-        "session   {} of {} in use, up {}\n\nnotebook    frames      memory\n",
+        "session   {} of {} in use, up {}\n\n{:<width$}  frames      memory\n",
         bytes(status.resident_bytes),
         bytes(status.memory_limit),
-        duration(status.uptime_ms)
+        duration(status.uptime_ms),
+        "notebook",
     );
-    for one in &status.notebooks {
-        let _ = writeln!(text, "{:<10} {:>7} {:>11}", name(&one.notebook), one.frames, bytes(one.bytes));
+    if let Some(used) = status.device_bytes {
+        text.insert_str(text.find('\n').unwrap_or(0), &format!(", {} on its device ({})", bytes(used), status.engine));
+    }
+    for one in held {
+        let _ = writeln!(text, "{:<width$} {:>7} {:>11}", name(&one.notebook), one.frames, bytes(one.bytes));
     }
     let is_open = |task: &&Task| matches!(task.state, TaskState::Queued | TaskState::Running);
     let open: Vec<&Task> = tasks.iter().filter(is_open).collect();
@@ -56,12 +75,35 @@ pub fn top(own: &NotebookId) -> Result<String, Diagnostic> {
         text.push_str("\nno task runs\n");
         return Ok(text);
     }
-    text.push_str("\nnotebook        time      memory  task\n");
+    let _ = writeln!(text, "\n{:<width$}      time      memory  task", "notebook");
     for task in open {
         let (time, memory) = (duration(task.elapsed_ms), bytes(task.memory_bytes));
-        let _ = writeln!(text, "{:<10} {time:>9} {memory:>11}  {}", name(&task.notebook), task.title);
+        let _ = writeln!(text, "{:<width$} {time:>9} {memory:>11}  {}", name(&task.notebook), task.title);
     }
     Ok(text)
+}
+
+/// Ends the ids by which a notebook's tables ask the session.
+pub const TABLES: &str = " tables";
+/// Between the name of a notebook's file and what tells it from others of that name.
+const APART: char = '#';
+
+/// An id for a notebook of this file that no other has.
+pub fn notebook_id(file: Option<&Path>) -> NotebookId {
+    const LONGEST: usize = 40;
+    let unique = uuid::Uuid::new_v4();
+    let name = file.and_then(|file| Some(file.file_stem()?.to_string_lossy().into_owned())).unwrap_or_default();
+    // Control characters would break the lines that name it.
+    let name: String = name.chars().filter(|c| !c.is_control() && *c != APART).take(LONGEST).collect();
+    if name.is_empty() { NotebookId(unique.to_string()) } else { NotebookId(format!("{name}{APART}{unique}")) }
+}
+
+/// What a user knows a notebook by; of several with that name, also the first figures of the ids.
+fn short_name(notebook: &str, all: &[&NotebookId]) -> String {
+    let Some((name, unique)) = notebook.split_once(APART) else { return notebook.chars().take(8).collect() };
+    let alike = all.iter().filter(|one| one.0.split_once(APART).is_some_and(|(other, _)| other == name)).count();
+    let figures = unique.chars().take(4).collect::<String>();
+    if alike > 1 { format!("{name} ({figures})") } else { name.to_string() }
 }
 
 /// The session as it is now. Starts none.

@@ -44,6 +44,7 @@ struct Shared {
     dead: AtomicBool,
     reason: Mutex<String>,
     resident: AtomicU64,
+    device: Mutex<Option<u64>>,
     held: Mutex<HashMap<FrameId, Held>>,
     /// What it runs on, once it said so.
     engine: OnceLock<String>,
@@ -83,6 +84,7 @@ impl Link {
             dead: AtomicBool::new(false),
             reason: Mutex::default(),
             resident: AtomicU64::new(0),
+            device: Mutex::default(),
             held: Mutex::default(),
             engine: OnceLock::new(),
         });
@@ -115,6 +117,10 @@ impl Link {
 
     pub fn resident_bytes(&self) -> u64 {
         if self.is_dead() { 0 } else { self.shared.resident.load(Ordering::Relaxed) }
+    }
+
+    pub fn device_bytes(&self) -> Option<u64> {
+        if self.is_dead() { None } else { *self.shared.device.lock() }
     }
 
     /// The frames whose rows the engine holds.
@@ -231,7 +237,8 @@ impl Shared {
                     let mut progress = self.progress.lock();
                     progress.extend(calls.into_iter().filter(|c| waiting.contains_key(&c.call)).map(|c| (c.call, c)));
                 }
-                Ok((FromEngine::Holds { resident_bytes, frames }, _)) => {
+                Ok((FromEngine::Holds { resident_bytes, device_bytes, frames }, _)) => {
+                    *self.device.lock() = device_bytes;
                     self.resident.store(resident_bytes, Ordering::Relaxed);
                     *self.held.lock() = frames.into_iter().collect();
                 }

@@ -161,19 +161,25 @@ impl Supervisor {
     }
 
     fn status(&self) -> Status {
-        let (engine_pid, engine_starts, resident_bytes, engine) = {
+        let (engine_pid, engine_starts, resident_bytes, device_bytes, engine) = {
             let slot = self.slot.lock();
             let alive = slot.link.as_ref().filter(|l| !l.is_dead());
             let engine = alive.and_then(|l| l.known_engine());
-            (alive.map(|l| l.pid), slot.starts, alive.map_or(0, |l| l.resident_bytes()), engine)
+            let device = alive.and_then(|l| l.device_bytes());
+            (alive.map(|l| l.pid), slot.starts, alive.map_or(0, |l| l.resident_bytes()), device, engine)
         };
         let held = self.slot.lock().link.as_ref().map(|link| link.held()).unwrap_or_default();
         let state = self.state.lock();
         let mut notebooks: Vec<NotebookUse> = state
             .notebooks
-            .keys()
-            .map(|notebook| {
-                let frames = state.frames.held(|h| h.notebook == *notebook);
+            .iter()
+            .map(|(notebook, one)| {
+                let frames: BTreeSet<FrameId> = state
+                    .frames
+                    .held(|h| h.notebook == *notebook)
+                    .into_iter()
+                    .chain(one.shown.iter().copied())
+                    .collect();
                 // Two handles of one result hold it once.
                 let results: BTreeSet<FrameId> = frames.iter().map(|frame| state.frames.target(*frame)).collect();
                 let bytes = results.iter().filter_map(|frame| Some(held.get(frame)?.bytes)).sum();
@@ -190,6 +196,7 @@ impl Supervisor {
             frames: state.frames.len() as u64,
             parked: state.frames.parked() as u64,
             resident_bytes,
+            device_bytes,
             memory_limit: onrush_wire::limits::session_memory(),
             uptime_ms: self.started.elapsed().as_millis() as u64,
         }

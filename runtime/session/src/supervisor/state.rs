@@ -17,7 +17,7 @@ pub(super) struct Notebook {
     /// Variables that hold frames, as of the last cell that succeeded.
     pub names: Vec<(String, FrameId)>,
     /// What its outputs show, as often as they do.
-    shown: Vec<FrameId>,
+    pub shown: Vec<FrameId>,
     /// Older generations were rolled back or replaced.
     oldest: Generation,
     /// The generation of the cell that runs.

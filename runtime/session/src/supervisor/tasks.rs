@@ -64,6 +64,7 @@ impl Tasks {
             total_bytes: None,
             elapsed_ms: 0,
             memory_bytes: 0,
+            device_bytes: None,
         };
         let entry = Entry { task, started: Instant::now(), stop: stop.clone(), announced: false, source: None };
         self.entries.insert(id, entry);
@@ -166,5 +167,6 @@ impl Entry {
         self.task.bytes = p.bytes;
         self.task.total_bytes = p.total_bytes;
         self.task.memory_bytes = p.memory;
+        self.task.device_bytes = p.device;
     }
 }

@@ -22,6 +22,7 @@ const NARROWEST = 48;
 const WIDEST = 380;
 const NUMBERS = 64;
 
+export const TABLE = "application/vnd.onrush.table.v1+json";
 const TARGET = "onrush.data_explorer";
 
 class TableView implements Drawn {

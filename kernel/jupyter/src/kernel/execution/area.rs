@@ -39,6 +39,19 @@ pub fn react(kernel: &Arc<Kernel>, hidden: &mut u64) {
     kernel.outbox.status(&header, "idle");
 }
 
+/// Has the cell process drop what it keeps for controls that are on no screen any more.
+pub fn drop_controls(kernel: &Arc<Kernel>, hidden: &mut u64) {
+    let dropped = kernel.widgets.take_dropped();
+    if dropped.is_empty() {
+        return;
+    }
+    *hidden += 1;
+    let nobody = Value::Null;
+    let mut area = Area::new(kernel, "", &nobody);
+    // Nothing runs, so nothing is shown; what a closure does when it is dropped is caught there.
+    let _ = kernel.notebook.react(*hidden, Change { controls: Vec::new() }, dropped, &mut area);
+}
+
 /// An output as nbformat has it.
 pub fn nbformat(all: &Widgets, output: Output, owner: Option<&str>, parent: &Value) -> Option<Value> {
     Some(match output {

@@ -1,0 +1,76 @@
+"""`:top` with two notebooks at once, by name; and what lines of progress say of a device."""
+
+import os
+import re
+import time
+
+import pytest
+
+from driver import PATIENCE, Kernel
+
+LONG = 'sql("select a.n from range(2000000) as a(n), range(2000000) as b(m) where a.n * 7 + b.m = -1").height()'
+
+
+@pytest.fixture
+def named(kernelspecs, tmp_path, monkeypatch):
+    """Makes kernels of notebooks, as Jupyter's server names them."""
+    kernels = []
+
+    def make(name: str, **environment: str) -> Kernel:
+        with monkeypatch.context() as patch:
+            for key, value in {"JPY_SESSION_NAME": f"somewhere/{name}.ipynb", **environment}.items():
+                patch.setenv(key, value)
+            kernels.append(Kernel(kernelspecs, tmp_path))
+        return kernels[-1]
+
+    yield make
+    for one in kernels:
+        one.close()
+
+
+def test_two_notebooks_have_their_tasks_and_their_memory(named):
+    flights, weather = named("Flüge 2013"), named("weather")
+    flights.ok("let held = frame! { a: (0..100_000i64).collect::<Vec<_>>() }.persist();")
+    weather.ok("let held = frame! { a: (0..500_000i64).collect::<Vec<_>>() }.persist(); let other = frame! { b: [1] }.persist();")
+    text = weather.ok(":top").stdout
+    # 100,000 and 500,000 numbers of eight bytes.
+    rows = dict(re.findall(r"^(\S.*?) +(\d+ +[\d.]+ [KM]B)$", text, re.MULTILINE))
+    assert re.fullmatch(r"1 +78[1-9] KB", rows["Flüge 2013"]), text
+    assert re.fullmatch(r"2 +[34] MB", rows["this one"]), text
+
+    busy = flights.client.execute(LONG)
+    end = time.monotonic() + PATIENCE
+    while "no task runs" in (text := weather.ok(":top").stdout):
+        assert time.monotonic() < end, text
+    assert re.search(r"^Flüge 2013 +\d+ s +\d+ KB  .+$", text.split("task\n")[1], re.MULTILINE), text
+    flights.interrupt()
+    flights.wait(busy, time.monotonic())
+    # Two of one name are told apart.
+    twin = named("weather")
+    twin.ok("let held = frame! { b: [1, 2] }.persist();")
+    text = flights.ok(":top").stdout
+    assert len(set(re.findall(r"^weather \([0-9a-f]{4}\)", text, re.MULTILINE))) == 2 and "no task runs" in text, text
+
+
+def test_lines_say_what_is_held_on_the_device(named, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("r")
+    kernel = named("emulated", ONRUSH_ENGINE="emulated", ONRUSH_RUNTIME_DIR=str(folder))
+    assert "emulated" in kernel.ok(":engine emulated").stdout
+    texts, millions = [], 1
+    # How long a query takes is the machine's: the first that has a line is enough.
+    while not any("on the device" in text for text in texts) and millions <= 64:
+        millions *= 2
+        query = "select key, sum(n), min(n), max(n) from rows group by key"
+        code = f'''let rows = sql("select n, n % 1000 as key from range({millions}000000) as t(n)").persist();
+            sql("{query}").height()'''
+        message = kernel.client.execute(code)
+        while True:
+            got = kernel.client.get_iopub_msg(timeout=PATIENCE)
+            if got["msg_type"].endswith("display_data"):
+                texts.append(got["content"]["data"]["text/plain"])
+            if got["parent_header"].get("msg_id") == message and got["content"].get("execution_state") == "idle":
+                break
+    assert any(re.search(r" · [\d.]+ MB on the device · ", text) for text in texts), texts
+    # Two columns of eight bytes are kept there; the buffers of the query are not.
+    held = re.search(r", (\d+) MB on its device \(emulated\)$", kernel.ok(":top").stdout, re.MULTILINE)
+    assert held and int(held[1]) >= millions * 16_000_000 >> 20, texts
