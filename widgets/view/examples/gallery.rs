@@ -145,6 +145,7 @@ fn tasks() -> Vec<Task> {
         total_bytes: None,
         elapsed_ms: 3_400,
         memory_bytes: 81_000_000,
+        device_bytes: None,
     };
     vec![task(Some(336_776), TaskState::Running), task(None, TaskState::Running), task(None, TaskState::Queued)]
 }

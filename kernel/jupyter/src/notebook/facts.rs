@@ -13,7 +13,15 @@ use crate::session;
 
 /// `:engine`, or `:engine NAME`.
 pub fn engine(choice: Option<&str>) -> Result<String, Diagnostic> {
-    let Some(choice) = choice else { return Ok(describe()) };
+    if let Some(choice) = choice {
+        let running = session::status(&paths::session_socket()).map(|(status, _)| status.engine);
+        check_engine(choice, running.ok().as_deref())?;
+    }
+    Ok(describe())
+}
+
+/// A session that runs has the engine that it was started with.
+fn check_engine(choice: &str, running: Option<&str>) -> Result<(), Diagnostic> {
     let no_engine = |message: String, help: &str| Diagnostic::error(Class::Environment, "engine", message).help(help);
     let choice = if choice == "gpu" { "cuda" } else { choice };
     if !["auto", "cpu", "cuda", "emulated"].contains(&choice) {
@@ -22,17 +30,15 @@ pub fn engine(choice: Option<&str>) -> Result<String, Diagnostic> {
             "engines are `auto`, `cpu`, `cuda` and `emulated`",
         ));
     }
-    // None runs: whoever asks for frames first chooses.
-    let running = session::status(&paths::session_socket()).map(|(status, _)| status.engine);
-    match running {
-        Ok(running) if choice != "auto" && running != choice => Err(no_engine(
+    match running.filter(|running| choice != "auto" && *running != choice) {
+        None => Ok(()),
+        Some(running) => Err(no_engine(
             format!("the session runs on `{running}`: its engine is chosen when it starts"),
             &format!(
-                "end the kernels of all notebooks, and start one with ONRUSH_ENGINE={choice}, or with `onrush kernel --engine \
-                 {choice}` in its kernelspec; `:engine auto` is what runs now"
+                "end the kernels of all notebooks, and start one with ONRUSH_ENGINE={choice} in its environment; \
+                 `:engine auto` is what runs now"
             ),
         )),
-        _ => Ok(describe()),
     }
 }
 
@@ -255,10 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn engines_that_are_not_there_are_said() {
-        for name in ["cuda", "emulated", "quantum"] {
-            let error = engine(Some(name)).unwrap_err();
-            assert!(error.message.contains(name) && !error.help.is_empty(), "{error:?}");
+    fn engines_that_do_not_run_are_said() {
+        for (name, running) in [("quantum", None), ("cuda", Some("cpu")), ("gpu", Some("cpu")), ("cpu", Some("cuda"))] {
+            let error = check_engine(name, running).unwrap_err();
+            assert!(error.message.contains(running.unwrap_or(name)) && !error.help.is_empty(), "{error:?}");
+        }
+        for (name, running) in [("cuda", None), ("auto", Some("cpu")), ("emulated", Some("emulated"))] {
+            assert!(check_engine(name, running).is_ok());
         }
     }
 
