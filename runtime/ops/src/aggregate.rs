@@ -46,6 +46,11 @@ impl What {
         }
     }
 
+    /// Whether it is found in one round, by adding one value after the other.
+    pub fn is_plain(self) -> bool {
+        self.turn() == 0 && !matches!(self, What::LeastUpper | What::GreatestUpper)
+    }
+
     /// What the second round needs of the first.
     fn needs(self) -> &'static [What] {
         match self {

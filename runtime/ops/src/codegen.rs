@@ -8,6 +8,7 @@ pub mod group;
 pub mod join;
 pub mod output;
 pub mod reduce;
+pub mod window;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ use crate::memo::{Key, Memo};
 use crate::range::{self, Range};
 
 pub use join::Probing;
+
+use crate::window::Found;
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -135,6 +138,7 @@ pub struct Source {
 pub struct Beside<'a> {
     pub tables: &'a [Arc<Table>],
     pub joins: &'a [&'a Probing],
+    pub window: Option<&'a Found>,
 }
 
 /// Source, expressions and tables: what all kernels of a pipeline have in common.
@@ -196,6 +200,9 @@ impl<'a> Body<'a> {
             for probing in self.beside.joins {
                 probing.form().hash(&mut key);
             }
+            if let Some(window) = self.beside.window {
+                (&window.parameters.declarations, &window.sliding).hash(&mut key);
+            }
             self.filter.hash(&mut key);
             for id in 0..self.graph.len() as Id {
                 self.is_narrow(id).hash(&mut key);
@@ -249,6 +256,9 @@ impl<'a> Body<'a> {
         }
         for probing in self.beside.joins {
             parameters.extend(&probing.parameters);
+        }
+        if let Some(window) = self.beside.window {
+            parameters.extend(&window.parameters);
         }
         for (index, table) in self.beside.tables.iter().enumerate() {
             parameters.address("const void*", &format!("l{index}"), table.values.address());
@@ -426,6 +436,9 @@ impl<'a> Writer<'a> {
             }
             Op::Probe(join) => return self.probe(id, join, &args),
             Op::Joined(join, column) => return self.joined(id, join, column, &args[0]),
+            Op::Edge(edge) => Writer::edge(edge).to_string(),
+            Op::Running(number) => return self.running(id, number, kind, &args[0]),
+            Op::Sliding(number) => return self.sliding(id, number, kind, &args[0], &args[1]),
             Op::Null => return Names { value: format!("({t})0"), valid: Some("false".into()), fault: None },
             Op::Add => format!("plus<{t}>({}, {})", a(), b()),
             Op::Subtract => format!("minus<{t}>({}, {})", a(), b()),

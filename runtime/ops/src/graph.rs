@@ -68,6 +68,19 @@ pub enum Comparison {
     GreaterEqual,
 }
 
+/// Rows of a sorted table: those of the same partition, and among them those that are equal in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// The first row of the partition.
+    Begin,
+    /// The row behind its last one.
+    End,
+    PeersBegin,
+    PeersEnd,
+    /// The number of a row's peers in its partition, from 1 on.
+    PeersNumber,
+}
+
 /// Nulls: where nothing else is said, a result is null if an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -84,6 +97,12 @@ pub enum Op {
     Probe(u32),
     /// A column of a joined table, at the row that was found.
     Joined(u32, u32),
+    /// Of a row's window.
+    Edge(Edge),
+    /// What an accumulator that runs from the beginning of each partition has at a row, by its number; the argument is the row.
+    Running(u32),
+    /// What an accumulator has of the rows from the first argument to before the second, which are of one partition.
+    Sliding(u32),
     /// Integers wrap.
     Add,
     Subtract,

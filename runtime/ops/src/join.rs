@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::array::{Array, AsArray};
 use onrush_device::{Arguments, Buffer};
+use onrush_kernels::scan::{Bounds, scan};
 use onrush_kernels::{Column, Context, Scalar, sort};
 
 use crate::codegen::group::{Digit, Finding};
@@ -34,6 +35,8 @@ pub struct Join {
     /// Whether null is a key like any other one.
     pub nulls_equal: bool,
     pub how: How,
+    /// What else must hold of both rows, in terms of the pipeline's nodes. Of inner joins it is a filter instead.
+    pub residual: Option<Id>,
     /// Which of the pipeline's rows are joined at all.
     pub before: Option<Id>,
 }
@@ -54,15 +57,17 @@ pub struct Built {
 }
 
 impl Built {
-    /// Whether keys have several rows, so that the pipeline's rows have to become pairs.
-    pub fn has_runs(&self) -> bool {
-        self.order.is_some()
+    /// Whether the pipeline's rows have to become pairs: keys have several rows, or rows that nobody finds are wanted, too.
+    pub fn has_pairs(&self, join: &Join) -> bool {
+        self.order.is_some() && join.how != How::Exists
     }
 }
 
 /// A source whose rows are pairs, and the memory that it reads.
 pub struct Paired {
     pub source: Source,
+    /// Whether some have no row of the source.
+    lost: bool,
     _rows: Buffer,
     found: Vec<(usize, Buffer)>,
 }
@@ -174,7 +179,8 @@ impl Builder<'_> {
         let finding = finding(&body, &join.keys, join.nulls_equal, table.rows)?;
         let (memory, slots, several) = self.fill(&body, join, &finding)?;
         let mut order = None;
-        if several && join.how != How::Exists {
+        let all = several && (join.how != How::Exists || join.residual.is_some());
+        if all || join.how == How::Full {
             order = Some(self.order(&body, join, &finding, &memory, slots)?);
         }
 
@@ -195,7 +201,8 @@ impl Builder<'_> {
         }
         // The same keys, as the pipeline's nodes.
         let finding = finding.over(&graph.node(join.probe).args);
-        let mut parameters = join::probe_parameters(number, &finding, &memory, slots, &renumber);
+        let of_residual = order.as_ref().filter(|_| join.residual.is_some());
+        let mut parameters = join::probe_parameters(number, &finding, &memory, slots, &renumber, of_residual);
         let (columns, of_columns) =
             table.inputs(context, &format!("j{number}"), &|index| ranged(index) || narrow(index))?;
         parameters.extend(&of_columns);
@@ -205,6 +212,7 @@ impl Builder<'_> {
             nulls_equal: join.nulls_equal,
             renumbered: renumber.iter().map(Option::is_some).collect(),
             holds: if order.is_some() { Holds::Run } else { Holds::Row },
+            residual: join.residual,
             rows: table.rows,
             columns,
             parameters,
@@ -285,11 +293,14 @@ impl Builder<'_> {
             return Err(Error::Unsupported(format!("a join of {} rows", base.rows)));
         }
         let probings: Vec<&Probing> = built.iter().map(|b| &b.probing).collect();
-        let beside = Beside { tables, joins: &probings };
+        let beside = Beside { tables, joins: &probings, window: None };
         let body = Body::new(source, graph, beside, join.before, self.memo);
         let earlier: Vec<usize> = before.iter().flat_map(|paired| paired.found.iter().map(|(n, _)| *n)).collect();
         let pairs = Pairs { join: number, how: join.how, earlier: &earlier, composed: before.is_some() };
         let of = (number, join.how, &earlier, join.probe);
+        if join.how == How::Full && (before.is_some() || join.before.is_some()) {
+            return Err(Error::Unsupported("a full join behind other ones".to_string()));
+        }
 
         let parameters = join::count_parameters(&body, status);
         let program = || join::count(&body, &pairs, join.probe, &parameters);
@@ -305,7 +316,12 @@ impl Builder<'_> {
             built[number].order.as_ref().ok_or_else(|| Error::Unsupported("a join without runs".to_string()))?;
         let tiles = source.rows.div_ceil(u64::from(join::THREADS * join::ITEMS));
         let state = context.zeros(8 + 8 * tiles)?;
-        let room = || Ok::<Buffer, Error>(context.allocate(4 * total.max(1))?);
+        // As many more as there are rows that nobody may find.
+        let others = if join.how == How::Full { built[number].probing.rows } else { 0 };
+        if total + others > MOST_ROWS {
+            return Err(Error::Unsupported(format!("a full join of {total} rows")));
+        }
+        let room = || Ok::<Buffer, Error>(context.allocate(4 * (total + others).max(1))?);
         let (rows, found) = (room()?, room()?);
         let copies = earlier.iter().map(|_| room()).collect::<Result<Vec<_>>>()?;
         let written = Written { state: &state, order, source: &rows, earlier: &copies, found: &found };
@@ -315,27 +331,51 @@ impl Builder<'_> {
         if total > 0 {
             launch_tiles(context, &function, parameters.arguments(), tiles, join::THREADS)?;
         }
+        let mut lost = before.as_ref().is_some_and(|paired| paired.lost);
+        let mut all = total;
+        if join.how == How::Full {
+            let rest = self.rest(others, total, &rows, &found)?;
+            (lost, all) = (rest > 0, total + rest);
+        }
 
         let mut found: Vec<(usize, Buffer)> = earlier.iter().copied().zip(copies).chain([(number, found)]).collect();
         found.sort_by_key(|(number, _)| *number);
         for (of, buffer) in &found {
             let probing = &mut built[*of].probing;
             if *of == number {
-                probing.paired = Some(join.how == How::Outer);
+                probing.paired = Some(matches!(join.how, How::Outer | How::Full));
             }
             probing.pair(buffer);
         }
         let mut parameters = base.parameters.clone();
         parameters.buffer("const u32* __restrict__", "pair", &rows);
         let source = Source {
-            rows: total,
+            rows: all,
             parameters,
-            inputs: join::paired(&base.inputs),
+            inputs: join::paired(&base.inputs, lost),
             // These are read at row numbers of the table before, which pairs change nothing about.
             fetched: base.fetched.clone(),
             present: None,
             identity: base.identity,
         };
-        Ok(Paired { source, _rows: rows, found })
+        Ok(Paired { source, lost, _rows: rows, found })
+    }
+
+    /// Puts the rows of a joined table that no pair has behind the pairs, without a row of the source, and gives their number.
+    fn rest(&self, rows: u64, total: u64, source: &Buffer, found: &Buffer) -> Result<u64> {
+        let context = self.tools.context;
+        let program = join::matched();
+        let run = |entry: &str, arguments: Arguments, items: u64| {
+            launch(context, &context.library.function(&program, entry)?, arguments, items, join::THREADS, 0)
+        };
+        let left = context.allocate(4 * rows.max(1))?;
+        run("join_left", Arguments::new().buffer(&left).value(rows), rows)?;
+        run("join_matched", Arguments::new().buffer(found).value(total).buffer(&left), total)?;
+        let places = scan(context, &Column::new(Scalar::U32, &left).slice(0, rows), Bounds::Inclusive)?;
+        let (source, found) = (source.address() + 4 * total, found.address() + 4 * total);
+        let arguments = Arguments::new().buffer(&left).buffer(&places).value(rows).value(source).value(found);
+        run("join_rest", arguments, rows)?;
+        let last = rows as usize;
+        Ok(places.read::<u64>(last - 1..last, &context.stream)?[0])
     }
 }

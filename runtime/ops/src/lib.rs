@@ -17,13 +17,15 @@ pub mod memo;
 pub mod range;
 pub mod residency;
 pub mod run;
+pub mod window;
 
 pub use aggregate::{Accumulator, What};
 pub use column::{DeviceColumn, DeviceTable, kind_of};
-pub use graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
+pub use graph::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value};
 pub use join::{How, Join};
 pub use lookup::{Lookup, Origin, Zone};
 pub use run::{Gpu, Output, Sink, Sort, SortKey, Stage, Top};
+pub use window::Window;
 
 pub type Result<T> = std::result::Result<T, Error>;
 

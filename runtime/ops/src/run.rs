@@ -21,6 +21,7 @@ use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::lookup::{Lookup, Lookups};
 use crate::memo::Memo;
 use crate::residency::Residency;
+use crate::window::{self, Window};
 use crate::{Error, Result, group};
 
 /// A device with what is compiled for it and what lies on it.
@@ -97,6 +98,8 @@ pub enum Sink {
 pub struct Stage {
     pub graph: Graph,
     pub joins: Vec<Join>,
+    /// Only in a stage without joins that reads a table.
+    pub window: Option<Window>,
     pub lookups: Vec<Lookup>,
     /// The lists of [`Op::Text`].
     pub texts: Vec<Arc<Dictionary>>,
@@ -283,7 +286,8 @@ impl Gpu {
         Duration::from_nanos(self.last.load(Ordering::Relaxed))
     }
 
-    /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns.
+    /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns; those of an earlier one are
+    /// the next one's table.
     pub fn run(
         &self,
         table: &DeviceTable,
@@ -320,11 +324,13 @@ impl Gpu {
         let tools = group::Tools { context, status, sizes: &self.sizes };
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
         let mut flow: Option<Flow> = None;
+        let mut table = Cow::Borrowed(table);
         for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);
             }
             let begins = flow.is_none();
+            let is_last = number + 1 == stages.len();
             let Flow { mut source, dictionaries, fetched, _memory, _pairs } = match flow.take() {
                 Some(flow) => flow,
                 None => {
@@ -363,7 +369,7 @@ impl Gpu {
                     &Texts {
                         inputs: &dictionaries,
                         lookups: &found,
-                        fetched: &fetched,
+                        fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
                         joined: &joined,
                         lists: &stage.texts,
                     },
@@ -374,7 +380,7 @@ impl Gpu {
                 && begins
                 && table.rows >= self.encode_from
             {
-                coded = Coded::new(context, table, &stage.graph, keys, &mut source)?;
+                coded = Coded::new(context, &table, &stage.graph, keys, &mut source)?;
             }
             let mut built: Vec<Built> = Vec::new();
             let mut pairs: Option<Paired> = None;
@@ -390,7 +396,7 @@ impl Gpu {
                 };
                 let table = &others[join.table];
                 built.push(builder.build((number, join), &stage.graph, table, &ranged, &key_texts)?);
-                if built[number].has_runs() {
+                if built[number].has_pairs(join) {
                     let graph = (&stage.graph, &tables[..]);
                     pairs = Some(builder.pairs(&source, pairs.take(), graph, (number, join), &mut built)?);
                 }
@@ -399,20 +405,20 @@ impl Gpu {
                 std::mem::swap(&mut source, &mut pairs.source);
             }
             let probings: Vec<_> = built.iter().map(|built| &built.probing).collect();
-            let beside = Beside { tables: &tables, joins: &probings };
-            match &stage.sink {
-                Sink::Output(output) => {
-                    let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
-                    return self.output(status, &body, output, &dictionary_of);
-                }
-                Sink::Sort(sort) => {
-                    let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
-                    return self.sort(status, &body, sort, &dictionary_of);
-                }
-                Sink::Top(top) => {
-                    let body = Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
-                    return self.top(status, &body, top, &dictionary_of);
-                }
+            let mut beside = Beside { tables: &tables, joins: &probings, window: None };
+            let mut found = None;
+            if let Some(of) = &stage.window {
+                // Rows that windows name are read where they are.
+                source.fetched = source.inputs.clone();
+                let body = Body::new(&source, &stage.graph, beside, None, &self.memo);
+                found = Some(window::find(context, status, &body, of)?);
+            }
+            beside.window = found.as_ref();
+            let body = || Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
+            let written = match &stage.sink {
+                Sink::Output(output) => self.output(status, &body(), output, &dictionary_of)?,
+                Sink::Sort(sort) => self.sort(status, &body(), sort, &dictionary_of)?,
+                Sink::Top(top) => self.top(status, &body(), top, &dictionary_of)?,
                 Sink::Aggregate { keys, accumulators } => {
                     let mut graph = Cow::Borrowed(&stage.graph);
                     let mut found_by = keys.clone();
@@ -438,8 +444,13 @@ impl Gpu {
                     }
                     let _pairs = pairs.filter(|_| !fetched.is_empty());
                     flow = Some(Flow { source: groups, dictionaries: texts, fetched, _memory: memory, _pairs });
+                    continue;
                 }
+            };
+            if is_last {
+                return Ok(written);
             }
+            table = Cow::Owned(written);
         }
         Err(Error::Unsupported("a plan without a result".to_string()))
     }

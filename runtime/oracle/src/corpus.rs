@@ -27,6 +27,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "order.slt"
     "scan.slt"
     "text.slt"
+    "windows.slt"
 };
 
 const TABLES: &str = include_str!("../../../tests/sql/tables.txt");

@@ -7,6 +7,7 @@ mod functions;
 mod lower;
 mod numbers;
 mod place;
+mod window;
 mod zones;
 
 use std::path::Path;

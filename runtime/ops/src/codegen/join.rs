@@ -24,6 +24,15 @@ pub enum How {
     Inner,
     /// The same, and itself where none is.
     Outer,
+    /// The same, and behind them the rows that none has found.
+    Full,
+}
+
+impl How {
+    /// Whether a row stays where none is found for it.
+    fn keeps(self) -> bool {
+        matches!(self, How::Outer | How::Full)
+    }
 }
 
 /// What the table has for a key.
@@ -44,6 +53,8 @@ pub struct Probing {
     /// Which keys are texts whose numbers are those of another dictionary.
     pub renumbered: Vec<bool>,
     pub holds: Holds,
+    /// What else must hold of both rows, in terms of the pipeline's nodes.
+    pub residual: Option<Id>,
     /// Rows of the other table.
     pub rows: u64,
     /// Its columns, in terms of `row`.
@@ -60,7 +71,8 @@ impl Probing {
     pub fn form(&self) -> impl Hash {
         let columns: Vec<_> = self.columns.iter().map(|c| (c.kind, c.value.clone(), c.valid.clone())).collect();
         let declarations = self.parameters.declarations.clone();
-        (self.finding.form(), self.nulls_equal, self.renumbered.clone(), self.holds, columns, declarations, self.paired)
+        let of = (self.nulls_equal, self.renumbered.clone(), self.holds, self.residual);
+        (self.finding.form(), of, columns, declarations, self.paired)
     }
 }
 
@@ -237,6 +249,7 @@ pub fn probe_parameters(
     table: &Buffer,
     slots: u64,
     renumber: &[Option<u64>],
+    order: Option<&Buffer>,
 ) -> Parameters {
     let mut parameters = Parameters::new();
     if let Finding::Dense { digits, .. } | Finding::Packed { digits } = finding {
@@ -248,6 +261,9 @@ pub fn probe_parameters(
         if let Some(address) = address {
             parameters.address("const u32* __restrict__", &format!("j{number}r{key}"), *address);
         }
+    }
+    if let Some(order) = order {
+        parameters.buffer("const u32* __restrict__", &format!("j{number}order"), order);
     }
     parameters
 }
@@ -263,13 +279,43 @@ impl Writer<'_> {
         }
         let fault = args.iter().fold(None, |fault, arg| super::both(&fault, &arg.fault, "||"));
         let found = self.find(id, join, args);
-        match (&probing.finding, probing.holds) {
-            (Finding::Dense { .. } | Finding::Wide { .. }, Holds::Row) => {
-                self.line(&format!("const u32 x{id} = (u32){found} - 1;"));
+        let row = match (&probing.finding, probing.holds) {
+            (_, Holds::Run) => String::new(),
+            (Finding::Dense { .. } | Finding::Wide { .. }, _) => format!("(u32){found} - 1"),
+            _ => format!("(u32){found}"),
+        };
+        match probing.residual {
+            None => self.line(&format!("const u32 x{id} = {row};")),
+            Some(_) => {
+                self.line(&format!("u32 x{id} = ~0u;"));
+                let loops = match probing.holds {
+                    Holds::Row => format!("for (u32 jc{id} = {row}, once = 0; once == 0 && jc{id} != ~0u; once++) {{"),
+                    Holds::Run => {
+                        self.line(&format!("const u64 jr{id} = {found};"));
+                        run_loop(join, &format!("jr{id}"), &format!("jc{id}"))
+                    }
+                };
+                let (text, condition) = self.holding(id, join, &format!("jc{id}"));
+                self.line(&loops);
+                self.text.push_str(&text);
+                // All are looked at: one behind the first may have a fault.
+                self.line(&format!("if (x{id} == ~0u && ({condition})) x{id} = jc{id};"));
+                self.line("}");
             }
-            _ => self.line(&format!("const u32 x{id} = (u32){found};")),
         }
         Names { value: format!("x{id}"), valid: Some(format!("(x{id} != ~0u)")), fault }
+    }
+
+    /// Statements that compute what else must hold of a row that has the keys, and the condition.
+    fn holding(&self, probe: Id, join: u32, row: &str) -> (String, String) {
+        let Some(residual) = self.body.beside.joins[join as usize].residual else {
+            return (String::new(), "true".to_string());
+        };
+        let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
+        inner.names.insert(probe, Names { value: row.to_string(), ..Names::default() });
+        let names = inner.value(residual);
+        inner.note(&names);
+        (inner.text, format!("{} && {}", names.ok(), names.value))
     }
 
     /// The word that the table has for the keys: that of an empty slot where there are no such keys.
@@ -386,6 +432,15 @@ impl Writer<'_> {
     }
 }
 
+/// A loop over the rows of a run, which may be none: slots are empty with all bits or none set, and no run is as long as the former.
+fn run_loop(join: u32, run: &str, row: &str) -> String {
+    let some = format!("{run} != 0 && {run} != ~0ull");
+    format!(
+        "for (u32 at{row} = {some} ? (u32){run} : 0, to{row} = {some} ? (u32)({run} >> 32) : 0; at{row} < to{row}; at{row}++) {{ \
+         const u32 {row} = j{join}order[at{row}];"
+    )
+}
+
 fn all(conditions: &[String]) -> String {
     if conditions.is_empty() { "true".to_string() } else { format!("({})", conditions.join(" && ")) }
 }
@@ -400,8 +455,9 @@ pub struct Pairs<'a> {
     pub composed: bool,
 }
 
-/// Statements that give a row's run: `from`, and how many rows it becomes, `many`; `none` if it is itself without another.
-fn run_of(body: &Body, pairs: &Pairs, probe: Id, indent: &'static str) -> String {
+/// Statements that give a row's run: `from`, and how many rows it becomes, `many`. Where more than the keys decides, `each` is done with
+/// each `other` row instead.
+fn run_of(body: &Body, pairs: &Pairs, probe: Id, indent: &'static str, each: &str) -> String {
     let mut writer = Writer::new(body, Inputs::Memory, indent);
     let pass = body.passing(&mut writer);
     writer.line(&format!("if ({pass}) {{"));
@@ -411,9 +467,21 @@ fn run_of(body: &Body, pairs: &Pairs, probe: Id, indent: &'static str) -> String
     }
     let found = writer.find(probe, pairs.join as u32, &args);
     writer.line(&format!("const u64 run = {found};"));
+    if body.beside.joins[pairs.join].residual.is_some() {
+        let (text, condition) = writer.holding(probe, pairs.join as u32, "other");
+        writer.line(&run_loop(pairs.join as u32, "run", "other"));
+        writer.text.push_str(&text);
+        writer.line(&format!("if ({condition}) {{ {each} many++; }}"));
+        writer.line("}");
+        if pairs.how.keeps() {
+            writer.line(&format!("if (many == 0) {{ const u32 other = ~0u; {each} many = 1; }}"));
+        }
+        writer.line("}");
+        return writer.text;
+    }
     // Slots are empty with all bits or none set; no run is as long as the former, or empty.
     writer.line("if (run != 0 && run != ~0ull) { from = (u32)run; many = (u32)(run >> 32) - from; }");
-    if pairs.how == How::Outer {
+    if pairs.how.keeps() {
         writer.line("else { from = ~0u; many = 1; }");
     }
     writer.line("}");
@@ -434,7 +502,7 @@ pub fn count(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters) -> 
          sum += many;\n  }}\n  for (u32 by = 16; by > 0; by /= 2) sum += __shfl_down_sync(ALL_LANES, sum, by);\n  \
          if (lane_id() == 0 && sum != 0) atomicAdd(count, sum);\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
-        run_of(body, pairs, probe, "    "),
+        run_of(body, pairs, probe, "    ", ""),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_count")
 }
@@ -470,6 +538,20 @@ pub fn pairs(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters) -> 
         let _ = write!(copies, " to_{join}[to] = j{join}pair[row];");
     }
     let source = if pairs.composed { "pair[row]" } else { "(u32)row" };
+    let shared_out = format!(
+        "#pragma unroll 1\n  for (u64 k = threadIdx.x; k < total; k += {THREADS}) {{\n    u32 low = 0, high = ROWS - 1;\n    \
+         while (low < high) {{\n      const u32 middle = (low + high) / 2;\n      if (ends[middle] > k) high = middle; else low = middle + 1;\n    }}\n    \
+         const u64 first = low == 0 ? 0 : ends[low - 1];\n    const u64 row = (u64)tile * ROWS + low;\n    const u64 to = before_tile + k;\n    \
+         to_source[to] = {source};{copies}\n    to_found[to] = starts[low] == ~0u ? ~0u : order[starts[low] + (k - first)];\n  }}\n"
+    );
+    // Which rows of a run it is, only its own thread knows.
+    let each = format!("to_source[to] = {source};{copies} to_found[to] = other; to++;");
+    let by_row = format!(
+        "  u64 to = before_tile + base;\n#pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    \
+         const u64 row = (u64)tile * ROWS + threadIdx.x * {ITEMS} + i;\n    u32 from = 0, many = 0;\n    if (row < rows) {{\n{}    }}\n    (void)from;\n  }}\n",
+        run_of(body, pairs, probe, "      ", &each)
+    );
+    let is_plain = body.beside.joins[pairs.join].residual.is_none();
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_pairs({parameters}) {{\n  \
          __shared__ u32 tile_number;\n  __shared__ u64 of_warp[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
@@ -484,16 +566,27 @@ pub fn pairs(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters) -> 
          u64 base = sum - mine, total = 0;\n  for (u32 w = 0; w < {THREADS} / WARP; w++) {{\n    if (w < warp_id()) base += of_warp[w];\n    total += of_warp[w];\n  }}\n  \
          for (u32 i = 0; i < {ITEMS}; i++) ends[threadIdx.x * {ITEMS} + i] += base;\n  \
          if (warp_id() == 0) {{\n    const u64 before = lookback(state, tile, total);\n    if (lane_id() == 0) before_tile = before;\n  }}\n  \
-         __syncthreads();\n\
-         #pragma unroll 1\n  for (u64 k = threadIdx.x; k < total; k += {THREADS}) {{\n    u32 low = 0, high = ROWS - 1;\n    \
-         while (low < high) {{\n      const u32 middle = (low + high) / 2;\n      if (ends[middle] > k) high = middle; else low = middle + 1;\n    }}\n    \
-         const u64 first = low == 0 ? 0 : ends[low - 1];\n    const u64 row = (u64)tile * ROWS + low;\n    const u64 to = before_tile + k;\n    \
-         to_source[to] = {source};{copies}\n    to_found[to] = starts[low] == ~0u ? ~0u : order[starts[low] + (k - first)];\n  }}\n  \
+         __syncthreads();\n{write}  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters = parameters.text(),
-        run = run_of(body, pairs, probe, "      "),
+        run = run_of(body, pairs, probe, "      ", ""),
+        write = if is_plain { shared_out } else { by_row },
     );
     body.program(&[&headers::HASH_GROUP, &headers::LOOKBACK], text, "join_pairs")
+}
+
+/// The rows of a joined table that no pair has: `left` is 1 for each before, and 0 for those that one has behind it.
+pub fn matched() -> Program {
+    let body = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_matched(const u32* found, u64 pairs, u32* left) {{\n  \
+         for (u64 i = thread_in_grid(); i < pairs; i += threads_in_grid())\n    if (found[i] != ~0u) store_relaxed(left + found[i], 0u);\n}}\n\
+         extern \"C\" __global__ void __launch_bounds__({THREADS}) join_left(u32* left, u64 rows) {{\n  \
+         for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) left[i] = 1;\n}}\n\
+         extern \"C\" __global__ void __launch_bounds__({THREADS}) join_rest(const u32* left, const u64* places, u64 rows, u32* source, u32* found) {{\n  \
+         for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) {{\n    if (left[i] == 0) continue;\n    \
+         source[places[i] - 1] = ~0u;\n    found[places[i] - 1] = (u32)i;\n  }}\n}}\n"
+    );
+    Program::new(&[&headers::HASH_GROUP], body, ["join_matched", "join_left", "join_rest"])
 }
 
 /// A text of a kernel in terms of `row`, at the source row of a pair.
@@ -513,12 +606,18 @@ pub fn at_pair(text: &str) -> String {
     out
 }
 
-/// Accesses of a source whose rows are named by `pair`.
-pub fn paired(accesses: &[Access]) -> Vec<Access> {
-    let at = |access: &Access| Access {
-        value: at_pair(&access.value),
-        valid: access.valid.as_deref().map(at_pair),
-        ..access.clone()
+/// Accesses of a source whose rows are named by `pair`. `lost`: some have none.
+pub fn paired(accesses: &[Access], lost: bool) -> Vec<Access> {
+    let at = |access: &Access| {
+        let (value, valid) = (at_pair(&access.value), access.valid.as_deref().map(at_pair));
+        if !lost {
+            return Access { value, valid, ..access.clone() };
+        }
+        // Where there is none, the first row is read: there is one.
+        let first = |text: &str| text.replace("(u64)pair[row]", "(u64)(pair[row] == ~0u ? 0u : pair[row])");
+        let there = valid.map(|valid| format!(" && {}", first(&valid))).unwrap_or_default();
+        let valid = Some(format!("(pair[row] != ~0u{there})"));
+        Access { value: first(&value), valid, ..access.clone() }
     };
     accesses.iter().map(at).collect()
 }

@@ -14,7 +14,7 @@ use crate::run::Status;
 pub const THREADS: u32 = 256;
 
 /// The structure of the accumulators.
-fn totals(layout: &Layout, round: Round) -> String {
+pub(super) fn totals(layout: &Layout, round: Round) -> String {
     let (mut fields, mut clear, mut merge, mut adds) = (String::new(), String::new(), String::new(), String::new());
     for (index, accumulator) in layout.in_round(round) {
         let a = format!("a{index}");
@@ -52,7 +52,7 @@ fn totals(layout: &Layout, round: Round) -> String {
     )
 }
 
-fn add(way: Way, index: usize, value: &str) -> String {
+pub(super) fn add(way: Way, index: usize, value: &str) -> String {
     match way {
         Way::Float => format!("t.a{index} += {value};"),
         Way::Integer => format!("t.a{index} += (u64){value};"),

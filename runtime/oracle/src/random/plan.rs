@@ -24,6 +24,15 @@ pub enum Plan {
         right: Box<Plan>,
         kind: &'static str,
         on: Vec<(usize, usize)>,
+        /// A column of the left that is below one of the right.
+        beside: Option<(usize, usize)>,
+    },
+    /// The input's columns and some more. Ordered by all columns, so that equal rows alone can change places.
+    Window {
+        input: Box<Plan>,
+        functions: Vec<Function>,
+        partition: Vec<usize>,
+        keys: Vec<Key>,
     },
     Union(Box<Plan>, Box<Plan>),
 }
@@ -32,6 +41,14 @@ pub enum Plan {
 pub struct Key {
     column: usize,
     words: &'static str,
+}
+
+/// A window function, with its argument and its frame.
+#[derive(Clone)]
+pub struct Function {
+    text: String,
+    frame: &'static str,
+    column: Column,
 }
 
 #[derive(Clone)]
@@ -68,6 +85,11 @@ impl Plan {
             }
             Plan::CountOfLimit(..) => vec![count(MOST_ROWS)],
             Plan::Join { left, right, .. } => [left.columns(tables), right.columns(tables)].concat(),
+            Plan::Window { input, functions, .. } => {
+                let mut all = input.columns(tables);
+                all.extend(functions.iter().map(|f| f.column.clone()));
+                all
+            }
             Plan::Union(left, right) => {
                 let both = left.columns(tables).into_iter().zip(right.columns(tables));
                 both.map(|(a, b)| Column {
@@ -89,6 +111,7 @@ impl Plan {
             | Plan::Aggregate(input, ..)
             | Plan::Distinct(input)
             | Plan::TopK { input, .. }
+            | Plan::Window { input, .. }
             | Plan::CountOfLimit(input, ..) => vec![input],
             Plan::Join { left, right, .. } | Plan::Union(left, right) => vec![left, right],
         }
@@ -169,11 +192,28 @@ impl Plan {
                     inner(input, tables)
                 )
             }
-            Plan::Join { left, right, kind, on } => {
+            Plan::Window { input, functions, partition, keys } => {
+                let keys: Vec<String> = keys.iter().map(|k| format!("c{}{}", k.column, k.words)).collect();
+                let partition: Vec<String> = partition.iter().map(|c| format!("c{c}")).collect();
+                let by = if partition.is_empty() {
+                    String::new()
+                } else {
+                    format!("partition by {} ", partition.join(", "))
+                };
+                let first = width - functions.len();
+                let mut text = String::from("select *");
+                for (number, Function { text: call, frame, .. }) in functions.iter().enumerate() {
+                    let order = keys.join(", ");
+                    text.push_str(&format!(", {call} over ({by}order by {order}{frame}) as c{}", first + number));
+                }
+                format!("{text} from {}", inner(input, tables))
+            }
+            Plan::Join { left, right, kind, on, beside } => {
                 let first = left.columns(tables).len();
                 let names = (0..width).map(|i| if i < first { format!("l.c{i}") } else { format!("r.c{}", i - first) });
                 let names = names.enumerate().map(|(i, n)| format!("{n} as c{i}")).collect::<Vec<_>>().join(", ");
-                let on: Vec<String> = on.iter().map(|(l, r)| format!("l.c{l} = r.c{r}")).collect();
+                let mut on: Vec<String> = on.iter().map(|(l, r)| format!("l.c{l} = r.c{r}")).collect();
+                on.extend(beside.map(|(l, r)| format!("l.c{l} < r.c{r}")));
                 format!(
                     "select {names} from ({}) l {kind} join ({}) r on {}",
                     left.sql(tables),
@@ -199,6 +239,14 @@ impl Plan {
                 let (k, a) = (if enough { keys.len() } else { 0 }, if enough { aggregates.len() } else { 0 });
                 all.extend((0..a).map(|i| Plan::Aggregate(input.clone(), keys.clone(), without(aggregates, i))));
                 all.extend((0..k).map(|i| Plan::Aggregate(input.clone(), without(keys, i), aggregates.clone())));
+            }
+            Plan::Window { input, functions, partition, keys } if functions.len() > 1 => {
+                all.extend((0..functions.len()).map(|i| Plan::Window {
+                    input: input.clone(),
+                    functions: without(functions, i),
+                    partition: partition.clone(),
+                    keys: keys.clone(),
+                }));
             }
             _ => {}
         }
@@ -273,8 +321,23 @@ impl Plan {
             Plan::CountOfLimit(input, limit, offset) => {
                 boxed(input.simpler()).into_iter().map(|i| Plan::CountOfLimit(i, *limit, *offset)).collect()
             }
-            Plan::Join { left, right, kind, on } => {
-                let join = |left: Box<Plan>, right: Box<Plan>| Plan::Join { left, right, kind, on: on.clone() };
+            Plan::Window { input, functions, partition, keys } => boxed(input.simpler())
+                .into_iter()
+                .map(|input| Plan::Window {
+                    input,
+                    functions: functions.clone(),
+                    partition: partition.clone(),
+                    keys: keys.clone(),
+                })
+                .collect(),
+            Plan::Join { left, right, kind, on, beside } => {
+                let join = |left: Box<Plan>, right: Box<Plan>| Plan::Join {
+                    left,
+                    right,
+                    kind,
+                    on: on.clone(),
+                    beside: *beside,
+                };
                 let mut all: Vec<Plan> = boxed(left.simpler()).into_iter().map(|l| join(l, right.clone())).collect();
                 all.extend(boxed(right.simpler()).into_iter().map(|r| join(left.clone(), r)));
                 all
@@ -325,7 +388,7 @@ impl Grower<'_> {
         let input = Box::new(self.plan(depth - 1));
         let columns = input.columns(self.tables);
         let all_exact = columns.iter().all(|c| c.exact);
-        match self.random.below(20) {
+        match self.random.below(22) {
             0..=3 => {
                 let predicate = self.maker(&columns, false).boolean(3);
                 Plan::Filter(input, predicate)
@@ -352,6 +415,7 @@ impl Grower<'_> {
                 Plan::CountOfLimit(input, limit, offset)
             }
             18 => self.join(input, depth - 1),
+            19 | 20 if all_exact => self.window(input, &columns),
             _ => {
                 let predicate = self.maker(&columns, false).boolean(2);
                 Plan::Union(input.clone(), Box::new(Plan::Filter(input, predicate)))
@@ -477,7 +541,59 @@ impl Grower<'_> {
         }
         let on = (0..1 + self.random.below(2)).map(|_| *self.random.pick(&pairs)).collect();
         let kind = *self.random.pick(&["inner", "left", "right", "full"]);
-        Plan::Join { left, right, kind, on }
+        let beside = self.random.one_in(3).then(|| *self.random.pick(&pairs));
+        // Whether booleans and texts are below others is for other tests.
+        let beside = beside.filter(|(column, _)| matches!(l[*column].dtype, Type::Int(..)));
+        Plan::Join { left, right, kind, on, beside }
+    }
+
+    fn window(&mut self, input: Box<Plan>, columns: &[Column]) -> Plan {
+        let rows = input.most_rows(self.tables);
+        let mut partition = Vec::new();
+        for _ in 0..self.random.below(3) {
+            partition.push(self.random.below(columns.len() as u64) as usize);
+        }
+        let Plan::TopK { input, keys, .. } = self.top_k(input, columns.len()) else {
+            return Plan::CountOfLimit(Box::new(Plan::Scan(0)), 1, 0);
+        };
+        let number = Column { dtype: Type::Int(8, false), ..count(rows) };
+        let mut functions = Vec::new();
+        for _ in 0..1 + self.random.below(3) {
+            let index = self.random.below(columns.len() as u64) as usize;
+            let (name, of) = (format!("c{index}"), &columns[index]);
+            let mut fits: Vec<(String, Column)> = vec![
+                ("row_number()".to_string(), number.clone()),
+                ("rank()".to_string(), number.clone()),
+                ("dense_rank()".to_string(), number.clone()),
+                ("ntile(3)".to_string(), number.clone()),
+                (format!("lag({name})"), of.clone()),
+                (format!("lead({name}, 2)"), of.clone()),
+                (format!("first_value({name})"), of.clone()),
+                (format!("last_value({name})"), of.clone()),
+                (format!("count({name})"), count(rows)),
+            ];
+            if let (Type::Int(_, signed), Some(bound)) = (of.dtype, of.bound)
+                && bound * (rows as f64) < 9e18
+            {
+                let sum = Column { dtype: Type::Int(8, signed), bound: Some(bound * rows as f64), ..of.clone() };
+                fits.push((format!("sum({name})"), sum));
+            }
+            if !of.nan && of.dtype != Type::Bool {
+                fits.push((format!("min({name})"), represented(of)));
+                fits.push((format!("max({name})"), represented(of)));
+            }
+            let (text, column) = self.random.pick(&fits).clone();
+            let frame = *self.random.pick(&[
+                "",
+                "",
+                " rows between 2 preceding and 1 following",
+                " rows between unbounded preceding and 1 following",
+                " rows between unbounded preceding and unbounded following",
+                " rows between 3 preceding and 1 preceding",
+            ]);
+            functions.push(Function { text, frame, column });
+        }
+        Plan::Window { input, functions, partition, keys }
     }
 }
 

@@ -15,13 +15,13 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use onrush_ops::{DeviceColumn, DeviceTable, Sink, Stage};
+use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
 use super::{Accelerator, Policy};
@@ -85,8 +85,12 @@ impl GpuExec {
     ) -> GpuExec {
         let (inputs, used): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
         let schema = chain.first().map_or_else(|| inputs[0].schema(), |top| top.node.schema());
-        // What comes after may rely on the order of sorted rows, and on nothing else.
-        let is_sorted = finish > 0 || matches!(stages.last().map(|stage| &stage.sink), Some(Sink::Sort(_)));
+        // What comes after may rely on the order of rows as far as groups and joins leave it: from an order, or the input's.
+        let since = stages.iter().rev().take_while(|stage| !matches!(stage.sink, Sink::Sort(_)));
+        let is_sorted = finish > 0
+            || since.fold(true, |so_far, stage| {
+                so_far && stage.joins.is_empty() && !matches!(stage.sink, Sink::Aggregate { .. })
+            });
         let equivalences = match chain.first() {
             Some(top) if is_sorted => top.node.properties().equivalence_properties().clone(),
             _ => EquivalenceProperties::new(schema),
@@ -215,94 +219,196 @@ impl ExecutionPlan for GpuExec {
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
+        let running = Running::of(self, &context);
         let finish = self.chain[..self.finish].to_vec();
-        let work = Work {
-            accelerator: Arc::clone(&self.accelerator),
-            stages: Arc::clone(&self.stages),
-            schema: self.schema_below(self.finish),
-        };
-        let left = Arc::clone(&work.schema);
-        let inputs: Vec<_> = self.inputs.iter().cloned().zip(self.used.clone()).collect();
-        let chain = self.chain.clone();
-        let rows = MetricBuilder::new(&self.metrics).output_rows(0);
-        let time = MetricBuilder::new(&self.metrics).elapsed_compute(0);
-        let accelerator = Arc::clone(&self.accelerator);
+        let rows = running.rows.clone();
         let future = async move {
-            let mut tables = Vec::new();
-            let mut gathered = Vec::new();
-            for (input, used) in inputs {
-                let (rows, input) = Rows::gather(input, &used, &context).await?;
-                tables.push(rows);
-                gathered.push(input);
+            let (accelerator, schema) = (Arc::clone(&running.accelerator), Arc::clone(&running.schema));
+            let table = match running.run().await? {
+                Outcome::Device(table) => table,
+                Outcome::Host(stream) => return Ok::<_, DataFusionError>(stream.boxed()),
+            };
+            let left = Arc::clone(&schema);
+            let batches = blocking(move || download(&accelerator.gpu, &schema, &table)).await?;
+            let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
+            if finish.is_empty() {
+                rows.add(batches.iter().map(RecordBatch::num_rows).sum());
+                return Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed());
             }
-            let cpu = move || on_cpu(&chain, &gathered);
-            if tables.iter().any(|rows| rows.count == 0) {
-                // Without rows there is nothing to upload, and nothing to win.
-                return Ok(execute_stream(cpu()?, context)?.boxed());
-            }
-            // Set when the stream is dropped: the work stops at its next step.
-            let stop = Arc::new(AtomicBool::new(false));
-            let _guard = StopOnDrop(Arc::clone(&stop));
-            let done = tokio::task::spawn_blocking(move || {
-                let timer = time.timer();
-                let result = work.run(&tables, &stop);
-                timer.done();
-                result
-            });
-            let done = done.await.map_err(|e| DataFusionError::Internal(format!("the GPU's thread failed: {e}")))?;
-            match done {
-                Ok(batches) if !finish.is_empty() => {
-                    let left: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[batches], left, None)?;
-                    let plan = finish.iter().rev().try_fold(left, |below, link| link.over(below, &[]))?;
-                    let counted = execute_stream(plan, context)?.inspect_ok(move |batch| rows.add(batch.num_rows()));
-                    Ok(counted.boxed())
-                }
-                Ok(batches) => {
-                    rows.add(batches.iter().map(RecordBatch::num_rows).sum());
-                    Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed())
-                }
-                // Some row has no result: the CPU says which, or finds that nobody asks for it.
-                Err(onrush_ops::Error::Fault) => {
-                    accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
-                    Ok(execute_stream(cpu()?, context)?.boxed())
-                }
-                Err(onrush_ops::Error::Unsupported(_)) if accelerator.policy != Policy::Only => {
-                    accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
-                    Ok(execute_stream(cpu()?, context)?.boxed())
-                }
-                Err(error) => Err(DataFusionError::External(Box::new(diagnostic(error)))),
-            }
+            let left: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[batches], left, None)?;
+            let plan = finish.iter().rev().try_fold(left, |below, link| link.over(below, &[]))?;
+            let counted = execute_stream(plan, context)?.inspect_ok(move |batch| rows.add(batch.num_rows()));
+            Ok(counted.boxed())
         };
         let stream = futures::stream::once(future).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
     }
 }
 
-/// What is read of an input: the arrays of each column.
-struct Rows {
-    parts: Vec<Vec<ArrayRef>>,
-    count: u64,
+/// What a fragment gives.
+enum Outcome {
+    /// Rows on the device, before what runs on the host over a few of them.
+    Device(DeviceTable),
+    /// All of it, from the CPU: there was nothing to do on the device, or it could not.
+    Host(SendableRecordBatchStream),
+}
+
+/// A fragment while it runs.
+struct Running {
+    accelerator: Arc<Accelerator>,
+    stages: Arc<Vec<Stage>>,
+    /// Of what the device gives.
+    schema: SchemaRef,
+    inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
+    chain: Vec<Link>,
+    context: Arc<TaskContext>,
+    rows: Count,
+    time: Time,
+}
+
+impl Running {
+    fn of(node: &GpuExec, context: &Arc<TaskContext>) -> Running {
+        Running {
+            accelerator: Arc::clone(&node.accelerator),
+            stages: Arc::clone(&node.stages),
+            schema: node.schema_below(node.finish),
+            inputs: node.inputs.iter().cloned().zip(node.used.clone()).collect(),
+            chain: node.chain.clone(),
+            context: Arc::clone(context),
+            rows: MetricBuilder::new(&node.metrics).output_rows(0),
+            time: MetricBuilder::new(&node.metrics).elapsed_compute(0),
+        }
+    }
+
+    async fn run(self) -> Result<Outcome> {
+        let Running { accelerator, stages, inputs, chain, context, time, .. } = self;
+        let mut tables = Vec::new();
+        let mut gathered = Vec::new();
+        for (input, used) in inputs {
+            let (rows, input) = Rows::gather(input, &used, &context).await?;
+            tables.push(rows);
+            gathered.push(input);
+        }
+        let tables = Arc::new(tables);
+        let cpu = async |accelerator: &Arc<Accelerator>| {
+            let mut inputs = Vec::new();
+            for input in gathered {
+                inputs.push(input.plan(accelerator).await?);
+            }
+            Ok::<_, DataFusionError>(Outcome::Host(execute_stream(on_cpu(&chain, &inputs)?, Arc::clone(&context))?))
+        };
+        if tables.iter().any(|rows| rows.count() == 0) {
+            // Without rows there is nothing to upload, and nothing to win.
+            return cpu(&accelerator).await;
+        }
+        // Set when this is dropped: the work stops at its next step.
+        let stop = Arc::new(AtomicBool::new(false));
+        let _guard = StopOnDrop(Arc::clone(&stop));
+        let work = Work { accelerator: Arc::clone(&accelerator), stages };
+        let done = blocking(move || {
+            let timer = time.timer();
+            let result = work.run(&tables, &stop);
+            timer.done();
+            result
+        });
+        match done.await? {
+            Ok(table) => Ok(Outcome::Device(table)),
+            // Some row has no result: the CPU says which, or finds that nobody asks for it.
+            Err(onrush_ops::Error::Fault) => {
+                accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
+                cpu(&accelerator).await
+            }
+            Err(onrush_ops::Error::Unsupported(_)) if accelerator.policy != Policy::Only => {
+                accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
+                cpu(&accelerator).await
+            }
+            // What does not fit is the CPU's, which spills to disk, unless it must be the device's.
+            Err(error) if error.is_memory() && accelerator.policy != Policy::Only => {
+                accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
+                cpu(&accelerator).await
+            }
+            Err(error) => Err(DataFusionError::External(Box::new(diagnostic(error)))),
+        }
+    }
+}
+
+/// On a thread that may wait for the device.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|e| DataFusionError::Internal(format!("the GPU's thread failed: {e}")))
+}
+
+/// What is read of an input.
+enum Rows {
+    /// The arrays of each column.
+    Host { parts: Vec<Vec<ArrayRef>>, count: u64 },
+    /// Those columns of what another fragment gave.
+    Device(DeviceTable),
+}
+
+/// An input that has been read, should the CPU need it after all.
+enum Gathered {
+    Plan(Arc<dyn ExecutionPlan>),
+    Device(DeviceTable, SchemaRef),
+}
+
+impl Gathered {
+    async fn plan(self, accelerator: &Arc<Accelerator>) -> Result<Arc<dyn ExecutionPlan>> {
+        let (table, schema) = match self {
+            Gathered::Plan(plan) => return Ok(plan),
+            Gathered::Device(table, schema) => (table, schema),
+        };
+        let (accelerator, of) = (Arc::clone(accelerator), Arc::clone(&schema));
+        let batches = blocking(move || download(&accelerator.gpu, &of, &table)).await?;
+        let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
+        Ok(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)
+    }
 }
 
 impl Rows {
+    fn count(&self) -> u64 {
+        match self {
+            Rows::Host { count, .. } => *count,
+            Rows::Device(table) => table.rows,
+        }
+    }
+
     /// The input comes back as what can be read again.
     async fn gather(
         input: Arc<dyn ExecutionPlan>,
         used: &[usize],
         context: &Arc<TaskContext>,
-    ) -> Result<(Rows, Arc<dyn ExecutionPlan>)> {
-        let of = |batches: &[RecordBatch], columns: &mut dyn Iterator<Item = usize>| Rows {
+    ) -> Result<(Rows, Gathered)> {
+        let of = |batches: &[RecordBatch], columns: &mut dyn Iterator<Item = usize>| Rows::Host {
             parts: columns.map(|column| onrush_ops::residency::parts(batches, column)).collect(),
             count: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
         };
         if let Some((batches, projection)) = memory(&input) {
             let rows = of(batches, &mut used.iter().map(|column| projection[*column]));
-            return Ok((rows, input));
+            return Ok((rows, Gathered::Plan(input)));
         }
         let schema = input.schema();
-        let batches: Vec<RecordBatch> = execute_stream(input, Arc::clone(context))?.try_collect().await?;
+        let any: &dyn Any = input.as_ref();
+        let stream = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
+            // Its rows stay where they are.
+            Some(below) => {
+                let running = Running::of(below, context);
+                let counted = running.rows.clone();
+                match Box::pin(running.run()).await? {
+                    Outcome::Device(table) => {
+                        counted.add(table.rows as usize);
+                        let columns = used.iter().map(|column| table.columns[*column].clone()).collect();
+                        let rows = Rows::Device(DeviceTable { rows: table.rows, columns });
+                        return Ok((rows, Gathered::Device(table, schema)));
+                    }
+                    Outcome::Host(stream) => stream,
+                }
+            }
+            None => execute_stream(input, Arc::clone(context))?,
+        };
+        let batches: Vec<RecordBatch> = stream.try_collect().await?;
         let rows = of(&batches, &mut used.iter().copied());
-        Ok((rows, MemorySourceConfig::try_new_exec(&[batches], schema, None)?))
+        Ok((rows, Gathered::Plan(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)))
     }
 }
 
@@ -318,24 +424,26 @@ impl Drop for StopOnDrop {
 struct Work {
     accelerator: Arc<Accelerator>,
     stages: Arc<Vec<Stage>>,
-    schema: SchemaRef,
 }
 
 impl Work {
-    fn run(&self, tables: &[Rows], stop: &AtomicBool) -> onrush_ops::Result<Vec<RecordBatch>> {
+    fn run(&self, tables: &[Rows], stop: &AtomicBool) -> onrush_ops::Result<DeviceTable> {
         let gpu = &self.accelerator.gpu;
         gpu.residency.sweep();
-        let attempt = || -> onrush_ops::Result<Vec<RecordBatch>> {
+        let attempt = || -> onrush_ops::Result<DeviceTable> {
             let table = |rows: &Rows| -> onrush_ops::Result<DeviceTable> {
-                let columns = rows.parts.iter().map(|parts| self.column(parts)).collect::<onrush_ops::Result<_>>()?;
-                Ok(DeviceTable { rows: rows.count, columns })
+                let (parts, count) = match rows {
+                    Rows::Host { parts, count } => (parts, *count),
+                    Rows::Device(table) => return Ok(table.clone()),
+                };
+                let columns = parts.iter().map(|parts| self.column(parts)).collect::<onrush_ops::Result<_>>()?;
+                Ok(DeviceTable { rows: count, columns })
             };
             let tables = tables.iter().map(table).collect::<onrush_ops::Result<Vec<_>>>()?;
             let (first, others) = tables
                 .split_first()
                 .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
-            let result = gpu.run(first, others, &self.stages, &|| stop.load(Ordering::Relaxed))?;
-            self.download(&result)
+            gpu.run(first, others, &self.stages, &|| stop.load(Ordering::Relaxed))
         };
         loop {
             match attempt() {
@@ -359,19 +467,19 @@ impl Work {
         Ok(column)
     }
 
-    fn download(&self, result: &DeviceTable) -> onrush_ops::Result<Vec<RecordBatch>> {
-        let gpu = &self.accelerator.gpu;
-        let mut arrays = Vec::new();
-        for (column, field) in result.columns.iter().zip(self.schema.fields()) {
-            let array = column.download(gpu.context(), field.data_type(), result.rows)?;
-            // Whoever keeps the rows has them on the device, too.
-            gpu.residency.put(std::slice::from_ref(&array), column);
-            arrays.push(array);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
-        Ok(if batch.num_rows() == 0 { Vec::new() } else { vec![batch] })
+}
+
+fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable) -> onrush_ops::Result<Vec<RecordBatch>> {
+    let mut arrays = Vec::new();
+    for (column, field) in result.columns.iter().zip(schema.fields()) {
+        let array = column.download(gpu.context(), field.data_type(), result.rows)?;
+        // Whoever keeps the rows has them on the device, too.
+        gpu.residency.put(std::slice::from_ref(&array), column);
+        arrays.push(array);
     }
+    let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?;
+    Ok(if batch.num_rows() == 0 { Vec::new() } else { vec![batch] })
 }
 
 fn diagnostic(error: onrush_ops::Error) -> Diagnostic {

@@ -49,6 +49,7 @@ pub struct Side {
     pub probe: Id,
     pub nulls_equal: bool,
     pub how: How,
+    pub residual: Option<Id>,
     pub before: Option<Id>,
 }
 
@@ -85,6 +86,16 @@ impl Lowering {
 
     pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, Refusal> {
         expr.data_type(&self.schema).map_err(|e| e.to_string())
+    }
+
+    /// Whether all columns are those of the input.
+    pub fn is_untouched(&self) -> bool {
+        let plain = |slot: &Slot| match slot {
+            Slot::Source(_) => true,
+            Slot::Joined { .. } => false,
+            Slot::Node(id) => matches!(self.graph.node(*id).op, Op::Input(_)),
+        };
+        self.columns.iter().all(plain)
     }
 
     /// The node of a column.

@@ -17,13 +17,17 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{InputOrderMode, StatisticsArgs, StatisticsContext};
 use onrush_kernels::Scalar;
-use onrush_ops::{How, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, kind_of};
+use onrush_ops::{
+    Accumulator, How, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, Window, kind_of,
+};
 
 use super::aggregates::{self, Accumulators};
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::lower::{Lowering, Refusal, Side, Slot};
+use super::window;
 use super::{Accelerator, Policy};
 use crate::check::HIDDEN;
 
@@ -54,17 +58,38 @@ impl Placements {
     }
 }
 
+/// A stage whose rows another one goes on with.
+struct Part {
+    lowering: Lowering,
+    filter: Option<Id>,
+    window: Option<Window>,
+    end: End,
+}
+
+enum End {
+    Groups {
+        keys: Vec<Id>,
+        accumulators: Vec<Accumulator>,
+    },
+    /// Those of its columns that the next stage reads.
+    Rows {
+        order: Option<Vec<SortKey>>,
+        skip: u64,
+        limit: Option<u64>,
+    },
+}
+
 /// A fragment that may still grow.
-struct Open {
+pub struct Open {
     input: Arc<dyn ExecutionPlan>,
     /// What is joined to it, and the columns of these that are read, once their stage is done.
     others: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
     chain: Vec<Link>,
-    stages: Vec<Stage>,
-    /// Columns of the input that the first stage reads, once it is done.
-    used: Option<Vec<usize>>,
-    lowering: Lowering,
+    /// What comes before the stage that is being written.
+    before: Vec<Part>,
+    pub lowering: Lowering,
     filter: Option<Id>,
+    pub window: Option<Window>,
     skip: u64,
     limit: Option<u64>,
     /// What all rows are sorted by.
@@ -209,9 +234,9 @@ impl Walk<'_> {
             input: Arc::clone(input),
             others: Vec::new(),
             chain: Vec::new(),
-            stages: Vec::new(),
-            used: None,
+            before: Vec::new(),
             filter: None,
+            window: None,
             skip: 0,
             limit: None,
             order: None,
@@ -273,6 +298,8 @@ fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || any.is::<GlobalLimitExec>()
         || any.is::<LocalLimitExec>()
         || any.is::<SortExec>()
+        || any.is::<BoundedWindowAggExec>()
+        || any.is::<WindowAggExec>()
         || is_transparent(plan)
 }
 
@@ -295,13 +322,42 @@ fn words(plan: &Arc<dyn ExecutionPlan>) -> String {
 impl Open {
     /// Joins a node, or leaves the fragment as it was: lookups that nobody reads would be computed all the same, and could fail.
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
-        let (lookups, works) = (self.lowering.lookups.len(), self.works);
+        let (lookups, works, before) = (self.lowering.lookups.len(), self.works, self.before.len());
         let added = self.join(plan);
         if added.is_err() {
+            self.undo(before);
             self.lowering.lookups.truncate(lookups);
             self.works = works;
         }
         added
+    }
+
+    /// The rows so far as a table that the next stage reads: of its columns those that are needed, in its order.
+    pub fn materialise(&mut self) {
+        let next = Lowering::new(&self.lowering.schema);
+        self.before.push(Part {
+            lowering: std::mem::replace(&mut self.lowering, next),
+            filter: self.filter.take(),
+            window: self.window.take(),
+            end: End::Rows { order: self.order.take(), skip: std::mem::take(&mut self.skip), limit: self.limit.take() },
+        });
+    }
+
+    /// Whether the stage that is being written reads a table as it is.
+    pub fn is_fresh(&self) -> bool {
+        let plain = self.lowering.begins && self.lowering.joins.is_empty() && self.window.is_none();
+        plain && self.filter.is_none() && self.limit.is_none() && self.order.is_none()
+    }
+
+    /// Takes back what was materialised since there were so many parts.
+    fn undo(&mut self, before: usize) {
+        self.before.truncate(before + 1);
+        if self.before.len() > before
+            && let Some(Part { lowering, filter, window, end: End::Rows { order, skip, limit } }) = self.before.pop()
+        {
+            (self.lowering, self.filter, self.window) = (lowering, filter, window);
+            (self.order, self.skip, self.limit) = (order, skip, limit);
+        }
     }
 
     fn join(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
@@ -316,12 +372,10 @@ impl Open {
             self.chain.push(Link::new(plan));
             return Ok(());
         }
-        if self.limit.is_some() && !is_transparent(plan) && !any.is::<ProjectionExec>() {
-            return Err("it comes after a limit".to_string());
-        }
-        let keeps_order = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
-        if self.order.is_some() && !is_transparent(plan) && !keeps_order {
-            return Err("it comes after sorting".to_string());
+        let is_light = is_transparent(plan) || any.is::<ProjectionExec>();
+        let is_limit = any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
+        if !is_light && (self.limit.is_some() || (self.order.is_some() && !is_limit)) {
+            self.materialise();
         }
         if let Some(filter) = any.downcast_ref::<FilterExec>() {
             if plan.fetch().is_some() {
@@ -365,6 +419,15 @@ impl Open {
             }
         } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
             self.limit = Some(limit.fetch() as u64);
+        } else if let Some(windows) = any.downcast_ref::<BoundedWindowAggExec>() {
+            if windows.input_order_mode != InputOrderMode::Sorted {
+                return Err("a window over rows that are not sorted by its partitions is not on the GPU yet".to_string());
+            }
+            window::windows(self, windows.window_expr(), plan)?;
+            self.works = true;
+        } else if let Some(windows) = any.downcast_ref::<WindowAggExec>() {
+            window::windows(self, windows.window_expr(), plan)?;
+            self.works = true;
         } else if !is_transparent(plan) {
             return Err(format!("{} is not on the GPU yet", words(plan)));
         }
@@ -381,9 +444,10 @@ impl Open {
         other: &Arc<dyn ExecutionPlan>,
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
-        let (lookups, joins) = (self.lowering.lookups.len(), self.lowering.joins.len());
+        let (lookups, joins, before) = (self.lowering.lookups.len(), self.lowering.joins.len(), self.before.len());
         let added = self.hash_join(plan, join, other, left_goes_on);
         if added.is_err() {
+            self.undo(before);
             self.lowering.lookups.truncate(lookups);
             self.lowering.joins.truncate(joins);
         }
@@ -397,21 +461,25 @@ impl Open {
         other: &Arc<dyn ExecutionPlan>,
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
-        if self.finish > 0 || self.limit.is_some() || self.order.is_some() {
-            return Err("it comes after sorting or a limit".to_string());
+        if self.finish > 0 {
+            return Err("it comes after the first rows of an order".to_string());
+        }
+        if self.limit.is_some() || self.order.is_some() || self.window.is_some() {
+            self.materialise();
         }
         let kind = *join.join_type();
         let how = match kind {
             JoinType::Inner => How::Inner,
             JoinType::Left | JoinType::Right => How::Outer,
-            JoinType::Full => return Err("a full join is not on the GPU yet".to_string()),
+            JoinType::Full => How::Full,
             _ => How::Exists,
         };
         if join.null_aware {
             return Err("NOT IN over values that can be null is not on the GPU yet".to_string());
         }
-        if join.filter().is_some() && how != How::Inner {
-            return Err("conditions beside the keys of such a join are not on the GPU yet".to_string());
+        // Where rows of the pipeline can be missing, what was computed of them must be null then: it is a table before.
+        if how == How::Full && !(self.is_fresh() && self.lowering.is_untouched()) {
+            self.materialise();
         }
         let mut side = Lowering::new(&other.schema());
         let (mut mine, mut its) = (Vec::new(), Vec::new());
@@ -448,6 +516,7 @@ impl Open {
             probe,
             nulls_equal: join.null_equality() == NullEquality::NullEqualsNull,
             how,
+            residual: None,
             before: self.filter,
         });
         let here = self.lowering.columns.clone();
@@ -469,11 +538,14 @@ impl Open {
             let schema = std::mem::replace(&mut self.lowering.schema, Arc::clone(beside.schema()));
             let condition = self.lowering.boolean(beside.expression());
             (self.lowering.columns, self.lowering.schema) = (columns, schema);
-            filter = Some(both(&mut self.lowering.graph, filter, condition?));
+            match how {
+                How::Inner => filter = Some(both(&mut self.lowering.graph, filter, condition?)),
+                _ => self.lowering.joins[number].residual = Some(condition?),
+            }
         }
         let mut columns = match kind {
             JoinType::Inner | JoinType::Left | JoinType::Right if left_goes_on => [here, there].concat(),
-            JoinType::Inner | JoinType::Left | JoinType::Right => [there, here].concat(),
+            JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => [there, here].concat(),
             JoinType::LeftMark | JoinType::RightMark => [here, vec![Slot::Node(found)]].concat(),
             _ => here,
         };
@@ -491,7 +563,7 @@ impl Open {
     }
 
     /// What has been written, as a stage.
-    fn stage(&mut self, lowering: Lowering, sink: Sink) -> Stage {
+    fn stage(&mut self, lowering: Lowering, filter: Option<Id>, window: Option<Window>, sink: Sink) -> Stage {
         let joins = lowering.joins.into_iter().map(|side| {
             self.others[side.table].1 = side.lowering.used;
             Join {
@@ -501,6 +573,7 @@ impl Open {
                 probe: side.probe,
                 nulls_equal: side.nulls_equal,
                 how: side.how,
+                residual: side.residual,
                 before: side.before,
             }
         });
@@ -509,7 +582,8 @@ impl Open {
             graph: lowering.graph,
             lookups: lowering.lookups,
             texts: lowering.texts,
-            filter: self.filter.take(),
+            window,
+            filter,
             sink,
         }
     }
@@ -595,43 +669,61 @@ impl Open {
             columns.push(Slot::Node(aggregates::result(&mut next.graph, recipe, &at)));
         }
         next.columns = columns;
-        let lowering = std::mem::replace(&mut self.lowering, next);
-        if self.used.is_none() {
-            self.used = Some(lowering.used.clone());
-        }
-        let stage = self.stage(lowering, Sink::Aggregate { keys, accumulators: accumulators.all });
-        self.stages.push(stage);
+        self.before.push(Part {
+            lowering: std::mem::replace(&mut self.lowering, next),
+            filter: self.filter.take(),
+            window: self.window.take(),
+            end: End::Groups { keys, accumulators: accumulators.all },
+        });
         Ok(())
     }
 
     /// The stages, the last of which gives the columns of the topmost node.
     fn finish(&mut self) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
         let schema = Arc::clone(&self.lowering.schema);
-        let mut columns = Vec::new();
-        for (index, field) in schema.fields().iter().enumerate() {
-            let id = match self.lowering.columns.get(index) {
-                Some(Slot::Node(id)) => *id,
-                Some(Slot::Source(_) | Slot::Joined { .. }) => self.lowering.column(index)?,
-                None => return Err("a column that is not there".to_string()),
-            };
-            if kind_of(field.data_type()) != Some(self.lowering.graph.kind(id)) {
-                return Err(format!("results of type {} are not on the GPU yet", field.data_type()));
-            }
-            columns.push(id);
-        }
+        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        let columns = columns_of(&mut self.lowering, &all)?;
+        let (skip, limit) = (self.skip, self.limit);
         let sink = match self.top {
             Some((key, rows)) => Sink::Top(Top { columns, key, rows }),
-            None => match self.order.take() {
-                Some(keys) => Sink::Sort(Sort { columns, keys, skip: self.skip, limit: self.limit }),
-                None => Sink::Output(Output { columns, skip: self.skip, limit: self.limit }),
-            },
+            None => rows_of(columns, self.order.take(), skip, limit),
         };
-        let used = self.used.clone().unwrap_or_else(|| self.lowering.used.clone());
         let lowering = std::mem::replace(&mut self.lowering, Lowering::new(&schema));
-        let stage = self.stage(lowering, sink);
-        let mut stages = std::mem::take(&mut self.stages);
-        stages.push(stage);
+        let mut used = lowering.used.clone();
+        let (filter, window) = (self.filter.take(), self.window.take());
+        let mut stages = vec![self.stage(lowering, filter, window, sink)];
+        for part in std::mem::take(&mut self.before).into_iter().rev() {
+            let Part { mut lowering, filter, window, end } = part;
+            let sink = match end {
+                End::Groups { keys, accumulators } => Sink::Aggregate { keys, accumulators },
+                End::Rows { order, skip, limit } => rows_of(columns_of(&mut lowering, &used)?, order, skip, limit),
+            };
+            used.clone_from(&lowering.used);
+            stages.push(self.stage(lowering, filter, window, sink));
+        }
+        stages.reverse();
         Ok((stages, used))
+    }
+}
+
+/// The nodes of some columns, which are what the device says they are.
+fn columns_of(lowering: &mut Lowering, wanted: &[usize]) -> std::result::Result<Vec<Id>, Refusal> {
+    let mut columns = Vec::new();
+    for index in wanted {
+        let id = lowering.column(*index)?;
+        let dtype = lowering.schema.field(*index).data_type();
+        if kind_of(dtype) != Some(lowering.graph.kind(id)) {
+            return Err(format!("results of type {dtype} are not on the GPU yet"));
+        }
+        columns.push(id);
+    }
+    Ok(columns)
+}
+
+fn rows_of(columns: Vec<Id>, order: Option<Vec<SortKey>>, skip: u64, limit: Option<u64>) -> Sink {
+    match order {
+        Some(keys) => Sink::Sort(Sort { columns, keys, skip, limit }),
+        None => Sink::Output(Output { columns, skip, limit }),
     }
 }
 

@@ -1,0 +1,263 @@
+//! Kernels for windows: where partitions and peers begin, and accumulators that run along rows and begin anew with each partition. The
+//! latter is a scan of tiles, of their totals, and of tiles again: two reads of the values, and no block that waits for another one.
+
+use std::fmt::Write;
+
+use onrush_device::Buffer;
+use onrush_kernels::{Program, headers};
+
+use super::reduce::{add, totals};
+use super::{Body, Inputs, Names, Parameters, Writer};
+use crate::aggregate::{Accumulator, Layout, Round, Way, What};
+use crate::graph::{Edge, Id, Kind};
+use crate::window::Window;
+
+pub const THREADS: u32 = 256;
+/// Rows of a thread, side by side.
+const ITEMS: u32 = 8;
+/// Rows of a block.
+pub const TILE: u64 = (THREADS * ITEMS) as u64;
+
+pub fn flags_parameters(body: &Body, fault: u64, flags: &Buffer) -> Parameters {
+    let mut parameters = body.parameters(fault);
+    parameters.buffer("u64* __restrict__", "flags", flags);
+    parameters
+}
+
+/// For each row whether a partition begins with it, and in the upper half whether its peers do. Values are compared as an order does:
+/// null is like null, and zeros have signs.
+pub fn flags(body: &Body, window: &Window, parameters: &Parameters) -> Program {
+    let mut here = Writer::new(body, Inputs::Memory, "    ");
+    let mut before = Writer::new(body, Inputs::Memory, "      ");
+    for (number, key) in window.partition.iter().chain(&window.order).enumerate() {
+        let kind = body.graph.kind(*key);
+        let bits = |value: &str| match kind.is_float() {
+            true => format!("(u64)Order<{}>::of({value})", kind.cuda()),
+            false => value.to_string(),
+        };
+        let names = here.value(*key);
+        here.note(&names);
+        let t = if kind.is_float() { "u64" } else { kind.cuda() };
+        here.line(&format!("const {t} h{number} = {}; const bool hv{number} = {};", bits(&names.value), names.ok()));
+        let names = before.value(*key);
+        let flag = if number < window.partition.len() { "begins" } else { "differs" };
+        let (value, ok) = (bits(&names.value), names.ok());
+        before.line(&format!("if (hv{number} != ({ok}) || (hv{number} && h{number} != {value})) {flag} = true;"));
+    }
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) window_flags({}) {{\n  u32 faults = 0;\n\
+         #pragma unroll 1\n  for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n{}    \
+         bool begins = row == 0, differs = false;\n    if (row > 0) {{\n      const u64 here = row;\n      const u64 row = here - 1;\n{}    }}\n    \
+         flags[row] = (begins ? 1ull : 0ull) | (begins || differs ? 1ull << 32 : 0ull);\n  }}\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        parameters.text(),
+        here.text,
+        before.text,
+    );
+    body.program(&[], text, "window_flags")
+}
+
+/// From the numbers of each row's partition and peers, from 1 on, where these begin; behind the last one the number of rows.
+pub fn starts() -> Program {
+    let body = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) window_starts(const u64* ids, u64 rows, u32* starts, u32* peers) {{\n  \
+         for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n    const u64 id = ids[row], before = row == 0 ? 0 : ids[row - 1];\n    \
+         if ((u32)id != (u32)before) starts[(u32)id - 1] = (u32)row;\n    if (id >> 32 != before >> 32) peers[(id >> 32) - 1] = (u32)row;\n    \
+         if (row + 1 == rows) {{ starts[(u32)id] = (u32)rows; peers[id >> 32] = (u32)rows; }}\n  }}\n}}\n"
+    );
+    Program::new(&[&headers::PRELUDE], body, ["window_starts"])
+}
+
+/// Memory of accumulators that run.
+pub struct Running<'a> {
+    pub layout: &'a Layout,
+    pub kinds: &'a [Kind],
+    pub ids: &'a Buffer,
+    pub totals: &'a Buffer,
+    /// The address of what comes before each tile.
+    pub before: u64,
+    pub resets: &'a Buffer,
+}
+
+pub fn running_parameters(body: &Body, fault: u64, run: &Running, sums: Option<&[Buffer]>) -> Parameters {
+    let mut parameters = body.parameters(fault);
+    parameters.buffer("const u64* __restrict__", "ids", run.ids);
+    match sums {
+        None => {
+            parameters.buffer("Totals*", "totals", run.totals);
+            parameters.buffer("u32*", "resets", run.resets);
+        }
+        Some(sums) => {
+            parameters.address("const Totals*", "before", run.before);
+            for (index, (kind, buffer)) in run.kinds.iter().zip(sums).enumerate() {
+                parameters.buffer(&format!("{}* __restrict__", kind.cuda()), &format!("to{index}"), buffer);
+            }
+        }
+    }
+    parameters
+}
+
+/// Statements that add one row to `t`.
+fn adding(body: &Body, accumulators: &[Accumulator], indent: &'static str) -> String {
+    let mut writer = Writer::new(body, Inputs::Memory, indent);
+    for (index, accumulator) in accumulators.iter().enumerate() {
+        let way = accumulator.what.way();
+        let Some(of) = accumulator.of else {
+            writer.line(&add(way, index, ""));
+            continue;
+        };
+        let names = writer.value(of);
+        writer.note(&names);
+        let text = add(way, index, &names.value);
+        match &names.valid {
+            Some(valid) => writer.line(&format!("if ({valid}) {text}")),
+            None => writer.line(&text),
+        }
+    }
+    writer.text
+}
+
+/// Of the threads before this one in a block: `t` with what they have, as far as no partition begins in between.
+const SCAN: &str = "struct Scan {
+  Totals* parts;
+  u32* begins;
+  // Gives what comes before the thread, and whether a partition begins there; `t` and `reset` become what is known behind it.
+  __device__ __forceinline__ void run(Totals& t, u32& reset, Totals& earlier, u32& earlier_reset) {
+    const u32 me = threadIdx.x;
+    parts[me] = t;
+    begins[me] = reset;
+    __syncthreads();
+    for (u32 by = 1; by < blockDim.x; by *= 2) {
+      Totals left;
+      u32 left_reset = 0;
+      if (me >= by) { left = parts[me - by]; left_reset = begins[me - by]; }
+      __syncthreads();
+      if (me >= by) {
+        if (reset == 0) { left.merge(t); t = left; }
+        reset |= left_reset;
+        parts[me] = t;
+        begins[me] = reset;
+      }
+      __syncthreads();
+    }
+    earlier.clear();
+    earlier_reset = 0;
+    if (me > 0) { earlier = parts[me - 1]; earlier_reset = begins[me - 1]; }
+  }
+};
+";
+
+/// The totals of tiles (`window_tiles`), or the running values, once it is known what comes before each (`window_running`).
+pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters: &Parameters) -> Program {
+    let adds = adding(body, &run.layout.accumulators, "      ");
+    let begins = "row == 0 || (u32)ids[row] != (u32)ids[row - 1]";
+    let each = |inside: &str| {
+        format!(
+            "#pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    const u64 row = first + i;\n    if (row < rows) {{\n      \
+             if ({begins}) {{ t.clear(); reset = 1; }}\n{adds}{inside}    }}\n  }}\n"
+        )
+    };
+    let mut text = format!(
+        "{totals}{SCAN}extern \"C\" __global__ void __launch_bounds__({THREADS}) {entry}({parameters}) {{\n  \
+         __shared__ Totals parts[{THREADS}];\n  __shared__ u32 begins[{THREADS}];\n  u32 faults = 0;\n  \
+         const u64 first = (u64)blockIdx.x * {TILE} + threadIdx.x * {ITEMS};\n  Totals t, earlier;\n  t.clear();\n  u32 reset = 0, earlier_reset;\n\
+         {rows}  Scan{{parts, begins}}.run(t, reset, earlier, earlier_reset);\n",
+        totals = totals(run.layout, Round::First),
+        parameters = parameters.text(),
+        rows = each(""),
+    );
+    if writes {
+        let mut store = String::new();
+        for (index, (accumulator, kind)) in run.layout.accumulators.iter().zip(run.kinds).enumerate() {
+            let value = match accumulator.what.way() {
+                Way::Wide => format!("wide_of(t.a{index}, t.a{index}h)"),
+                _ => format!("t.a{index}"),
+            };
+            let _ = writeln!(store, "      to{index}[row] = ({}){value};", kind.cuda());
+        }
+        let _ = write!(
+            text,
+            "  t = earlier;\n  if (earlier_reset == 0) {{ t = before[blockIdx.x]; t.merge(earlier); }}\n{}",
+            each(&store)
+        );
+    } else {
+        let _ = writeln!(
+            text,
+            "  if (threadIdx.x == {THREADS} - 1) {{ totals[blockIdx.x] = t; resets[blockIdx.x] = reset; }}"
+        );
+    }
+    text.push_str("  if (faults != 0) atomicOr(fault, 1u);\n}\n");
+    body.program(&[], text, entry)
+}
+
+/// What comes before each tile, by one block.
+pub fn before(body: &Body, layout: &Layout) -> Program {
+    let text = format!(
+        "{}{SCAN}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_before(const Totals* totals, Totals* before, const u32* resets, u64 tiles) {{\n  \
+         __shared__ Totals parts[{THREADS}];\n  __shared__ u32 begins[{THREADS}];\n  __shared__ Totals carried;\n  \
+         if (threadIdx.x == 0) carried.clear();\n  __syncthreads();\n\
+         #pragma unroll 1\n  for (u64 first = 0; first < tiles; first += {THREADS}) {{\n    const u64 tile = first + threadIdx.x;\n    \
+         Totals t, earlier;\n    t.clear();\n    u32 reset = 0, earlier_reset;\n    if (tile < tiles) {{ t = totals[tile]; reset = resets[tile]; }}\n    \
+         Scan{{parts, begins}}.run(t, reset, earlier, earlier_reset);\n    Totals whole = carried;\n    \
+         if (tile < tiles) {{\n      if (earlier_reset == 0) {{ Totals left = whole; left.merge(earlier); earlier = left; }}\n      before[tile] = earlier;\n    }}\n    \
+         __syncthreads();\n    if (threadIdx.x == {THREADS} - 1) {{\n      if (reset == 0) {{ whole.merge(t); t = whole; }}\n      carried = t;\n    }}\n    __syncthreads();\n  }}\n}}\n",
+        totals(layout, Round::First),
+    );
+    body.program(&[], text, "window_before")
+}
+
+impl Writer<'_> {
+    /// Where a row's partition or peers begin or end, or the number of its peers in the partition, from 1 on.
+    pub(super) fn edge(edge: Edge) -> &'static str {
+        match edge {
+            Edge::Begin => "(u64)wstarts[(u32)wids[row] - 1]",
+            Edge::End => "(u64)wstarts[(u32)wids[row]]",
+            Edge::PeersBegin => "(u64)wpeers[(wids[row] >> 32) - 1]",
+            Edge::PeersEnd => "(u64)wpeers[wids[row] >> 32]",
+            Edge::PeersNumber => "(wids[row] >> 32) - (wids[wstarts[(u32)wids[row] - 1]] >> 32) + 1",
+        }
+    }
+
+    /// What an accumulator has at a row.
+    pub(super) fn running(&mut self, id: Id, number: u32, kind: Kind, row: &Names) -> Names {
+        let t = kind.cuda();
+        let value = match &row.valid {
+            Some(valid) => format!("({valid}) ? wrun{number}[{}] : ({t})0", row.value),
+            None => format!("wrun{number}[{}]", row.value),
+        };
+        self.line(&format!("const {t} x{id} = {value};"));
+        Names { value: format!("x{id}"), valid: row.valid.clone(), fault: row.fault.clone() }
+    }
+
+    /// What an accumulator has of the rows from one to before another.
+    pub(super) fn sliding(&mut self, id: Id, number: u32, kind: Kind, from: &Names, to: &Names) -> Names {
+        let found = self.body.beside.window.map(|found| found.sliding[number as usize]);
+        let accumulator = found.unwrap_or(Accumulator { what: What::Count, of: None });
+        let t = kind.cuda();
+        let way = accumulator.what.way();
+        let start = match way {
+            Way::Least => "Limits<i64>::high()",
+            Way::Greatest => "Limits<i64>::low()",
+            Way::LeastUnsigned => "Limits<u64>::high()",
+            _ => "0",
+        };
+        self.line(&format!("{t} x{id} = ({t}){start};"));
+        self.line(&format!("for (u64 at{id} = {}; at{id} < {}; at{id}++) {{", from.value, to.value));
+        self.line(&format!("  const u64 row = at{id};"));
+        let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
+        let names = accumulator.of.map(|of| inner.value(of)).unwrap_or_default();
+        inner.note(&names);
+        let value = &names.value;
+        let text = match way {
+            Way::Count => format!("x{id}++;"),
+            Way::Float => format!("x{id} += {value};"),
+            Way::Integer => format!("x{id} = ({t})((u64)x{id} + (u64){value});"),
+            Way::Wide => format!("x{id} = ({t})((u128)x{id} + (u128){value});"),
+            Way::Least | Way::LeastUnsigned => format!("x{id} = smaller(x{id}, ({t}){value});"),
+            Way::Greatest | Way::GreatestUnsigned => format!("x{id} = larger(x{id}, ({t}){value});"),
+        };
+        inner.line(&format!("if ({}) {text}", names.ok()));
+        self.text.push_str(&inner.text);
+        self.line("}");
+        Names { value: format!("x{id}"), valid: None, fault: super::both(&from.fault, &to.fault, "||") }
+    }
+}

@@ -1,0 +1,117 @@
+//! Windows: what a row of a sorted table knows of the rows around it. Rows with equal keys of the partition are one run of rows, rows that
+//! are equal in the order, too, are peers; where these begin and end is found once for a table, and accumulators run along it.
+
+use onrush_device::Buffer;
+use onrush_kernels::scan::{Bounds, scan};
+use onrush_kernels::{Column, Context, Scalar};
+
+use crate::aggregate::{Accumulator, Layout};
+use crate::codegen::window::{self, Running, TILE};
+use crate::codegen::{Body, Parameters};
+use crate::graph::{Graph, Id};
+use crate::run::{Status, launch, launch_tiles};
+use crate::{Error, Result, group};
+
+/// The windows of a stage, whose table is sorted by partition and order.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// Nodes over the table's columns alone.
+    pub partition: Vec<Id>,
+    pub order: Vec<Id>,
+    /// From the beginning of a row's partition to the row, by the number in [`crate::Op::Running`].
+    pub running: Vec<Accumulator>,
+    /// Of some rows, by the number in [`crate::Op::Sliding`].
+    pub sliding: Vec<Accumulator>,
+}
+
+/// What has been found for a table.
+pub struct Found {
+    pub parameters: Parameters,
+    pub sliding: Vec<Accumulator>,
+    _memory: Vec<Buffer>,
+}
+
+/// Words of the accumulators that run along a table together: two tables of them fit into the shared memory of a block.
+const MOST_WORDS: u32 = 16;
+
+/// Looks for the partitions of a table, and accumulates along them. The body has no windows so far.
+pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Result<Found> {
+    let rows = body.source.rows;
+    if rows >= u64::from(u32::MAX) {
+        return Err(Error::Unsupported(format!("windows over {rows} rows")));
+    }
+    let flags = context.allocate(8 * rows.max(1))?;
+    let roots: Vec<Id> = of.partition.iter().chain(&of.order).copied().collect();
+    let parameters = window::flags_parameters(body, status.fault(), &flags);
+    let program = || window::flags(body, of, &parameters);
+    let function = body.kernel(context, "window_flags", (&roots, of.partition.len()), program)?;
+    launch(context, &function, parameters.arguments(), rows, window::THREADS, 0)?;
+    // Both halves of a word at once: no more runs than rows.
+    let ids = scan(context, &Column::new(Scalar::U64, &flags).slice(0, rows), Bounds::Inclusive)?;
+    let (starts, peers) = (context.allocate(4 * (rows + 1))?, context.allocate(4 * (rows + 1))?);
+    let function = context.library.function(&window::starts(), "window_starts")?;
+    let arguments = onrush_device::Arguments::new().buffer(&ids).value(rows).buffer(&starts).buffer(&peers);
+    launch(context, &function, arguments, rows, window::THREADS, 0)?;
+
+    let mut parameters = Parameters::new();
+    parameters.buffer("const u64* __restrict__", "wids", &ids);
+    parameters.buffer("const u32* __restrict__", "wstarts", &starts);
+    parameters.buffer("const u32* __restrict__", "wpeers", &peers);
+    let mut memory = vec![ids, starts, peers];
+    if !of.running.is_empty() {
+        let layout = Layout::new(&of.running);
+        if layout.words > MOST_WORDS {
+            return Err(Error::Unsupported(format!("{} aggregates over one window", of.running.len())));
+        }
+        let kinds = group::kinds(body.graph, &of.running);
+        let mut sums = Vec::new();
+        for (index, kind) in kinds.iter().enumerate() {
+            let buffer = context.allocate(kind.bytes() * rows.max(1))?;
+            parameters.buffer(&format!("const {}* __restrict__", kind.cuda()), &format!("wrun{index}"), &buffer);
+            sums.push(buffer);
+        }
+        let tiles = rows.div_ceil(TILE).max(1);
+        let bytes = 8 * u64::from(layout.words);
+        // A tile's total, then what comes before it; and whether a partition begins in a tile.
+        let totals = context.allocate(2 * bytes * tiles)?;
+        let resets = context.allocate(4 * tiles)?;
+        let before = totals.address() + bytes * tiles;
+        let run = Running { layout: &layout, kinds: &kinds, ids: &memory[0], totals: &totals, before, resets: &resets };
+        for (entry, sums) in [("window_tiles", None), ("window_running", Some(&sums[..]))] {
+            let parameters = window::running_parameters(body, status.fault(), &run, sums);
+            let program = || window::running(body, &run, entry, sums.is_some(), &parameters);
+            let function = body.kernel(context, entry, &layout, program)?;
+            launch_tiles(context, &function, parameters.arguments(), tiles, window::THREADS)?;
+            if sums.is_none() {
+                let function = body.kernel(context, "window_before", &layout, || window::before(body, &layout))?;
+                let arguments = onrush_device::Arguments::new()
+                    .buffer(&totals)
+                    .value(before)
+                    .buffer(&resets)
+                    .value(tiles);
+                launch_tiles(context, &function, arguments, 1, window::THREADS)?;
+            }
+        }
+        memory.extend(sums);
+        memory.extend([totals, resets]);
+    }
+    Ok(Found { parameters, sliding: of.sliding.clone(), _memory: memory })
+}
+
+impl Window {
+    /// What its accumulators and keys need of a graph.
+    pub fn roots(&self) -> Vec<Id> {
+        let values = self.running.iter().chain(&self.sliding).filter_map(|a| a.of);
+        self.partition.iter().chain(&self.order).copied().chain(values).collect()
+    }
+}
+
+/// Whether an accumulator can run along rows: it needs one round, and nothing that the round before it found.
+pub fn can_run(accumulator: &Accumulator) -> bool {
+    accumulator.what.is_plain()
+}
+
+/// The kinds of what accumulators hold.
+pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<crate::Kind> {
+    group::kinds(graph, accumulators)
+}
