@@ -7,6 +7,7 @@ mod functions;
 mod lower;
 mod numbers;
 mod place;
+mod quantiles;
 mod window;
 mod zones;
 

@@ -20,7 +20,7 @@ pub struct Accumulators {
 }
 
 impl Accumulators {
-    fn add(&mut self, what: What, of: Option<Id>) -> usize {
+    pub fn add(&mut self, what: What, of: Option<Id>) -> usize {
         let accumulator = Accumulator { what, of };
         self.all.iter().position(|a| *a == accumulator).unwrap_or_else(|| {
             self.all.push(accumulator);

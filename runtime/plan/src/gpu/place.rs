@@ -28,7 +28,7 @@ use super::aggregates::{self, Accumulators};
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::lower::{Lowering, Refusal, Side, Slot};
 use super::window;
-use super::{Accelerator, Policy};
+use super::{Accelerator, Policy, quantiles};
 use crate::check::HIDDEN;
 
 /// More first rows than this are sorted by the CPU.
@@ -88,12 +88,12 @@ pub struct Open {
     /// What comes before the stage that is being written.
     before: Vec<Part>,
     pub lowering: Lowering,
-    filter: Option<Id>,
+    pub filter: Option<Id>,
     pub window: Option<Window>,
     skip: u64,
     limit: Option<u64>,
     /// What all rows are sorted by.
-    order: Option<Vec<SortKey>>,
+    pub order: Option<Vec<SortKey>>,
     /// The key by which the rows are to be the first, and how many.
     top: Option<(Id, u64)>,
     /// How many of the last nodes run on the host, over the few rows that are left.
@@ -323,9 +323,12 @@ impl Open {
     /// Joins a node, or leaves the fragment as it was: lookups that nobody reads would be computed all the same, and could fail.
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
         let (lookups, works, before) = (self.lowering.lookups.len(), self.works, self.before.len());
+        let (schema, columns) = (Arc::clone(&self.lowering.schema), self.lowering.columns.clone());
+        let order = self.order.clone();
         let added = self.join(plan);
         if added.is_err() {
             self.undo(before);
+            (self.lowering.schema, self.lowering.columns, self.order) = (schema, columns, order);
             self.lowering.lookups.truncate(lookups);
             self.works = works;
         }
@@ -347,6 +350,16 @@ impl Open {
     pub fn is_fresh(&self) -> bool {
         let plain = self.lowering.begins && self.lowering.joins.is_empty() && self.window.is_none();
         plain && self.filter.is_none() && self.limit.is_none() && self.order.is_none()
+    }
+
+    /// Whether an order can end the stage that is being written.
+    pub fn can_be_sorted(&self) -> bool {
+        self.limit.is_none() && self.order.is_none() && self.window.is_none()
+    }
+
+    /// Whether the rows are those of the input, all of them.
+    pub fn is_whole(&self) -> bool {
+        self.is_fresh() && self.before.is_empty()
     }
 
     /// Takes back what was materialised since there were so many parts.
@@ -401,7 +414,13 @@ impl Open {
             }
             self.lowering.columns = columns;
         } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
-            self.aggregate(aggregate)?;
+            if !matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned) {
+                return Err("an aggregate in two steps is not on the GPU yet".to_string());
+            }
+            match quantiles::has_quantiles(aggregate) {
+                true => quantiles::aggregate(self, aggregate)?,
+                false => self.aggregate(aggregate)?,
+            }
             self.works = true;
         } else if let Some(limit) = any.downcast_ref::<GlobalLimitExec>() {
             self.skip = limit.skip() as u64;
@@ -598,7 +617,7 @@ impl Open {
     }
 
     /// What rows are sorted by as numbers of 64 bits.
-    fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
+    pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
         let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
         let value = self.lowering.expr(&by.expr)?;
         let dtype = self.lowering.dtype(&by.expr)?;
@@ -641,9 +660,6 @@ impl Open {
     }
 
     fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), Refusal> {
-        if !matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned) {
-            return Err("an aggregate in two steps is not on the GPU yet".to_string());
-        }
         let group = aggregate.group_expr();
         if !group.is_single() {
             return Err("grouping sets are not on the GPU yet".to_string());

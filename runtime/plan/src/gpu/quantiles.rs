@@ -1,0 +1,169 @@
+//! Quantiles: rows sorted by group and value, a window over each group, and the rows at which groups begin. What else is aggregated runs
+//! along the groups.
+
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::{Field, Schema};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::aggregates::AggregateExec;
+use onrush_kernels::Scalar;
+use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value, What, Window, window};
+
+use super::aggregates::{self, Accumulators, Recipe};
+use super::lower::{Refusal, Slot};
+use super::place::Open;
+
+const ROWS: Kind = Kind::Number(Scalar::U64);
+const FLOAT: Kind = Kind::Number(Scalar::F64);
+
+/// How the functions of `expr/quantile.rs` are called: `quantile_linear_0.5`.
+fn quantile(function: &AggregateFunctionExpr) -> Option<(&str, f64)> {
+    let (interpolation, q) = function.fun().name().strip_prefix("quantile_")?.split_once('_')?;
+    Some((interpolation, q.parse().ok()?))
+}
+
+/// Whether an aggregate has quantiles among its functions.
+pub fn has_quantiles(aggregate: &AggregateExec) -> bool {
+    aggregate.aggr_expr().iter().any(|function| quantile(function).is_some())
+}
+
+/// Lowers an aggregate with quantiles of one value. Without groups the rows must be those of a table: of no row there would be none.
+pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refusal> {
+    let group = aggregate.group_expr();
+    if !group.is_single() {
+        return Err("grouping sets are not on the GPU yet".to_string());
+    }
+    if group.expr().is_empty() && !open.is_whole() {
+        return Err("quantiles of all rows that a filter leaves are not on the GPU yet".to_string());
+    }
+    let functions = || aggregate.aggr_expr().iter().zip(aggregate.filter_expr());
+    let mut of: Option<Arc<dyn PhysicalExpr>> = None;
+    for (function, filter) in functions().filter(|(function, _)| quantile(function).is_some()) {
+        let [arg] = &function.expressions()[..] else { return Err("quantiles of several columns".to_string()) };
+        if filter.is_some() || function.is_distinct() || of.as_ref().is_some_and(|of| of != arg) {
+            return Err("quantiles of several values in one step are not on the GPU yet".to_string());
+        }
+        of = Some(Arc::clone(arg));
+    }
+    let Some(of) = of else { return Err("an aggregate without quantiles".to_string()) };
+
+    // The rows in order, with keys and values as columns of their own.
+    if !open.can_be_sorted() {
+        open.materialise();
+    }
+    let lowering = &mut open.lowering;
+    let mut fields: Vec<Field> = lowering.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+    let first = fields.len();
+    let by: Vec<&Arc<dyn PhysicalExpr>> = group.expr().iter().map(|(key, _)| key).chain([&of]).collect();
+    for expr in &by {
+        let (dtype, id) = (lowering.dtype(expr)?, lowering.expr(expr)?);
+        fields.push(Field::new(format!("by {}", fields.len()), dtype, true));
+        lowering.columns.push(Slot::Node(id));
+    }
+    let mut keys = Vec::new();
+    for expr in by.iter().copied() {
+        // Values that are there come before those that are not.
+        let options = SortOptions { descending: false, nulls_first: false };
+        keys.push(open.sort_key(&PhysicalSortExpr { expr: Arc::clone(expr), options })?);
+    }
+    open.lowering.schema = Arc::new(Schema::new(fields));
+    open.order = Some(keys);
+    open.materialise();
+
+    let lowering = &mut open.lowering;
+    let mut partition = Vec::new();
+    for index in 0..group.expr().len() {
+        partition.push(lowering.column(first + index)?);
+    }
+    let value = lowering.column(first + partition.len())?;
+    let Op::Input(input) = lowering.graph.node(value).op else {
+        return Err("quantiles of a value that is not there".to_string());
+    };
+    let mut accumulators = Accumulators::default();
+    let count = accumulators.add(What::Count, Some(value));
+    let begin = lowering.graph.add(Op::Edge(Edge::Begin), &[], ROWS);
+    let end = lowering.graph.add(Op::Edge(Edge::End), &[], ROWS);
+    let one = lowering.graph.literal(ROWS, Value::U64(1));
+    let last = lowering.graph.add(Op::Subtract, &[end, one], ROWS);
+    let at = |graph: &mut Graph, kind: Kind, index: usize| graph.add(Op::Running(index as u32), &[last], kind);
+    let mut results: Vec<Id> = partition.clone();
+    for (function, filter) in functions() {
+        if let Some((interpolation, q)) = quantile(function) {
+            let count = at(&mut lowering.graph, Kind::Number(Scalar::I64), count);
+            let place = Place { begin, count, input };
+            results.push(place.quantile(&mut lowering.graph, interpolation, q)?);
+            continue;
+        }
+        let recipe = aggregates::aggregate(lowering, &mut accumulators, function, filter.as_ref())?;
+        if matches!(recipe, Recipe::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
+            return Err(format!("`{}` beside a quantile is not on the GPU yet", function.fun().name()));
+        }
+        let kinds = window::kinds(&lowering.graph, &accumulators.all);
+        let of = |graph: &mut Graph, index: usize| at(graph, kinds[index], index);
+        results.push(aggregates::result(&mut lowering.graph, &recipe, &of));
+    }
+    let row = lowering.graph.add(Op::Row, &[], ROWS);
+    let begins = lowering.graph.add(Op::Compare(Comparison::Equal), &[row, begin], Kind::Bool);
+    lowering.columns = results.into_iter().map(Slot::Node).collect();
+    open.filter = Some(begins);
+    open.window = Some(Window { partition, running: accumulators.all, ..Window::default() });
+    Ok(())
+}
+
+/// The sorted values of a group.
+struct Place {
+    begin: Id,
+    count: Id,
+    /// The column that they are in.
+    input: u32,
+}
+
+impl Place {
+    /// As `expr/quantile.rs` has it.
+    fn quantile(&self, graph: &mut Graph, interpolation: &str, q: f64) -> Result<Id, Refusal> {
+        let zero = graph.number(Scalar::I64, 0);
+        let some = graph.add(Op::Compare(Comparison::Greater), &[self.count, zero], Kind::Bool);
+        let one = graph.number(Scalar::I64, 1);
+        let last = graph.add(Op::Subtract, &[self.count, one], Kind::Number(Scalar::I64));
+        let last = graph.add(Op::Convert(Misfit::Fault), &[last], FLOAT);
+        let q = graph.literal(FLOAT, Value::F64(q.to_bits()));
+        let position = graph.add(Op::Multiply, &[q, last], FLOAT);
+        let at = |graph: &mut Graph, place: Id| {
+            let row = graph.add(Op::Convert(Misfit::Null), &[place], ROWS);
+            let row = graph.add(Op::Add, &[self.begin, row], ROWS);
+            let none = graph.null(ROWS);
+            let row = graph.add(Op::Choose, &[some, row, none], ROWS);
+            graph.add(Op::Fetch(self.input), &[row], FLOAT)
+        };
+        let rounded = |graph: &mut Graph, how| graph.add(Op::Call(how), &[position], FLOAT);
+        let (low, high) = (rounded(graph, "floor"), rounded(graph, "ceil"));
+        let between = match interpolation {
+            "nearest" => {
+                let place = rounded(graph, "round");
+                return Ok(at(graph, place));
+            }
+            "lower" => return Ok(at(graph, low)),
+            "higher" => return Ok(at(graph, high)),
+            other => other,
+        };
+        let (a, b) = (at(graph, low), at(graph, high));
+        let value = match between {
+            "midpoint" => {
+                let sum = graph.add(Op::Add, &[a, b], FLOAT);
+                let two = graph.literal(FLOAT, Value::F64(2.0_f64.to_bits()));
+                graph.add(Op::Divide, &[sum, two], FLOAT)
+            }
+            "linear" => {
+                let distance = graph.add(Op::Subtract, &[b, a], FLOAT);
+                let part = graph.add(Op::Subtract, &[position, low], FLOAT);
+                let part = graph.add(Op::Multiply, &[distance, part], FLOAT);
+                graph.add(Op::Add, &[a, part], FLOAT)
+            }
+            other => return Err(format!("quantiles by `{other}` are not on the GPU yet")),
+        };
+        let whole = graph.add(Op::Compare(Comparison::Equal), &[low, high], Kind::Bool);
+        Ok(graph.add(Op::Choose, &[whole, a, value], FLOAT))
+    }
+}
