@@ -162,8 +162,8 @@ pub const TOWERS: [&[&str]; 3] = [
     KERNELS,
 ];
 
-/// The device and the kernels, on the emulated device: they need neither Arrow nor DataFusion.
-pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels"];
+/// The device, the kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.
+pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels", "onrush-worker"];
 
 /// By nextest where it is installed; then the examples in the documentation of the crates that do not link DataFusion.
 fn rust(workspace: &Workspace) -> Result<Ran, Failure> {

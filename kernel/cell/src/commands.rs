@@ -84,6 +84,8 @@ At the top of a cell
   %%time           say how long the cell takes, and of which processor time
   %%sql [NAME]     the rest is a query over frames by their variables' names;
                    its result is shown, and kept as NAME
+  %%cuda           the rest is CUDA C++: each `__global__` function becomes one
+                   of Rust, launched as name(blocks, threads, arguments)
   %%html           the rest is shown as HTML
   %%markdown       the rest is shown as Markdown
 In the code
@@ -105,7 +107,7 @@ const NAMES: [&str; 12] = [
     ":dep",
     ":export",
 ];
-const MAGICS: [&str; 4] = ["%%time", "%%sql", "%%html", "%%markdown"];
+const MAGICS: [&str; 5] = ["%%time", "%%sql", "%%cuda", "%%html", "%%markdown"];
 
 /// Commands and what `:help` says of them.
 pub fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -194,7 +196,10 @@ fn magic_cell(
             let code = format!("{above}\n{below}");
             if let Some((inner, magic)) = first_line(&below).filter(|(_, l)| l.starts_with("%%")) {
                 let message = format!("`%%time` and `{magic}` cannot share a cell");
-                let help = "a query inside Rust is `sql(\"select …\")`";
+                let help = match magic.starts_with("%%cuda") {
+                    true => "a launch says its time itself, as the last expression of a cell",
+                    false => "a query inside Rust is `sql(\"select …\")`",
+                };
                 return Err(error(file, line + inner, magic.chars().count(), "magic", message).help(help));
             }
             Ok(Separated { timed: true, ..separate(&code, file, is_rust)? })
@@ -233,6 +238,13 @@ fn magic_cell(
                 None => format!("{above}{call}"),
             };
             Ok(Separated { code, query: Some(line), ..Separated::default() })
+        }
+        "%%cuda" if argument.is_empty() => {
+            Ok(Separated { code: crate::cuda::generate(text, line, file)?, ..Separated::default() })
+        }
+        "%%cuda" => {
+            Err(fails("argument", format!("`%%cuda` takes no `{argument}`"))
+                .help("put the CUDA C++ into the lines below"))
         }
         _ => Err(unknown("cell magic", name, &MAGICS, |message| {
             error(file, line, name.chars().count(), "unknown-magic", message)

@@ -7,6 +7,7 @@ mod again;
 mod commands;
 mod compile;
 mod complete;
+mod cuda;
 mod deps;
 pub mod executor;
 mod export;

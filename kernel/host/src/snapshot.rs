@@ -114,7 +114,7 @@ fn sleep(sleeper: c_int) {
     unsafe {
         libc::setpgid(0, 0);
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-        for fd in session_sockets().into_iter().chain(DESCRIPTORS) {
+        for fd in session_sockets().into_iter().chain(host::of_runner()).chain(DESCRIPTORS) {
             libc::dup3(null, fd, if fd > 2 { libc::O_CLOEXEC } else { 0 });
         }
         libc::close(null);

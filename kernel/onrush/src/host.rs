@@ -15,6 +15,7 @@ pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, set_pani
 pub use store::{Done, Preview, Store};
 
 use std::any::Any;
+use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::{FrameId, Generation, NotebookId};
@@ -44,10 +45,11 @@ struct State {
     released: Vec<FrameId>,
     published: Vec<(String, FrameId)>,
     frame_of: Option<fn(&dyn Any) -> Option<FrameId>>,
+    own: Vec<RawFd>,
 }
 
 static STATE: Mutex<State> =
-    Mutex::new(State { context: None, released: Vec::new(), published: Vec::new(), frame_of: None });
+    Mutex::new(State { context: None, released: Vec::new(), published: Vec::new(), frame_of: None, own: Vec::new() });
 
 fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -81,6 +83,24 @@ pub fn set_frame_of(probe: fn(&dyn Any) -> Option<FrameId>) {
 pub(crate) fn frame_of(value: &dyn Any) -> Option<FrameId> {
     let probe = state().frame_of;
     probe.and_then(|probe| probe(value))
+}
+
+/// This socket belongs to the process that runs the cell alone: its snapshot lets go of it, so that who is at the other end notices
+/// when the runner ends.
+pub(crate) fn keep_to_runner(descriptor: RawFd) {
+    let mut state = state();
+    state.own.retain(|known| *known != descriptor);
+    state.own.push(descriptor);
+}
+
+/// It was closed.
+pub(crate) fn give_up(descriptor: RawFd) {
+    state().own.retain(|known| *known != descriptor);
+}
+
+/// Descriptors that a snapshot lets go of.
+pub fn of_runner() -> Vec<RawFd> {
+    state().own.clone()
 }
 
 /// What was released and published since the last call.

@@ -10,6 +10,7 @@ pub mod __x;
 pub mod bindings;
 mod column;
 pub mod controls;
+pub mod cuda;
 #[doc(hidden)]
 pub mod display;
 mod elements;
@@ -41,6 +42,7 @@ pub use controls::{
     button, checkbox, dropdown, hbox, html, label, multi_select, number_field, progress_bar, radio, range_slider,
     slider, text_area, text_field, vbox,
 };
+pub use cuda::Buffer;
 pub use display::show;
 pub use elements::{ColumnValue, IntoColumn};
 pub use expr::{

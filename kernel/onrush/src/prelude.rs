@@ -1,7 +1,7 @@
 //! What every cell imports.
 
 pub use crate::{
-    Button, Checkbox, Choice, Choices, Column, ControlBox, DataType, Error, Expr, Exprs, Frame, Keep, Matrix,
+    Buffer, Button, Checkbox, Choice, Choices, Column, ControlBox, DataType, Error, Expr, Exprs, Frame, Keep, Matrix,
     NumberField, Plot, ProgressBar, RangeSlider, Schema, Slider, TextField, TextLabel, TimeUnit, Value, all, area, asc,
     attempt, bar, box_plot, button, checkbox, clear_output, coalesce, col, concat, concat_diagonal, concat_horizontal,
     concat_str, csv, density, desc, dropdown, frame, from_batch, get, hbox, heatmap, hist, html, input, interact,
@@ -10,6 +10,7 @@ pub use crate::{
     slider, sql, sum_horizontal, text_area, text_field, using, vbox, when, x,
 };
 
+pub use crate::cuda::SharedMemory as _;
 pub use arrow;
 pub use arrow::record_batch::RecordBatch;
 pub use chrono;

@@ -5,7 +5,7 @@
 
 mod connection;
 mod memory;
-mod start;
+pub(crate) mod start;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;

@@ -18,6 +18,7 @@ pub mod progress;
 pub mod schema;
 pub mod session;
 pub mod value;
+pub mod worker;
 
 pub use diagnostic::{Call, Class, Diagnostic, Label, Severity, Span};
 pub use expr::{Arg, BinaryOp, Expr, ExprKind, UnaryOp};

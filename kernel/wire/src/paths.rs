@@ -23,6 +23,9 @@ pub const CELL_MEMORY: &str = "ONRUSH_CELL_MEMORY";
 /// Seconds for which the session keeps what a failed cell had finished; default: 600.
 pub const PARKED: &str = "ONRUSH_PARKED";
 
+/// Folder of Onrush's programs, which the kernel process says to its cell processes.
+pub const PROGRAMS: &str = "ONRUSH_PROGRAMS";
+
 /// Seconds after which a session with nobody attached ends. Default: 60.
 pub const IDLE: &str = "ONRUSH_IDLE";
 

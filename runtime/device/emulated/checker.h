@@ -51,9 +51,25 @@ bool ordered(const Mark& mark, const Fiber* fiber) {
 
 struct Found {
     Cell* cells;
+    u64 start;
+    u64 size;
     u64 offset;
     const char* space;
+    Space in;
 };
+
+void outside(Fiber* fiber, Space space, bool write, u64 start, u64 offset, u64 bytes, u64 size) {
+    Detail detail = {};
+    detail.kind = OUT_OF_BOUNDS;
+    detail.space = space;
+    detail.access[0] = write ? WRITE : READ;
+    detail.who[0] = who(fiber);
+    detail.start = start;
+    detail.offset = offset;
+    detail.bytes = bytes;
+    detail.size = size;
+    explain(fiber->owner->launch, detail);
+}
 
 Cell* new_cells(u64 bytes) {
     void* cells = calloc(bytes / 4 + 2, sizeof(Cell));
@@ -69,6 +85,7 @@ __thread Cell* cached_cells;
 
 // False where nothing is to be checked, such as the thread's own stack and the kernel's parameters.
 bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* found) {
+    const u64 margin = fiber->owner->launch->request->strict ? STRICT_MARGIN : MARGIN;
     u64 stack = (u64)fiber->stack;
     if (address >= stack && address < stack + STACK) return false;
     Launch* launch = worker->launch;
@@ -83,7 +100,14 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
     bool in_dynamic = address >= dynamic && address < dynamic + dynamic_bytes;
     if (in_static || in_dynamic) {
         u64 start = in_static ? tls : dynamic, size = in_static ? tls_bytes : dynamic_bytes;
-        if (address + bytes > start + size) {
+        const Request* request = launch->request;
+        bool of_kernel = in_dynamic || request->shared_count == 0;
+        for (u32 i = 0; i < request->shared_count && !of_kernel; i++) {
+            const Extent& extent = request->shared[i];
+            of_kernel = address >= tls + extent.offset && address + bytes <= tls + extent.offset + extent.bytes;
+        }
+        if (!of_kernel || address + bytes > start + size) {
+            outside(fiber, in_static ? SHARED : DYNAMIC, write, start, address - start, bytes, size);
             fail(fiber, place, 0, "%s %s %lu bytes at offset %lu of %lu bytes of shared memory at {0}: past its end",
                  name(fiber).text, verb, (unsigned long)bytes, (unsigned long)(address - start), (unsigned long)size);
         }
@@ -91,11 +115,17 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
         found->offset = address - start;
         found->cells = block->shared_cells + (in_static ? 0 : tls_bytes / 4 + 1);
         found->space = in_static ? "shared memory" : "dynamic shared memory";
+        found->in = in_static ? SHARED : DYNAMIC;
+        found->start = start;
+        found->size = size;
         return true;
     }
     found->space = "device memory";
+    found->in = DEVICE;
     if (cached_version == allocations_version && address >= cached_start && address + bytes <= cached_start + cached_bytes) {
         found->cells = cached_cells;
+        found->start = cached_start;
+        found->size = cached_bytes;
         found->offset = address - cached_start;
         return true;
     }
@@ -111,11 +141,14 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
             cached_bytes = size;
             cached_version = allocations_version;
             found->cells = cached_cells = before->second.cells;
+            found->start = start;
+            found->size = size;
             found->offset = address - start;
             return true;
         }
-        if (address < start + size + 4096) {
+        if (address < start + size + margin) {
             guard.unlock();
+            outside(fiber, DEVICE, write, start, address - start, bytes, size);
             fail(fiber, place, 0,
                  "%s %s %lu bytes at offset %lu of an allocation of %lu bytes at {0}: past its end", name(fiber).text, verb,
                  (unsigned long)bytes, (unsigned long)(address - start), (unsigned long)size);
@@ -131,15 +164,26 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
                  name(fiber).text, verb, (unsigned long)bytes, (unsigned long)offset, (unsigned long)size);
         }
     }
-    if (after != allocations.end() && address + 4096 > after->first) {
-        u64 offset = after->first - address, size = after->second.bytes;
+    if (after != allocations.end() && address + margin > after->first) {
+        u64 offset = after->first - address, size = after->second.bytes, start = after->first;
         guard.unlock();
+        outside(fiber, DEVICE, write, start, 0 - offset, bytes, size);
         fail(fiber, place, 0, "%s %s %lu bytes at {0}, %lu bytes before the start of an allocation of %lu bytes",
              name(fiber).text, verb, (unsigned long)bytes, (unsigned long)offset, (unsigned long)size);
     }
     guard.unlock();
     for (const auto& range : launch->ranges) {
         if (address >= range.first && address < range.second) return false;
+    }
+    // Somewhere around the block's shared memory, where nothing else of a kernel is.
+    const u64 around = 64 << 10;
+    u64 from_tls = address > tls ? address - tls : tls - address;
+    u64 from_dynamic = address > dynamic ? address - dynamic : dynamic - address;
+    bool by_static = tls_bytes > 0 && from_tls < around + tls_bytes, by_dynamic = from_dynamic < around + dynamic_bytes;
+    if (by_static && by_dynamic) (from_tls < from_dynamic ? by_dynamic : by_static) = false;
+    if (by_static || by_dynamic) {
+        u64 start = by_static ? tls : dynamic, size = by_static ? tls_bytes : dynamic_bytes;
+        outside(fiber, by_static ? SHARED : DYNAMIC, write, start, address - start, bytes, size);
     }
     fail(fiber, place, 0, "%s %s %lu bytes at address 0x%lx at {0}, which belongs to no allocation", name(fiber).text, verb,
          (unsigned long)bytes, (unsigned long)address);
@@ -148,6 +192,18 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
 
 void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool was_write, bool write, bool atomic, u64 place) {
     (void)address;
+    Detail detail = {};
+    detail.kind = RACE;
+    detail.space = found.in;
+    detail.access[0] = atomic ? UPDATE : write ? WRITE : READ;
+    detail.access[1] = mark.atomic ? UPDATE : was_write ? WRITE : READ;
+    detail.who[0] = who(fiber);
+    detail.who[1] = who(worker->launch, mark.block, mark.thread);
+    detail.start = found.start;
+    detail.offset = found.offset;
+    detail.bytes = mark.bytes;
+    detail.size = found.size;
+    explain(worker->launch, detail);
     const char* now = atomic ? "updates" : write ? "writes" : "reads";
     const char* then = mark.atomic ? "updated" : was_write ? "wrote" : "read";
     const char* missing = mark.block == fiber->owner->linear ? "with no barrier between" : "with no fence and atomic operation between";
@@ -155,9 +211,10 @@ void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool 
          (unsigned long)found.offset, found.space, name(worker->launch, mark.block, mark.thread).text, then, missing);
 }
 
-void look(u64 address, u64 bytes, bool write, bool atomic, u64 place) {
+void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool update = false) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
+    fiber->place = place;
     if (--fiber->budget <= 0) {
         onrush_yield();
         // At times that are not the same in each thread: other orders than the usual one are tried.
@@ -171,7 +228,24 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place) {
         publications.launch = launch->serial;
     }
     Block* block = fiber->owner;
+    // Said when the block ends: if another thread writes it without a barrier between, it is a race.
+    if (launch->request->strict && found.in != DEVICE && (!write || update) && block->unwritten == 0 &&
+        found.cells[found.offset / 4].write.launch != launch->serial) {
+        Detail detail = {};
+        detail.kind = UNWRITTEN;
+        detail.space = found.in;
+        detail.access[0] = update ? UPDATE : READ;
+        detail.who[0] = who(fiber);
+        detail.start = found.start;
+        detail.offset = found.offset;
+        detail.bytes = bytes;
+        detail.size = found.size;
+        block->unwritten = place;
+        block->unwritten_thread = fiber->linear;
+        block->unwritten_detail = detail;
+    }
     Mark mark;
+    mark.bytes = (u8)bytes;
     mark.block = block->linear;
     mark.thread = (u16)fiber->linear;
     mark.atomic = atomic;
@@ -223,13 +297,13 @@ void fence() {
     fiber->fence_warp_phase.push_back(fiber->owner->warps[fiber->linear / 32].phase);
 }
 
-void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place) {
+void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place, bool update = false) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     // Between two atomic operations is where another block's view matters: it gets its turn there more often than elsewhere.
     if (next_random() % 8 == 0) to_scheduler(fiber->owner, SPINNING);
     if (order >= __ATOMIC_RELEASE) fence();
-    look((u64)address, bytes, write, true, place);
+    look((u64)address, bytes, write, true, place, update);
     publish(fiber, write);
 }
 
@@ -260,7 +334,7 @@ ONRUSH_HOOKS(8)
 ONRUSH_HOOKS(16)
 #define ONRUSH_ATOMIC_FETCH(BITS, T, NAME)                                                                                    \
     EXPORT T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {                                          \
-        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
         return __atomic_fetch_##NAME(p, value, __ATOMIC_SEQ_CST);                                                             \
     }
 #define ONRUSH_ATOMIC_HOOKS(BITS, T)                                                                                          \
@@ -273,19 +347,19 @@ ONRUSH_HOOKS(16)
         __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                                              \
-        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
         return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                                               \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* old, T value, int order, int) {                \
-        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* old, T value, int order, int) {                  \
-        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T old, T value, int order, int) {                      \
-        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
         __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                               \
         return old;                                                                                                           \
     }                                                                                                                         \

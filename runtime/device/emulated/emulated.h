@@ -28,6 +28,10 @@ typedef __SIZE_TYPE__ size_t;
 
 #define ONRUSH_INLINE static inline __attribute__((always_inline, unused))
 
+// ---- what kernels say ----
+extern "C" int printf(const char*, ...);
+#define assert(condition) ((condition) ? (void)0 : onrush_trap("the assertion `" #condition "` does not hold"))
+
 // ---- vector types ----
 #define ONRUSH_VECTOR(T, N, A1, A2, A4)                                                                                       \
     struct N##1 { T x; };                                                                                                     \
@@ -55,7 +59,12 @@ ONRUSH_VECTOR(float, float, 4, 8, 16)
 ONRUSH_VECTOR(double, double, 8, 16, 16)
 
 // ---- barriers ----
-ONRUSH_INLINE void __syncthreads() { onrush_barrier(0, nullptr); }
+ONRUSH_INLINE void onrush_sync(unsigned int line) {
+    onrush_fiber->line = line;
+    onrush_barrier(0, nullptr);
+}
+// A macro: the line is where it was written, whatever the compiler makes of the code around it.
+#define __syncthreads() onrush_sync(__LINE__)
 ONRUSH_INLINE int __syncthreads_count(int predicate) {
     unsigned int count;
     onrush_barrier(predicate, &count);

@@ -18,6 +18,8 @@ struct OnrushFiber {
     void* dynamic_shared;
     unsigned int lane;
     unsigned int linear;
+    // Where the barrier that it waits at was written.
+    unsigned int line;
     // Counts down to the next forced change of thread: spinning must not keep the others from running.
     int budget;
 };

@@ -41,8 +41,18 @@ const u32 MAX_THREADS = 1024;
 const size_t STACK = 128 << 10;
 const int BUDGET = 256;
 const u64 NEVER = ~0ull;
+// Bytes of shared memory that a kernel has without asking.
+const u64 STRICT_SHARED = 48 << 10;
+// Bytes around an allocation that belong to nobody, as in emulated.rs.
+const u64 MARGIN = 4096;
+const u64 STRICT_MARGIN = 4 << 20;
 
 // ---- what the host asks for, and gets back ----
+// Bytes of a module's static shared memory.
+struct Extent {
+    u64 offset;
+    u64 bytes;
+};
 struct Request {
     const char* kernel;
     void (*entry)(void**);
@@ -53,7 +63,30 @@ struct Request {
     u32 dynamic_shared;
     u32 workers;
     u32 checked;
+    // What runs on a GPU but is a mistake all the same is an error too.
+    u32 strict;
     u32 patience_seconds;
+    // The kernel's own part of static shared memory; none where nobody knows.
+    u32 shared_count;
+    const Extent* shared;
+};
+enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT };
+enum Space : u32 { NOWHERE, DEVICE, SHARED, DYNAMIC };
+enum AccessKind : u32 { READ, WRITE, UPDATE };
+struct Who {
+    u32 thread[3];
+    u32 block[3];
+};
+// The same as the text, for whoever knows what the allocations are called.
+struct Detail {
+    FaultKind kind;
+    Space space;
+    AccessKind access[2];
+    Who who[2];
+    u64 start;
+    u64 offset;
+    u64 bytes;
+    u64 size;
 };
 struct Answer {
     // 0: done, 1: the kernel failed.
@@ -62,6 +95,7 @@ struct Answer {
     // Return addresses of the accesses that the text speaks of as {0} and {1}.
     u64 place[2];
     char text[1000];
+    Detail detail;
 };
 
 struct Mark {
@@ -69,6 +103,7 @@ struct Mark {
     u16 thread;
     u8 atomic;
     u8 mask;
+    u8 bytes;
     u32 phase;
     u32 warp_phase;
     u32 fences;
@@ -138,6 +173,10 @@ struct Block {
     std::vector<char> saved_shared;
     bool saved;
     Cell* shared_cells;
+    // The first access to shared memory that nobody had written.
+    u64 unwritten;
+    u32 unwritten_thread;
+    Detail unwritten_detail;
     Reason reason;
 };
 struct Launch {
@@ -335,6 +374,18 @@ void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) {
 struct Name {
     char text[96];
 };
+Who who(const Fiber* fiber) {
+    return Who{{fiber->thread.x, fiber->thread.y, fiber->thread.z}, {fiber->block.x, fiber->block.y, fiber->block.z}};
+}
+Who who(const Launch* launch, u32 block, u32 thread) {
+    const u32* g = launch->request->grid;
+    const u32* b = launch->request->block;
+    return Who{{thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]}, {block % g[0], block / g[0] % g[1], block / g[0] / g[1]}};
+}
+// What the next failure is about. Only checked kernels have one, and these run on one core.
+void explain(Launch* launch, const Detail& detail) {
+    if (!launch->failed.load()) launch->answer->detail = detail;
+}
 Name name(const Fiber* fiber) {
     Name name;
     snprintf(name.text, sizeof name.text, "thread (%u,%u,%u) of block (%u,%u,%u)", fiber->thread.x, fiber->thread.y,
@@ -351,6 +402,40 @@ Name name(const Launch* launch, u32 block, u32 thread) {
 }
 
 // ---- barriers ----
+// A barrier that the threads of a block reach in different lines, or that some of them never reach: whether a GPU hangs, goes on or
+// computes nonsense depends on the GPU. `arrived` is a thread that waits, if the caller knows one.
+bool all_arrive(Block* block) {
+    Fiber* first = nullptr;
+    Fiber* other = nullptr;
+    for (u32 t = 0; t < block->threads; t++) {
+        Fiber* fiber = &block->fibers[t];
+        if (fiber->state == DONE) continue;
+        if (!first) first = fiber;
+        else if (fiber->line != first->line && !other) other = fiber;
+    }
+    if (!first) return true;
+    Detail detail = {};
+    detail.who[0] = who(first);
+    if (other) {
+        detail.kind = DIVERGENT;
+        detail.who[1] = who(other);
+        explain(block->launch, detail);
+        fail(nullptr, first->place, other->place, "%s waits at __syncthreads at {0}, and %s at another one at {1}", name(first).text,
+             name(other).text);
+        return false;
+    }
+    if (block->done == 0) return true;
+    for (u32 t = 0; t < block->threads && !other; t++) {
+        if (block->fibers[t].state == DONE) other = &block->fibers[t];
+    }
+    detail.kind = LEFT;
+    detail.who[1] = who(other);
+    explain(block->launch, detail);
+    fail(nullptr, first->place, other->place, "%s waits at __syncthreads at {0}, and %s has left the kernel", name(first).text,
+         name(other).text);
+    return false;
+}
+
 void finish_barrier(Block* block) {
     block->result_count = block->count;
     block->result_arrived = block->waiting;
@@ -474,7 +559,10 @@ void trampoline() {
         fiber->state = DONE;
         block->done++;
         clear_ready(block, fiber->linear);
-        if (block->waiting > 0 && block->waiting == block->threads - block->done) finish_barrier(block);
+        if (block->waiting > 0 && block->waiting == block->threads - block->done) {
+            if (request->strict && !all_arrive(block)) to_scheduler(block, FAILED);
+            finish_barrier(block);
+        }
         Fiber* next = next_ready(block, fiber->linear);
         char* stack = fiber->stack;
         fiber->stack = nullptr;
@@ -632,6 +720,13 @@ void work(Launch* launch) {
         Block* block = resident[at];
         Reason reason = run_block(block);
         if (reason == FINISHED) {
+            if (block->unwritten != 0) {
+                const Detail& detail = block->unwritten_detail;
+                explain(launch, detail);
+                fail(nullptr, block->unwritten, 0, "%s %s offset %lu of shared memory at {0}, which no thread of the block has written",
+                     name(launch, block->linear, block->unwritten_thread).text,
+                     detail.access[0] == UPDATE ? "updates" : "reads", (unsigned long)detail.offset);
+            }
             state.in_place = nullptr;
             end_block(block);
             resident.erase(resident.begin() + (long)at);
@@ -702,6 +797,7 @@ unsigned int onrush_barrier(int predicate, unsigned int* count) {
     block->waiting++;
     block->count += predicate != 0;
     if (block->waiting == block->threads - block->done) {
+        if (worker->launch->request->strict && !all_arrive(block)) to_scheduler(block, FAILED);
         finish_barrier(block);
     } else {
         fiber->state = AT_BARRIER;
@@ -799,6 +895,7 @@ void onrush_unregister(u64 address) {
 int onrush_launch(const Request* request, Answer* answer) {
     answer->status = 0;
     answer->place[0] = answer->place[1] = 0;
+    answer->detail = Detail{};
     Launch launch;
     launch.request = request;
     launch.answer = answer;
@@ -808,6 +905,15 @@ int onrush_launch(const Request* request, Answer* answer) {
     launch.tls_module = launch.tls_bytes = 0;
     Search search{(u64)request->entry, &launch};
     dl_iterate_phdr(look_at_module, &search);
+    if (request->strict && launch.tls_bytes + request->dynamic_shared > STRICT_SHARED) {
+        Worker state;
+        state.launch = &launch;
+        worker = &state;
+        fail(nullptr, 0, 0, "a block takes %lu bytes of shared memory, and has %lu", (unsigned long)(launch.tls_bytes + request->dynamic_shared),
+             (unsigned long)STRICT_SHARED);
+        worker = nullptr;
+        return 1;
+    }
     std::unique_lock<std::mutex> alone(checked_launches, std::defer_lock);
     // One core: the checker's picture of memory needs no locks, and a report can be had again.
     if (request->checked) alone.lock();

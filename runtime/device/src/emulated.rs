@@ -25,6 +25,9 @@ use runtime::{Kernel, Loaded, Runtime};
 pub struct Emulation {
     /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line. Some fifty times slower.
     pub checked: bool,
+    /// For kernels of people who learn, with `checked`: a barrier in different lines or that not all threads reach, shared memory that
+    /// is read before it is written, and more of it than a kernel has without asking are errors.
+    pub strict: bool,
     /// Cores that run blocks; 0 takes those that there are.
     pub workers: u32,
     pub memory_bytes: u64,
@@ -34,12 +37,20 @@ pub struct Emulation {
 
 impl Default for Emulation {
     fn default() -> Self {
-        Emulation { checked: false, workers: 0, memory_bytes: 4 << 30, patience: Duration::from_secs(60) }
+        Emulation {
+            checked: false,
+            strict: false,
+            workers: 0,
+            memory_bytes: 4 << 30,
+            patience: Duration::from_secs(60),
+        }
     }
 }
 
 /// Space on both sides of an allocation that belongs to nobody, so that an access beside it is seen as such.
 const MARGIN: usize = 4096;
+/// Wider where people learn: an index is wrong by a whole block or row. Memory that nobody touches costs nothing.
+const STRICT_MARGIN: usize = 4 << 20;
 
 pub struct Emulated {
     emulation: Emulation,
@@ -84,13 +95,19 @@ impl Emulated {
     }
 }
 
+impl Emulated {
+    fn margin(&self) -> usize {
+        if self.emulation.strict { STRICT_MARGIN } else { MARGIN }
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn layout(bytes: u64) -> Layout {
+fn layout(bytes: u64, margin: usize) -> Layout {
     // A size that overflows was refused by the ledger long before.
-    Layout::from_size_align(bytes as usize + 2 * MARGIN, MARGIN).unwrap_or(Layout::new::<u128>())
+    Layout::from_size_align(bytes as usize + 2 * margin, MARGIN).unwrap_or(Layout::new::<u128>())
 }
 
 // SAFETY of the blocks below: by the contract of `Backend`, addresses and lengths lie in allocations of this device, which are
@@ -121,12 +138,12 @@ impl Backend for Emulated {
             return Err(full);
         }
         // SAFETY: the size is not zero.
-        let start = unsafe { alloc(layout(bytes)) };
+        let start = unsafe { alloc(layout(bytes, self.margin())) };
         if start.is_null() {
             return Err(full);
         }
         *used += bytes;
-        let address = start as u64 + MARGIN as u64;
+        let address = start as u64 + self.margin() as u64;
         if self.emulation.checked {
             // SAFETY: the memory was just allocated. Fresh memory on a GPU holds anything, too.
             unsafe { std::ptr::write_bytes(address as *mut u8, 0xa5, bytes as usize) };
@@ -138,8 +155,9 @@ impl Backend for Emulated {
     unsafe fn free(&self, address: u64, bytes: u64, _on: Handle) -> Result<()> {
         self.runtime.unregister(address);
         *lock(&self.used) -= bytes;
+        let margin = self.margin();
         // SAFETY: allocated with the same layout.
-        unsafe { dealloc((address - MARGIN as u64) as *mut u8, layout(bytes)) };
+        unsafe { dealloc((address - margin as u64) as *mut u8, layout(bytes, margin)) };
         Ok(())
     }
 

@@ -55,7 +55,12 @@ pub enum Error {
     #[error("the module has no kernel {name}")]
     NoSuchFunction { name: String },
     #[error("the kernel {kernel} failed: {reason}")]
-    Kernel { kernel: String, reason: String },
+    Kernel {
+        kernel: String,
+        reason: String,
+        /// What the checker of the emulated device found, in parts.
+        fault: Option<Box<crate::fault::Fault>>,
+    },
     #[error("the GPU stopped: {call} returned {code}")]
     Lost { call: &'static str, code: String },
     #[error("{call} returned {code}")]

@@ -33,7 +33,7 @@ fn check(text: &str, grid: Grid, length: usize, expected: impl Fn(u32) -> u32) {
 #[track_caller]
 fn fault(text: &str, grid: Grid, length: usize) -> String {
     match run_on(&device(true), text, grid, length) {
-        Err(Error::Kernel { kernel, reason }) => {
+        Err(Error::Kernel { kernel, reason, .. }) => {
             assert_eq!(kernel, "kernel");
             reason
         }

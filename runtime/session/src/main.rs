@@ -1,5 +1,6 @@
 //! `onrush-session`: the session's executable. `serve` is the supervisor (in the background unless `--foreground`),
-//! `engine` the child process that it starts for itself, `probe` says which devices there are.
+//! `engine` the child process that it starts for itself, `worker` what a cell process starts for the kernels of `%%cuda` cells,
+//! `probe` says which devices there are.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
     match arguments.peek().map(String::as_str) {
         Some("engine") => return engine_role(),
+        Some(onrush_wire::worker::ROLE) => return worker_role(),
         // For `onrush doctor`, which links no CUDA.
         Some("probe") => {
             onrush_plan::gpu::probe().iter().for_each(|line| println!("{line}"));
@@ -80,6 +82,14 @@ fn main() -> ExitCode {
             eprintln!("onrush-session: {diagnostic}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn worker_role() -> ExitCode {
+    match onrush_worker::serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        // The cell process was told.
+        Err(_) => ExitCode::FAILURE,
     }
 }
 

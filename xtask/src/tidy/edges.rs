@@ -25,7 +25,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-io", &["onrush-frame", "onrush-wire"]),
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
     ("onrush-plan", &["onrush-device", "onrush-frame", "onrush-io", "onrush-kernels", "onrush-ops", "onrush-wire"]),
-    ("onrush-session", &["onrush-frame", "onrush-io", "onrush-plan", "onrush-wire"]),
+    ("onrush-worker", &["onrush-device", "onrush-wire"]),
+    ("onrush-session", &["onrush-frame", "onrush-io", "onrush-plan", "onrush-wire", "onrush-worker"]),
     ("onrush-oracle", &["onrush-frame", "onrush-plan", "onrush-wire"]),
     ("xtask", &[]),
 ];

@@ -112,7 +112,7 @@ fn preview(any: &dyn Any) -> Preview {
     }
     shown!(bool, char, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64, &'static str, String);
     counted!(bool, char, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, &'static str, String);
-    crate::controls::preview(any).map(cut)
+    crate::controls::preview(any).or_else(|| Some(crate::cuda::preview(any)?.0)).map(cut)
 }
 
 fn cut(text: String) -> String {
@@ -130,5 +130,5 @@ fn heap_bytes(any: &dyn Any) -> u64 {
         return text.capacity() as u64;
     }
     held!(bool, char, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, &'static str);
-    0
+    crate::cuda::preview(any).map_or(0, |(_, bytes)| bytes)
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, paths};
 
 use super::connection::{Connection, OpenError};
 
@@ -46,22 +46,29 @@ pub fn connect_or_start(socket: &Path) -> Result<Connection, Diagnostic> {
 }
 
 fn spawn() -> Result<std::process::Child, Diagnostic> {
+    let (program, arguments) = program().ok_or_else(|| {
+        Diagnostic::error(Class::Environment, "no-session", "no session is running, and `onrush-session` was not found")
+            .help("put the folder with `onrush` and `onrush-session` on PATH, or start `onrush session` by hand")
+    })?;
+    let mut command = Command::new(&program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|e| {
+        Diagnostic::error(Class::Environment, "no-session", format!("{} could not be started", program.display()))
+            .note(e.to_string())
+    })
+}
+
+/// The session's program and what makes it a session: beside the kernel's, beside this one, or on PATH.
+pub(crate) fn program() -> Option<(PathBuf, &'static [&'static str])> {
+    let of_kernel = std::env::var_os(paths::PROGRAMS).map(PathBuf::from);
+    // Tests and examples are built into folders below the programs'.
+    let above = of_kernel.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     let beside = std::env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = beside.into_iter().chain(std::env::split_paths(&path)).collect();
-    for (name, arguments) in [("onrush-session", &[][..]), ("onrush", &["session"][..])] {
-        let Some(program) = folders.iter().map(|f| f.join(name)).find(|p| p.is_file()) else { continue };
-        let mut command = Command::new(&program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        return command.spawn().map_err(|e| {
-            Diagnostic::error(Class::Environment, "no-session", format!("{} could not be started", program.display()))
-                .note(e.to_string())
-        });
-    }
-    Err(Diagnostic::error(
-        Class::Environment,
-        "no-session",
-        "no session is running, and `onrush-session` was not found",
-    )
-    .help("put the folder with `onrush` and `onrush-session` on PATH, or start `onrush session` by hand"))
+    let folders: Vec<PathBuf> =
+        of_kernel.into_iter().chain(above).chain(beside).chain(std::env::split_paths(&path)).collect();
+    [("onrush-session", &[][..]), ("onrush", &["session"][..])].into_iter().find_map(|(name, arguments)| {
+        let program = folders.iter().map(|folder| folder.join(name)).find(|program| program.is_file())?;
+        Some((program, arguments))
+    })
 }

@@ -72,6 +72,8 @@ impl HostCompiler {
         command.arg(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
         if checked {
             command.args(["-O1", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=thread"]);
+            // A null pointer that is followed must be seen, and not be taken for what cannot be.
+            command.arg("-fno-delete-null-pointer-checks");
             if self.is_clang {
                 command.args(["-mllvm", "-tsan-distinguish-volatile"]);
             } else {

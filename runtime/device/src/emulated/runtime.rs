@@ -16,6 +16,7 @@ use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_NOW};
 use super::Emulation;
 use super::compiler::HostCompiler;
 use crate::error::{Error, Result};
+use crate::fault::{Access, Fault, FaultKind, Memory, Party, SharedVariable};
 use crate::module::Grid;
 
 const SOURCES: [(&str, &str); 3] = [
@@ -36,7 +37,39 @@ struct Request {
     dynamic_shared: u32,
     workers: u32,
     checked: u32,
+    strict: u32,
     patience_seconds: u32,
+    shared_count: u32,
+    shared: *const Extent,
+}
+
+/// As in runtime.cpp.
+#[repr(C)]
+struct Extent {
+    offset: u64,
+    bytes: u64,
+}
+
+/// As in runtime.cpp.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Who {
+    thread: [u32; 3],
+    block: [u32; 3],
+}
+
+/// As in runtime.cpp.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Detail {
+    kind: u32,
+    space: u32,
+    access: [u32; 2],
+    who: [Who; 2],
+    start: u64,
+    offset: u64,
+    bytes: u64,
+    size: u64,
 }
 
 /// As in runtime.cpp.
@@ -46,6 +79,7 @@ struct Answer {
     places: u32,
     place: [u64; 2],
     text: [c_char; 1000],
+    detail: Detail,
 }
 
 type Launch = unsafe extern "C" fn(*const Request, *mut Answer) -> i32;
@@ -130,9 +164,11 @@ impl Runtime {
         let threads: u64 = grid.threads.iter().map(|n| u64::from(*n)).product();
         if !(1..=1024).contains(&threads) {
             let reason = format!("blocks of {threads} threads, and a block has 1 to 1024");
-            return Err(Error::Kernel { kernel: kernel.name.clone(), reason });
+            return Err(Error::Kernel { kernel: kernel.name.clone(), reason, fault: None });
         }
         let name = CString::new(kernel.name.as_str()).unwrap_or_default();
+        let strict = emulation.checked && emulation.strict;
+        let shared: Vec<Extent> = if strict { kernel.shared_extents() } else { Vec::new() };
         let request = Request {
             kernel: name.as_ptr(),
             entry: kernel.entry as *mut c_void,
@@ -143,9 +179,13 @@ impl Runtime {
             dynamic_shared: grid.dynamic_shared,
             workers: emulation.workers,
             checked: u32::from(emulation.checked),
+            strict: u32::from(strict),
             patience_seconds: emulation.patience.as_secs().clamp(1, 3600) as u32,
+            shared_count: shared.len() as u32,
+            shared: shared.as_ptr(),
         };
-        let mut answer = Answer { status: 0, places: 0, place: [0; 2], text: [0; 1000] };
+        let detail = Detail::default();
+        let mut answer = Answer { status: 0, places: 0, place: [0; 2], text: [0; 1000], detail };
         // SAFETY: both structs are as the runtime has them; the entry belongs to a loaded module, which `kernel` holds.
         let status = unsafe { (self.functions.launch)(&request, &mut answer) };
         if status == 0 {
@@ -153,13 +193,12 @@ impl Runtime {
         }
         let bytes: Vec<u8> = answer.text.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
         let mut reason = String::from_utf8_lossy(&bytes).into_owned();
-        for (index, place) in answer.place.iter().enumerate() {
-            let hole = format!("{{{index}}}");
-            if reason.contains(&hole) {
-                reason = reason.replace(&hole, &kernel.module.line_of(*place));
-            }
+        let lines = answer.place.map(|place| if place == 0 { String::new() } else { kernel.module.line_of(place) });
+        for (index, line) in lines.iter().enumerate() {
+            reason = reason.replace(&format!("{{{index}}}"), line);
         }
-        Err(Error::Kernel { kernel: kernel.name.clone(), reason })
+        let fault = kernel.module.fault(&answer.detail, lines).map(Box::new);
+        Err(Error::Kernel { kernel: kernel.name.clone(), reason, fault })
     }
 }
 
@@ -204,6 +243,8 @@ struct LoadedInner {
     // Kept for the line numbers of reports.
     file: tempfile::NamedTempFile,
     lines: Mutex<HashMap<u64, String>>,
+    /// Shared variables, and the names of the kernels.
+    symbols: OnceLock<(Vec<SharedVariable>, Vec<String>)>,
 }
 
 /// An entry of a loaded module, which lives as long.
@@ -214,6 +255,16 @@ pub struct Kernel {
     entry: usize,
 }
 
+impl Kernel {
+    /// Where its static shared memory is: what other kernels have there is not its own.
+    fn shared_extents(&self) -> Vec<Extent> {
+        let (variables, kernels) = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
+        let of_another = |function: &String| *function != self.name && kernels.contains(function);
+        let own = variables.iter().filter(|variable| !of_another(&variable.function));
+        own.map(|variable| Extent { offset: variable.offset, bytes: variable.bytes }).collect()
+    }
+}
+
 impl Loaded {
     pub fn open(image: &[u8]) -> Result<Loaded> {
         let temporary = |source| Error::File { path: env::temp_dir(), source };
@@ -222,7 +273,7 @@ impl Loaded {
         // SAFETY: the object was compiled from kernels, which have no initialisers.
         let library = unsafe { Library::new(file.path()) };
         let library = library.map_err(|error| Error::EmulationFailed { reason: error.to_string() })?;
-        Ok(Loaded { inner: Arc::new(LoadedInner { library, file, lines: Mutex::default() }) })
+        Ok(Loaded { inner: Arc::new(LoadedInner { library, file, lines: Mutex::default(), symbols: OnceLock::new() }) })
     }
 
     pub fn kernel(&self, name: &str) -> Option<Kernel> {
@@ -232,6 +283,70 @@ impl Loaded {
             *self.inner.library.get::<unsafe extern "C" fn(*mut *mut c_void)>(symbol.as_bytes_with_nul()).ok()?
         };
         Some(Kernel { module: self.clone(), name: name.to_string(), entry: entry as usize })
+    }
+
+    fn fault(&self, detail: &Detail, lines: [String; 2]) -> Option<Fault> {
+        let kind = match detail.kind {
+            1 => FaultKind::OutOfBounds,
+            2 => FaultKind::Race,
+            3 => FaultKind::Unwritten,
+            4 => FaultKind::Divergent,
+            5 => FaultKind::Left,
+            _ => return None,
+        };
+        let memory = match detail.space {
+            1 => Memory::Device { address: detail.start },
+            2 => Memory::Shared(self.shared_variables()),
+            3 => Memory::Dynamic,
+            _ => Memory::None,
+        };
+        let access = |number: u32| match number {
+            0 => Access::Read,
+            1 => Access::Write,
+            _ => Access::Update,
+        };
+        let [first, second] = lines;
+        let party = |at: usize, line| Party {
+            thread: detail.who[at].thread,
+            block: detail.who[at].block,
+            access: access(detail.access[at]),
+            line,
+        };
+        Some(Fault {
+            kind,
+            parties: [party(0, first), party(1, second)],
+            memory,
+            offset: detail.offset as i64,
+            bytes: detail.bytes,
+            size: detail.size,
+        })
+    }
+
+    /// The module's shared variables and where they lie; none where `nm` is not installed.
+    fn shared_variables(&self) -> Vec<SharedVariable> {
+        self.inner.symbols.get_or_init(|| self.read_symbols()).0.clone()
+    }
+
+    fn read_symbols(&self) -> (Vec<SharedVariable>, Vec<String>) {
+        let output = Command::new("nm")
+            .args(["--print-size", "--demangle", "--defined-only"])
+            .arg(self.inner.file.path())
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = output else { return Default::default() };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Thread-local variables are among the data that begins as zeros: `kernel(float*, int)::tile`.
+        let variable = |line: &str| {
+            let mut words = line.splitn(4, ' ');
+            let offset = u64::from_str_radix(words.next()?, 16).ok()?;
+            let bytes = u64::from_str_radix(words.next()?, 16).ok()?;
+            words.next().filter(|kind| matches!(*kind, "b" | "B"))?;
+            let (function, name) = words.next()?.rsplit_once("::").unwrap_or_default();
+            let function = function.split('(').next().unwrap_or("").to_string();
+            (!name.is_empty()).then(|| SharedVariable { name: name.to_string(), function, offset, bytes })
+        };
+        let entry = |line: &str| Some(line.rsplit_once(" onrush_entry_")?.1.to_string());
+        (text.lines().filter_map(variable).collect(), text.lines().filter_map(entry).collect())
     }
 
     /// Where in the source a return address is: `reduce.cuh:41`, or the offset where `addr2line` is not installed.

@@ -1,0 +1,590 @@
+//! `%%cuda` cells: finds the kernels in a cell's CUDA C++ and writes a Rust function for each, with the types of its parameters.
+//!
+//! The text is not understood beyond the heads of its kernels: the worker's compiler has the last word. Each function stands in
+//! the line of its kernel, with its name in the same column, so that what rustc says of it points there.
+
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use onrush_wire::{Class, Diagnostic, Span};
+
+/// Headers whose contents are built in.
+const BUILT_IN: &[&str] = &[
+    "stdio.h",
+    "cstdio",
+    "stdint.h",
+    "cstdint",
+    "stddef.h",
+    "cstddef",
+    "math.h",
+    "cmath",
+    "assert.h",
+    "cassert",
+    "stdlib.h",
+    "cstdlib",
+    "cuda.h",
+    "cuda_runtime.h",
+    "cuda_runtime_api.h",
+    "device_launch_parameters.h",
+    "device_functions.h",
+    "math_constants.h",
+    "limits.h",
+    "climits",
+    "float.h",
+    "cfloat",
+];
+
+/// Words that say nothing about how a parameter is passed.
+const QUALIFIERS: &[&str] =
+    &["const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "register", "struct", "enum"];
+
+const ATTRIBUTES: &str = " #[track_caller] #[allow(non_snake_case)]";
+
+#[derive(Debug, PartialEq, Eq)]
+struct Kernel {
+    name: String,
+    /// Where the name stands: a byte of the text.
+    at: usize,
+    parameters: Vec<Parameter>,
+    /// `void name(…)` as it is written.
+    declaration: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Parameter {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Of elements of this type; whether the kernel may write.
+    Buffer(&'static str, bool),
+    Scalar(&'static str),
+}
+
+/// Rust for a cell whose line `line` is the magic.
+pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic> {
+    let start: usize = text.split_inclusive('\n').take(line as usize).map(str::len).sum();
+    // The text that the compiler gets: as many blank lines as stand above, the magic's among them.
+    let mut source = "\n".repeat(line as usize) + &text[start..];
+    if start == text.len() && !text.ends_with('\n') {
+        source.push('\n');
+    }
+    let fails = Fails { text: &source, file };
+    let masked = mask(&source);
+    let source_ = without_includes(&source, &masked, &fails)?;
+    if masked.trim().is_empty() {
+        return Err(fails
+            .at_line(line, "empty-magic", "`%%cuda` is followed by nothing".to_string())
+            .help("write kernels in the lines below: `__global__ void add_one(float* data, int n) { … }`"));
+    }
+    refuse_host_code(&masked, &fails)?;
+    let kernels = kernels(&masked, &source, &fails)?;
+    for (at, kernel) in kernels.iter().enumerate() {
+        if kernels[..at].iter().any(|earlier| earlier.name == kernel.name) {
+            let message = format!("there are two kernels `{}` in this cell", kernel.name);
+            return Err(fails
+                .at(kernel.at, kernel.name.len(), "cuda-name", message)
+                .help("give one of them another name"));
+        }
+    }
+    if kernels.is_empty() {
+        return Err(fails
+            .at_line(line, "cuda-no-kernel", "there is no `__global__` function in this cell".to_string())
+            .help("a kernel begins with `__global__ void`: `__global__ void add_one(float* data, int n) { … }`"));
+    }
+    Ok(write_rust(&source_, &kernels, line, file))
+}
+
+struct Fails<'a> {
+    text: &'a str,
+    file: &'a str,
+}
+
+impl Fails<'_> {
+    /// An error about `length` bytes from `at` on.
+    fn at(&self, at: usize, length: usize, code: &str, message: String) -> Diagnostic {
+        let (line, column) = crate::scan::position(self.text, at);
+        let found = self.text.get(at..at + length).unwrap_or("");
+        let length = found.lines().next().unwrap_or("").trim_end().chars().count().max(1) as u32;
+        let span = Span { file: self.file.to_string(), line, column, length };
+        Diagnostic::error(Class::Compile, code, message).at(span, "")
+    }
+
+    fn at_line(&self, line: u32, code: &str, message: String) -> Diagnostic {
+        let span = Span { file: self.file.to_string(), line, column: 1, length: "%%cuda".len() as u32 };
+        Diagnostic::error(Class::Compile, code, message).at(span, "")
+    }
+}
+
+/// The text with comments and strings blanked out, byte for byte.
+fn mask(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    let blank = |out: &mut Vec<u8>, from: usize, to: usize| {
+        out[from..to].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    };
+    while at < bytes.len() {
+        let rest = &text.as_bytes()[at..];
+        let length = match rest {
+            [b'/', b'/', ..] => rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
+            [b'/', b'*', ..] => rest.windows(2).skip(2).position(|w| w == b"*/").map_or(rest.len(), |p| p + 4),
+            [quote @ (b'"' | b'\''), ..] => {
+                let mut end = 1;
+                while end < rest.len() && rest[end] != *quote && rest[end] != b'\n' {
+                    end += if rest[end] == b'\\' { 2 } else { 1 };
+                }
+                (end + 1).min(rest.len())
+            }
+            _ => 0,
+        };
+        if length > 0 {
+            blank(&mut out, at, at + length);
+        }
+        at += length.max(1);
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Lines that include what is built in are blanked out; others are errors.
+fn without_includes(source: &str, masked: &str, fails: &Fails<'_>) -> Result<String, Diagnostic> {
+    let mut out = String::with_capacity(source.len());
+    let mut at = 0;
+    for (line, visible) in source.split_inclusive('\n').zip(masked.split_inclusive('\n')) {
+        let directive = visible.trim_start().strip_prefix('#').map(str::trim_start);
+        if directive.is_some_and(|rest| rest.starts_with("include")) {
+            let name = line.split(['<', '"']).nth(1).and_then(|rest| rest.split(['>', '"']).next()).unwrap_or("");
+            if !BUILT_IN.contains(&name) {
+                let message = format!("there is no header `{name}` for kernels");
+                return Err(fails.at(at, line.trim_end().len(), "cuda-include", message).help(
+                    "leave the line out: what CUDA has is built in, and the C++ standard library is not there on a GPU",
+                ));
+            }
+            out.push_str(if line.ends_with('\n') { "\n" } else { "" });
+        } else {
+            out.push_str(line);
+        }
+        at += line.len();
+    }
+    Ok(out)
+}
+
+/// What belongs to the host in a `.cu` file.
+fn refuse_host_code(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
+    if let Some(at) = masked.find("<<<") {
+        let before = masked[..at].trim_end();
+        let name = before.rsplit(|c: char| !is_word(c)).next().unwrap_or("");
+        let message = "a kernel is launched from a Rust cell, not from its own".to_string();
+        return Err(fails
+            .at(at, 3, "cuda-host", message)
+            .help(format!("in another cell: `{name}(blocks, threads, …)` with the kernel's arguments behind")));
+    }
+    for word in ["cudaMalloc", "cudaMemcpy", "cudaFree", "cudaMallocManaged", "cudaDeviceSynchronize", "cudaMemset"] {
+        if let Some(at) = find_word(masked, word) {
+            let message = format!("`{word}` is the host's, and a `%%cuda` cell holds kernels only");
+            return Err(fails.at(at, word.len(), "cuda-host", message)
+                .help("a Rust cell makes the memory: `let mut data = Buffer::from(vec![0.0f32; n]);`, and launches wait for their end"));
+        }
+    }
+    if let Some(at) = find_word(masked, "main").filter(|at| masked[at + 4..].trim_start().starts_with('(')) {
+        let message = "a `%%cuda` cell has no `main`: it holds kernels only".to_string();
+        return Err(fails.at(at, 4, "cuda-host", message).help("write what `main` does as Rust in another cell"));
+    }
+    Ok(())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn find_word(text: &str, word: &str) -> Option<usize> {
+    words(text, word).next()
+}
+
+fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    text.match_indices(word).map(|(at, _)| at).filter(move |at| {
+        let before = text[..*at].chars().next_back().is_some_and(is_word);
+        let after = text[*at + word.len()..].chars().next().is_some_and(is_word);
+        !before && !after
+    })
+}
+
+/// A text that is taken from the front.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn skip(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn word(&mut self) -> Option<&'a str> {
+        self.skip();
+        let rest = &self.text[self.at..];
+        let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        self.at += length;
+        (length > 0).then(|| &rest[..length])
+    }
+
+    fn takes(&mut self, c: char) -> bool {
+        self.skip();
+        let found = self.text[self.at..].starts_with(c);
+        self.at += if found { c.len_utf8() } else { 0 };
+        found
+    }
+
+    /// What stands between a bracket that was just taken and the one that closes it.
+    fn inside(&mut self) -> Option<(usize, &'a str)> {
+        let (start, mut depth) = (self.at, 1);
+        for (at, c) in self.text[start..].char_indices() {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            if depth == 0 {
+                self.at = start + at + 1;
+                return Some((start, &self.text[start..start + at]));
+            }
+        }
+        None
+    }
+}
+
+fn kernels(masked: &str, source: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>, Diagnostic> {
+    let mut found = Vec::new();
+    for at in words(masked, "__global__") {
+        let before = masked[..at].trim_end();
+        if before.ends_with('>') && before.rfind("template").is_some_and(|t| !before[t..].contains(['{', '}', ';'])) {
+            return Err(fails.at(at, "__global__".len(), "cuda-template", "a kernel of a cell cannot be a template".to_string())
+                .help("write it for the type that you need: `float*` in place of `T*`; a `__device__` function may be a template"));
+        }
+        let mut reader = Reader { text: masked, at: at + "__global__".len() };
+        let mut returns: Vec<&str> = Vec::new();
+        let (name, name_at) = loop {
+            let Some(word) = reader.word() else {
+                let message = "`__global__` begins no function".to_string();
+                return Err(fails
+                    .at(at, "__global__".len(), "cuda-kernel", message)
+                    .help("a kernel is `__global__ void name(float* data, int n) { … }`"));
+            };
+            let end = reader.at;
+            if !reader.takes('(') {
+                if !matches!(word, "static" | "inline" | "extern" | "__forceinline__" | "__noinline__") {
+                    returns.push(word);
+                }
+            } else if matches!(word, "__launch_bounds__" | "__cluster_dims__" | "__attribute__" | "__maxnreg__") {
+                reader.inside();
+            } else {
+                break (word, end - word.len());
+            }
+        };
+        if returns != ["void"] {
+            let kind = if returns.is_empty() { "nothing".to_string() } else { format!("`{}`", returns.join(" ")) };
+            let message = format!("the kernel `{name}` returns {kind}, and a kernel returns `void`");
+            return Err(fails
+                .at(name_at, name.len(), "cuda-kernel", message)
+                .help(format!("`__global__ void {name}(…)`: results go into a buffer that it is given")));
+        }
+        let Some((start, list)) = reader.inside() else {
+            let message = format!("the parameters of `{name}` have no end: a `)` is missing");
+            return Err(fails.at(name_at, name.len(), "cuda-kernel", message));
+        };
+        // `__global__ void name(…);` only says that it is somewhere.
+        if reader.takes(';') {
+            continue;
+        }
+        let mut parameters = Vec::new();
+        let mut offset = start;
+        for piece in list.split(',') {
+            if !(piece.trim().is_empty() && list.trim().is_empty()) && piece.trim() != "void" {
+                let spot = offset + (piece.len() - piece.trim_start().len());
+                parameters.push(parameter(piece, name, spot, fails)?);
+            }
+            offset += piece.len() + 1;
+        }
+        let written = |range: std::ops::Range<usize>| masked[range].split_whitespace().collect::<Vec<_>>().join(" ");
+        let declaration = format!("void {name}({})", written(start..start + list.len()));
+        let _ = source;
+        found.push(Kernel { name: name.to_string(), at: name_at, parameters, declaration });
+    }
+    Ok(found)
+}
+
+fn parameter(piece: &str, kernel: &str, at: usize, fails: &Fails<'_>) -> Result<Parameter, Diagnostic> {
+    let shown = piece.split_whitespace().collect::<Vec<_>>().join(" ");
+    let fail =
+        |message: String, help: String| Err(fails.at(at, piece.trim().len(), "cuda-parameter", message).help(help));
+    if shown.is_empty() {
+        return fail(
+            format!("a parameter of `{kernel}` is missing"),
+            "there is a `,` too many, or nothing between two of them".to_string(),
+        );
+    }
+    if shown.contains('&') {
+        let better = shown.replace('&', "");
+        return fail(
+            format!("`{shown}` of `{kernel}` is a reference, and a kernel cannot see the host's memory"),
+            format!(
+                "take a number by value (`{}`), or a pointer to several",
+                better.split_whitespace().collect::<Vec<_>>().join(" ")
+            ),
+        );
+    }
+    if let Some((before, _)) = shown.split_once('=') {
+        return fail(
+            format!("`{shown}` of `{kernel}` has a default value"),
+            format!("write `{}`, and give it at each launch", before.trim()),
+        );
+    }
+    if shown.contains(['<', '(', ':']) {
+        return fail(
+            format!("`{shown}` of `{kernel}` is neither a number nor a pointer to numbers"),
+            "kernels of cells take `float*`, `const int*`, `int`, `double`, … one after the other".to_string(),
+        );
+    }
+    let mut tokens: Vec<String> = Vec::new();
+    for c in shown.replace("__align__", " ").chars() {
+        match c {
+            ' ' => tokens.push(String::new()),
+            c if is_word(c) && tokens.last().is_some_and(|t| t.chars().all(is_word)) => {
+                tokens.last_mut().unwrap_or(&mut String::new()).push(c)
+            }
+            c => tokens.push(c.to_string()),
+        }
+        if !is_word(c) && c != ' ' {
+            tokens.push(String::new());
+        }
+    }
+    tokens.retain(|token| !token.is_empty());
+    let stars =
+        tokens.iter().filter(|token| *token == "*").count() + usize::from(tokens.iter().any(|token| token == "["));
+    let first_star = tokens.iter().position(|token| token == "*").unwrap_or(tokens.len());
+    let is_const = tokens[..first_star].iter().any(|token| token == "const");
+    let end = tokens.iter().position(|token| token == "[").unwrap_or(tokens.len());
+    let is_name = |token: &String| token.chars().next().is_some_and(|c| is_word(c) && !c.is_ascii_digit());
+    let mut words: Vec<&str> = tokens[..end].iter().filter(|token| is_name(token)).map(String::as_str).collect();
+    words.retain(|word| !QUALIFIERS.contains(word));
+    let last_is_type = words.last().is_none_or(|word| is_type_word(word));
+    if last_is_type {
+        return fail(
+            format!("a parameter of `{kernel}` has no name: `{shown}`"),
+            format!("give it one: `{shown} {}`", if stars > 0 { "data" } else { "n" }),
+        );
+    }
+    let name = words.pop().unwrap_or("").to_string();
+    let base = words.join(" ");
+    if base.is_empty() {
+        return fail(
+            format!("the parameter `{name}` of `{kernel}` has no type"),
+            format!("write `int {name}` or `float* {name}`"),
+        );
+    }
+    if stars > 1 {
+        return fail(
+            format!("`{name}` of `{kernel}` is a pointer to pointers"),
+            format!("lay all rows out in one buffer: `{base}* {name}`, with `{name}[row * width + column]`"),
+        );
+    }
+    let Some(rust) = rust_type(&base) else {
+        if base == "void" {
+            return fail(
+                format!("`{name}` of `{kernel}` is a `void*`: a pointer to what?"),
+                format!("say what it holds: `float* {name}`"),
+            );
+        }
+        let shown = if stars > 0 { format!("{base}*") } else { base };
+        return fail(
+            format!("`{name}` of `{kernel}` is `{shown}`, and kernels of cells take numbers and pointers to numbers"),
+            "`bool`, `char` to `long long` with and without `unsigned`, `int8_t` to `uint64_t`, `size_t`, `float`, `double`".to_string(),
+        );
+    };
+    let kind = match stars {
+        0 => Kind::Scalar(if base == "size_t" { "usize" } else { rust }),
+        _ => Kind::Buffer(rust, !is_const),
+    };
+    Ok(Parameter { name, kind })
+}
+
+fn is_type_word(word: &str) -> bool {
+    matches!(word, "unsigned" | "signed" | "long" | "short") || rust_type(word).is_some() || word == "void"
+}
+
+fn rust_type(base: &str) -> Option<&'static str> {
+    let mut words: Vec<&str> = base.split(' ').collect();
+    words.sort_unstable();
+    Some(match words.join(" ").as_str() {
+        "bool" => "bool",
+        "char" | "char signed" | "int8_t" => "i8",
+        "char unsigned" | "uint8_t" | "uchar" => "u8",
+        "short" | "int short" | "short signed" | "int short signed" | "int16_t" => "i16",
+        "short unsigned" | "int short unsigned" | "uint16_t" | "ushort" => "u16",
+        "int" | "signed" | "int signed" | "int32_t" => "i32",
+        "unsigned" | "int unsigned" | "uint32_t" | "uint" => "u32",
+        "long" | "int long" | "long long" | "int long long" | "long signed" | "long long signed" | "int64_t"
+        | "longlong" => "i64",
+        "long unsigned"
+        | "int long unsigned"
+        | "long long unsigned"
+        | "int long long unsigned"
+        | "uint64_t"
+        | "size_t"
+        | "ulong"
+        | "ulonglong" => "u64",
+        "float" => "f32",
+        "double" => "f64",
+        _ => return None,
+    })
+}
+
+/// A name that Rust takes, too: `in` is a keyword there.
+fn rust_name(name: &str) -> String {
+    match name {
+        "self" | "Self" | "super" | "crate" | "_" => format!("{name}_"),
+        _ if syn::parse_str::<syn::Ident>(name).is_ok() => name.to_string(),
+        _ => format!("r#{name}"),
+    }
+}
+
+fn write_rust(source: &str, kernels: &[Kernel], line: u32, file: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    (source, file).hash(&mut hasher);
+    let number = hasher.finish();
+    let program = format!("__CUDA_{number:016X}");
+    let mut lines: Vec<String> = vec![String::new(); source.lines().count().max(line as usize)];
+    let mut declarations = String::new();
+    let mut signatures = Vec::new();
+    for kernel in kernels {
+        let (at_line, column) = crate::scan::position(source, kernel.at);
+        let _ = write!(declarations, "extern \"C\" __global__ {}; ", kernel.declaration);
+        let name = rust_name(&kernel.name);
+        let (mut parameters, mut shown, mut calls) = (String::new(), String::new(), String::new());
+        for Parameter { name, kind } in &kernel.parameters {
+            let rust = rust_name(name);
+            let _ = match kind {
+                Kind::Buffer(element, true) => {
+                    let _ = write!(shown, ", {name}: &mut Buffer<{element}>");
+                    let _ = write!(calls, ".write({name:?}, {rust})");
+                    write!(parameters, ", {rust}: &mut ::onrush::cuda::Buffer<{element}>")
+                }
+                Kind::Buffer(element, false) => {
+                    let _ = write!(shown, ", {name}: &Buffer<{element}>");
+                    let _ = write!(calls, ".read({name:?}, {rust})");
+                    write!(parameters, ", {rust}: &::onrush::cuda::Buffer<{element}>")
+                }
+                Kind::Scalar(number) => {
+                    let _ = write!(shown, ", {name}: {number}");
+                    let _ = write!(calls, ".scalar({name:?}, {rust})");
+                    write!(parameters, ", {rust}: {number}")
+                }
+            };
+        }
+        signatures.push(format!("{name}(blocks, threads{shown})"));
+        let index = at_line as usize - 1;
+        // In the line above, unless that would be another kernel's: the name keeps its column.
+        match lines[index].is_empty() {
+            true => lines[index - 1].push_str(ATTRIBUTES),
+            false => lines[index].push_str(ATTRIBUTES),
+        }
+        let pad = (column as usize).saturating_sub(1 + "pub fn ".len() + lines[index].chars().count());
+        let _ = write!(
+            lines[index],
+            "{:pad$}pub fn {name}(blocks: impl ::onrush::cuda::Blocks, threads: impl ::onrush::cuda::Threads{parameters}) \
+             -> ::onrush::cuda::Launched {{ ::onrush::cuda::Call::new(&{program}, {:?}, blocks, threads){calls}.launch() }}",
+            "", kernel.name,
+        );
+    }
+    let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    let head = format!(
+        "pub static {program}: ::onrush::cuda::Program = ::onrush::cuda::Program {{ number: {number}, line: {line}, file: {file:?}, \
+         text: {source:?}, declarations: {declarations:?}, kernels: &{names:?}, signatures: &{signatures:?} }};"
+    );
+    let magic = line as usize - 1;
+    lines[magic] = head + &lines[magic];
+    format!("{}\n::onrush::cuda::define(&{program})", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rust(text: &str) -> String {
+        generate(text, 1, "cell_1.rs").unwrap()
+    }
+
+    #[track_caller]
+    fn refused(text: &str, message: &str, underlined: &str) {
+        let text = format!("%%cuda\n{text}");
+        let error = generate(&text, 1, "cell_1.rs").unwrap_err();
+        assert!(error.message.contains(message), "{}", error.message);
+        assert!(!error.help.is_empty(), "{}", error.message);
+        let span = &error.labels[0].span;
+        let line = text.lines().nth(span.line as usize - 1).unwrap();
+        let found: String = line.chars().skip(span.column as usize - 1).take(span.length as usize).collect();
+        assert_eq!(found, underlined);
+    }
+
+    #[test]
+    fn a_kernel_is_a_function_in_its_own_line_and_column() {
+        let text = "%%cuda\n// adds\n__global__ void add_one(float* data, const int *idx, unsigned long long n) {\n}\n";
+        let rust = rust(text);
+        let line = rust.lines().nth(2).unwrap();
+        assert_eq!(line.find("add_one"), Some("__global__ void ".len()));
+        let parameters = "data: &mut ::onrush::cuda::Buffer<f32>, idx: &::onrush::cuda::Buffer<i32>, n: u64)";
+        assert!(line.contains(parameters), "{line}");
+        assert!(line.contains(".write(\"data\", data).read(\"idx\", idx).scalar(\"n\", n).launch()"), "{line}");
+        assert!(
+            rust.lines().next().unwrap().contains("void add_one(float* data, const int *idx, unsigned long long n)")
+        );
+        assert!(
+            syn::parse_file(&format!(
+                "{} }}",
+                rust.replace("\n::onrush::cuda::define", "\nfn f() { ::onrush::cuda::define")
+            ))
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn types_are_those_of_rust() {
+        let one = |text: &str| parameter(text, "k", 0, &Fails { text, file: "c" }).unwrap().kind;
+        assert_eq!(one("const float* __restrict__ in"), Kind::Buffer("f32", false));
+        assert_eq!(one("float const *in"), Kind::Buffer("f32", false));
+        assert_eq!(one("float * const out"), Kind::Buffer("f32", true));
+        assert_eq!(one("unsigned bins[]"), Kind::Buffer("u32", true));
+        assert_eq!(one("bool *flags"), Kind::Buffer("bool", true));
+        assert_eq!(one("size_t n"), Kind::Scalar("usize"));
+        assert_eq!(one("unsigned short int x"), Kind::Scalar("u16"));
+        assert_eq!(one("int8_t x"), Kind::Scalar("i8"));
+        assert_eq!(one("const double scale"), Kind::Scalar("f64"));
+    }
+
+    #[test]
+    fn keywords_comments_and_bounds_are_no_obstacles() {
+        let text = "%%cuda\n/* __global__ void no(T x) */\n__global__ void __launch_bounds__(256, 2)\nmove(const float* in, // from\n  float* out) { printf(\"__global__\"); }\n__device__ float f(float x) { return x; }";
+        let rust = rust(text);
+        assert!(rust.contains("pub fn r#move(blocks"), "{rust}");
+        assert!(rust.contains("r#in: &::onrush"), "{rust}");
+        assert_eq!(rust.matches("-> ::onrush::cuda::Launched").count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_at_its_place() {
+        refused("template <typename T>\n__global__ void k(T* a) {}", "template", "__global__");
+        refused("__global__ int k(float* a) {}", "returns `int`", "k");
+        refused("__global__ void k(float& a) {}", "reference", "float& a");
+        refused("__global__ void k(int n, float** a) {}", "pointer to pointers", "float** a");
+        refused("__global__ void k(Particle* p) {}", "`Particle*`", "Particle* p");
+        refused("__global__ void k(float*) {}", "no name", "float*");
+        refused("__global__ void k(int n, , float* a) {}", "missing", ",");
+        refused("__global__ void k(void* a) {}", "void*", "void* a");
+        refused("__global__ void k(int n = 3) {}", "default", "int n = 3");
+        refused("#include <vector>\n__global__ void k() {}", "`vector`", "#include <vector>");
+        refused("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }", "launched from a Rust cell", "<<<");
+        refused("__global__ void k() {}\nint main() {}", "no `main`", "main");
+        refused("__device__ int f() { return 1; }", "no `__global__`", "%%cuda");
+        refused("__global__ void k() {}\n__global__ void k() {}", "two kernels", "k");
+        refused("  ", "followed by nothing", "%%cuda");
+    }
+}

@@ -1,0 +1,99 @@
+//! How many blocks and threads a launch has: a number, or two or three of them.
+
+/// How many blocks: `4`, `(4, 2)`, `(4, 2, 1)`; any kind of integer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number of blocks",
+    label = "expected a whole number, or two or three of them: `4`, `(4, 2)`, `(4, 2, 1)`"
+)]
+pub trait Blocks {
+    #[doc(hidden)]
+    fn blocks(&self) -> [i128; 3];
+}
+
+/// How many threads in a block: as of [`Blocks`]; `256.shared(1024)` gives each block bytes of dynamic shared memory.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number of threads",
+    label = "expected a whole number, or two or three of them: `256`, `(16, 16)`, `(8, 8, 4)`"
+)]
+pub trait Threads {
+    #[doc(hidden)]
+    fn threads(&self) -> [i128; 3];
+    /// Bytes of dynamic shared memory.
+    #[doc(hidden)]
+    fn shared_bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// Threads whose block has dynamic shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct WithShared<T> {
+    threads: T,
+    bytes: usize,
+}
+
+/// `256.shared(bytes)`: what `extern __shared__` of a kernel finds.
+pub trait SharedMemory: Threads + Sized {
+    /// Bytes for each block: `(16, 16).shared(256 * size_of::<f32>())`.
+    fn shared(self, bytes: usize) -> WithShared<Self> {
+        WithShared { threads: self, bytes }
+    }
+}
+
+impl<T: Threads> Threads for WithShared<T> {
+    fn threads(&self) -> [i128; 3] {
+        self.threads.threads()
+    }
+
+    fn shared_bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+}
+
+/// One direction.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no whole number", label = "expected a whole number")]
+pub trait Size: Copy {
+    #[doc(hidden)]
+    fn size(self) -> i128;
+}
+
+macro_rules! sizes {
+    ($($t:ty),*) => {$(
+        impl Size for $t {
+            fn size(self) -> i128 {
+                self as i128
+            }
+        }
+        impl Blocks for $t {
+            fn blocks(&self) -> [i128; 3] {
+                [self.size(), 1, 1]
+            }
+        }
+        impl Threads for $t {
+            fn threads(&self) -> [i128; 3] {
+                [self.size(), 1, 1]
+            }
+        }
+        impl SharedMemory for $t {}
+    )*};
+}
+sizes!(i32, u32, i64, u64, isize, usize);
+
+macro_rules! tuples {
+    ($([$($a:ident $n:tt),*]);*) => {$(
+        impl<$($a: Size),*> Blocks for ($($a,)*) {
+            fn blocks(&self) -> [i128; 3] {
+                let mut all = [1; 3];
+                $(all[$n] = self.$n.size();)*
+                all
+            }
+        }
+        impl<$($a: Size),*> Threads for ($($a,)*) {
+            fn threads(&self) -> [i128; 3] {
+                self.blocks()
+            }
+        }
+        impl<$($a: Size),*> SharedMemory for ($($a,)*) {}
+    )*};
+}
+tuples!([A 0, B 1]; [A 0, B 1, C 2]);

@@ -1,0 +1,284 @@
+//! The notebook's worker process: started when a cell first needs it, and ended by what its kernels do wrong, by an interrupt, and
+//! with the cell process. The next launch starts another one, and gives it the cells and buffers anew.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+use onrush_wire::codec::{CodecError, read_message, write_message};
+use onrush_wire::worker::{FromWorker, Launch, PIECE, Printed, ROLE, ToWorker};
+use onrush_wire::{Class, Diagnostic, Generation};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::buffer::AnyBuffer;
+use super::launch::{Given, Program};
+use crate::host;
+use crate::session::start::program;
+
+pub struct Worker {
+    child: Child,
+    socket: UnixStream,
+    memory: File,
+    device: String,
+    /// Of the process and the generation that started it: after a snapshot took over, it is somebody else's.
+    owner: (u32, Generation),
+    loaded: BTreeSet<u64>,
+    /// Which state of each buffer it has.
+    buffers: HashMap<u64, u64>,
+}
+
+static WORKER: Mutex<Option<Worker>> = Mutex::new(None);
+/// Buffers that were dropped since the worker last heard of them.
+static FREED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+pub fn freed(number: u64) {
+    lock(&FREED).push(number);
+}
+
+/// What went wrong, and what kernels had printed by then.
+type Failure = (Diagnostic, Printed);
+
+/// Does something with the worker, which is started if there is none.
+pub fn with<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Diagnostic> {
+    with_printed(work).map_err(|(diagnostic, _)| diagnostic)
+}
+
+fn with_printed<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut guard = lock(&WORKER);
+    let owner = (std::process::id(), host::context().map_or(Generation(0), |c| c.generation));
+    if guard.as_ref().is_some_and(|worker| worker.owner != owner) {
+        *guard = None;
+    }
+    let worker = match &mut *guard {
+        Some(worker) => worker,
+        empty => empty.insert(Worker::start(owner).map_err(|diagnostic| (diagnostic, Printed::default()))?),
+    };
+    let outcome = work(worker);
+    if worker.device.is_empty() {
+        *guard = None;
+    }
+    outcome
+}
+
+/// Runs a kernel: gives nanoseconds and the device's name. What the kernel writes is in the buffers only if all went well.
+pub fn launch(
+    program: &'static Program,
+    launch: &Launch,
+    arguments: &mut [(&'static str, Given<'_>)],
+) -> (Result<(u64, String), Diagnostic>, Printed) {
+    let outcome = with_printed(|worker| {
+        worker.load(program)?;
+        worker.forget_freed()?;
+        for (_, given) in arguments.iter() {
+            if let Some(buffer) = given.buffer() {
+                worker.send(buffer)?;
+            }
+        }
+        let outcome = worker.ask(&ToWorker::Launch(launch.clone()), Some(&launch.kernel));
+        for (_, given) in arguments.iter() {
+            if let Given::Write(buffer) = given {
+                // Until it was brought back, nobody knows what the device's copy holds.
+                worker.buffers.remove(&buffer.number());
+            }
+        }
+        let FromWorker::Launched(launched) = outcome? else { return Err(worker.broken()) };
+        let brought = worker.bring(arguments);
+        let device = worker.device.clone();
+        brought
+            .map(|()| (launched.nanoseconds, device, launched.printed.clone()))
+            .map_err(|(d, _)| (d, launched.printed))
+    });
+    match outcome {
+        Ok((nanoseconds, device, printed)) => (Ok((nanoseconds, device)), printed),
+        Err((diagnostic, printed)) => (Err(diagnostic), printed),
+    }
+}
+
+fn no_worker(what: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::error(
+        Class::Environment,
+        "no-worker",
+        format!("the process that runs kernels cannot be started: {what}"),
+    )
+    .help("`onrush doctor` says what is wrong with the installation")
+}
+
+/// Elements of a piece: as many as the shared memory holds.
+fn pieces(buffer: &dyn AnyBuffer) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let (length, each) = (buffer.length() as usize, PIECE / buffer.element().max(1) as usize);
+    (0..length.div_ceil(each)).map(move |piece| (piece * each, ((piece + 1) * each).min(length)))
+}
+
+impl Worker {
+    fn start(owner: (u32, Generation)) -> Result<Self, Diagnostic> {
+        let (program, _) = program().filter(|(path, _)| path.ends_with("onrush-session")).ok_or_else(|| {
+            no_worker("`onrush-session` was not found")
+                .help("put the folder with `onrush` and `onrush-session` on PATH")
+        })?;
+        let (socket, other) = UnixStream::pair().map_err(no_worker)?;
+        let memory = File::from(memfd_create("onrush-buffers", MemfdFlags::CLOEXEC).map_err(no_worker)?);
+        let shared = memory.try_clone().map_err(no_worker)?;
+        let mut command = Command::new(program);
+        command.arg(ROLE).stdin(OwnedFd::from(other)).stdout(shared).stderr(Stdio::null());
+        let child = command.spawn().map_err(no_worker)?;
+        // What was dropped before is nothing to this worker.
+        lock(&FREED).clear();
+        host::keep_to_runner(socket.as_raw_fd());
+        let (loaded, buffers) = (BTreeSet::new(), HashMap::new());
+        let mut worker = Worker { child, socket, memory, device: "?".to_string(), owner, loaded, buffers };
+        match worker.ask(&ToWorker::Hello, None) {
+            Ok(FromWorker::Ready { device, emulated }) => {
+                worker.device = if emulated { format!("{device}, each access checked") } else { device };
+                Ok(worker)
+            }
+            Ok(_) => Err(worker.broken().0),
+            Err((diagnostic, _)) => Err(diagnostic),
+        }
+    }
+
+    pub fn load(&mut self, program: &'static Program) -> Result<(), Failure> {
+        if self.loaded.contains(&program.number) {
+            return Ok(());
+        }
+        self.done(&ToWorker::Load { module: program.number, source: program.source() })?;
+        self.loaded.insert(program.number);
+        Ok(())
+    }
+
+    fn forget_freed(&mut self) -> Result<(), Failure> {
+        let mut buffers = std::mem::take(&mut *lock(&FREED));
+        buffers.retain(|number| self.buffers.remove(number).is_some());
+        if buffers.is_empty() {
+            return Ok(());
+        }
+        write_message(&mut self.socket, &ToWorker::Free { buffers }).map_err(|error| self.ended(&error, None))
+    }
+
+    /// Gives it a buffer's contents, if it does not have them.
+    fn send(&mut self, buffer: &dyn AnyBuffer) -> Result<(), Failure> {
+        let (number, stamp) = (buffer.number(), buffer.stamp());
+        if self.buffers.get(&number) == Some(&stamp) {
+            return Ok(());
+        }
+        let element = u64::from(buffer.element());
+        let bytes = buffer.length() * element;
+        if bytes == 0 {
+            self.done(&ToWorker::Write { buffer: number, bytes, offset: 0, length: 0 })?;
+        }
+        for (from, to) in pieces(buffer) {
+            let piece = buffer.piece(from, to);
+            self.memory.write_all_at(&piece, 0).map_err(|error| full(&error))?;
+            let (offset, length) = (from as u64 * element, piece.len() as u64);
+            self.done(&ToWorker::Write { buffer: number, bytes, offset, length })?;
+        }
+        self.buffers.insert(number, stamp);
+        Ok(())
+    }
+
+    /// Brings back what a kernel has written: all buffers, or none.
+    fn bring(&mut self, arguments: &mut [(&'static str, Given<'_>)]) -> Result<(), Failure> {
+        // One piece at a time fits into the memory: the pieces before it are kept until all have come.
+        let mut come = Vec::new();
+        for (at, (_, given)) in arguments.iter().enumerate() {
+            let Given::Write(buffer) = given else { continue };
+            for (from, to) in pieces(&**buffer) {
+                let element = u64::from(buffer.element());
+                let (offset, length) = (from as u64 * element, (to - from) as u64 * element);
+                self.done(&ToWorker::Read { buffer: buffer.number(), offset, length })?;
+                let mut bytes = vec![0u8; length as usize];
+                self.memory.read_exact_at(&mut bytes, 0).map_err(|error| full(&error))?;
+                come.push((at, from, bytes));
+            }
+        }
+        for (at, from, bytes) in come {
+            if let (_, Given::Write(buffer)) = &mut arguments[at] {
+                buffer.put(from, &bytes);
+            }
+        }
+        for (_, given) in arguments {
+            if let Given::Write(buffer) = given {
+                let stamp = buffer.renew();
+                self.buffers.insert(buffer.number(), stamp);
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, request: &ToWorker) -> Result<(), Failure> {
+        match self.ask(request, None)? {
+            FromWorker::Done => Ok(()),
+            _ => Err(self.broken()),
+        }
+    }
+
+    fn ask(&mut self, request: &ToWorker, kernel: Option<&str>) -> Result<FromWorker, Failure> {
+        let answer = write_message(&mut self.socket, request).and_then(|()| read_message(&mut self.socket));
+        match answer {
+            Ok(FromWorker::Failed { diagnostic, printed, lost }) => {
+                if lost {
+                    self.give_up();
+                }
+                Err((diagnostic, printed))
+            }
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.ended(&error, kernel)),
+        }
+    }
+
+    /// It is not to be used again.
+    fn give_up(&mut self) {
+        self.device.clear();
+    }
+
+    fn broken(&mut self) -> Failure {
+        self.give_up();
+        let message = "the process that runs kernels said something else than what was asked";
+        (Diagnostic::error(Class::Internal, "worker", message).help("restart the kernel"), Printed::default())
+    }
+
+    /// It is gone: why, as far as its end says.
+    fn ended(&mut self, error: &CodecError, kernel: Option<&str>) -> Failure {
+        use libc::{SIGBUS as BUS, SIGFPE as ARITHMETIC, SIGKILL as KILL, SIGSEGV as SEGMENT};
+        self.give_up();
+        let _ = self.child.kill();
+        let signal = self.child.wait().ok().and_then(|status| status.signal());
+        let what = kernel.map_or("the process that runs kernels".to_string(), |kernel| format!("`{kernel}`"));
+        let failed = |message: String| Diagnostic::error(Class::Run, "cuda-fault", message);
+        let diagnostic = match signal {
+            Some(ARITHMETIC) => failed(format!("{what}: a whole number was divided by zero"))
+                .help("a GPU goes on with some number; `if (d != 0)` around the division keeps it out"),
+            Some(SEGMENT | BUS) => failed(format!(
+                "{what}: a thread used more than its stack, or a pointer that leads nowhere"
+            ))
+            .help("large arrays inside of a function and deep recursion take the stack: a thread has 128 kB here"),
+            Some(signal) if signal != KILL => failed(format!("{what} ended its process by signal {signal}")),
+            _ => failed(format!("{what}: the process that runs kernels has ended")).note(error.to_string()),
+        };
+        (diagnostic, Printed::default())
+    }
+}
+
+fn full(error: &std::io::Error) -> Failure {
+    let message = format!("the memory for copies of buffers is used up: {error}");
+    (Diagnostic::error(Class::Resources, "shared-memory", message), Printed::default())
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        host::give_up(self.socket.as_raw_fd());
+        // One that another process started ends with that.
+        if self.owner.0 == std::process::id() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

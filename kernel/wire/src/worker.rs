@@ -1,0 +1,101 @@
+//! What a cell process and its worker say to each other: the worker runs the kernels of `%%cuda` cells, on a device of its own.
+//!
+//! The contents of buffers do not travel here but through memory that both share: a message says how many bytes from its start are meant.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Diagnostic;
+
+/// Bytes of the shared memory: longer buffers go in pieces.
+pub const PIECE: usize = 64 << 20;
+
+/// The argument of the session's program that makes it a worker: the socket is its standard input, the shared memory its
+/// standard output.
+pub const ROLE: &str = "worker";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// Answer: [`FromWorker::Ready`].
+    Hello,
+    /// Compile, and keep under this number. Answer: [`FromWorker::Done`].
+    Load { module: u64, source: Source },
+    /// A piece of a buffer is in the shared memory; the first piece makes the buffer. Answer: [`FromWorker::Done`].
+    Write { buffer: u64, bytes: u64, offset: u64, length: u64 },
+    /// Put a piece of a buffer into the shared memory. Answer: [`FromWorker::Done`].
+    Read { buffer: u64, offset: u64, length: u64 },
+    /// Answer: [`FromWorker::Launched`].
+    Launch(Launch),
+    /// These buffers are no more. No answer.
+    Free { buffers: Vec<u64> },
+}
+
+/// The text of a `%%cuda` cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The cell's file, as in [`crate::Span::file`].
+    pub file: String,
+    /// With the magic's line blank, so that lines are the cell's.
+    pub text: String,
+    /// Declarations of the kernels with C linkage, in one line, and their names.
+    pub declarations: String,
+    pub kernels: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    pub module: u64,
+    pub kernel: String,
+    pub blocks: [u32; 3],
+    pub threads: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    pub arguments: Vec<Argument>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Argument {
+    /// The parameter's name.
+    pub name: String,
+    pub value: ArgumentValue,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ArgumentValue {
+    /// A buffer, and the bytes of each element.
+    Buffer { buffer: u64, element: u32 },
+    /// As it lies in memory: 1, 2, 4 or 8 bytes.
+    Scalar(Vec<u8>),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The device's name, and whether it is the processor that plays one.
+    Ready {
+        device: String,
+        emulated: bool,
+    },
+    Done,
+    Launched(Launched),
+    /// `printed` is what kernels had printed until then.
+    Failed {
+        diagnostic: Diagnostic,
+        printed: Printed,
+        /// The device cannot go on: the worker ends.
+        lost: bool,
+    },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launched {
+    /// By the device's clock.
+    pub nanoseconds: u64,
+    pub printed: Printed,
+}
+
+/// What kernels printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Printed {
+    pub text: String,
+    /// Bytes over the limit.
+    pub left_out: u64,
+}

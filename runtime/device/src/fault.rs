@@ -1,0 +1,67 @@
+//! What the checker of the emulated device found wrong, in parts: for whoever knows what the allocations are called.
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access past the end of its allocation, or before its start.
+    OutOfBounds,
+    /// Two accesses of two threads, one of them a write, with nothing that orders them.
+    Race,
+    /// Shared memory is read, and no thread of the block has written it.
+    Unwritten,
+    /// Two threads of a block wait at barriers in different lines.
+    Divergent,
+    /// A thread waits at a barrier, and another one of its block has left the kernel.
+    Left,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+    /// An atomic operation.
+    Update,
+}
+
+/// A thread, and where it was: `cell_3.rs:7`, or empty if nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Party {
+    pub thread: [u32; 3],
+    pub block: [u32; 3],
+    pub access: Access,
+    pub line: String,
+}
+
+/// A variable in shared memory: where it begins, and how long it is, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedVariable {
+    pub name: String,
+    /// The kernel or other function that it stands in; empty outside of all.
+    pub function: String,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// What kind of memory a fault is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Memory {
+    None,
+    /// The allocation at this address.
+    Device {
+        address: u64,
+    },
+    Shared(Vec<SharedVariable>),
+    Dynamic,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub kind: FaultKind,
+    /// The second one is who else had to do with it: the other access, the other barrier.
+    pub parties: [Party; 2],
+    pub memory: Memory,
+    /// Bytes from the start of the memory, negative before it; how many the access takes, and how many there are.
+    pub offset: i64,
+    pub bytes: u64,
+    pub size: u64,
+}

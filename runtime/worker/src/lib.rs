@@ -1,0 +1,196 @@
+//! The worker of a notebook: compiles `%%cuda` cells and runs their kernels, on a GPU or on the emulated device.
+//!
+//! A process of its own, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. It
+//! holds copies of buffers only; the cell process has the originals. It knows no frames and no session.
+
+mod compile;
+mod launch;
+mod report;
+mod source;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, channel};
+
+use onrush_device::{Buffer, Device, Emulation, Module, Options, Owner, Printed, Stream};
+use onrush_wire::codec::{read_message, write_message};
+use onrush_wire::worker::{self, FromWorker, Source, ToWorker};
+use onrush_wire::{Class, Diagnostic, limits, paths};
+
+/// Bytes of what kernels print that a launch passes on.
+const PRINTED: usize = 256 << 10;
+
+/// A compiled cell.
+struct Loaded {
+    module: Module,
+    source: Source,
+}
+
+struct Worker {
+    device: Device,
+    stream: Stream,
+    owner: Owner,
+    memory: File,
+    printed: Printed,
+    modules: HashMap<u64, Loaded>,
+    buffers: HashMap<u64, Buffer>,
+}
+
+/// Runs a worker whose socket is standard input and whose shared memory is standard output, until the socket closes.
+pub fn serve() -> Result<(), Diagnostic> {
+    let failed = |e: io::Error| {
+        Diagnostic::error(Class::Internal, "worker", format!("the worker has no socket or no shared memory: {e}"))
+    };
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
+    let memory = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?);
+    let printed = Printed::capture().map_err(failed)?;
+    let mut out = socket.try_clone().map_err(failed)?;
+    let requests = listen(socket);
+    let mut say = |answer: &FromWorker| write_message(&mut out, answer).is_ok();
+    let mut worker = match Worker::open(memory, printed) {
+        Ok(worker) => worker,
+        Err(diagnostic) => {
+            // Whoever asks first is told why.
+            let refused =
+                FromWorker::Failed { diagnostic: diagnostic.clone(), printed: Default::default(), lost: true };
+            if requests.recv().is_ok() {
+                say(&refused);
+            }
+            return Err(diagnostic);
+        }
+    };
+    while let Ok(request) = requests.recv() {
+        if let Some(answer) = worker.answer(request) {
+            let lost = matches!(answer, FromWorker::Failed { lost: true, .. });
+            if !say(&answer) || lost {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Requests as they come. When the other end closes while a kernel runs, nothing can end that kernel but the end of this process.
+fn listen(mut socket: UnixStream) -> Receiver<ToWorker> {
+    let (sender, requests) = channel();
+    std::thread::spawn(move || {
+        while let Ok(request) = read_message(&mut socket) {
+            if sender.send(request).is_err() {
+                return;
+            }
+        }
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    });
+    requests
+}
+
+fn open_device() -> Result<Device, onrush_device::Error> {
+    let wanted = std::env::var(paths::ENGINE).unwrap_or_default();
+    let capacity = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
+    let cache = Some(paths::cache_dir().join("emulated"));
+    let emulated = || {
+        let emulation = Emulation { checked: true, strict: true, ..Emulation::default() };
+        Device::emulated(&emulation, &Options { capacity, cache: cache.clone() })
+    };
+    match wanted.as_str() {
+        "cuda" => Device::cuda(0, &Options { capacity, cache: None }),
+        "cpu" | "emulated" => emulated(),
+        _ => Device::cuda(0, &Options { capacity, cache: None }).or_else(|_| emulated()),
+    }
+}
+
+impl Worker {
+    fn open(memory: File, printed: Printed) -> Result<Self, Diagnostic> {
+        let device = open_device().map_err(|error| report::unavailable(&error))?;
+        let stream = device.stream().map_err(|error| report::unavailable(&error))?;
+        let owner = Owner::new("buffers of cells");
+        Ok(Worker { device, stream, owner, memory, printed, modules: HashMap::new(), buffers: HashMap::new() })
+    }
+
+    fn answer(&mut self, request: ToWorker) -> Option<FromWorker> {
+        let done = |()| FromWorker::Done;
+        let answer = match request {
+            ToWorker::Hello => Ok(FromWorker::Ready {
+                device: self.device.properties().name.clone(),
+                emulated: self.device.is_emulated(),
+            }),
+            ToWorker::Load { module, source } => self.load(module, source).map(done).map_err(|d| (d, false)),
+            ToWorker::Write { buffer, bytes, offset, length } => {
+                self.write(buffer, bytes, offset, length).map(done).map_err(lost_or_not)
+            }
+            ToWorker::Read { buffer, offset, length } => {
+                self.read(buffer, offset, length).map(done).map_err(lost_or_not)
+            }
+            ToWorker::Launch(launch) => self.launch(&launch).map(FromWorker::Launched),
+            ToWorker::Free { buffers } => {
+                buffers.iter().for_each(|buffer| drop(self.buffers.remove(buffer)));
+                return None;
+            }
+        };
+        Some(answer.unwrap_or_else(|(diagnostic, lost)| FromWorker::Failed {
+            diagnostic,
+            printed: self.printed(),
+            lost,
+        }))
+    }
+
+    fn load(&mut self, number: u64, source: Source) -> Result<(), Diagnostic> {
+        let module = compile::compile(&self.device, &source)?;
+        self.modules.insert(number, Loaded { module, source });
+        Ok(())
+    }
+
+    fn write(&mut self, number: u64, bytes: u64, offset: u64, length: u64) -> Result<(), Failure> {
+        let mut piece = vec![0u8; length as usize];
+        self.memory.read_exact_at(&mut piece, 0).map_err(Failure::Memory)?;
+        if offset == 0 && self.buffers.get(&number).is_none_or(|known| known.bytes() != bytes) {
+            // The old one first: there may be no room for both.
+            self.buffers.remove(&number);
+            let buffer = self.device.allocate(&self.owner, bytes, &self.stream)?;
+            self.buffers.insert(number, buffer);
+        }
+        let buffer = self.buffers.get(&number).ok_or(Failure::Unknown)?;
+        Ok(buffer.write(offset, &piece, &self.stream)?)
+    }
+
+    fn read(&mut self, number: u64, offset: u64, length: u64) -> Result<(), Failure> {
+        let buffer = self.buffers.get(&number).ok_or(Failure::Unknown)?;
+        let range = offset as usize..(offset + length) as usize;
+        let piece = buffer.read::<u8>(range, &self.stream)?;
+        self.memory.write_all_at(&piece, 0).map_err(Failure::Memory)
+    }
+
+    fn printed(&mut self) -> worker::Printed {
+        let (text, left_out) = self.printed.take(PRINTED).unwrap_or_default();
+        worker::Printed { text, left_out }
+    }
+}
+
+/// Why a buffer could not be moved.
+enum Failure {
+    Device(onrush_device::Error),
+    Memory(io::Error),
+    /// Another build speaks, or the worker is not the one that got the buffer.
+    Unknown,
+}
+
+impl From<onrush_device::Error> for Failure {
+    fn from(error: onrush_device::Error) -> Self {
+        Failure::Device(error)
+    }
+}
+
+fn lost_or_not(failure: Failure) -> (Diagnostic, bool) {
+    let internal = |why: String| Diagnostic::error(Class::Internal, "worker", why).help("run the cell again");
+    match failure {
+        Failure::Device(error) => (report::moving(&error), error.class() == onrush_device::Class::Lost),
+        Failure::Memory(error) => {
+            (internal(format!("the memory that the worker shares with the cell failed: {error}")), true)
+        }
+        Failure::Unknown => (internal("the worker was asked for a buffer that it does not have".to_string()), true),
+    }
+}
