@@ -10,7 +10,8 @@ fn device(checked: bool) -> Device {
 /// Runs `kernel(u32* out, u32 n)` over zeros and gives back what it wrote.
 fn run_on(device: &Device, text: &str, grid: Grid, length: usize) -> Result<Vec<u32>> {
     let stream = device.stream()?;
-    let source = Source::new("test.cu", text, ["kernel"]);
+    let entries = ["kernel", "other"].into_iter().filter(|name| text.contains(&format!("void {name}(")));
+    let source = Source::new("test.cu", text, entries);
     let module = device.load(&device.compile(&source, &CompileOptions::default())?)?;
     let out = device.zeros(&Owner::new("test"), 4 * length as u64, &stream)?;
     let arguments = Arguments::new().buffer(&out).value(length as u32);
@@ -264,4 +265,85 @@ fn memory_is_counted_and_bounded() {
     drop(first);
     let report = device.memory().unwrap();
     assert_eq!((report.used, report.high_water, report.pool, report.gap()), (0, 8192, 0, 0));
+}
+
+#[test]
+fn a_kernel_that_asks_for_no_index_may_be_the_first() {
+    let first = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) { out[0] = n; }"#;
+    let second = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) { out[threadIdx.x] = n; }"#;
+    let device = device(true);
+    assert_eq!(run_on(&device, first, Grid::new(1, 1), 1).unwrap(), [1]);
+    assert_eq!(run_on(&device, second, Grid::new(1, 2), 2).unwrap(), [2, 2]);
+}
+
+/// What the checker says where people learn.
+#[track_caller]
+fn strict_fault(text: &str, grid: Grid, length: usize) -> onrush_device::Fault {
+    let emulation = Emulation { checked: true, strict: true, ..Emulation::default() };
+    let device = Device::emulated(&emulation, &Options::default()).unwrap();
+    match run_on(&device, text, grid, length) {
+        Err(Error::Kernel { fault: Some(fault), .. }) => *fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn where_people_learn_barriers_are_for_all_threads() {
+    use onrush_device::FaultKind::{Divergent, Left};
+    let two = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        if (threadIdx.x < 32) {
+            __syncthreads();
+        } else {
+            __syncthreads();
+        }
+        out[threadIdx.x] = 1;
+    }"#;
+    let fault = strict_fault(two, Grid::new(1, 64), 64);
+    assert_eq!(fault.kind, Divergent);
+    assert_eq!(
+        fault.parties.map(|party| (party.thread, party.line)),
+        [([0, 0, 0], "test.cu:3".to_string()), ([32, 0, 0], "test.cu:5".to_string())]
+    );
+    let one = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        out[threadIdx.x] = 1;
+        if (threadIdx.x > 3) __syncthreads();
+    }"#;
+    let fault = strict_fault(one, Grid::new(1, 8), 8);
+    assert_eq!(fault.kind, Left);
+    assert_eq!(
+        fault.parties.map(|party| (party.thread, party.line)),
+        [([4, 0, 0], "test.cu:3".to_string()), ([0, 0, 0], "test.cu:3".to_string())]
+    );
+}
+
+#[test]
+fn where_people_learn_shared_memory_is_written_first_and_each_kernel_has_its_own() {
+    use onrush_device::FaultKind::{OutOfBounds, Race, Unwritten};
+    let unwritten = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        __shared__ unsigned bins[4];
+        atomicAdd(&bins[n % 4], 1u);
+        __syncthreads();
+        out[threadIdx.x] = bins[n % 4];
+    }"#;
+    let fault = strict_fault(unwritten, Grid::new(1, 6), 6);
+    assert_eq!((fault.kind, fault.offset), (Unwritten, 8));
+    // Somebody writes it, and nobody waits: then it is a race.
+    let hasty = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        __shared__ unsigned tile[8];
+        tile[threadIdx.x] = n;
+        out[threadIdx.x] = tile[7 - threadIdx.x];
+    }"#;
+    assert_eq!(strict_fault(hasty, Grid::new(1, 8), 8).kind, Race);
+    // The bytes behind `tile` belong to the other kernel.
+    let two = r#"extern "C" __global__ void other(unsigned* out, unsigned n) {
+        __shared__ unsigned mine[64];
+        mine[threadIdx.x] = n;
+        out[0] = mine[threadIdx.x];
+    }
+    extern "C" __global__ void kernel(unsigned* out, unsigned n) {
+        __shared__ unsigned tile[8];
+        tile[threadIdx.x + 1] = n;
+        out[threadIdx.x] = tile[threadIdx.x + 1];
+    }"#;
+    assert_eq!(strict_fault(two, Grid::new(1, 8), 8).kind, OutOfBounds);
 }

@@ -159,10 +159,10 @@ impl Report<'_> {
                 );
                 let help = if *index < 0 {
                     "the first index is 0: an `if` around the access keeps smaller ones out".to_string()
+                } else if *count == 0 && element.shared {
+                    "dynamic shared memory is given with the threads: `name(blocks, 256.shared(bytes), …)`".to_string()
                 } else if *count == 0 {
-                    format!(
-                        "`{name}` is empty: give it a length with `Buffer::zeros(n)`, or launch with its bytes of shared memory"
-                    )
+                    format!("`{name}` is empty: `Buffer::zeros(n)` has n elements")
                 } else {
                     let threads =
                         self.launch.threads.iter().zip(self.launch.blocks).map(|(t, b)| u64::from(*t) * u64::from(b));

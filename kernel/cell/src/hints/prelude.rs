@@ -7,7 +7,10 @@ use crate::index::{Entry, entries};
 
 pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
     match diagnostic.code.as_str() {
-        "E0308" => argument(diagnostic, code),
+        "E0308" => {
+            buffer(diagnostic, code);
+            argument(diagnostic, code);
+        }
         "E0061" => count(diagnostic, code),
         "E0277" => bound(diagnostic, code),
         "E0599" => method(diagnostic),
@@ -43,6 +46,38 @@ fn argument(diagnostic: &mut Diagnostic, code: &str) {
     let Some((expected, found)) = said.strip_prefix("expected ").and_then(|s| s.split_once(", found ")) else { return };
     diagnostic.message = format!("`{name}` takes {expected} here, and was given {found}");
     diagnostic.notes = vec![format!("`{}`", entry.signature)];
+}
+
+/// An argument of a kernel that is no buffer, or one that cannot be written.
+fn buffer(diagnostic: &mut Diagnostic, code: &str) {
+    let Some(label) = diagnostic.labels.iter().find(|l| l.primary) else { return };
+    let given = text_at(code, &label.span).unwrap_or_default();
+    let value = given.trim_start_matches('&').trim_start_matches("mut ").trim().to_string();
+    if label.text == "types differ in mutability" && diagnostic.notes.iter().any(|note| note.contains("Buffer<")) {
+        diagnostic
+            .help
+            .push(format!("the kernel may write there: `&mut {value}`; one that only reads takes `const …*`"));
+    }
+    let Some((expected, found)) = label.text.strip_prefix("expected `").and_then(|s| s.split_once("`, found ")) else {
+        return;
+    };
+    let Some((before, element)) = expected.strip_suffix('>').and_then(|s| s.split_once("Buffer<")) else { return };
+    let simple = !value.is_empty() && value.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if found.contains("Buffer<") && !found.contains(&format!("Buffer<{element}>")) {
+        let values = if simple { value.as_str() } else { "data" };
+        diagnostic.help.push(format!(
+            "the kernel takes values of type `{element}`: `let {values}: Buffer<{element}> = {values}.iter().map(|v| *v as {element}).collect();`"
+        ));
+    } else if ["Vec<", "[", "Column<"]
+        .iter()
+        .any(|kind| found.trim_start_matches(['&', '`']).trim_start_matches("mut ").starts_with(kind))
+    {
+        let (mutable, values) =
+            (if before.contains("mut") { "mut " } else { "" }, if simple { value.as_str() } else { "values" });
+        diagnostic.help.push(format!(
+            "kernels take buffers: `let {mutable}data = Buffer::from({values});`, and `{before}data` here"
+        ));
+    }
 }
 
 fn count(diagnostic: &mut Diagnostic, code: &str) {

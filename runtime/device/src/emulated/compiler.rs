@@ -11,6 +11,18 @@ use crate::module::{CompileOptions, Source};
 const FIBER: &str = include_str!("../../emulated/fiber.h");
 const EMULATED: &str = include_str!("../../emulated/emulated.h");
 
+/// The runtime's thread-locals are where kernels expect them, from the first launch on: once one was used in another way, a kernel
+/// that needs them there could not be loaded any more.
+pub const RUNTIME_FLAGS: [&str; 7] = [
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-pthread",
+    "-ftls-model=initial-exec",
+    "-Wl,-soname,libonrush-emulated.so",
+];
+
 #[derive(Clone, Debug)]
 pub struct HostCompiler {
     path: PathBuf,
@@ -95,7 +107,7 @@ impl HostCompiler {
     /// The runtime's own source to a shared object at `output`.
     pub fn compile_runtime(&self, folder: &Path, output: &Path) -> Result<()> {
         let mut command = Command::new(&self.path);
-        command.args(["-std=c++17", "-O2", "-fPIC", "-shared", "-pthread", "-Wl,-soname,libonrush-emulated.so", "-o"]);
+        command.args(RUNTIME_FLAGS).arg("-o");
         command.arg(output).arg(folder.join("runtime.cpp"));
         let done = command.stdin(Stdio::null()).env("LC_ALL", "C").output();
         let done = done.map_err(|source| Error::File { path: self.path.clone(), source })?;

@@ -14,7 +14,7 @@ use libloading::Library;
 use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_NOW};
 
 use super::Emulation;
-use super::compiler::HostCompiler;
+use super::compiler::{HostCompiler, RUNTIME_FLAGS};
 use crate::error::{Error, Result};
 use crate::fault::{Access, Fault, FaultKind, Memory, Party, SharedVariable};
 use crate::module::Grid;
@@ -108,7 +108,7 @@ impl Runtime {
             return Ok(runtime.clone());
         }
         let mut hasher = DefaultHasher::new();
-        (SOURCES, &compiler.identity).hash(&mut hasher);
+        (SOURCES, RUNTIME_FLAGS, &compiler.identity).hash(&mut hasher);
         let identity = format!("{:016x}", hasher.finish());
         let folder = cache.map_or_else(default_cache, Path::to_path_buf);
         let path = folder.join(format!("libonrush-emulated-{identity}.so"));
@@ -272,7 +272,9 @@ impl Loaded {
         file.write_all(image).map_err(temporary)?;
         // SAFETY: the object was compiled from kernels, which have no initialisers.
         let library = unsafe { Library::new(file.path()) };
-        let library = library.map_err(|error| Error::EmulationFailed { reason: error.to_string() })?;
+        let why =
+            |error: &libloading::Error| std::error::Error::source(error).map_or(error.to_string(), |e| e.to_string());
+        let library = library.map_err(|error| Error::EmulationFailed { reason: why(&error) })?;
         Ok(Loaded { inner: Arc::new(LoadedInner { library, file, lines: Mutex::default(), symbols: OnceLock::new() }) })
     }
 

@@ -1,0 +1,13 @@
+//! The worker alone, for its tests and for GPU machines without the rest. What is installed is a mode of `onrush-session`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match onrush_worker::serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(diagnostic) => {
+            eprintln!("onrush-worker: {diagnostic}");
+            ExitCode::FAILURE
+        }
+    }
+}

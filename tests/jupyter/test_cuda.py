@@ -1,0 +1,172 @@
+"""`%%cuda` cells on the emulated device: right ones, the mistakes of people who learn, and what a mistake leaves behind.
+
+Expected values are by hand. Every launch is checked, so that what is wrong is said with its line.
+"""
+
+import time
+
+import pytest
+from driver import PATIENCE, Kernel
+
+KERNELS = """%%cuda
+__global__ void add_one(float* data, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] += 1.0f;
+}
+__global__ void no_guard(float* data) {
+    data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+__global__ void block_sum(const float* in, float* out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+    __syncthreads();
+    for (int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) tile[threadIdx.x] += tile[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = tile[0];
+}
+__global__ void no_barrier(const float* in, float* out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+__global__ void count(const int* data, unsigned* bins, int n) {
+    int i = threadIdx.x;
+    if (i < n) bins[data[i]]++;
+}
+__global__ void not_cleared(const int* data, unsigned* bins) {
+    __shared__ unsigned own[4];
+    atomicAdd(&own[data[threadIdx.x]], 1u);
+    __syncthreads();
+    if (threadIdx.x < 4) atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);
+}
+__global__ void two_barriers(float* data) {
+    if (threadIdx.x < 32) {
+        __syncthreads();
+    } else {
+        __syncthreads();
+    }
+    data[threadIdx.x] = 1;
+}
+__global__ void leaves_early(float* data, int n) {
+    if (threadIdx.x >= n) return;
+    data[threadIdx.x] = 1;
+    __syncthreads();
+}
+__global__ void reverse(int* data) {
+    extern __shared__ int tile[];
+    tile[threadIdx.x] = data[threadIdx.x];
+    __syncthreads();
+    data[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void place(int* data, int width, int height) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < width && y < height) data[y * width + x] = 10 * y + x;
+}
+__global__ void hello(int n) { printf("thread %d says %d\\n", threadIdx.x, n); }
+__global__ void forever(float* data) {
+    data[0] = 7;
+    while (true) {}
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def running(kernelspecs, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        # Whatever this machine has: only there accesses are checked.
+        patch.setenv("ONRUSH_ENGINE", "emulated")
+        kernel = Kernel(kernelspecs, tmp_path_factory.mktemp("notebook"))
+        kernel.ok(KERNELS)
+        kernel.ok("let mut kept: Buffer<f32> = (0..64).map(|i| i as f32).collect();")
+        yield kernel
+        kernel.close()
+
+
+def test_kernels_are_functions(running):
+    assert "add_one(blocks, threads, data: &mut Buffer<f32>, n: i32)" in running.ok(KERNELS).result
+    launched = running.ok("let mut data = Buffer::from([1.0f32, 2.0, 3.0]);\nadd_one(1, 32, &mut data, 3)").result
+    assert launched.startswith("add_one: 1 block of 32 threads, ") and "12 bytes at" in launched, launched
+    assert running.value("data.to_vec()") == "[2.0, 3.0, 4.0]"
+    # 0 + … + 63 = 2016, 64 + … + 127 = 6112
+    cell = "let input: Buffer<f32> = (0..128).map(|i| i as f32).collect();\nlet mut sums = Buffer::zeros(2);\n"
+    assert running.ok(cell + "block_sum(2, 64, &input, &mut sums); sums").result == "[2016.0, 6112.0]"
+
+
+def test_shapes_shared_memory_and_output(running):
+    assert running.ok("let mut r = Buffer::from([1, 2, 3, 4]);\nreverse(1, 4.shared(16), &mut r); r").result == "[4, 3, 2, 1]"
+    grid = "let mut m = Buffer::<i32>::zeros(6);\nplace((2, 1), (2, 2), &mut m, 3, 2); m"
+    assert running.ok(grid).result == "[0, 1, 2, 10, 11, 12]"
+    assert running.ok("hello(1, 2, 7);").stdout == "thread 0 says 7\nthread 1 says 7\n"
+
+
+def test_columns_of_frames(running):
+    cell = "let f = frame! { x: [1.5f32, 2.5], y: [Some(1.0f32), None] };\nlet mut x = Buffer::from(f.column::<f32>(\"x\"));\n"
+    assert running.ok(cell + "add_one(1, 2, &mut x, 2); frame! { x: x }.column::<f32>(\"x\").to_vec()").result == "[2.5, 3.5]"
+    assert "`y` has 1 null" in running.fails('let y = Buffer::from(f.column::<f32>("y"));').error_text
+
+
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        ("no_guard(2, 64, &mut kept)", ["thread (0,0,0) of block (1,0,0) writes `data[64]`", "7 |", "if (i < n)"]),
+        ("let input = kept.clone(); no_barrier(1, 64, &input, &mut kept)", ["race", "`tile[", "__syncthreads", "21 |", "22 |"]),
+        ("count(1, 4, &Buffer::from([1, 1, 1, 1]), &mut Buffer::zeros(2), 4)", ["race", "`bins[1]`", "atomicAdd", "26 |"]),
+        ("not_cleared(1, 4, &Buffer::from([0, 1, 2, 3]), &mut Buffer::zeros(4))", ["`own[0]`", "no thread of its block has written"]),
+        ("two_barriers(1, 64, &mut kept)", ["different barriers", "36 |", "38 |"]),
+        ("leaves_early(1, 64, &mut kept, 32)", ["thread (32,0,0) never reaches", "45 |"]),
+        ("reverse(1, 4, &mut Buffer::from([1, 2, 3, 4]))", ["`tile[0]`, and `tile` has 0 elements", "256.shared(bytes)", "49 |"]),
+        ("add_one(1, 2048, &mut kept, 64)", ["2048 threads in a block", "1024"]),
+        ("add_one(0, 64, &mut kept, 64)", ["0 blocks"]),
+        ("add_one(1, 64, &mut kept)", ["argument #4 of type `i32` is missing", "__global__ void add_one"]),
+        ("add_one(1, 64, &mut vec![1.0f32], 1)", ["expected `&mut Buffer<f32>`", "Buffer::from("]),
+        ("add_one(1, 64, &kept, 64)", ["differ in mutability", "`&mut kept`"]),
+    ],
+)
+def test_mistakes_are_said_with_their_line(running, launch, said):
+    text = running.fails(launch).error_text
+    assert [part for part in said if part not in text] == [], text
+    assert running.value("kept.iter().sum::<f32>()") == "2016.0", "a failed cell leaves buffers as they were"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("__global__ void k(float* a) {\n    a[i] = 1;\n}", ["`i` was not declared", "line 3"]),
+        ("__global__ void k(float* a) {\n    a[0] = 1\n}", ["expected `;`", "line 3"]),
+        ("__global__ void k(const float* a) { a[0] = 1; }", ["read-only", "`const`"]),
+        ("__global__ int k(float* a) {}", ["returns `int`", "void"]),
+        ("__global__ void k(float** a) {}", ["pointer to pointers", "row * width"]),
+        ("#include <vector>\n__global__ void k() {}", ["`vector`", "line 2"]),
+        ("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }", ["launched from a Rust cell", "line 3"]),
+    ],
+)
+def test_cells_that_do_not_compile(running, text, said):
+    found = running.fails("%%cuda\n" + text).error_text
+    assert [part for part in said if part not in found] == [], found
+
+
+def test_a_cell_that_is_corrected_defines_its_kernels_again(running):
+    running.ok("%%cuda\n__global__ void set(int* a) { a[0] = 1; }")
+    assert running.ok("let mut a = Buffer::from([0]);\nset(1, 1, &mut a); a").result == "[1]"
+    running.ok("%%cuda\n__global__ void set(int* a, int to) { a[0] = to; }")
+    assert running.ok("set(1, 1, &mut a, 5); a").result == "[5]"
+
+
+def test_an_endless_kernel_ends_with_the_interrupt(running):
+    running.ok("add_one(1, 64, &mut kept, 0);")
+    begun = time.monotonic()
+    message = running.client.execute('println!("started"); forever(1, 1, &mut kept)')
+    while running.client.get_iopub_msg(timeout=PATIENCE)["content"].get("text") != "started\n":
+        pass
+    running.interrupt()
+    assert running.wait(message, begun).status == "error"
+    assert time.monotonic() - begun < 20, "it takes 50 ms; the rest is room for a busy machine"
+    assert running.value("kept.iter().sum::<f32>()") == "2016.0"
+    assert running.ok("let mut fresh = Buffer::from([1.0f32]);\nadd_one(1, 1, &mut fresh, 1); fresh").result == "[2.0]"
+
+
+def test_an_error_that_is_caught_leaves_the_buffer(running):
+    cell = "let mut b = Buffer::from([1.0f32, 2.0]);\nlet failed = attempt(|| no_guard(1, 32, &mut b)).is_err();\n(failed, b.to_vec())"
+    assert running.ok(cell).result == "(true, [1.0, 2.0])"
