@@ -106,7 +106,7 @@ def test_check_writes_nothing(run, tmp_path):
     assert ran.returncode == 2 and not (tmp_path / "out.ipynb").exists()
 
 
-@pytest.mark.parametrize("name", ["01-tour.ipynb", "02-for-pandas-users.ipynb", "03-looking-at-data.ipynb"])
+@pytest.mark.parametrize("name", ["01-tour.ipynb", "02-for-pandas-users.ipynb", "03-looking-at-data.ipynb", "10-first-cuda-kernels.ipynb"])
 def test_the_stored_outputs_of_the_notebooks_follow(run, notebooks_copy, name):
     ran = run(notebooks_copy / name, "--check")
     assert ran.returncode == 0 and "cells follow" in ran.stdout, f"run it again with `onrush run -o`:\n{ran.stdout}\n{ran.stderr}"

@@ -17,6 +17,7 @@ import tables
 TOUR = "01-tour.ipynb"
 PANDAS = "02-for-pandas-users.ipynb"
 LOOKING = "03-looking-at-data.ipynb"
+CUDA = "10-first-cuda-kernels.ipynb"
 PATIENCE = 300
 
 
@@ -95,7 +96,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING])
+@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, CUDA])
 def test_every_cell_runs(executed, name):
     notebook = executed(name)
     nbformat.validate(notebook)
@@ -196,6 +197,14 @@ def test_a_failing_notebook_has_exit_status_1(onrush_bin, tmp_path):
     assert run.returncode == 1
     executed = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     assert [o.output_type for o in executed.cells[1].outputs] == ["error"]
+
+
+def test_kernels_compute_what_they_should(executed):
+    """By hand: 1 + … + 256 = 32896 and so on; a query counts the flights of each hour, and agrees."""
+    notebook = executed(CUDA)
+    assert plain_text(notebook, "sum-launch") == "([32896.0, 98432.0, 163968.0, 205204.0], 500500.0)"
+    assert plain_text(notebook, "plane-launch") == "[[1, 2, 3, 4], [2, 4, 6, 8], [3, 6, 9, 12]]"
+    assert plain_text(notebook, "compare-query") == "true"
 
 
 def test_notebooks_are_committed_clean():

@@ -20,12 +20,15 @@ pub enum Part {
     Kernels,
     /// What proves the engines right and what measures them: two binaries
     Engine,
+    /// The worker that runs kernels of cells, and its tests: two binaries
+    Worker,
 }
 
 pub fn run(workspace: &Workspace, only: Option<Part>) -> Result<(), Failure> {
     match only {
         Some(Part::Kernels) => kernels(workspace),
         Some(Part::Engine) => engine(workspace),
+        Some(Part::Worker) => worker(workspace),
         None => product(workspace),
     }
 }
@@ -66,6 +69,34 @@ fn engine(workspace: &Workspace) -> Result<(), Failure> {
     println!("there: unxz *.xz; chmod +x onrush-oracle onrush-gpu-bench");
     println!("       ./onrush-oracle sql --engine cuda && ./onrush-oracle tpch --engine cuda --scale 1");
     println!("       ./onrush-oracle random --engine cuda --plans 10000 && ./onrush-gpu-bench --engine cuda");
+    Ok(())
+}
+
+/// The tests ask the worker as a cell process does: over a socket, from another process.
+fn worker(workspace: &Workspace) -> Result<(), Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.args(["test", "--no-run", "--bins", "--test", "process", "--message-format=json-render-diagnostics"]);
+    test::KERNELS.iter().for_each(|package| _ = cargo.args(["--package", package]));
+    let messages = process::run_quietly("cargo test --no-run", &mut cargo)?;
+    let built = |line: &str| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_test = message["target"]["name"] == "process";
+        is_test.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
+    };
+    let tests = messages.lines().find_map(built).ok_or_else(|| Failure::new("cargo names no test program"))?;
+    let mut cargo = workspace.cargo();
+    cargo.args(["build", "--bin", "onrush-worker"]);
+    test::KERNELS.iter().for_each(|package| _ = cargo.args(["--package", package]));
+    process::run("cargo build", &mut cargo)?;
+    let folder = workspace.target.join("bundle");
+    make(&folder)?;
+    for (from, name) in [(workspace.binary("onrush-worker"), "onrush-worker"), (tests, "worker-tests")] {
+        let to = folder.join(name);
+        fs::copy(from, &to).map_err(|e| Failure::io(to.display(), e))?;
+        process::run("strip", workspace.command("strip").arg("--strip-debug").arg(&to))?;
+        println!("{}", to.display());
+    }
+    println!("there: ONRUSH_ENGINE=cuda ONRUSH_WORKER=./onrush-worker ./worker-tests --nocapture --test-threads=1");
     Ok(())
 }
 
