@@ -50,7 +50,7 @@ def runtime_dir():
 def jupyter_prefix(onrush_bin, tmp_path_factory) -> Path:
     """A prefix into which the kernelspec was installed, and nothing else."""
     prefix = tmp_path_factory.mktemp("prefix")
-    subprocess.run([onrush_bin, "install", "--prefix", prefix], check=True, timeout=PATIENCE)
+    subprocess.run([onrush_bin, "install", "--no-widgets", "--prefix", prefix], check=True, timeout=PATIENCE)
     return prefix
 
 

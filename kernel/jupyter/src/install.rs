@@ -31,6 +31,9 @@ pub struct Location {
     /// In the active Python environment (VIRTUAL_ENV or CONDA_PREFIX)
     #[arg(long)]
     sys_prefix: bool,
+    /// Leave out the files of ipywidgets, which pip fetches where Jupyter has none
+    #[arg(long)]
+    no_widgets: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +113,13 @@ pub fn install(location: &Location) -> Result<(), InstallError> {
     if let Some(folder) = extension::write(&data)? {
         println!("The extension for JupyterLab and Notebook 7 is installed in\n  {}", folder.display());
     }
+    match if location.no_widgets { None } else { extension::write_widgets(&data) } {
+        Some(Ok(folder)) => {
+            println!("The files of ipywidgets, which draw controls, are installed in\n  {}", folder.display())
+        }
+        Some(Err(why)) => println!("note: the files of ipywidgets could not be fetched: {why}"),
+        None => {}
+    }
     for (what, help) in extension::lacking(Some(&data)) {
         println!("note: {what}: {help}");
     }
@@ -156,6 +166,9 @@ pub fn uninstall(location: &Location) -> Result<(), InstallError> {
     if extension::remove(&data)? {
         println!("The extension for JupyterLab and Notebook 7 is removed from\n  {}", data.display());
     }
+    if extension::remove_widgets(&data)? {
+        println!("The files of ipywidgets are removed from\n  {}", data.display());
+    }
     let folder = kernel_folder(&data);
     if !folder.join("kernel.json").is_file() {
         println!("There is no kernel in\n  {}", folder.display());
@@ -173,7 +186,7 @@ mod tests {
     #[test]
     fn a_kernelspec_names_this_program_and_the_logos_are_pictures() {
         let prefix = std::env::temp_dir().join(format!("onrush-install-{}", std::process::id()));
-        let location = Location { prefix: Some(prefix.clone()), ..Location::default() };
+        let location = Location { prefix: Some(prefix.clone()), no_widgets: true, ..Location::default() };
         install(&location).unwrap();
         let folder = prefix.join("share/jupyter/kernels/onrush");
         let spec: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("kernel.json")).unwrap()).unwrap();

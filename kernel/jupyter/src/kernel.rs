@@ -111,7 +111,7 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     let widgets = Arc::new(widgets::Widgets::new(comms.sender(), Arc::clone(&queue)));
     comms.register(&[widgets::WIDGET, widgets::CONTROL], Arc::clone(&widgets) as Arc<dyn comms::Target>)?;
     let explorer = explorer::Explorer::new(Arc::clone(&notebook.session), comms.sender(), folder);
-    comms.register(&[explorer::NAME], Arc::clone(&explorer) as Arc<dyn comms::Target>)?;
+    comms.register(&[explorer::NAME, explorer::POSITRON], Arc::clone(&explorer) as Arc<dyn comms::Target>)?;
     let button = stop::Stop::new(comms.sender(), Arc::clone(&notebook));
     comms.register(&[stop::PROGRESS], Arc::new(button))?;
     let kernel = Arc::new(Kernel {

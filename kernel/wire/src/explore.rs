@@ -39,6 +39,10 @@ pub struct SummaryRequest {
     pub bins: u32,
     /// Most frequent values; 0: none.
     pub top: u32,
+    /// Of numbers and times, between 0 and 1.
+    pub quantiles: Vec<f64>,
+    /// The middle value, if that is quick.
+    pub median: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,6 +85,18 @@ pub struct Summary {
     pub histogram: Option<Histogram>,
     /// The most frequent values with their counts. `None` if there are too many values to count each.
     pub top: Option<Vec<(Value, u64)>>,
+    /// Those that were asked for, without NaN; none of a column without values.
+    pub quantiles: Vec<Quantile>,
+    pub median: Option<Value>,
+}
+
+/// Between two values that are next to each other lies their weighted mean, where the type has one, else the lower one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quantile {
+    pub q: f64,
+    pub value: Value,
+    /// Otherwise from counts of a 65,536th of the range each.
+    pub exact: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

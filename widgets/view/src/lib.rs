@@ -26,6 +26,7 @@ pub const TABLE: &str = "application/vnd.onrush.table.v1+json";
 const HEAD: usize = 10;
 const TAIL: usize = 5;
 
+pub use html::escape;
 pub use table::{Formats, column_schema};
 
 /// A value as a table shows it.

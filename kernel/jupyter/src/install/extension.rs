@@ -85,10 +85,75 @@ pub fn lacking(beside: Option<&Path>) -> Vec<(String, String)> {
     if find(WIDGETS.0, beside).is_none() {
         lacking.push((
             "no ipywidgets were found in Jupyter".to_string(),
-            format!("sliders and other controls need them: `pip install {}` where JupyterLab is", WIDGETS.1),
+            format!("sliders and other controls need them: `onrush install` fetches their files, or `pip install {}` where JupyterLab is", WIDGETS.1),
         ));
     }
     lacking
+}
+
+/// In a folder of files that this program has put there.
+const OURS: &str = "installed-by-onrush";
+
+/// Has pip write the static files that draw controls beside ours, where Jupyter has none: no Python environment is changed by
+/// that. The folder that was made, or why there is none; nothing if there is no need.
+pub fn write_widgets(data: &Path) -> Option<Result<PathBuf, String>> {
+    if find(WIDGETS.0, Some(data)).is_some() {
+        return None;
+    }
+    Some(pythons(data).first().ok_or("there is no Python with pip".to_string()).and_then(|python| fetch(python, data)))
+}
+
+/// Those that may have pip: of the folder that is installed into, of the environment, beside Jupyter, any.
+fn pythons(data: &Path) -> Vec<PathBuf> {
+    let prefix = data.parent().and_then(Path::parent).map(Path::to_path_buf);
+    let of_prefixes = [prefix, environment()].into_iter().flatten().map(|prefix| prefix.join("bin"));
+    let paths = std::env::var_os("PATH").map(|p| std::env::split_paths(&p).collect::<Vec<_>>()).unwrap_or_default();
+    let beside_jupyter = paths.iter().filter(|folder| folder.join("jupyter").is_file()).cloned();
+    let folders: Vec<PathBuf> = of_prefixes.chain(beside_jupyter).chain(paths.iter().cloned()).collect();
+    let programs = folders.iter().flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)));
+    let has_pip = |python: &PathBuf| {
+        let quiet = || std::process::Stdio::null();
+        let mut asked = std::process::Command::new(python);
+        asked.args(["-m", "pip", "--version"]).stdin(quiet()).stdout(quiet()).stderr(quiet());
+        python.is_file() && asked.status().is_ok_and(|status| status.success())
+    };
+    programs.filter(has_pip).take(1).collect()
+}
+
+fn fetch(python: &Path, data: &Path) -> Result<PathBuf, String> {
+    let taken = data.join(format!(".onrush-widgets-{}", std::process::id()));
+    let mut pip = std::process::Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]);
+    pip.args(["--only-binary", ":all:", "--retries", "1", "--timeout", "15", "--target"]).arg(&taken).arg(WIDGETS.1);
+    let ran = pip.stdin(std::process::Stdio::null()).output().map_err(|e| format!("pip could not be run: {e}"));
+    let moved = ran.and_then(|ran| {
+        if !ran.status.success() {
+            let said = String::from_utf8_lossy(&ran.stderr);
+            let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
+            return Err(format!("pip failed: {}", said.trim()));
+        }
+        let (from, to) =
+            (taken.join("share/jupyter/labextensions").join(WIDGETS.0), data.join("labextensions").join(WIDGETS.0));
+        let place = || {
+            fs::create_dir_all(to.parent().unwrap_or(data))?;
+            fs::write(from.join(OURS), "`onrush uninstall` removes this folder\n")?;
+            fs::rename(&from, &to)
+        };
+        place().map_err(|e| format!("{} could not be written: {e}", to.display())).map(|()| to)
+    });
+    let _ = fs::remove_dir_all(&taken);
+    moved
+}
+
+/// True if [`write_widgets`] had written some.
+pub fn remove_widgets(data: &Path) -> Result<bool, InstallError> {
+    let folder = data.join("labextensions").join(WIDGETS.0);
+    if !folder.join(OURS).is_file() {
+        return Ok(false);
+    }
+    fs::remove_dir_all(&folder).map_err(|source| InstallError::Remove { path: folder.clone(), source })?;
+    let _ = folder.parent().map(fs::remove_dir);
+    Ok(true)
 }
 
 /// Where the extension is.

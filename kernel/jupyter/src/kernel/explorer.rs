@@ -2,6 +2,7 @@
 //! session, also while a cell runs. It speaks Positron's contract (see [`contract`]). Frames that outputs show are kept by the
 //! session until their cell runs again.
 
+mod columns;
 mod contract;
 mod filters;
 mod lane;
@@ -24,11 +25,14 @@ use serde_json::{Value, json};
 use super::comms::{Attached, Message, Sender, Target};
 use crate::notebook::TABLES;
 use crate::session::Session;
-use contract::{ConvertToCode, SortColumns};
+use contract::{ColumnFilter, ConvertToCode, SortColumns};
 use lane::Lane;
 
 /// By which front ends open a comm, with the frame's number in `data.frame`.
 pub const NAME: &str = "onrush.data_explorer";
+
+/// What Positron opens and listens for.
+pub const POSITRON: &str = "positron.dataExplorer";
 
 /// Outputs without a cell's id that are remembered: nobody says when they are gone.
 const NAMELESS: usize = 20;
@@ -76,6 +80,9 @@ struct Table {
 struct State {
     /// As the front end said it.
     filters: Vec<Value>,
+    column_filters: Vec<ColumnFilter>,
+    /// Columns that these leave, in the frame's order: what positions of a schema or selection count.
+    left: Vec<usize>,
     predicate: Option<Expr>,
     sort: Vec<contract::SortKey>,
     /// Of the view that the session has computed: what pages are read from.
@@ -184,6 +191,10 @@ impl Explorer {
 
     fn open_table(&self, message: &Message<'_>) -> Option<Table> {
         let frame = message.data["frame"].as_str().and_then(|text| text.parse().ok()).map(FrameId)?;
+        self.table(frame, message.comm)
+    }
+
+    fn table(&self, frame: FrameId, comm: &str) -> Option<Table> {
         let (columns, formats, rows, cell) = {
             let shown = self.shown.lock();
             let entry = shown.get(&frame)?;
@@ -191,13 +202,22 @@ impl Explorer {
             (Arc::clone(&entry.columns), Arc::clone(&entry.formats), entry.rows, cell)
         };
         if !cell.is_empty() {
-            self.sender.belongs(message.comm, &cell);
+            self.sender.belongs(comm, &cell);
         }
         let (socket, notebook) = self.session.address();
         let notebook = NotebookId(notebook.0 + TABLES);
         let lane = |name: &str| Lane::start(name, socket.clone(), notebook.clone()).ok();
         let view = View { frame, filter: None, sort: Vec::new() };
-        let state = State { filters: Vec::new(), predicate: None, sort: Vec::new(), view, selected: rows, epoch: 0 };
+        let state = State {
+            filters: Vec::new(),
+            column_filters: Vec::new(),
+            left: (0..columns.len()).collect(),
+            predicate: None,
+            sort: Vec::new(),
+            view,
+            selected: rows,
+            epoch: 0,
+        };
         let (pages, work) = (lane("table pages")?, lane("table work")?);
         Some(Table { frame, columns, formats, rows, state: Mutex::new(state), pages, work })
     }
@@ -212,10 +232,16 @@ impl Explorer {
         let method = message.data["method"].as_str().unwrap_or("");
         let params = &message.data["params"];
         let now = match method {
-            "get_schema" => parse(params).map(|asked| replies::schema(&table.columns, &asked)),
-            "search_schema" => parse(params).map(|asked| replies::search(&table.columns, &asked)),
+            "get_schema" => {
+                parse(params).map(|asked| replies::schema(&table.columns, &table.state.lock().left, &asked))
+            }
+            "search_schema" => parse(params).and_then(|asked| columns::search(&table.columns, &asked)),
             "get_state" => Ok(table.backend_state()),
-            "set_column_filters" => Ok(json!({})),
+            "set_column_filters" => parse(params).and_then(|asked| table.filter_columns(asked)),
+            "open_data_explorer" => Ok(self.open_another(table, message)),
+            "open_dataset" | "set_dataset_import_options" => {
+                Ok(json!({ "error_message": "a frame is read by a cell: read_csv(path).has_header(false), for one" }))
+            }
             "suggest_code_syntax" => Ok(json!({ "code_syntax_name": "rust" })),
             "convert_to_code" => parse(params).and_then(|asked| self.code(table, &asked)),
             "get_data_values" => match parse(params) {
@@ -266,7 +292,24 @@ impl Explorer {
         let named = self.session.own_frames();
         let name = named.iter().find(|named| named.frame == table.frame).map_or("frame", |named| &named.name);
         let predicate = predicate.as_ref().map(|(_, text)| text.as_str());
-        Ok(json!({ "converted_code": filters::code(name, predicate, &asked.sort_keys, &table.columns) }))
+        let mut lines = filters::code(name, predicate, &asked.sort_keys, &table.columns);
+        if !asked.column_filters.is_empty() {
+            let left = columns::left(&table.columns, &asked.column_filters)?;
+            let names: Vec<String> = left.iter().map(|index| format!("{:?}", table.columns[*index].name)).collect();
+            lines.push(format!(".select([{}])", names.join(", ")));
+        }
+        Ok(json!({ "converted_code": lines }))
+    }
+
+    /// The same rows in a table of its own, by a comm that is opened from here.
+    fn open_another(&self, table: &Table, message: &Message<'_>) -> Value {
+        let comm = uuid::Uuid::new_v4().to_string();
+        let Some(another) = self.table(table.frame, &comm) else { return json!({}) };
+        let data = json!({ "title": "frame", "frame": table.frame.0.to_string() });
+        self.open.lock().insert(comm.clone(), Arc::new(another));
+        self.order.lock().push_back(comm.clone());
+        self.sender.open(message.header, POSITRON, &comm, None, &data, Attached::default());
+        json!({})
     }
 }
 
@@ -316,6 +359,13 @@ impl Table {
                 Err(diagnostic) => answer.give(Err(diagnostic)),
             }
         });
+    }
+
+    fn filter_columns(&self, asked: contract::ColumnFilters) -> Result<Value, Diagnostic> {
+        let left = columns::left(&self.columns, &asked.filters)?;
+        let mut state = self.state.lock();
+        (state.column_filters, state.left) = (asked.filters, left);
+        Ok(json!({}))
     }
 
     fn backend_state(&self) -> Value {

@@ -1,6 +1,8 @@
 //! What the head of a column says: nulls, distinct values, ends, mean, a histogram, the most frequent values. One walk over the
 //! values, and a second one for the histogram, whose ends the first one finds.
 
+mod quantiles;
+
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -9,7 +11,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use onrush_frame::{TaskHandle, preview};
-use onrush_wire::explore::{Distinct, Histogram, Summary, SummaryRequest};
+use onrush_wire::explore::{Distinct, Histogram, Quantile, Summary, SummaryRequest};
 use onrush_wire::{Diagnostic, TimeUnit, Value};
 
 use crate::error::internal;
@@ -119,6 +121,9 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
             let value = |x: f64| if *narrow { Value::Float32(x as f32) } else { Value::Float(x) };
             (summary.min, summary.max) = (moments.least.map(value), moments.most.map(value));
             (summary.mean, summary.std) = moments.mean_and_std(1.0);
+            let found = quantiles::of::<Float64Type>(chunks, prepare, &moments, request, task)?;
+            let at = |found: quantiles::Found<f64>| value(found.between(|low, high, part| low + (high - low) * part));
+            tell(&mut summary, request, found, at);
             if let Some((least, most)) = moments.finite {
                 summary.histogram = float_histogram(chunks, least, most, request.bins, task)?;
             }
@@ -309,6 +314,20 @@ where
     Ok(m)
 }
 
+fn tell<T>(
+    summary: &mut Summary,
+    request: &SummaryRequest,
+    found: Vec<quantiles::Found<T>>,
+    value: impl Fn(quantiles::Found<T>) -> Value,
+) {
+    let mut found = found.into_iter();
+    for (q, one) in request.quantiles.iter().zip(found.by_ref()) {
+        let exact = one.is_exact();
+        summary.quantiles.push(Quantile { q: *q, value: value(one), exact });
+    }
+    summary.median = found.next().map(value);
+}
+
 /// Whole numbers and what is stored as such.
 fn numbers<P: ArrowPrimitiveType>(
     chunks: &[ArrayRef],
@@ -339,6 +358,15 @@ where
     if kind.has_mean() {
         (summary.mean, summary.std) = moments.mean_and_std(kind.unit());
     }
+    let found = quantiles::of::<P>(chunks, prepare, &moments, request, task)?;
+    let at = |found: quantiles::Found<P::Native>| match found {
+        quantiles::Found::Between(low, high, part) if kind.has_mean() && low != high && part > 0.0 => {
+            Value::Float((low.float() + (high.float() - low.float()) * part) * kind.unit())
+        }
+        quantiles::Found::Between(low, ..) => kind.value(low.wide()),
+        quantiles::Found::About(x) => kind.value(x.round() as i128),
+    };
+    tell(summary, request, found, at);
     let (Some(least), Some(most), true) = (least, most, request.bins > 0) else { return Ok(()) };
     // Few values: a bar for each.
     let values = (most - least + 1) as u128;

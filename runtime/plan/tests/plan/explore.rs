@@ -29,7 +29,11 @@ fn rows(bench: &Bench, view: &View, offset: u64, count: u32) -> (Vec<String>, Ve
 }
 
 fn summary(bench: &Bench, view: &View, column: u32, bins: u32, top: u32) -> Summary {
-    match ask(bench, view, &Explore::Summary(SummaryRequest { column, bins, top })) {
+    match ask(
+        bench,
+        view,
+        &Explore::Summary(SummaryRequest { column, bins, top, quantiles: vec![0.0, 0.25, 0.5, 1.0], median: true }),
+    ) {
         Ok(Explored::Summary(summary)) => summary,
         other => panic!("{other:?}"),
     }

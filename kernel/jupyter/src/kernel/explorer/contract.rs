@@ -1,7 +1,7 @@
 //! What a front end says to a data explorer: the requests of Positron's contract (its `data_explorer` comm, version of 2026),
 //! by the same names. Two methods are our own: `export_file` and `get_value`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -17,6 +17,11 @@ pub struct SearchSchema {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+pub struct ColumnFilters {
+    pub filters: Vec<ColumnFilter>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ColumnFilter {
     pub filter_type: String,
     pub params: Value,
@@ -142,6 +147,8 @@ pub struct Selection {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct ConvertToCode {
+    #[serde(default)]
+    pub column_filters: Vec<ColumnFilter>,
     #[serde(default)]
     pub row_filters: Vec<Value>,
     #[serde(default)]

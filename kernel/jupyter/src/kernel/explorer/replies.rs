@@ -9,9 +9,10 @@ use onrush_wire::schema::Field;
 use onrush_wire::{DataType, Diagnostic, Value as Cell};
 use serde_json::{Map, Value, json};
 
+use super::columns;
 use super::contract::{
     ArraySelection, ColumnProfiles, DataValues, ExportFile, ExportSelection, GetValue, Indices, ProfileRequest,
-    RowLabels, SearchSchema,
+    RowLabels,
 };
 use super::{Answer, State, Table, superseded, wrong};
 
@@ -24,50 +25,17 @@ const PAGE: u64 = 2_000;
 /// Cells that are exported as text at most.
 const CELLS: u64 = 1_000_000;
 
-pub fn schema(columns: &[Field], asked: &Indices) -> Value {
-    let column =
-        |index: &usize| Some(onrush_view::column_schema(*index, &columns.get(*index)?.name, &columns[*index].dtype));
+/// `left`: the columns that filters leave, which the indices count.
+pub fn schema(columns: &[Field], left: &[usize], asked: &Indices) -> Value {
+    let column = |index: &usize| {
+        let index = *left.get(*index)?;
+        Some(onrush_view::column_schema(index, &columns[index].name, &columns[index].dtype))
+    };
     json!({ "columns": asked.column_indices.iter().filter_map(column).collect::<Vec<_>>() })
 }
 
-pub fn search(columns: &[Field], asked: &SearchSchema) -> Value {
-    let matches = |index: usize, field: &Field| {
-        asked.filters.iter().all(|filter| match filter.filter_type.as_str() {
-            "match_data_types" => {
-                let schema = onrush_view::column_schema(index, &field.name, &field.dtype);
-                filter.params["display_types"].as_array().is_some_and(|types| types.contains(&schema["type_display"]))
-            }
-            _ => {
-                let term = filter.params["term"].as_str().unwrap_or("");
-                let fold = |text: &str| match filter.params["case_sensitive"].as_bool() {
-                    Some(true) => text.to_string(),
-                    _ => text.to_lowercase(),
-                };
-                let (name, term) = (fold(&field.name), fold(term));
-                match filter.params["search_type"].as_str() {
-                    Some("starts_with") => name.starts_with(&term),
-                    Some("ends_with") => name.ends_with(&term),
-                    Some("not_contains") => !name.contains(&term),
-                    _ => name.contains(&term),
-                }
-            }
-        })
-    };
-    let mut found: Vec<usize> = (0..columns.len()).filter(|index| matches(*index, &columns[*index])).collect();
-    let name = |index: &usize| columns[*index].name.to_lowercase();
-    let dtype = |index: &usize| columns[*index].dtype.to_string();
-    match asked.sort_order.as_str() {
-        "ascending_name" => found.sort_by_key(name),
-        "descending_name" => found.sort_by_key(|index| std::cmp::Reverse(name(index))),
-        "ascending_type" => found.sort_by_key(dtype),
-        "descending_type" => found.sort_by_key(|index| std::cmp::Reverse(dtype(index))),
-        _ => {}
-    }
-    json!({ "matches": found })
-}
-
 pub fn state(table: &Table, state: &State) -> Value {
-    let columns = table.columns.len();
+    let all = table.columns.len();
     let sort: Vec<Value> =
         state.sort.iter().map(|key| json!({ "column_index": key.column_index, "ascending": key.ascending })).collect();
     let supported = |kinds: &[&str], name: &str| -> Vec<Value> {
@@ -76,18 +44,21 @@ pub fn state(table: &Table, state: &State) -> Value {
     json!({
         "display_name": "frame",
         "connected": true,
-        "table_shape": { "num_rows": state.selected, "num_columns": columns },
-        "table_unfiltered_shape": { "num_rows": table.rows, "num_columns": columns },
+        "table_shape": { "num_rows": state.selected, "num_columns": state.left.len() },
+        "table_unfiltered_shape": { "num_rows": table.rows, "num_columns": all },
         "has_row_labels": true,
-        "column_filters": [],
+        "column_filters": state.column_filters,
         "row_filters": state.filters,
         "sort_keys": sort,
         "supported_features": {
             "search_schema": {
                 "support_status": "supported",
-                "supported_types": supported(&["text_search", "match_data_types"], "column_filter_type"),
+                "supported_types": supported(&columns::FILTERS, "column_filter_type"),
             },
-            "set_column_filters": { "support_status": "unsupported", "supported_types": [] },
+            "set_column_filters": {
+                "support_status": "supported",
+                "supported_types": supported(&columns::FILTERS, "column_filter_type"),
+            },
             "set_row_filters": {
                 "support_status": "supported",
                 "supports_conditions": "supported",
@@ -110,7 +81,7 @@ pub fn state(table: &Table, state: &State) -> Value {
                 ),
             },
             "set_sort_columns": { "support_status": "supported" },
-            "export_data_selection": { "support_status": "supported", "supported_formats": ["csv", "tsv"] },
+            "export_data_selection": { "support_status": "supported", "supported_formats": ["csv", "tsv", "html"] },
             "convert_to_code": { "support_status": "supported", "code_syntaxes": [{ "code_syntax_name": "rust" }] },
         },
     })
@@ -224,8 +195,11 @@ pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: Answer) {
                 error = Some(superseded().message);
                 break;
             }
-            let what = Explore::Summary(summary_request(request));
-            match asker.ask(&view, what) {
+            let asked = summary_request(request, |first| match asker.ask(&view, Explore::Summary(first)) {
+                Ok(Explored::Summary(summary)) => Some(summary),
+                _ => None,
+            });
+            match asker.ask(&view, Explore::Summary(asked)) {
                 Ok(Explored::Summary(summary)) => profiles.push(profile(&table, request, &summary)),
                 Ok(_) => profiles.push(json!({})),
                 Err(diagnostic) => {
@@ -242,15 +216,38 @@ pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: Answer) {
     });
 }
 
-fn summary_request(asked: &ProfileRequest) -> SummaryRequest {
-    let number = |kinds: [&str; 2], key: &str, default: u64| {
+/// `first` gives a summary that is asked for before, where the number of bars follows from the values.
+fn summary_request(asked: &ProfileRequest, first: impl FnOnce(SummaryRequest) -> Option<Summary>) -> SummaryRequest {
+    let of = |kinds: [&str; 2]| -> Vec<&Value> {
         let specs = asked.profiles.iter().filter(|spec| kinds.contains(&spec.profile_type.as_str()));
-        specs.map(|spec| spec.params[key].as_u64().unwrap_or(default)).max().unwrap_or(0) as u32
+        specs.map(|spec| &spec.params).collect()
     };
+    let most = |specs: &[&Value], key: &str, default: u64| {
+        specs.iter().map(|params| params[key].as_u64().unwrap_or(default)).max().unwrap_or(0).min(1000) as u32
+    };
+    let histograms = of(["small_histogram", "large_histogram"]);
+    let mut quantiles: Vec<f64> = Vec::new();
+    for q in histograms.iter().flat_map(|params| params["quantiles"].as_array()).flatten().filter_map(Value::as_f64) {
+        if !quantiles.contains(&q) && (0.0..=1.0).contains(&q) && quantiles.len() < 100 {
+            quantiles.push(q);
+        }
+    }
+    let column = asked.column_index as u32;
+    let mut bins = most(&histograms, "num_bins", 20);
+    let method = histograms.iter().filter_map(|params| params["method"].as_str()).find(|method| *method != "fixed");
+    if let (Some(method), true) = (method, bins > 0) {
+        let quartiles = if method == "freedman_diaconis" { vec![0.25, 0.75] } else { Vec::new() };
+        let known = first(SummaryRequest { column, bins: 0, top: 0, quantiles: quartiles, median: false });
+        if let Some(wanted) = known.and_then(|summary| columns::bars(method, &summary)) {
+            bins = bins.min(wanted);
+        }
+    }
     SummaryRequest {
-        column: asked.column_index as u32,
-        bins: number(["small_histogram", "large_histogram"], "num_bins", 20).min(1000),
-        top: number(["small_frequency_table", "large_frequency_table"], "limit", 8).min(1000),
+        column,
+        bins,
+        top: most(&of(["small_frequency_table", "large_frequency_table"]), "limit", 8),
+        quantiles,
+        median: asked.profiles.iter().any(|spec| spec.profile_type == "summary_stats"),
     }
 }
 
@@ -262,7 +259,7 @@ fn profile(table: &Table, asked: &ProfileRequest, summary: &Summary) -> Value {
             "null_count" => json!(summary.nulls),
             "summary_stats" => stats(table, column, summary),
             "small_histogram" | "large_histogram" => match &summary.histogram {
-                Some(histogram) => bars(table, column, histogram),
+                Some(histogram) => bars(table, column, histogram, &quantiles(table, column, summary, &spec.params)),
                 None => continue,
             },
             "small_frequency_table" | "large_frequency_table" => match &summary.top {
@@ -284,14 +281,29 @@ fn profile(table: &Table, asked: &ProfileRequest, summary: &Summary) -> Value {
     Value::Object(profile)
 }
 
-fn bars(table: &Table, column: usize, histogram: &Histogram) -> Value {
+/// Those of the quantiles that one of the profiles asks for.
+fn quantiles(table: &Table, column: usize, summary: &Summary, params: &Value) -> Value {
+    let wanted = params["quantiles"].as_array().map_or(&[][..], Vec::as_slice);
+    let found = wanted.iter().filter_map(Value::as_f64).filter_map(|q| summary.quantiles.iter().find(|one| one.q == q));
+    found.map(|one| json!({ "q": one.q, "value": number(table, column, &one.value), "exact": one.exact })).collect()
+}
+
+/// A mean of two values may have more digits than the column.
+fn number(table: &Table, column: usize, value: &Cell) -> String {
+    match (value, table.columns.get(column).map(|field| &field.dtype)) {
+        (Cell::Float(_), Some(dtype)) if !dtype.is_float() => onrush_view::value(value),
+        _ => table.formats.text(column, value),
+    }
+}
+
+fn bars(table: &Table, column: usize, histogram: &Histogram, quantiles: &Value) -> Value {
     let floating = matches!(table.columns.get(column).map(|c| &c.dtype), Some(dtype) if dtype.is_float());
     // Edges of floats are no values of the column: as many digits as they have, so that a filter by them is that bar.
     let edge = |edge: &Cell| match edge {
         Cell::Float(x) if floating => format!("{x}"),
         edge => table.formats.text(column, edge),
     };
-    json!({ "bin_edges": histogram.edges.iter().map(edge).collect::<Vec<_>>(), "bin_counts": histogram.counts, "quantiles": [] })
+    json!({ "bin_edges": histogram.edges.iter().map(edge).collect::<Vec<_>>(), "bin_counts": histogram.counts, "quantiles": quantiles })
 }
 
 fn stats(table: &Table, column: usize, summary: &Summary) -> Value {
@@ -299,9 +311,12 @@ fn stats(table: &Table, column: usize, summary: &Summary) -> Value {
     let schema = onrush_view::column_schema(column, &field.name, &field.dtype);
     let text = |value: &Option<Cell>| value.as_ref().map(|value| table.formats.text(column, value));
     let float = |value: Option<f64>| value.map(|value| onrush_view::value(&Cell::Float(value)));
+    let median = summary.median.as_ref().map(|value| number(table, column, value));
     let unique = summary.distinct.map(|distinct| distinct.count);
     let ends = |timezone: Option<&Value>| {
-        let mut stats = json!({ "num_unique": unique, "min_date": text(&summary.min), "max_date": text(&summary.max) });
+        let mut stats = json!({
+            "num_unique": unique, "min_date": text(&summary.min), "median_date": median, "max_date": text(&summary.max),
+        });
         if let Some(zone) = timezone {
             stats["timezone"] = zone.clone();
         }
@@ -312,7 +327,7 @@ fn stats(table: &Table, column: usize, summary: &Summary) -> Value {
             "number_stats",
             json!({
                 "min_value": text(&summary.min), "max_value": text(&summary.max),
-                "mean": float(summary.mean), "stdev": float(summary.std),
+                "mean": float(summary.mean), "median": median, "stdev": float(summary.std),
             }),
         ),
         DataType::String | DataType::Categorical => {
@@ -350,11 +365,10 @@ pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: Answer) {
     };
     lane.work.push(move |asker| {
         let view = table.view();
-        let separator = if asked.format == "tsv" { '\t' } else { ',' };
         let single = asked.selection.kind == "single_cell";
-        let mut text = String::new();
+        let mut text = Exported::new(&asked.format, single);
         if !single {
-            line(&mut text, columns.iter().map(|c| table.columns[*c as usize].name.clone()), separator);
+            text.head(columns.iter().map(|c| table.columns[*c as usize].name.clone()));
         }
         // Stretches of rows that follow each other.
         let mut at = 0;
@@ -371,7 +385,7 @@ pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: Answer) {
                             Cell::Null => String::new(),
                             value => table.formats.text(*column as usize, value),
                         });
-                        line(&mut text, cells, separator);
+                        text.row(cells);
                     }
                 }
                 Ok(_) => return answer.give(Err(no_rows())),
@@ -379,17 +393,67 @@ pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: Answer) {
             }
             at = end;
         }
-        if single {
-            text.pop();
-        }
-        answer.give(Ok(json!({ "data": text, "format": asked.format })));
+        answer.give(Ok(json!({ "data": text.end(), "format": asked.format })));
     });
+}
+
+/// A selection as it is written, row by row.
+struct Exported {
+    text: String,
+    /// None: as HTML.
+    separator: Option<char>,
+    single: bool,
+}
+
+impl Exported {
+    fn new(format: &str, single: bool) -> Exported {
+        let separator = match format {
+            "html" => None,
+            "tsv" => Some('\t'),
+            _ => Some(','),
+        };
+        let open = if separator.is_none() && !single { "<table>\n" } else { "" };
+        Exported { text: open.to_string(), separator, single }
+    }
+
+    fn head(&mut self, names: impl Iterator<Item = String>) {
+        match self.separator {
+            Some(separator) => line(&mut self.text, names, separator),
+            None => {
+                self.markup("th", names);
+            }
+        }
+    }
+
+    fn row(&mut self, cells: impl Iterator<Item = String>) {
+        match self.separator {
+            Some(separator) => line(&mut self.text, cells, separator),
+            None if self.single => self.text.extend(cells.map(|cell| onrush_view::escape(&cell))),
+            None => self.markup("td", cells),
+        }
+    }
+
+    fn markup(&mut self, tag: &str, cells: impl Iterator<Item = String>) {
+        let cells: String = cells.map(|cell| format!("<{tag}>{}</{tag}>", onrush_view::escape(&cell))).collect();
+        self.text += &format!("<tr>{cells}</tr>\n");
+    }
+
+    fn end(mut self) -> String {
+        match (self.separator, self.single) {
+            (Some(_), true) => {
+                self.text.pop();
+            }
+            (None, false) => self.text += "</table>\n",
+            _ => {}
+        }
+        self.text
+    }
 }
 
 /// Rows and columns of a selection.
 fn selected(table: &Table, asked: &ExportSelection) -> Result<(Vec<u64>, Vec<u32>), String> {
-    if !["csv", "tsv"].contains(&asked.format.as_str()) {
-        return Err(format!("the format `{}` is not known: csv and tsv are", asked.format));
+    if !["csv", "tsv", "html"].contains(&asked.format.as_str()) {
+        return Err(format!("the format `{}` is not known: csv, tsv and html are", asked.format));
     }
     let part = &asked.selection.selection;
     let number = |key: &str| part[key].as_u64().ok_or_else(|| format!("the selection has no `{key}`"));
@@ -398,7 +462,8 @@ fn selected(table: &Table, asked: &ExportSelection) -> Result<(Vec<u64>, Vec<u32
         Ok(list.iter().filter_map(Value::as_u64).collect())
     };
     let all_rows = || 0..table.state.lock().selected;
-    let all_columns = || (0..table.columns.len() as u64).collect::<Vec<u64>>();
+    let left = table.state.lock().left.clone();
+    let all_columns = || (0..left.len() as u64).collect::<Vec<u64>>();
     let (rows, columns): (Rows, Vec<u64>) = match asked.selection.kind.as_str() {
         "single_cell" => (Rows::List(vec![number("row_index")?]), vec![number("column_index")?]),
         "cell_range" => (
@@ -412,8 +477,8 @@ fn selected(table: &Table, asked: &ExportSelection) -> Result<(Vec<u64>, Vec<u32
         "cell_indices" => (Rows::List(list("row_indices")?), list("column_indices")?),
         other => return Err(format!("the selection `{other}` is not known")),
     };
-    if columns.iter().any(|column| *column >= table.columns.len() as u64) {
-        return Err(format!("the frame has {} columns", table.columns.len()));
+    if columns.iter().any(|column| *column >= left.len() as u64) {
+        return Err(format!("the table has {} columns", left.len()));
     }
     let count = match &rows {
         Rows::List(rows) => rows.len() as u64,
@@ -426,7 +491,7 @@ fn selected(table: &Table, asked: &ExportSelection) -> Result<(Vec<u64>, Vec<u32
         Rows::List(rows) => rows,
         Rows::Range(range) => range.collect(),
     };
-    Ok((rows, columns.into_iter().map(|column| column as u32).collect()))
+    Ok((rows, columns.into_iter().map(|column| left[column as usize] as u32).collect()))
 }
 
 enum Rows {
@@ -489,29 +554,6 @@ mod tests {
         let mut text = String::new();
         line(&mut text, ["a", "b,c", "say \"x\"", "two\nlines", ""].map(str::to_string).into_iter(), ',');
         assert_eq!(text, "a,\"b,c\",\"say \"\"x\"\"\",\"two\nlines\",\n");
-    }
-
-    #[test]
-    fn columns_are_found_by_name_and_type() {
-        let column = |name: &str, dtype| Field { name: name.to_string(), dtype, nullable: true };
-        let columns = [
-            column("dep_delay", DataType::Int64),
-            column("Arrival", DataType::String),
-            column("arr_delay", DataType::Float64),
-        ];
-        let find = |filters: Value| {
-            let asked = serde_json::from_value(json!({ "filters": filters, "sort_order": "ascending_name" })).unwrap();
-            search(&columns, &asked)["matches"].clone()
-        };
-        let text = |term: &str| {
-            json!({ "filter_type": "text_search",
-            "params": { "search_type": "contains", "term": term, "case_sensitive": false } })
-        };
-        assert_eq!(find(json!([text("ARR")])), json!([2, 1]));
-        let numbers =
-            json!({ "filter_type": "match_data_types", "params": { "display_types": ["integer", "floating"] } });
-        assert_eq!(find(json!([text("delay"), numbers])), json!([2, 0]));
-        assert_eq!(find(json!([])), json!([2, 1, 0]));
     }
 
     #[test]
