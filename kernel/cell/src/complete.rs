@@ -3,6 +3,7 @@
 //! Types come from rustc (`probe`), members from indexes (`crate::index`), columns from the session, the rest from the text.
 
 mod calls;
+mod cuda;
 mod files;
 mod frames;
 mod inspect;

@@ -289,7 +289,8 @@ fn kernels(masked: &str, source: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>,
         }
         let Some((start, list)) = reader.inside() else {
             let message = format!("the parameters of `{name}` have no end: a `)` is missing");
-            return Err(fails.at(name_at, name.len(), "cuda-kernel", message));
+            let help = format!("`__global__ void {name}(float* data, int n) {{ … }}`");
+            return Err(fails.at(name_at, name.len(), "cuda-kernel", message).help(help));
         };
         // `__global__ void name(…);` only says that it is somewhere.
         if reader.takes(';') {
@@ -300,7 +301,15 @@ fn kernels(masked: &str, source: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>,
         for piece in list.split(',') {
             if !(piece.trim().is_empty() && list.trim().is_empty()) && piece.trim() != "void" {
                 let spot = offset + (piece.len() - piece.trim_start().len());
-                parameters.push(parameter(piece, name, spot, fails)?);
+                let found = parameter(piece, name, spot, fails)?;
+                if parameters.iter().any(|other: &Parameter| parameter_name(&other.name) == parameter_name(&found.name))
+                {
+                    let message = format!("two parameters of `{name}` are called `{}`", found.name);
+                    return Err(fails
+                        .at(spot, piece.trim().len(), "cuda-parameter", message)
+                        .help("give one of them another name; capital and small letters count as the same"));
+                }
+                parameters.push(found);
             }
             offset += piece.len() + 1;
         }
@@ -447,6 +456,15 @@ fn rust_name(name: &str) -> String {
     }
 }
 
+/// What a parameter is called in Rust: not as the launch's own are, and not as a constant of the notebook may be.
+fn parameter_name(name: &str) -> String {
+    match name {
+        "blocks" | "threads" => format!("{name}_"),
+        _ if name.starts_with(char::is_uppercase) => format!("{}_", name.to_lowercase()),
+        _ => rust_name(name),
+    }
+}
+
 fn write_rust(source: &str, kernels: &[Kernel], line: u32, file: &str) -> String {
     let mut hasher = DefaultHasher::new();
     (source, file).hash(&mut hasher);
@@ -461,7 +479,7 @@ fn write_rust(source: &str, kernels: &[Kernel], line: u32, file: &str) -> String
         let name = rust_name(&kernel.name);
         let (mut parameters, mut shown, mut calls) = (String::new(), String::new(), String::new());
         for Parameter { name, kind } in &kernel.parameters {
-            let rust = rust_name(name);
+            let rust = parameter_name(name);
             let _ = match kind {
                 Kind::Buffer(element, true) => {
                     let _ = write!(shown, ", {name}: &mut Buffer<{element}>");
@@ -567,6 +585,8 @@ mod tests {
         assert!(rust.contains("pub fn r#move(blocks"), "{rust}");
         assert!(rust.contains("r#in: &::onrush"), "{rust}");
         assert_eq!(rust.matches("-> ::onrush::cuda::Launched").count(), 1);
+        let rust = self::rust("%%cuda\n__global__ void k(int N, int threads) {}");
+        assert!(rust.contains(", n_: i32, threads_: i32)") && rust.contains(".scalar(\"N\", n_)"), "{rust}");
     }
 
     #[test]
@@ -578,6 +598,7 @@ mod tests {
         refused("__global__ void k(Particle* p) {}", "`Particle*`", "Particle* p");
         refused("__global__ void k(float*) {}", "no name", "float*");
         refused("__global__ void k(int n, , float* a) {}", "missing", ",");
+        refused("__global__ void k(int n, float* n) {}", "two parameters", "float* n");
         refused("__global__ void k(void* a) {}", "void*", "void* a");
         refused("__global__ void k(int n = 3) {}", "default", "int n = 3");
         refused("#include <vector>\n__global__ void k() {}", "`vector`", "#include <vector>");

@@ -1,7 +1,7 @@
-//! Lines that are no Rust: `:` commands and their arguments, `!` and files, `%%sql` and its query.
+//! Lines that are no Rust: `:` commands and their arguments, `!` and files, `%%sql` and its query, `%%cuda`.
 
 use super::tokens::word_start;
-use super::{Offers, Place, files, sql};
+use super::{Offers, Place, cuda, files, sql};
 use crate::commands;
 
 /// Whether the cursor is in such a line; what can stand there is offered then.
@@ -18,6 +18,8 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
         } else if first.starts_with("%%sql") {
             let query = place.text[head..].find([' ', '\n']).map_or(place.at, |n| head + n);
             sql::complete(place, &place.text[query.min(place.at)..place.at], &place.text[place.at..], offers);
+        } else if first.starts_with("%%cuda") {
+            cuda::complete(place, offers);
         }
         return true;
     }

@@ -160,6 +160,13 @@ fn queries_name_frames_and_columns() {
 }
 
 #[test]
+fn kernels_have_words_of_their_own() {
+    has("%%cuda\n__global__ void k(float* data) { data[thr|", &["threadIdx"]);
+    has("%%cuda\n__global__ void k(float* data) { da|", &["data"]);
+    has_not("%%cuda\n__global__ void k(float* flat) { fl|", &["flights"]);
+}
+
+#[test]
 fn names_inside_of_format_strings() {
     has("let total = 1; println!(\"{to|", &["total"]);
     has("format!(\"{a} {val|}\")", &["values"]);

@@ -16,7 +16,8 @@ pub fn is_complete(text: &str) -> Completeness {
     }
     if first.starts_with("%%") {
         // A query ends with an empty line.
-        let ends = text.ends_with('\n') && text.trim_end().contains('\n');
+        let open = first.starts_with("%%cuda") && !scan(text).open.is_empty();
+        let ends = text.ends_with('\n') && text.trim_end().contains('\n') && !open;
         return if ends { Completeness::Complete } else { Completeness::Incomplete { indent: String::new() } };
     }
     let found = scan(text);
@@ -138,6 +139,7 @@ mod tests {
             ("let s = \"abc", 0),
             ("/* a", 0),
             ("%%sql\nselect 1", 0),
+            ("%%cuda\n__global__ void k() {\n", 0),
             ("fn f() {\n    v.iter()\n        .map(|x| x)", 8),
         ] {
             let wanted = Completeness::Incomplete { indent: " ".repeat(spaces) };
