@@ -349,19 +349,26 @@ enum Rows {
 /// An input that has been read, should the CPU need it after all.
 enum Gathered {
     Plan(Arc<dyn ExecutionPlan>),
-    Device(DeviceTable, SchemaRef),
+    Device(DeviceTable, Arc<dyn ExecutionPlan>),
+}
+
+/// Rows as a node, in the order that the node which gave them says.
+fn in_memory(batches: Vec<RecordBatch>, of: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let orders = of.properties().output_ordering().cloned().into_iter().collect();
+    let rows = MemorySourceConfig::try_new(&[batches], of.schema(), None)?.try_with_sort_information(orders)?;
+    Ok(DataSourceExec::from_data_source(rows))
 }
 
 impl Gathered {
     async fn plan(self, accelerator: &Arc<Accelerator>) -> Result<Arc<dyn ExecutionPlan>> {
-        let (table, schema) = match self {
+        let (table, of) = match self {
             Gathered::Plan(plan) => return Ok(plan),
-            Gathered::Device(table, schema) => (table, schema),
+            Gathered::Device(table, of) => (table, of),
         };
-        let (accelerator, of) = (Arc::clone(accelerator), Arc::clone(&schema));
-        let batches = blocking(move || download(&accelerator.gpu, &of, &table)).await?;
+        let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
+        let batches = blocking(move || download(&accelerator.gpu, &schema, &table)).await?;
         let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
-        Ok(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)
+        in_memory(batches, &of)
     }
 }
 
@@ -387,7 +394,6 @@ impl Rows {
             let rows = of(batches, &mut used.iter().map(|column| projection[*column]));
             return Ok((rows, Gathered::Plan(input)));
         }
-        let schema = input.schema();
         let any: &dyn Any = input.as_ref();
         let stream = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
             // Its rows stay where they are.
@@ -399,16 +405,16 @@ impl Rows {
                         counted.add(table.rows as usize);
                         let columns = used.iter().map(|column| table.columns[*column].clone()).collect();
                         let rows = Rows::Device(DeviceTable { rows: table.rows, columns });
-                        return Ok((rows, Gathered::Device(table, schema)));
+                        return Ok((rows, Gathered::Device(table, input)));
                     }
                     Outcome::Host(stream) => stream,
                 }
             }
-            None => execute_stream(input, Arc::clone(context))?,
+            None => execute_stream(Arc::clone(&input), Arc::clone(context))?,
         };
         let batches: Vec<RecordBatch> = stream.try_collect().await?;
         let rows = of(&batches, &mut used.iter().copied());
-        Ok((rows, Gathered::Plan(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)))
+        Ok((rows, Gathered::Plan(in_memory(batches, &input)?)))
     }
 }
 
