@@ -3,6 +3,7 @@
 Expected values are by hand. Every launch is checked, so that what is wrong is said with its line.
 """
 
+import tempfile
 import time
 
 import pytest
@@ -74,9 +75,10 @@ __global__ void forever(float* data) {
 
 @pytest.fixture(scope="module")
 def running(kernelspecs, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        # Whatever this machine has: only there accesses are checked.
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="onrush-c") as folder:
+        # Whatever this machine has: only there accesses are checked. With a session of its own, that other files' tests do not meet.
         patch.setenv("ONRUSH_ENGINE", "emulated")
+        patch.setenv("ONRUSH_RUNTIME_DIR", folder)
         kernel = Kernel(kernelspecs, tmp_path_factory.mktemp("notebook"))
         kernel.ok(KERNELS)
         kernel.ok("let mut kept: Buffer<f32> = (0..64).map(|i| i as f32).collect();")
