@@ -84,11 +84,8 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
             launch_tiles(context, &function, parameters.arguments(), tiles, window::THREADS)?;
             if sums.is_none() {
                 let function = body.kernel(context, "window_before", &layout, || window::before(body, &layout))?;
-                let arguments = onrush_device::Arguments::new()
-                    .buffer(&totals)
-                    .value(before)
-                    .buffer(&resets)
-                    .value(tiles);
+                let arguments =
+                    onrush_device::Arguments::new().buffer(&totals).value(before).buffer(&resets).value(tiles);
                 launch_tiles(context, &function, arguments, 1, window::THREADS)?;
             }
         }

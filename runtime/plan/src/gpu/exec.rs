@@ -472,7 +472,6 @@ impl Work {
         gpu.residency.put(parts, &column);
         Ok(column)
     }
-
 }
 
 fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable) -> onrush_ops::Result<Vec<RecordBatch>> {

@@ -440,7 +440,9 @@ impl Open {
             self.limit = Some(limit.fetch() as u64);
         } else if let Some(windows) = any.downcast_ref::<BoundedWindowAggExec>() {
             if windows.input_order_mode != InputOrderMode::Sorted {
-                return Err("a window over rows that are not sorted by its partitions is not on the GPU yet".to_string());
+                return Err(
+                    "a window over rows that are not sorted by its partitions is not on the GPU yet".to_string()
+                );
             }
             window::windows(self, windows.window_expr(), plan)?;
             self.works = true;

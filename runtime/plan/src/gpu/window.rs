@@ -34,15 +34,10 @@ struct Frame {
 }
 
 /// Adds the columns of a window node, whose input is sorted by partition and order.
-pub fn windows(
-    open: &mut Open,
-    exprs: &[Arc<dyn WindowExpr>],
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Result<(), Refusal> {
+pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn ExecutionPlan>) -> Result<(), Refusal> {
     let Some(first) = exprs.first() else { return Err("a window without functions".to_string()) };
-    let alike = |expr: &Arc<dyn WindowExpr>| {
-        expr.partition_by() == first.partition_by() && expr.order_by() == first.order_by()
-    };
+    let alike =
+        |expr: &Arc<dyn WindowExpr>| expr.partition_by() == first.partition_by() && expr.order_by() == first.order_by();
     if !exprs.iter().all(alike) {
         return Err("windows of several orders in one node are not on the GPU yet".to_string());
     }

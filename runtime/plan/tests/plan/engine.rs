@@ -195,7 +195,10 @@ fn data_of_ten_times_the_device_has_the_same_answers() {
     assert_eq!(bench.rows(query(joined.to_string())), format!("c|{rows}"));
     numbers.sort_unstable();
     let total: i64 = numbers.iter().sum();
-    assert_eq!(bench.rows(query("select sum(n) as s, count(*) as c from t".to_string())), format!("s c|{total} {rows}"));
+    assert_eq!(
+        bench.rows(query("select sum(n) as s, count(*) as c from t".to_string())),
+        format!("s c|{total} {rows}")
+    );
     for at in [0, 777_777, rows - 1] {
         let text = format!("select n from (select n from t order by n) limit 1 offset {at}");
         assert_eq!(bench.rows(query(text)), format!("n|{}", numbers[at as usize]));
