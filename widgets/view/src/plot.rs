@@ -31,6 +31,17 @@ const PNG_LIMIT: usize = 60_000;
 /// The bundle of a plot.
 pub fn bundle(plot: &Plot) -> Bundle {
     let mut bundle = Bundle::new();
+    let spec = vega::spec(plot, &alt(plot));
+    let noted = match &spec {
+        Err(vega::Absent::TooLarge) => {
+            let mut noted = plot.clone();
+            let most = vega::LIMIT >> 10;
+            noted.notes.push(format!("a still picture: what can be zoomed would have more than {most} kB"));
+            Some(noted)
+        }
+        _ => None,
+    };
+    let plot = noted.as_ref().unwrap_or(plot);
     let text = describe(plot);
     if let Ok(svg) = svg(plot) {
         if let Ok(png) = raster::png(&svg, 1.5)
@@ -40,7 +51,7 @@ pub fn bundle(plot: &Plot) -> Bundle {
         }
         bundle.insert("image/svg+xml".into(), svg.into());
     }
-    if let Some(spec) = vega::spec(plot, &alt(plot)) {
+    if let Ok(spec) = spec {
         bundle.insert(vega::MIME.into(), spec);
     }
     bundle.insert("text/plain".into(), text.into());

@@ -88,6 +88,29 @@ fn large_plots_are_thinned_below_the_limit_and_say_so() {
 }
 
 #[test]
+fn a_plot_that_is_too_large_to_be_zoomed_is_a_picture_that_says_so() {
+    // Thirty names of 20,000 letters are more than the limit.
+    let names: Vec<String> = (0..30).map(|n| n.to_string() + &"x".repeat(20_000)).collect();
+    let x = Axis { label: "a".into(), scale: AxisScale::Category, categories: names };
+    let places: Vec<f64> = (0..30).map(f64::from).collect();
+    let bars = Layer::Xy { mark: Mark::Bar, x, y: axis("b", &[]), series: vec![series("", &places, &places)] };
+    let plot = Plot {
+        layers: vec![bars],
+        style: PlotStyle::default(),
+        notes: vec![],
+        facets: vec![],
+        facet_label: String::new(),
+    };
+    let bundle = bundle(&Content::Plot(plot));
+    assert!(!bundle.contains_key("application/vnd.vegalite.v5+json"));
+    let said = "a still picture: what can be zoomed would have more than 512 kB";
+    assert!(
+        bundle["image/svg+xml"].as_str().unwrap().contains(said)
+            && bundle["text/plain"].as_str().unwrap().contains(said)
+    );
+}
+
+#[test]
 fn panels_share_scales_and_one_legend() {
     let layer = |high: f64| Layer::Xy {
         mark: Mark::Scatter,

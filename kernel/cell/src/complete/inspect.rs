@@ -300,9 +300,9 @@ fn cell_of(names: &Names, name: &str) -> Option<u64> {
 
 fn about_frame(frame: &NamedFrame) -> String {
     let columns = &frame.schema.fields;
-    let rows =
-        frame.rows.map_or_else(|| "rows are counted when it is shown".to_string(), |n| format!("{} rows", grouped(n)));
-    let mut text = format!("\n{rows}, {} columns, in the session\n\n| column | type |\n|---|---|\n", columns.len());
+    let rows = frame.rows.map_or_else(|| "rows are counted when it is shown".to_string(), |n| counted(n, "row"));
+    let width = counted(columns.len() as u64, "column");
+    let mut text = format!("\n{rows}, {width}, in the session\n\n| column | type |\n|---|---|\n");
     for field in columns.iter().take(COLUMNS) {
         let _ = writeln!(text, "| {} | {} |", field.name.replace('|', "\\|"), field.dtype);
     }
@@ -310,6 +310,11 @@ fn about_frame(frame: &NamedFrame) -> String {
         let _ = writeln!(text, "\nand {} more", columns.len() - COLUMNS);
     }
     text
+}
+
+/// `1 row`, `336,776 rows`.
+fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
 fn grouped(n: u64) -> String {

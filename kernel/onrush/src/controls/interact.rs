@@ -6,7 +6,6 @@ use std::ops::{Range, RangeInclusive};
 
 use onrush_wire::control::{ControlKind, Panel, Setting};
 use onrush_wire::display::{Content, Display as Shown};
-use onrush_wire::host::FromHost;
 
 use super::handle::Handle;
 use super::kinds::{

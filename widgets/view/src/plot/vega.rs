@@ -39,11 +39,19 @@ struct Unit {
     shares_rows: bool,
 }
 
-/// The specification; `None` where it would be larger than [`LIMIT`]. `alt` is what a screen reader says.
-pub fn spec(plot: &Plot, alt: &str) -> Option<Value> {
+/// Why there is no specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    Empty,
+    /// It would be larger than [`LIMIT`].
+    TooLarge,
+}
+
+/// The specification. `alt` is what a screen reader says.
+pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
     let mut panels = Data::panels(plot);
     if panels.iter().all(|p| p.data.is_empty()) {
-        return None;
+        return Err(Absent::Empty);
     }
     thin(&mut panels);
     let (width, height) = chart::size(plot);
@@ -95,7 +103,8 @@ pub fn spec(plot: &Plot, alt: &str) -> Option<Value> {
         spec.insert("autosize".into(), json!({ "type": "fit", "contains": "padding" }));
     }
     let spec = Value::from(spec);
-    (serde_json::to_string(&spec).map_or(usize::MAX, |text| text.len()) <= LIMIT).then_some(spec)
+    let length = serde_json::to_string(&spec).map_or(usize::MAX, |text| text.len());
+    if length <= LIMIT { Ok(spec) } else { Err(Absent::TooLarge) }
 }
 
 /// Fewer points where there are more than [`POINTS`], and a note about it.
