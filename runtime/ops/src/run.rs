@@ -372,6 +372,7 @@ impl Gpu {
                         fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
                         joined: &joined,
                         lists: &stage.texts,
+                        window: stage.window.as_ref(),
                     },
                 )
             };
@@ -689,6 +690,7 @@ struct Texts<'a> {
     fetched: &'a [Option<Arc<Dictionary>>],
     joined: &'a [Vec<Option<Arc<Dictionary>>>],
     lists: &'a [Arc<Dictionary>],
+    window: Option<&'a Window>,
 }
 
 /// The dictionary of a node that is a text, or a text's number.
@@ -702,7 +704,11 @@ fn text_of(graph: &Graph, id: Id, texts: &Texts) -> Option<Arc<Dictionary>> {
         Op::Joined(join, column) => texts.joined[join as usize][column as usize].clone(),
         // Of a text beside null, and of a number that is one again.
         Op::Choose => text_of(graph, node.args[1], texts).or_else(|| text_of(graph, node.args[2], texts)),
+        Op::Coalesce => text_of(graph, node.args[0], texts).or_else(|| text_of(graph, node.args[1], texts)),
         Op::Convert(_) => text_of(graph, node.args[0], texts),
+        // The first or last of some texts.
+        Op::Running(number) => text_of(graph, texts.window?.running.get(number as usize)?.of?, texts),
+        Op::Sliding(number) => text_of(graph, texts.window?.sliding.get(number as usize)?.of?, texts),
         _ => None,
     }
 }
