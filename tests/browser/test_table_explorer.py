@@ -227,6 +227,59 @@ def test_values_are_never_markup(page, lab, notebook, outputs_dir):
     table.wait_foot("4 rows")
 
 
+def frames(page, count: int = 3):
+    """Until the screen was drawn that often, so everything that was to be drawn is."""
+    page.evaluate(
+        """async count => {
+            while (count--) await new Promise(resolve => requestAnimationFrame(resolve));
+        }""",
+        count,
+    )
+
+
+def test_clicks_outlast_what_is_drawn_under_them(page, lab, notebook):
+    """The table is drawn between each press and its release: by the press, which selects, and by what else may come meanwhile."""
+    table = Table(page, 1)
+    table.wait_live()
+
+    def click(target, times: int = 1):
+        target.hover()
+        for count in range(1, times + 1):
+            page.mouse.down(click_count=count)
+            # What an answer of the kernel leads to.
+            table.output.locator(".scroller").evaluate("element => element.dispatchEvent(new Event('scroll'))")
+            frames(page)
+            page.mouse.up(click_count=count)
+
+    click(table.output.locator(".cell").nth(0), times=2)
+    assert table.output.locator(".popup .value").inner_text() == HOSTILE.replace('"', "'")
+    page.keyboard.press("Escape")
+    assert table.output.locator(".cell.cursor").count() == 1
+
+    table.head(1).hover()
+    click(table.head(1).locator(".menu"))
+    table.output.get_by_label("From", exact=True).fill("-2")
+    page.keyboard.press("Enter")
+    # NaN is above all numbers, as in sorts.
+    table.wait_foot("3 of 4 rows")
+    click(table.output.locator(".chip .text"))
+    assert table.output.locator(".popup .title").inner_text() == "<b>x</b>"
+    page.keyboard.press("Escape")
+    code = table.button("The filters and the order as code")
+    code.focus()
+    click(code)
+    assert "x!(" in table.output.locator(".popup .value").inner_text()
+    page.keyboard.press("Escape")
+    click(table.output.locator(".chip .remove"))
+    table.wait_foot("4 rows")
+    click(table.head(1).locator(".name"))
+    table.wait_first("-1.5", 2)
+    click(table.head(1).locator(".name"))
+    table.wait_first("NaN", 2)
+    click(table.head(1).locator(".name"))
+    table.wait("([root]) => !root.querySelector('.arrow')")
+
+
 def shows_saved(table: Table):
     """The kernel that knew the frame is gone: the first rows are there, and nothing that cannot work is offered."""
     table.wait("([root]) => root.querySelector('.line') && !root.querySelector('.root.live')")

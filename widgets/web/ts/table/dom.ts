@@ -25,6 +25,16 @@ export function button(
     return element;
 }
 
+/** Makes these the parent's children. Those that are there already are not taken out, so that what is pressed or focused stays so. */
+export function keep(parent: Element, children: Element[]): void {
+    const kept = new Set(children);
+    for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
+    children.forEach((child, i) => {
+        const there = parent.children[i] ?? null;
+        if (there !== child) parent.insertBefore(child, there);
+    });
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export function svg(tag: string, attributes: Record<string, string | number>): SVGElement {

@@ -1,14 +1,16 @@
 // The table on the page: head, rows, bars around them, and what mouse and keys do. Rows and columns are drawn as far as they are in
-// view; everything is drawn anew when something changes, at most once for each frame of the screen.
+// view. Everything is looked at again when something changes, at most once for each frame of the screen; elements that are still right
+// stay, since what is pressed, focused or hovered must not go away under the hand.
 
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";
 import type { SessionContext } from "../session.ts";
-import { bytes, type Column, filterText, grouped, isNested, type Saved, shown } from "./data.ts";
-import { button, el, toClipboard } from "./dom.ts";
+import { bytes, type Column, type Filter, filterText, grouped, isNested, type Saved, shown } from "./data.ts";
+import { button, el, keep, toClipboard } from "./dom.ts";
 import { explained, facts, picture } from "./head.ts";
 import { columnMenu, Popup, textPanel } from "./menu.ts";
 import { Model, type Range } from "./model.ts";
+import { type Placed, Rows } from "./rows.ts";
 import { Scroll } from "./scroll.ts";
 import style from "./style.css";
 
@@ -37,6 +39,14 @@ class TableView implements Drawn {
     private readonly alert = el("div", "alert");
     private readonly foot = el("div", "foot");
     private readonly popup: Popup;
+    private readonly rows = new Rows(this.body);
+    private readonly facts = el("span", "shape");
+    private readonly actions = {
+        code: button("action", "Rust", "The filters and the order as code for a cell", event => this.openCode(event)),
+        csv: button("action", "CSV", "Write these rows to a CSV file", () => this.export("csv")),
+        parquet: button("action", "Parquet", "Write these rows to a Parquet file", () => this.export("parquet")),
+    };
+    private chipsMade = new Map<string, HTMLElement>();
     private readonly scroll = new Scroll(0, ROW, SHOWN * ROW);
     private readonly observer: ResizeObserver;
     private model: Model;
@@ -49,7 +59,8 @@ class TableView implements Drawn {
     private anchor = { row: 0, column: 0 };
     private cursor = { row: 0, column: 0 };
     private frame = 0;
-    private heads = "";
+    private readonly corner = el("div", "corner");
+    private headsMade = new Map<number, { state: string; cell: HTMLElement }>();
     private tall = SHOWN;
     private notice = "";
     /** Something in a head is being dragged. */
@@ -87,10 +98,11 @@ class TableView implements Drawn {
         if (JSON.stringify(saved) === JSON.stringify(this.model.saved)) return;
         this.disconnect();
         this.hidden.clear();
+        this.chipsMade.clear();
         this.pinned.clear();
         this.widths.clear();
         this.chosen = null;
-        this.heads = "";
+        this.headsMade.clear();
         this.model = this.fresh(saved);
         if (this.session) this.attached(this.session);
         this.draw();
@@ -228,44 +240,40 @@ class TableView implements Drawn {
     }
 
     /** The columns in view with their places; pinned ones stand still. */
-    private placed(columns: Column[]): { column: Column; left: number; width: number; pinned: boolean }[] {
-        const placed: { column: Column; left: number; width: number; pinned: boolean }[] = [];
+    private placed(columns: Column[]): Placed[] {
+        const placed: Placed[] = [];
         const offset = this.scroller.scrollLeft;
         const edge = this.scroller.clientWidth || 800;
         let left = NUMBERS;
         let still = NUMBERS;
-        for (const column of columns) {
+        for (const [at, column] of columns.entries()) {
             const width = this.width(column);
             const pinned = this.pinned.has(column.column_index);
             const x = pinned ? left : left - offset;
             if (pinned) still = left + width;
-            if (pinned || (x + width > still && x < edge)) placed.push({ column, left: x, width, pinned });
+            if (pinned || (x + width > still && x < edge)) placed.push({ column, at, left: x, width, pinned });
             left += width;
         }
         return placed;
     }
 
-    private drawHead(visible: ReturnType<TableView["placed"]>, height: number): void {
+    private drawHead(visible: Placed[], height: number): void {
         const { model } = this;
         this.head.style.height = `${height}px`;
-        // Heads are made anew only if something in them has changed: a brush in the hand must not be.
-        const state = JSON.stringify([
-            visible.map(one => [one.column.column_index, one.width, one.pinned]),
-            model.sort,
-            model.filters,
-            model.live,
-            visible.map(one => model.profile(one.column.column_index)),
-        ]);
-        if (state !== this.heads && !this.held) {
-            this.heads = state;
-            const heads = visible.map(one => this.headCell(one.column, one.width, one.pinned));
-            this.head.replaceChildren(el("div", "corner"), ...heads);
-        }
-        const made = [...this.head.children] as HTMLElement[];
-        visible.forEach((one, i) => {
-            const cell = made[i + 1];
-            if (cell) cell.style.transform = `translateX(${one.left}px)`;
+        // A head is made anew only if something in it has changed: a brush in the hand must not be.
+        const before = this.headsMade;
+        if (!this.held) this.headsMade = new Map();
+        const heads = visible.map(({ column, left, width, pinned }) => {
+            const index = column.column_index;
+            const state = JSON.stringify([width, pinned, model.sort, model.filters, model.live, model.profile(index)]);
+            const old = before.get(index);
+            const head =
+                old && (this.held || old.state === state) ? old : { state, cell: this.headCell(column, width, pinned) };
+            this.headsMade.set(index, head);
+            head.cell.style.transform = `translateX(${left}px)`;
+            return head.cell;
         });
+        keep(this.head, [this.corner, ...heads]);
     }
 
     private headCell(column: Column, width: number, pinned: boolean): HTMLElement {
@@ -315,73 +323,32 @@ class TableView implements Drawn {
         return cell;
     }
 
-    private drawBody(visible: ReturnType<TableView["placed"]>, headHeight: number): void {
+    private drawBody(visible: Placed[], headHeight: number): void {
         const { model, scroll } = this;
         const [first, end] = scroll.visible;
-        const rows: HTMLElement[] = [];
-        const shift = (first - scroll.top) * ROW;
         this.body.style.top = `${headHeight}px`;
         this.body.style.height = `${scroll.height}px`;
-        const order = this.columns();
-        for (let row = first; row < end; row++) {
-            const line = el("div", row % 2 ? "line odd" : "line");
-            line.setAttribute("role", "row");
-            line.setAttribute("aria-rowindex", String(row + 1));
-            line.style.transform = `translateY(${shift + (row - first) * ROW}px)`;
-            const position = model.position(row);
-            const number = el("div", "number", position === undefined ? "" : grouped(position));
-            number.dataset.row = String(row);
-            line.append(number);
-            for (const { column, left, width, pinned } of visible) {
-                const index = column.column_index;
-                const { text, kind } = shown(model.cell(row, index));
-                const cell = el("div", `cell ${kind}`, text);
-                cell.setAttribute("role", "gridcell");
-                cell.dir = "auto";
-                if (column.right) cell.classList.add("right");
-                if (pinned) cell.classList.add("pinned");
-                const at = order.indexOf(column);
-                if (this.isChosen(row, at)) cell.classList.add("chosen");
-                if (this.chosen && this.cursor.row === row && this.cursor.column === at) cell.classList.add("cursor");
-                cell.style.width = `${width}px`;
-                cell.style.left = `${left}px`;
-                cell.dataset.row = String(row);
-                cell.dataset.column = String(at);
-                line.append(cell);
-            }
-            rows.push(line);
-        }
-        if (model.rows === 0) rows.push(el("div", "none", model.live ? "No rows" : "No rows were saved"));
-        this.body.replaceChildren(...rows);
+        const content = {
+            position: (row: number) => model.position(row),
+            cell: (row: number, column: number) => shown(model.cell(row, column)),
+            isChosen: (row: number, at: number) => this.isChosen(row, at),
+            isCursor: (row: number, at: number) =>
+                !!this.chosen && this.cursor.row === row && this.cursor.column === at,
+        };
+        const none = model.live ? "No rows" : "No rows were saved";
+        this.rows.draw(first, end, (first - scroll.top) * ROW, ROW, visible, content, none);
     }
 
     private drawBars(columns: number): void {
         const { model } = this;
-        const chips = model.filters.map(filter => {
-            const chip = el("span", "chip");
-            const text = el("button", "text", `${filter.column_schema.column_name || '""'} ${filterText(filter)}`);
-            text.type = "button";
-            text.title = "Change the filter";
-            text.addEventListener("click", () => this.openMenu(filter.column_schema, chip.getBoundingClientRect()));
-            const remove = button("remove", "×", "Remove the filter", () =>
-                model.setFilters(model.filters.filter(one => one !== filter)),
-            );
-            chip.append(text, remove);
-            return chip;
-        });
-        for (const index of this.hidden) {
-            const chip = el("span", "chip quiet");
-            const name = model.columns[index]?.column_name || '""';
-            chip.append(el("span", "text", `${name} is hidden`));
-            chip.append(
-                button("remove", "×", "Show the column", () => {
-                    this.hidden.delete(index);
-                    this.draw();
-                }),
-            );
-            chips.push(chip);
-        }
-        this.chips.replaceChildren(...chips);
+        const before = this.chipsMade;
+        this.chipsMade = new Map();
+        const chip = (key: string, make: () => HTMLElement) => {
+            this.chipsMade.set(key, before.get(key) ?? make());
+        };
+        for (const filter of model.filters) chip(JSON.stringify(filter), () => this.filterChip(filter));
+        for (const index of this.hidden) chip(`hidden ${index}`, () => this.hiddenChip(index));
+        keep(this.chips, [...this.chipsMade.values()]);
         this.search.hidden = model.columns.length < 8;
         this.alert.textContent = model.error;
         this.alert.hidden = !model.error;
@@ -400,22 +367,37 @@ class TableView implements Drawn {
         if (columns < model.columns.length) parts.push(`${model.columns.length - columns} hidden`);
         if (model.busy) parts.push(`${model.busy} …`);
         if (this.notice) parts.push(this.notice);
-        const facts = el("span", model.busy ? "shape busy" : "shape", parts.join(" · "));
-        const actions: HTMLElement[] = [];
-        if (model.live) {
-            if (model.filters.length > 0 || model.sort.length > 0) {
-                actions.push(
-                    button("action", "Rust", "The filters and the order as code for a cell", event =>
-                        this.openCode(event),
-                    ),
-                );
-            }
-            actions.push(
-                button("action", "CSV", "Write these rows to a CSV file", () => this.export("csv")),
-                button("action", "Parquet", "Write these rows to a Parquet file", () => this.export("parquet")),
-            );
-        }
-        this.foot.replaceChildren(facts, ...actions);
+        this.facts.className = model.busy ? "shape busy" : "shape";
+        const text = parts.join(" · ");
+        if (this.facts.textContent !== text) this.facts.textContent = text;
+        const { code, csv, parquet } = this.actions;
+        const changed = model.filters.length > 0 || model.sort.length > 0;
+        keep(this.foot, [this.facts, ...(model.live ? [...(changed ? [code] : []), csv, parquet] : [])]);
+    }
+
+    private filterChip(filter: Filter): HTMLElement {
+        const chip = el("span", "chip");
+        const text = el("button", "text", `${filter.column_schema.column_name || '""'} ${filterText(filter)}`);
+        text.type = "button";
+        text.title = "Change the filter";
+        text.addEventListener("click", () => this.openMenu(filter.column_schema, chip.getBoundingClientRect()));
+        const remove = button("remove", "×", "Remove the filter", () => {
+            const { model } = this;
+            model.setFilters(model.filters.filter(one => one.filter_id !== filter.filter_id));
+        });
+        chip.append(text, remove);
+        return chip;
+    }
+
+    private hiddenChip(index: number): HTMLElement {
+        const chip = el("span", "chip quiet");
+        const name = this.model.columns[index]?.column_name || '""';
+        const remove = button("remove", "×", "Show the column", () => {
+            this.hidden.delete(index);
+            this.draw();
+        });
+        chip.append(el("span", "text", `${name} is hidden`), remove);
+        return chip;
     }
 
     private openMenu(column: Column, at: DOMRect): void {

@@ -1,0 +1,107 @@
+// The rows on the page. A cell that stays in view stays the same element, however often the table is drawn: a click is a press and a
+// release over one element, and the press alone makes the table draw anew.
+
+import { type Column, grouped, type shown } from "./data.ts";
+import { el, keep } from "./dom.ts";
+
+export interface Placed {
+    column: Column;
+    /** Among the columns that can be scrolled to. */
+    at: number;
+    left: number;
+    width: number;
+    pinned: boolean;
+}
+
+interface Line {
+    root: HTMLElement;
+    number: HTMLElement;
+    cells: Map<number, HTMLElement>;
+}
+
+/** What a row shows, and how. */
+export interface Content {
+    position(row: number): number | undefined;
+    cell(row: number, column: number): ReturnType<typeof shown>;
+    isChosen(row: number, at: number): boolean;
+    isCursor(row: number, at: number): boolean;
+}
+
+export class Rows {
+    private lines = new Map<number, Line>();
+
+    constructor(private readonly body: HTMLElement) {}
+
+    /** Rows `first` to `end`, the first of them at `top` pixels. With none of them, what `none` says. */
+    draw(
+        first: number,
+        end: number,
+        top: number,
+        height: number,
+        visible: Placed[],
+        content: Content,
+        none: string,
+    ): void {
+        const before = this.lines;
+        this.lines = new Map();
+        const drawn: HTMLElement[] = [];
+        for (let row = first; row < end; row++) {
+            const line = before.get(row) ?? fresh(row);
+            this.lines.set(row, line);
+            drawn.push(line.root);
+            line.root.style.transform = `translateY(${top + (row - first) * height}px)`;
+            const position = content.position(row);
+            setText(line.number, position === undefined ? "" : grouped(position));
+            drawCells(line, row, visible, content);
+        }
+        keep(this.body, drawn.length > 0 ? drawn : [el("div", "none", none)]);
+    }
+}
+
+function fresh(row: number): Line {
+    const root = el("div", row % 2 ? "line odd" : "line");
+    root.setAttribute("role", "row");
+    root.setAttribute("aria-rowindex", String(row + 1));
+    const number = el("div", "number");
+    number.dataset.row = String(row);
+    root.append(number);
+    return { root, number, cells: new Map() };
+}
+
+function drawCells(line: Line, row: number, visible: Placed[], content: Content): void {
+    const before = line.cells;
+    line.cells = new Map();
+    const drawn: HTMLElement[] = [line.number];
+    for (const { column, at, left, width, pinned } of visible) {
+        const index = column.column_index;
+        const cell = before.get(index) ?? freshCell(row);
+        line.cells.set(index, cell);
+        drawn.push(cell);
+        const { text, kind } = content.cell(row, index);
+        setText(cell, text);
+        const marks = [
+            column.right && "right",
+            pinned && "pinned",
+            content.isChosen(row, at) && "chosen",
+            content.isCursor(row, at) && "cursor",
+        ];
+        const name = ["cell", kind, ...marks.filter(Boolean)].join(" ");
+        if (cell.className !== name) cell.className = name;
+        cell.style.width = `${width}px`;
+        cell.style.left = `${left}px`;
+        cell.dataset.column = String(at);
+    }
+    keep(line.root, drawn);
+}
+
+function freshCell(row: number): HTMLElement {
+    const cell = el("div", "cell");
+    cell.setAttribute("role", "gridcell");
+    cell.dir = "auto";
+    cell.dataset.row = String(row);
+    return cell;
+}
+
+function setText(element: HTMLElement, text: string): void {
+    if (element.textContent !== text) element.textContent = text;
+}
