@@ -2,23 +2,27 @@
 // and Merrill 2022). The digits of all passes are counted in one reading, so that a pass in which all keys have the same digit is left
 // out; a pass reads and writes each key once, and knows where its tile's keys go by looking back over the tiles before.
 //
+// Where the upper digits tell nearly all keys apart, the passes of the lower ones are left out, too: runs of keys with the same upper
+// bits that are not in order are marked and put in order one by one (as the local sorts of Stehle and Jacobsen 2017).
+//
 // Layout: keys of 32 or 64 bits; row numbers of 32 bits, which the first pass makes up. Determinism: the order is the only one possible.
-// Bytes: 8 or 12 a key, in and out, for each pass that is not left out.
+// Bytes: 4 or 8 a key, with row numbers 8 or 12, in and out, for each pass that is not left out.
 
-enum : u32 { SORT_DIGITS = 256 };
+enum : u32 { SORT_DIGITS = 256, LONGEST_RUN = 64 };
 
-// `counts`: for each pass, how many keys have each digit; zero before.
-template <class K, int PASSES> __device__ __forceinline__ void sort_count(const K* keys, u64 rows, u64* counts) {
-    __shared__ u32 local[PASSES * SORT_DIGITS];
-    for (u32 i = threadIdx.x; i < PASSES * SORT_DIGITS; i += blockDim.x) local[i] = 0;
+// `counts`: for each pass from FIRST to before LAST, how many keys have each digit; zero before.
+template <class K, int FIRST, int LAST> __device__ __forceinline__ void sort_count(const K* keys, u64 rows, u64* counts) {
+    constexpr u32 WORDS = (LAST - FIRST) * SORT_DIGITS;
+    __shared__ u32 local[WORDS];
+    for (u32 i = threadIdx.x; i < WORDS; i += blockDim.x) local[i] = 0;
     __syncthreads();
     for (u64 row = thread_in_grid(); row - lane_id() < rows; row += threads_in_grid()) {
         const bool there = row < rows;
         const K key = there ? keys[row] : (K)0;
         const u32 lanes = __ballot_sync(ALL_LANES, there);
 #pragma unroll
-        for (int pass = 0; pass < PASSES; pass++) {
-            const u32 digit = (u32)(key >> (8 * pass)) & (SORT_DIGITS - 1);
+        for (int pass = 0; pass < LAST - FIRST; pass++) {
+            const u32 digit = (u32)(key >> (8 * (FIRST + pass))) & (SORT_DIGITS - 1);
             // Upper digits are often the same: one addition then, rather than 32 in a row.
             const u32 first = __shfl_sync(ALL_LANES, digit, 0);
             if (__all_sync(ALL_LANES, !there || digit == first)) {
@@ -29,14 +33,14 @@ template <class K, int PASSES> __device__ __forceinline__ void sort_count(const 
         }
     }
     __syncthreads();
-    for (u32 i = threadIdx.x; i < PASSES * SORT_DIGITS; i += blockDim.x) {
-        if (local[i] != 0) atomicAdd(&counts[i], (u64)local[i]);
+    for (u32 i = threadIdx.x; i < WORDS; i += blockDim.x) {
+        if (local[i] != 0) atomicAdd(&counts[FIRST * SORT_DIGITS + i], (u64)local[i]);
     }
 }
 
 // One pass by 256 threads a block, each of which is for one digit, too. `begins`: how many keys have a lower digit. `state`: a word for
-// each digit of each tile, zero before, as the ticket is. `numbers` may be null for the first pass.
-template <class K, int ITEMS>
+// each digit of each tile, zero before, as the ticket is. `numbers` may be null for the first pass. NUMBERED: rows have numbers at all.
+template <class K, int ITEMS, bool NUMBERED>
 __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* keys_out, u32* numbers_out, u64 rows, u32 shift,
                                           const u64* begins, u64* state, u32* ticket) {
     constexpr u32 WARPS = SORT_DIGITS / WARP, TILE = SORT_DIGITS * ITEMS;
@@ -54,13 +58,12 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
     __syncwarp();
 
     K key[ITEMS];
-    u32 number[ITEMS], rank[ITEMS];
+    u32 place[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const u32 at = warp * (WARP * ITEMS) + i * WARP + lane;
         // What is missing at the end of the last tile sorts behind all that is there.
         key[i] = at < here ? keys[begin + at] : (K) ~(K)0;
-        number[i] = at < here ? (numbers == nullptr ? (u32)(begin + at) : numbers[begin + at]) : 0;
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
@@ -71,7 +74,7 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
         __syncwarp();
         if (below == 0) by_warp[warp][digit] = (u16)(before + (u32)__popc(peers));
         __syncwarp();
-        rank[i] = before + below;
+        place[i] = before + below;
     }
     __syncthreads();
 
@@ -115,12 +118,20 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
     goes_to[digit] = (u32)(begins[digit] + before) - start;
     __syncthreads();
 
-    u32 place[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const u32 d = (u32)(key[i] >> shift) & (SORT_DIGITS - 1);
-        place[i] = starts[d] + by_warp[warp][d] + rank[i];
+        place[i] += starts[d] + by_warp[warp][d];
         moved[place[i]] = key[i];
+    }
+    // Only now, when the keys need no registers any more.
+    u32 number[ITEMS];
+    if (NUMBERED) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            const u32 at = warp * (WARP * ITEMS) + i * WARP + lane;
+            number[i] = at < here ? (numbers == nullptr ? (u32)(begin + at) : numbers[begin + at]) : 0;
+        }
     }
     __syncthreads();
     u32 to[ITEMS];
@@ -131,6 +142,7 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
         to[i] = goes_to[(u32)(k >> shift) & (SORT_DIGITS - 1)] + at;
         if (at < here) keys_out[to[i]] = k;
     }
+    if (!NUMBERED) return;
     __syncthreads();
     u32* moved_numbers = (u32*)moved;
 #pragma unroll
@@ -140,5 +152,47 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
     for (int i = 0; i < ITEMS; i++) {
         const u32 at = i * SORT_DIGITS + threadIdx.x;
         if (at < here) numbers_out[to[i]] = moved_numbers[at];
+    }
+}
+
+// Of keys in the order of their bits from `shift` on: marks the first one of each run with the same such bits that is not in order.
+template <class K>
+__device__ __forceinline__ void sort_mark(const K* keys, u64 rows, u32 shift, u32* marks, u32* too_long) {
+    for (u64 row = thread_in_grid() + 1; row < rows; row += threads_in_grid()) {
+        const K key = keys[row];
+        if (keys[row - 1] <= key) continue;
+        u64 head = row - 1;
+        while (head > 0 && keys[head - 1] >> shift == key >> shift && row - head <= LONGEST_RUN) head--;
+        if (row - head > LONGEST_RUN) store_relaxed(too_long, 1u);
+        atomicOr(&marks[head / 32], 1u << (head % 32));
+    }
+}
+
+// Puts the marked runs in order, each by one thread. The caller begins again with all digits where one is too long for that. Behind its
+// run a thread sees a key that another one may be moving; the upper bits, which it looks at, stay.
+template <class K, bool NUMBERED>
+__device__ __forceinline__ void sort_repair(K* keys, u32* numbers, u64 rows, u32 shift, const u32* marks, u32* too_long) {
+    for (u64 word = thread_in_grid(); word * 32 < rows; word += threads_in_grid()) {
+        for (u32 marked = marks[word]; marked != 0; marked &= marked - 1) {
+            const u64 head = word * 32 + (u32)__ffs((i32)marked) - 1;
+            const K bits = keys[head] >> shift;
+            for (u64 at = head + 1; at < rows && load_relaxed(&keys[at]) >> shift == bits; at++) {
+                if (at - head > LONGEST_RUN) {
+                    store_relaxed(too_long, 1u);
+                    break;
+                }
+                const K key = keys[at];
+                u64 to = at;
+                while (to > head && keys[to - 1] > key) to--;
+                if (to == at) continue;
+                const u32 number = NUMBERED ? numbers[at] : 0;
+                for (u64 from = at; from > to; from--) {
+                    store_relaxed(&keys[from], keys[from - 1]);
+                    if (NUMBERED) numbers[from] = numbers[from - 1];
+                }
+                store_relaxed(&keys[to], key);
+                if (NUMBERED) numbers[to] = number;
+            }
+        }
     }
 }

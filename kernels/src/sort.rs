@@ -1,6 +1,6 @@
 //! Stable sorting by unsigned keys: `cuda/sort.cuh`.
 
-use onrush_device::{Arguments, Buffer, Grid};
+use onrush_device::{Arguments, Buffer, Function, Grid};
 
 use crate::column::Column;
 use crate::error::{Error, Result};
@@ -11,28 +11,56 @@ use crate::scalar::Scalar;
 
 const DIGITS: u64 = 256;
 const COUNT_THREADS: u32 = 512;
+const REPAIR_THREADS: u32 = 256;
 
-/// Keys of a thread in a pass.
+/// Keys of a thread in a pass, and blocks that a multiprocessor shall hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub items: u32,
+    pub blocks: u32,
 }
 
 /// As many as 48 KB of shared memory have room for: fewer tiles look back. Measured on an H200.
 pub fn tuning(_: Scalar) -> Tuning {
-    Tuning { items: 20 }
+    if let Ok(text) = std::env::var("ONRUSH_SORT") {
+        let v: Vec<u32> = text.split(',').map(|x| x.parse().unwrap_or(1)).collect();
+        return Tuning { items: v[0], blocks: v[1] };
+    }
+    Tuning { items: 20, blocks: 3 }
 }
 
-pub fn program(scalar: Scalar) -> Program {
-    let (k, passes, Tuning { items }) = (scalar.cuda(), scalar.bytes(), tuning(scalar));
+/// Rows from which lower digits may be left out: below, the wait for whether that was right costs more than their passes.
+const SHORTER_FROM: u64 = 1 << 18;
+const SHORTER_FROM_EMULATED: u64 = 16;
+/// Pairs of keys, for each key, that the upper digits may leave unordered.
+const UNORDERED: f64 = 1.0 / 16.0;
+
+/// Digits that are counted only if those above do not tell keys apart: counting is bound by atomic operations in shared memory.
+fn counted_later(scalar: Scalar) -> u64 {
+    if scalar == Scalar::U64 { 3 } else { 0 }
+}
+
+pub fn program(scalar: Scalar, numbered: bool) -> Program {
+    let (k, Tuning { items, blocks }) = (scalar.cuda(), tuning(scalar));
+    let count = |name: &str, first: u64, last: u64| {
+        format!(
+            "extern \"C\" __global__ void __launch_bounds__({COUNT_THREADS}) {name}(const {k}* keys, u64 rows, u64* counts) {{\n  \
+             sort_count<{k}, {first}, {last}>(keys, rows, counts);\n}}\n"
+        )
+    };
+    let (passes, below) = (scalar.bytes(), counted_later(scalar));
+    let (upper, lower) = (count("sort_count_upper", below, passes), count("sort_count_lower", 0, below.max(1)));
     let body = format!(
-        "extern \"C\" __global__ void __launch_bounds__({COUNT_THREADS}) sort_count_digits(const {k}* keys, u64 rows, u64* counts) {{\n  \
-         sort_count<{k}, {passes}>(keys, rows, counts);\n}}\n\
-         extern \"C\" __global__ void __launch_bounds__({DIGITS}) sort_by_digit(const {k}* keys, const u32* numbers, {k}* keys_out, \
+        "{upper}{lower}extern \"C\" __global__ void __launch_bounds__({DIGITS}, {blocks}) sort_by_digit(const {k}* keys, const u32* numbers, {k}* keys_out, \
          u32* numbers_out, u64 rows, u32 shift, const u64* begins, u64* state, u32* ticket) {{\n  \
-         sort_pass<{k}, {items}>(keys, numbers, keys_out, numbers_out, rows, shift, begins, state, ticket);\n}}\n"
+         sort_pass<{k}, {items}, {numbered}>(keys, numbers, keys_out, numbers_out, rows, shift, begins, state, ticket);\n}}\n\
+         extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_mark_runs(const {k}* keys, u64 rows, u32 shift, u32* marks, \
+         u32* too_long) {{\n  sort_mark(keys, rows, shift, marks, too_long);\n}}\n\
+         extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_repair_runs({k}* keys, u32* numbers, u64 rows, u32 shift, \
+         const u32* marks, u32* too_long) {{\n  sort_repair<{k}, {numbered}>(keys, numbers, rows, shift, marks, too_long);\n}}\n"
     );
-    Program::new(&[&headers::SORT], body, ["sort_count_digits", "sort_by_digit"])
+    let entries = ["sort_count_upper", "sort_count_lower", "sort_by_digit", "sort_mark_runs", "sort_repair_runs"];
+    Program::new(&[&headers::SORT], body, entries)
 }
 
 /// Keys in ascending order, and the rows that they were at. Equal keys keep their order.
@@ -47,70 +75,176 @@ pub struct Sorted {
 /// # Errors
 /// For other types, for 2^32 rows or more, and where there is no memory for four copies of keys and rows.
 pub fn sort(context: &Context, column: &Column) -> Result<Sorted> {
-    let (scalar, rows) = (column.scalar, column.rows);
-    if !matches!(scalar, Scalar::U32 | Scalar::U64) || rows >= u64::from(u32::MAX) {
-        return Err(Error::Unsupported { algorithm: "sorting", scalar: scalar.cuda() });
+    match Sorting::new(context, column, true)?.run()? {
+        (keys, Some(rows)) => Ok(Sorted { keys, rows }),
+        (_, None) => Err(unsupported(column)),
     }
-    let program = program(scalar);
-    let count = context.library.function(&program, "sort_count_digits")?;
-    let pass = context.library.function(&program, "sort_by_digit")?;
-    let passes = scalar.bytes();
-    let counts = context.zeros(passes * DIGITS * 8)?;
-    let arguments = Arguments::new().value(column.address()).value(rows).buffer(&counts);
-    if rows > 0 {
-        fill(context, &count, arguments, rows, COUNT_THREADS, 0)?;
-    }
-    let counted = counts.read::<u64>(0..(passes * DIGITS) as usize, &context.stream)?;
+}
 
-    let mut begins: Vec<u64> = Vec::with_capacity(counted.len());
-    let mut needed = Vec::new();
-    for (number, digits) in counted.chunks(DIGITS as usize).enumerate() {
-        let mut before = 0;
-        for digit in digits {
-            begins.push(before);
-            before += digit;
+/// As [`sort`], the keys alone.
+///
+/// # Errors
+/// As for [`sort`].
+pub fn sort_keys(context: &Context, column: &Column) -> Result<Buffer> {
+    Ok(Sorting::new(context, column, false)?.run()?.0)
+}
+
+fn unsupported(column: &Column) -> Error {
+    Error::Unsupported { algorithm: "sorting", scalar: column.scalar.cuda() }
+}
+
+/// Keys, and row numbers where they are asked for.
+type Pair = (Buffer, Option<Buffer>);
+
+struct Sorting<'a> {
+    context: &'a Context,
+    column: &'a Column<'a>,
+    numbered: bool,
+    program: Program,
+}
+
+impl Sorting<'_> {
+    fn new<'a>(context: &'a Context, column: &'a Column<'a>, numbered: bool) -> Result<Sorting<'a>> {
+        if !matches!(column.scalar, Scalar::U32 | Scalar::U64) || column.rows >= u64::from(u32::MAX) {
+            return Err(unsupported(column));
         }
-        if !digits.contains(&rows) {
-            needed.push(number);
+        Ok(Sorting { context, column, numbered, program: program(column.scalar, numbered) })
+    }
+
+    fn function(&self, entry: &str) -> Result<Function> {
+        self.context.library.function(&self.program, entry)
+    }
+
+    fn run(&self) -> Result<Pair> {
+        let (context, rows) = (self.context, self.column.rows);
+        let passes = self.column.scalar.bytes();
+        let counts = context.zeros(passes * DIGITS * 8)?;
+        let later = counted_later(self.column.scalar);
+        let mut tried = false;
+        for (entry, first) in [("sort_count_upper", later), ("sort_count_lower", 0)] {
+            if rows > 0 && (entry == "sort_count_upper" || later > 0) {
+                let arguments = Arguments::new().value(self.column.address()).value(rows).buffer(&counts);
+                fill(context, &self.function(entry)?, arguments, rows, COUNT_THREADS, 0)?;
+            }
+            let counted = counts.read::<u64>(0..(passes * DIGITS) as usize, &context.stream)?;
+            let (begins, needed) = self.digits(&counted, first);
+            let numbers: Vec<u32> = needed.iter().map(|(number, _)| *number).collect();
+            let upper = if tried { None } else { self.upper(&needed, first > 0) };
+            if upper.is_some() || first == 0 {
+                let begins = context.upload(&begins)?;
+                if let Some(upper) = upper {
+                    let upper = &numbers[numbers.len() - upper..];
+                    let (mut keys, mut order) = self.passes(upper, &begins)?;
+                    if self.repair(&mut keys, &mut order, 8 * upper[0])? {
+                        return Ok((keys, order));
+                    }
+                    tried = true;
+                }
+                if first == 0 {
+                    return self.passes(&numbers, &begins);
+                }
+            }
         }
+        Err(unsupported(self.column))
     }
-    // One at least, which makes the numbers of rows.
-    if needed.is_empty() {
-        needed.push(0);
+
+    /// How many keys are before those with each digit, and the digits from `first` on in which keys differ, each with the probability that
+    /// two keys have the same one. One at least of all, which makes the numbers of rows.
+    fn digits(&self, counted: &[u64], first: u64) -> (Vec<u64>, Vec<(u32, f64)>) {
+        let rows = self.column.rows;
+        let mut begins: Vec<u64> = Vec::with_capacity(counted.len());
+        let mut needed = Vec::new();
+        for (number, digits) in (0..).zip(counted.chunks(DIGITS as usize)) {
+            let (mut before, mut alike) = (0, 0.0);
+            for digit in digits {
+                begins.push(before);
+                before += digit;
+                alike += (*digit as f64 / rows as f64).powi(2);
+            }
+            if u64::from(number) >= first && !digits.contains(&rows) {
+                needed.push((number, alike));
+            }
+        }
+        if needed.is_empty() && first == 0 {
+            needed.push((0, 1.0));
+        }
+        (begins, needed)
     }
-    let begins = context.upload(&begins)?;
-    let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar).items));
-    let state = context.allocate((tiles * DIGITS + 1) * 8)?;
-    let room = || -> Result<(Buffer, Buffer)> {
-        Ok((context.allocate(rows.max(1) * scalar.bytes())?, context.allocate(rows.max(1) * 4)?))
-    };
-    let mut from: Option<(Buffer, Buffer)> = None;
-    let mut spare: Option<(Buffer, Buffer)> = None;
-    for number in needed {
-        let (keys_out, numbers_out) = match spare.take() {
-            Some(spare) => spare,
-            None => room()?,
+
+    /// How many of the highest digits are enough, where those below can be left out if digits have nothing to do with each other.
+    fn upper(&self, needed: &[(u32, f64)], others: bool) -> Option<usize> {
+        let emulated = self.context.device().is_emulated();
+        if self.column.rows < if emulated { SHORTER_FROM_EMULATED } else { SHORTER_FROM } {
+            return None;
+        }
+        let mut pairs = self.column.rows as f64 / 2.0;
+        for (taken, (_, alike)) in (1..).zip(needed.iter().rev()) {
+            pairs *= alike;
+            if pairs <= UNORDERED {
+                return (others || taken < needed.len()).then_some(taken);
+            }
+        }
+        None
+    }
+
+    /// A stable order by some digits.
+    fn passes(&self, digits: &[u32], begins: &Buffer) -> Result<Pair> {
+        let (context, scalar, rows) = (self.context, self.column.scalar, self.column.rows);
+        let pass = self.function("sort_by_digit")?;
+        let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar).items));
+        let state = context.allocate((tiles * DIGITS + 1) * 8)?;
+        let room = || -> Result<Pair> {
+            let numbers = self.numbered.then(|| context.allocate(rows.max(1) * 4)).transpose()?;
+            Ok((context.allocate(rows.max(1) * scalar.bytes())?, numbers))
         };
-        state.fill(0, &context.stream)?;
-        let (keys, numbers) = from.as_ref().map_or((column.address(), 0), |(k, n)| (k.address(), n.address()));
-        let arguments = Arguments::new()
-            .value(keys)
-            .value(numbers)
-            .buffer(&keys_out)
-            .buffer(&numbers_out)
-            .value(rows)
-            .value(8 * number as u32)
-            .value(begins.address() + number as u64 * DIGITS * 8)
-            .value(state.address())
-            .value(state.address() + tiles * DIGITS * 8);
-        if rows > 0 {
-            // SAFETY: a tile for each block, state for each tile and the ticket behind it, and outputs of as many rows as the input.
-            unsafe { pass.launch(&Grid::new(tiles as u32, DIGITS as u32), arguments, &context.stream)? };
+        let address = |numbers: &Option<Buffer>| numbers.as_ref().map_or(0, Buffer::address);
+        let mut from: Option<Pair> = None;
+        let mut spare: Option<Pair> = None;
+        for number in digits {
+            let (keys_out, numbers_out) = match spare.take() {
+                Some(spare) => spare,
+                None => room()?,
+            };
+            state.fill(0, &context.stream)?;
+            let (keys, numbers) =
+                from.as_ref().map_or((self.column.address(), 0), |(keys, numbers)| (keys.address(), address(numbers)));
+            let arguments = Arguments::new()
+                .value(keys)
+                .value(numbers)
+                .buffer(&keys_out)
+                .value(address(&numbers_out))
+                .value(rows)
+                .value(8 * number)
+                .value(begins.address() + u64::from(*number) * DIGITS * 8)
+                .value(state.address())
+                .value(state.address() + tiles * DIGITS * 8);
+            if rows > 0 {
+                // SAFETY: a tile for each block, state for each tile and the ticket behind it, and outputs of as many rows as the input.
+                unsafe { pass.launch(&Grid::new(tiles as u32, DIGITS as u32), arguments, &context.stream)? };
+            }
+            spare = from.replace((keys_out, numbers_out));
         }
-        spare = from.replace((keys_out, numbers_out));
+        from.ok_or_else(|| unsupported(self.column))
     }
-    match from {
-        Some((keys, rows)) => Ok(Sorted { keys, rows }),
-        None => Err(Error::Unsupported { algorithm: "sorting", scalar: scalar.cuda() }),
+
+    /// Puts in order what has the same bits from `shift` on; whether no run was too long for that. Waits.
+    fn repair(&self, keys: &mut Buffer, numbers: &mut Option<Buffer>, shift: u32) -> Result<bool> {
+        let (context, rows) = (self.context, self.column.rows);
+        let words = rows.div_ceil(32);
+        // Behind the marks: whether a run is too long.
+        let marks = context.zeros(4 * (words + 1))?;
+        let too_long = marks.address() + 4 * words;
+        let arguments = Arguments::new().buffer(keys).value(rows).value(shift).buffer(&marks).value(too_long);
+        fill(context, &self.function("sort_mark_runs")?, arguments, rows, REPAIR_THREADS, 0)?;
+        let arguments = Arguments::new()
+            .buffer(keys)
+            .optional(numbers.as_ref())
+            .value(rows)
+            .value(shift)
+            .buffer(&marks)
+            .value(too_long);
+        fill(context, &self.function("sort_repair_runs")?, arguments, words, REPAIR_THREADS, 0)?;
+        let words = words as usize;
+        Ok(marks.read::<u32>(words..words + 1, &context.stream)?[0] == 0)
     }
 }

@@ -87,6 +87,11 @@ impl TopK {
         fill(context, &self.take, arguments, items, TUNING.threads, 0)
     }
 
+    /// Row numbers of 64 bits, in no order: `k` of them if there are so many values.
+    pub fn selected(&self) -> &Buffer {
+        &self.rows
+    }
+
     /// Waits: row numbers, in no order; fewer than `k` if there are not so many values.
     pub fn rows(&self, context: &Context) -> Result<Vec<u64>> {
         let selected = self.selection.read::<u64>(SELECTED..SELECTED + 1, &context.stream)?[0];

@@ -5,7 +5,7 @@ use super::{Bench, Cases, same};
 use crate::column::Column;
 use crate::error::Result;
 use crate::scalar::Scalar;
-use crate::sort::sort;
+use crate::sort::{sort, sort_keys};
 
 fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
     let mut random = Random(61 + K::SCALAR.bytes());
@@ -21,6 +21,12 @@ fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
             ("descending", (0..rows as u64).rev().collect()),
             ("all the same", vec![0x55aa; rows]),
             ("highest", (0..rows).map(|_| all - random.below(2)).collect()),
+            // Upper bits that look as if they told keys apart, and do not: long runs, in order or not below.
+            (
+                "twice the same",
+                (0..rows).map(|_| random.below(256)).map(|x| (x * 0x0101) << (bits - 16) | (255 - x)).collect(),
+            ),
+            ("long runs", (0..rows).map(|_| (random.below(2) * 0x0101) << (bits - 16) | random.below(65536)).collect()),
         ];
         // The large ones take long where a device is only emulated.
         let shapes = if rows > 10_000 { &shapes[..3] } else { &shapes[..] };
@@ -36,7 +42,10 @@ fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
                     let found = sorted.keys.read::<K>(0..rows, &context.stream)?;
                     let numbers = sorted.rows.read::<u32>(0..rows, &context.stream)?;
                     let found: Vec<(K, u32)> = found.into_iter().zip(numbers).collect();
-                    Ok(same(&found, &expected))
+                    let alone = sort_keys(context, &Column::new(K::SCALAR, &there).slice(0, rows as u64))?;
+                    let alone = alone.read::<K>(0..rows, &context.stream)?;
+                    let keys: Vec<K> = expected.iter().map(|(key, _)| *key).collect();
+                    Ok(same(&found, &expected).and(same(&alone, &keys)))
                 },
             );
         }
@@ -56,6 +65,12 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
     let column = Column::new(Scalar::U64, &keys).slice(0, rows);
     bench
         .measure("sort random u64 with rows", rows, rows * (8 + 8 * 24), |context| sort(context, &column).map(drop))?;
+    bench.measure("sort random u64", rows, rows * (8 + 8 * 16), |context| sort_keys(context, &column).map(drop))?;
+    // Floats between 0 and 1, as their bits.
+    let floats: Vec<u64> = wide.iter().map(|key| ((key >> 11) as f64 / (1u64 << 53) as f64).to_bits()).collect();
+    let float_keys = context.upload(&floats)?;
+    let floats = Column::new(Scalar::U64, &float_keys).slice(0, rows);
+    bench.measure("sort f64", rows, rows * (8 + 8 * 16), |context| sort_keys(context, &floats).map(drop))?;
     wide.iter_mut().for_each(|key| *key &= (1 << 27) - 1);
     let keys = context.upload(&wide)?;
     let column = Column::new(Scalar::U64, &keys).slice(0, rows);

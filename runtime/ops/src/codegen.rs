@@ -384,6 +384,18 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// A node's value is known already.
+    fn know(&mut self, id: Id, names: Names) {
+        self.names.insert(id, names);
+    }
+
+    /// All nodes that were computed so far, in order.
+    fn known(&self) -> Vec<(Id, Names)> {
+        let mut known: Vec<_> = self.names.iter().map(|(id, names)| (*id, names.clone())).collect();
+        known.sort_unstable_by_key(|(id, _)| *id);
+        known
+    }
+
     /// Computes a node, with all that it needs.
     pub fn value(&mut self, id: Id) -> Names {
         for needed in self.body.graph.needed(&[id]) {

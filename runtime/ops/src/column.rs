@@ -54,7 +54,7 @@ pub struct DeviceColumn {
     pub kind: Kind,
     /// What they are stored as, where that is shorter.
     stored: Kind,
-    values: Arc<Buffer>,
+    pub(crate) values: Arc<Buffer>,
     validity: Option<Arc<Buffer>>,
     pub dictionary: Option<Arc<Dictionary>>,
     pub rows: u64,

@@ -11,10 +11,11 @@ use onrush_kernels::{Column, Context, Scalar, sort};
 
 use crate::codegen::group::{Digit, Finding};
 use crate::codegen::join::{self, Holds, Pairs, Written};
-use crate::codegen::{Beside, Body, Probing, Source, Table};
+use crate::codegen::output::Target;
+use crate::codegen::{Access, Beside, Body, Parameters, Probing, Source, Table};
 use crate::column::DeviceTable;
 use crate::dictionary::Dictionary;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, Kind, Op};
 use crate::group::Tools;
 use crate::memo::{Key, Memo};
 use crate::run::{launch, launch_tiles};
@@ -44,6 +45,8 @@ pub struct Join {
 /// Slots for each row up to which keys have a slot each, and the number of slots that is always so.
 const SPARSE: u64 = 8;
 const ALWAYS: u64 = 1 << 16;
+/// Columns that are put to the slots of keys: of more, the rows are.
+const MOST_BY_SLOT: usize = 4;
 /// Rows are numbers of 32 bits, of which the last two mean something else.
 const MOST_ROWS: u64 = u32::MAX as u64 - 2;
 
@@ -52,7 +55,8 @@ pub struct Built {
     pub probing: Probing,
     /// The rows of the joined table by their runs, where keys have several.
     order: Option<Buffer>,
-    _table: Buffer,
+    _table: Arc<Buffer>,
+    _by_slot: Vec<Target>,
     _numbers: Vec<Arc<Buffer>>,
 }
 
@@ -60,6 +64,36 @@ impl Built {
     /// Whether the pipeline's rows have to become pairs: keys have several rows, or rows that nobody finds are wanted, too.
     pub fn has_pairs(&self, join: &Join) -> bool {
         self.order.is_some() && join.how != How::Exists
+    }
+}
+
+/// The columns of a table by the slots of dense keys.
+struct Direct {
+    slots: u64,
+    /// Whether each slot has a row.
+    complete: bool,
+    /// A bit for each slot.
+    present: Arc<Buffer>,
+    columns: Vec<Target>,
+}
+
+impl Direct {
+    /// How a probing reads the columns of the numbers `used`.
+    fn read(&self, number: usize, used: &[usize], columns: &mut [Access], parameters: &mut Parameters) {
+        for (index, target) in used.iter().zip(&self.columns) {
+            let access = &mut columns[*index];
+            let (name, valid) = (format!("j{number}d{index}"), format!("j{number}e{index}"));
+            let (stored, value) = match access.kind {
+                Kind::Bool => ("u8", format!("({name}[row] != 0)")),
+                kind => (kind.cuda(), format!("{name}[row]")),
+            };
+            parameters.buffer(&format!("const {stored}* __restrict__"), &name, &target.values);
+            access.value = value;
+            access.valid = target.valid.as_ref().map(|there| {
+                parameters.buffer("const u8* __restrict__", &valid, there);
+                format!("({valid}[row] != 0)")
+            });
+        }
     }
 }
 
@@ -157,12 +191,12 @@ pub struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The table of a join. `number` is its place among the joins of its stage, `graph` the stage's; `ranged` says which columns' ranges
+    /// The table of a join. `number` is its place among the joins of its stage, `graph` the stage's, which looks for `rows`; `ranged` says which columns' ranges
     /// are needed beside those of keys, and the dictionaries are those of the keys in the pipeline.
     pub fn build(
         &self,
         (number, join): (usize, &Join),
-        graph: &Graph,
+        (graph, rows): (&Graph, u64),
         table: &DeviceTable,
         ranged: &dyn Fn(usize) -> bool,
         dictionaries: &[Option<Arc<Dictionary>>],
@@ -177,12 +211,28 @@ impl Builder<'_> {
         let source = table.source(context, &|index| keys(index) || ranged(index) || narrow(index))?;
         let body = Body::new(&source, &join.graph, Beside::default(), None, self.memo);
         let finding = finding(&body, &join.keys, join.nulls_equal, table.rows)?;
-        let (memory, slots, several) = self.fill(&body, join, &finding)?;
-        let mut order = None;
-        let all = several && (join.how != How::Exists || join.residual.is_some());
-        if all || join.how == How::Full {
-            order = Some(self.order(&body, join, &finding, &memory, slots)?);
+        let used = |column: usize| graph.nodes().iter().any(|n| n.op == Op::Joined(number as u32, column as u32));
+        let used: Vec<usize> = (0..table.columns.len()).filter(|column| used(*column)).collect();
+        let mut direct = None;
+        // As many rows at least have to be looked for as are put in.
+        if join.how != How::Full && rows >= table.rows {
+            direct = self.direct(&body, join, &finding, &used)?;
         }
+        let (memory, slots, holds, order) = match &direct {
+            Some(direct) => {
+                let holds = Holds::Slot { complete: direct.complete };
+                (Arc::clone(&direct.present), direct.slots, holds, None)
+            }
+            None => {
+                let (memory, slots, several) = self.fill(&body, join, &finding)?;
+                let all = several && (join.how != How::Exists || join.residual.is_some());
+                let mut order = None;
+                if all || join.how == How::Full {
+                    order = Some(self.order(&body, join, &finding, &memory, slots)?);
+                }
+                (Arc::new(memory), slots, if order.is_some() { Holds::Run } else { Holds::Row }, order)
+            }
+        };
 
         let mut numbers = Vec::new();
         let mut renumber = Vec::new();
@@ -202,24 +252,61 @@ impl Builder<'_> {
         // The same keys, as the pipeline's nodes.
         let finding = finding.over(&graph.node(join.probe).args);
         let of_residual = order.as_ref().filter(|_| join.residual.is_some());
-        let mut parameters = join::probe_parameters(number, &finding, &memory, slots, &renumber, of_residual);
-        let (columns, of_columns) =
+        let mut parameters = join::probe_parameters(number, &finding, (&memory, slots), &renumber, of_residual, holds);
+        let (mut columns, of_columns) =
             table.inputs(context, &format!("j{number}"), &|index| ranged(index) || narrow(index))?;
-        parameters.extend(&of_columns);
+        match &direct {
+            Some(direct) => direct.read(number, &used, &mut columns, &mut parameters),
+            None => parameters.extend(&of_columns),
+        }
         let probing = Probing {
             number,
             finding,
             nulls_equal: join.nulls_equal,
             renumbered: renumber.iter().map(Option::is_some).collect(),
-            holds: if order.is_some() { Holds::Run } else { Holds::Row },
+            holds,
             residual: join.residual,
-            rows: table.rows,
+            rows: if direct.is_some() { slots } else { table.rows },
             columns,
             parameters,
             of_columns,
             paired: None,
         };
-        Ok(Built { probing, order, _table: memory, _numbers: numbers })
+        let by_slot = direct.map_or_else(Vec::new, |direct| direct.columns);
+        Ok(Built { probing, order, _table: memory, _by_slot: by_slot, _numbers: numbers })
+    }
+
+    /// The columns of a table by the slots of its keys, where these are dense and have one row each. None where they are not.
+    fn direct(&self, body: &Body, join: &Join, finding: &Finding, used: &[usize]) -> Result<Option<Direct>> {
+        let Finding::Dense { size: slots, .. } = *finding else { return Ok(None) };
+        if used.len() > MOST_BY_SLOT || slots >= MOST_ROWS {
+            return Ok(None);
+        }
+        let (context, status, rows) = (self.tools.context, self.tools.status, body.source.rows);
+        let mut graph = join.graph.clone();
+        let roots: Vec<Id> = used.iter().map(|index| graph.input(*index, body.source.inputs[*index].kind)).collect();
+        let body = Body::new(body.source, &graph, Beside::default(), None, self.memo);
+        let mut columns = Vec::new();
+        for (root, nullable) in roots.iter().zip(body.nullable(&roots)) {
+            columns.push(Target::new(context, graph.kind(*root), nullable, slots.max(1), false)?);
+        }
+        let present = context.zeros(4 * slots.div_ceil(32).max(1))?;
+        let of = (&roots[..], &columns[..]);
+        let parameters = join::direct_parameters(&body, finding, status, (&present, slots), of);
+        let program = || join::direct(&body, finding, join.nulls_equal, &roots, &parameters);
+        let function = body.kernel(context, "join_direct", (finding.form(), join.nulls_equal, &roots), program)?;
+        launch(context, &function, parameters.arguments(), rows, join::THREADS, 0)?;
+        let (_, several) = status.built(context)?;
+        if several {
+            status.clear_build(context)?;
+            // Whether there is one row or several makes no difference to those who only want to know of one.
+            if !(used.is_empty() && join.how == How::Exists) {
+                return Ok(None);
+            }
+        }
+        let lacks = body.nullable(&join.keys).into_iter().any(|nullable| nullable);
+        let complete = !several && !lacks && rows == slots;
+        Ok(Some(Direct { slots, complete, present: Arc::new(present), columns }))
     }
 
     /// The filled table, its slots, and whether some key has several rows.

@@ -17,6 +17,7 @@ pub mod memo;
 pub mod range;
 pub mod residency;
 pub mod run;
+mod sort;
 pub mod window;
 
 pub use aggregate::{Accumulator, What};

@@ -6,17 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use onrush_device::{Arguments, Buffer, Device, Function, Owner};
-use onrush_kernels::sort::sort as sort_by;
-use onrush_kernels::top_k::{TopK, Which};
-use onrush_kernels::{Column, Context, Library, Scalar, gather};
+use onrush_kernels::{Context, Library};
 
 use crate::aggregate::Accumulator;
 use crate::coded::Coded;
 use crate::codegen::output::{self, Target};
-use crate::codegen::{Access, Beside, Body, Source};
+use crate::codegen::{Beside, Body, Source};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
-use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
+use crate::graph::{Graph, Id, Kind, Op};
 use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::lookup::{Lookup, Lookups};
 use crate::memo::Memo;
@@ -108,11 +106,12 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// What its rows are grouped by.
-    fn keys(&self) -> &[Id] {
+    /// What its rows are grouped or sorted by.
+    fn keys(&self) -> Vec<Id> {
         match &self.sink {
-            Sink::Aggregate { keys, .. } => keys,
-            Sink::Output(_) | Sink::Sort(_) | Sink::Top(_) => &[],
+            Sink::Aggregate { keys, .. } => keys.clone(),
+            Sink::Sort(sort) => sort.keys.iter().map(|key| key.value).collect(),
+            Sink::Output(_) | Sink::Top(_) => Vec::new(),
         }
     }
 }
@@ -334,7 +333,7 @@ impl Gpu {
             let Flow { mut source, dictionaries, fetched, _memory, _pairs } = match flow.take() {
                 Some(flow) => flow,
                 None => {
-                    let needed = stage.graph.needed(stage.keys());
+                    let needed = stage.graph.needed(&stage.keys());
                     // Of keys, and of decimals, which are computed in fewer bits if they can.
                     let ranged = |index: usize| {
                         let column = &table.columns[index];
@@ -385,7 +384,7 @@ impl Gpu {
             }
             let mut built: Vec<Built> = Vec::new();
             let mut pairs: Option<Paired> = None;
-            let all = stage.graph.needed(stage.keys());
+            let all = stage.graph.needed(&stage.keys());
             for (number, join) in stage.joins.iter().enumerate() {
                 if cancelled() {
                     return Err(Error::Cancelled);
@@ -396,7 +395,8 @@ impl Gpu {
                     all.iter().any(|id| stage.graph.node(*id).op == Op::Joined(number as u32, column as u32))
                 };
                 let table = &others[join.table];
-                built.push(builder.build((number, join), &stage.graph, table, &ranged, &key_texts)?);
+                let wanted = (&stage.graph, source.rows);
+                built.push(builder.build((number, join), wanted, table, &ranged, &key_texts)?);
                 if built[number].has_pairs(join) {
                     let graph = (&stage.graph, &tables[..]);
                     pairs = Some(builder.pairs(&source, pairs.take(), graph, (number, join), &mut built)?);
@@ -456,14 +456,13 @@ impl Gpu {
         Err(Error::Unsupported("a plan without a result".to_string()))
     }
 
-    fn output(
+    pub(crate) fn output(
         &self,
         status: &Status,
         body: &Body,
         output: &Output,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
-        let context = &self.context;
         let rows = body.source.rows;
         let filtered = body.filter.is_some() || body.source.present.is_some();
         let most = rows.saturating_sub(output.skip);
@@ -471,24 +470,38 @@ impl Gpu {
         if !filtered && capacity == rows {
             return self.write(status, body, &output.columns, None, dictionary_of);
         }
+        let (targets, count) = self.compact(status, body, &output.columns, output.skip, capacity)?;
+        self.written(body, &output.columns, targets, count.saturating_sub(output.skip).min(capacity), dictionary_of)
+    }
+
+    /// The rows that are there and pass the filter, behind the first `skip` and at most `capacity` of them, and how many there are in all.
+    /// Waits.
+    pub(crate) fn compact(
+        &self,
+        status: &Status,
+        body: &Body,
+        roots: &[Id],
+        skip: u64,
+        capacity: u64,
+    ) -> Result<(Vec<Target>, u64)> {
+        let context = &self.context;
+        let rows = body.source.rows;
         let mut targets = Vec::new();
-        for (root, nullable) in output.columns.iter().zip(body.nullable(&output.columns)) {
+        for (root, nullable) in roots.iter().zip(body.nullable(roots)) {
             targets.push(Target::new(context, body.graph.kind(*root), nullable, capacity, false)?);
         }
-        let roots = &output.columns;
         let tiles = rows.div_ceil(u64::from(output::THREADS * output::ITEMS)).max(1);
         let state = context.zeros(8 + 8 * tiles)?;
-        let scratch = output::Scratch { state: &state, count: status.count(), skip: output.skip, limit: capacity };
+        let scratch = output::Scratch { state: &state, count: status.count(), skip, limit: capacity };
         let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
         let program = || output::filtered(body, roots, &parameters);
         let function = body.kernel(context, "output_filtered", roots, program)?;
         launch_tiles(context, &function, parameters.arguments(), tiles, output::THREADS)?;
-        let count = status.finish(context)?.saturating_sub(output.skip).min(capacity);
-        self.written(body, roots, targets, count, dictionary_of)
+        Ok((targets, status.finish(context)?))
     }
 
     /// All rows of a pipeline, or those that an order names.
-    fn write(
+    pub(crate) fn write(
         &self,
         status: &Status,
         body: &Body,
@@ -510,7 +523,7 @@ impl Gpu {
         self.written(body, roots, targets, rows, dictionary_of)
     }
 
-    fn written(
+    pub(crate) fn written(
         &self,
         body: &Body,
         roots: &[Id],
@@ -525,161 +538,6 @@ impl Gpu {
             columns.push(DeviceColumn::written(&self.context, kind, target, rows, dictionary)?);
         }
         Ok(DeviceTable { rows, columns })
-    }
-
-    /// The rows of a pipeline in an order: their keys, the order of these, and then the columns, which are computed of the rows by their
-    /// numbers.
-    fn sort(
-        &self,
-        status: &Status,
-        body: &Body,
-        sort: &Sort,
-        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
-    ) -> Result<DeviceTable> {
-        let context = &self.context;
-        if body.source.rows >= u64::from(u32::MAX) {
-            return Err(Error::Unsupported(format!("sorting {} rows", body.source.rows)));
-        }
-        let mut graph = body.graph.clone();
-        let number = Kind::Number(Scalar::U32);
-        let row = graph.add(Op::Row, &[], Kind::Number(Scalar::U64));
-        let row = graph.add(Op::Convert(Misfit::Fault), &[row], number);
-        let values: Vec<Id> = sort.keys.iter().map(|key| key.value).collect();
-        let mut wanted = Vec::new();
-        for (key, nullable) in sort.keys.iter().zip(body.nullable(&values)) {
-            if nullable {
-                wanted.push(key.absent);
-            }
-            wanted.push(key.key);
-        }
-        // Without a filter the rows are those of the source.
-        let is_filtered = body.filter.is_some() || body.source.present.is_some();
-        if is_filtered {
-            wanted.push(row);
-        }
-        let keyed = Body::new(body.source, &graph, body.beside, body.filter, &self.memo);
-        let keys = self.output(status, &keyed, &Output { columns: wanted, skip: 0, limit: None }, &|_| None)?;
-        let gathered = |column: &Column, by: &Buffer| -> Result<Buffer> {
-            let out = context.allocate((keys.rows * column.scalar.bytes()).max(1))?;
-            gather::gather(context, column, &Column::new(Scalar::U32, by).slice(0, keys.rows), &out, None)?;
-            Ok(out)
-        };
-        let (words, rows) = keys.columns.split_at(keys.columns.len() - usize::from(is_filtered));
-        // The last key first: what is equal in a later sort keeps the order of the earlier ones.
-        let mut order: Option<Buffer> = None;
-        let mut in_order = None;
-        for word in words.iter().rev() {
-            let column = word.numbers(Scalar::U64);
-            order = Some(match order {
-                None => {
-                    let sorted = sort_by(context, &column)?;
-                    in_order = Some(sorted.keys);
-                    sorted.rows
-                }
-                Some(before) => {
-                    let there = gathered(&column, &before)?;
-                    let sorted = sort_by(context, &Column::new(Scalar::U64, &there).slice(0, keys.rows))?;
-                    gathered(&Column::new(Scalar::U32, &before).slice(0, keys.rows), &sorted.rows)?
-                }
-            });
-        }
-        let order = match (order, rows) {
-            (Some(order), [rows]) => gathered(&rows.numbers(Scalar::U32), &order)?,
-            (Some(order), _) => order,
-            (None, _) => return Err(Error::Unsupported("an order without keys".to_string())),
-        };
-        let skip = sort.skip.min(keys.rows);
-        let count = sort.limit.unwrap_or(u64::MAX).min(keys.rows - skip);
-        let order = (order.address() + 4 * skip, count);
-        let (Some(sorted), [key], [_]) = (&in_order, &sort.keys[..], words) else {
-            return self.write(status, body, &sort.columns, Some(order), dictionary_of);
-        };
-        // What was sorted by is read in its order rather than looked for by row.
-        let parameters = &mut body.source.parameters.clone();
-        parameters.address("const u64* __restrict__", "sorted", sorted.address() + 8 * skip);
-        let mut inputs = body.source.inputs.clone();
-        let unsigned = Kind::Number(Scalar::U64);
-        inputs.push(Access { kind: unsigned, value: "sorted[to]".to_string(), valid: None, range: None });
-        let source = Source {
-            rows: body.source.rows,
-            parameters: parameters.clone(),
-            inputs,
-            fetched: body.source.fetched.clone(),
-            present: None,
-            identity: body.source.identity,
-        };
-        let mut graph = body.graph.clone();
-        let value = from_key(&mut graph, source.inputs.len() - 1, key);
-        let columns: Vec<Id> = sort.columns.iter().map(|c| if *c == key.value { value } else { *c }).collect();
-        let body = Body::new(&source, &graph, body.beside, None, &self.memo);
-        let text_of = |id: Id| dictionary_of(if id == value { key.value } else { id });
-        self.write(status, &body, &columns, Some(order), &text_of)
-    }
-}
-
-/// The value of a sort key, from the key as an input.
-fn from_key(graph: &mut Graph, input: usize, by: &SortKey) -> Id {
-    let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
-    let kind = graph.kind(by.value);
-    let mut key = graph.input(input, unsigned);
-    let mut flip = |graph: &mut Graph, bits: u64| {
-        let bits = graph.literal(unsigned, Value::U64(bits));
-        key = graph.add(Op::BitXor, &[key, bits], unsigned);
-    };
-    if by.descending {
-        flip(graph, u64::MAX);
-    }
-    if kind == unsigned {
-        return key;
-    }
-    flip(graph, 1 << 63);
-    let signed = graph.add(Op::FromBits, &[key], long);
-    match kind {
-        Kind::Bool | Kind::Code | Kind::Number(Scalar::I128) => graph.add(Op::Convert(Misfit::Fault), &[signed], kind),
-        _ => graph.add(Op::FromOrderKey, &[signed], kind),
-    }
-}
-
-/// Rows up to which all are wanted rather than the top ones looked for.
-const FEW: u64 = 1 << 14;
-const FEW_EMULATED: u64 = 8;
-
-impl Gpu {
-    /// The key of each row, the highest of those that are wanted, and the rows up to that one.
-    fn top(
-        &self,
-        status: &Status,
-        body: &Body,
-        top: &Top,
-        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
-    ) -> Result<DeviceTable> {
-        let context = &self.context;
-        let all = Output { columns: top.columns.clone(), skip: 0, limit: None };
-        let few = if context.device().is_emulated() { FEW_EMULATED } else { FEW };
-        if body.source.rows <= few.max(top.rows) {
-            return self.output(status, body, &all, dictionary_of);
-        }
-        let keys = Output { columns: vec![top.key], skip: 0, limit: None };
-        let keys = self.output(status, body, &keys, &|_| None)?;
-        status.clear(context)?;
-        if keys.rows <= top.rows {
-            return self.output(status, body, &all, dictionary_of);
-        }
-        let column = keys.columns[0].numbers(Scalar::U64);
-        let found = TopK::new(context, Scalar::U64, Which::Smallest, top.rows)?;
-        found.launch(context, &column)?;
-        let rows = context.upload(&found.rows(context)?)?;
-        let edge = context.allocate(8 * top.rows)?;
-        gather::gather(context, &column, &Column::new(Scalar::U64, &rows), &edge, None)?;
-        let edge = edge.read::<u64>(0..top.rows as usize, &context.stream)?.into_iter().max().unwrap_or(u64::MAX);
-        let mut graph = body.graph.clone();
-        let edge = graph.literal(Kind::Number(Scalar::U64), Value::U64(edge));
-        let mut filter = graph.add(Op::Compare(Comparison::LessEqual), &[top.key, edge], Kind::Bool);
-        if let Some(before) = body.filter {
-            filter = graph.add(Op::And, &[before, filter], Kind::Bool);
-        }
-        let body = Body::new(body.source, &graph, body.beside, Some(filter), &self.memo);
-        self.output(status, &body, &all, dictionary_of)
     }
 }
 

@@ -7,6 +7,7 @@ use onrush_device::Buffer;
 use onrush_kernels::{Program, headers};
 
 use super::group::{Finding, bits, digit_parameters, key_words, rows_loop, wide, write_key};
+use super::output::{Target, declare};
 use super::{Access, Body, Inputs, Names, Parameters, Writer};
 use crate::graph::{Id, Kind};
 use crate::run::Status;
@@ -42,6 +43,8 @@ pub enum Holds {
     Row,
     /// Where the rows begin and end in a list of all.
     Run,
+    /// Whether there is a row: its columns are at the slot itself. `complete`: each slot has one.
+    Slot { complete: bool },
 }
 
 /// How a pipeline's rows find those of another table.
@@ -182,6 +185,53 @@ pub fn build(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Par
     body.program(&[&headers::HASH_GROUP], text, "join_build")
 }
 
+/// `targets` are where the columns `roots` of a row go, by its slot.
+pub fn direct_parameters(
+    body: &Body,
+    finding: &Finding,
+    status: &Status,
+    (present, slots): (&Buffer, u64),
+    (roots, targets): (&[Id], &[Target]),
+) -> Parameters {
+    let mut parameters = body.parameters(status.fault());
+    if let Finding::Dense { digits, .. } = finding {
+        digit_parameters(digits, "k", &mut parameters);
+    }
+    parameters.u64("slots", slots);
+    parameters.buffer("u32*", "present", present);
+    parameters.address("u32*", "duplicates", status.duplicates());
+    declare(&mut parameters, body, roots, targets);
+    parameters
+}
+
+/// Puts columns of the rows of a table to the slots of their dense keys, and notes whether some key has several.
+pub fn direct(body: &Body, finding: &Finding, nulls_equal: bool, roots: &[Id], parameters: &Parameters) -> Program {
+    let mut writer = Writer::new(body, Inputs::Loaded, "        ");
+    let condition = keyed(&mut writer, finding, nulls_equal);
+    writer.line(&format!("if ({condition}) {{"));
+    write_key(&mut writer, finding);
+    writer.line("faults |= key >= slots;");
+    writer.line("const u32 slot = (u32)(key < slots ? key : 0), bit = 1u << (slot % 32);");
+    writer.line("if ((atomicOr(&present[slot / 32], bit) & bit) != 0) store_relaxed(duplicates, 1u);");
+    writer.line("else {");
+    for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
+        let names = writer.value(*root);
+        writer.note(&names);
+        writer.line(&format!("o{index}[slot] = {};", names.value));
+        if nullable {
+            writer.line(&format!("ov{index}[slot] = {};", names.ok()));
+        }
+    }
+    writer.line("}}");
+    let read: Vec<Id> = finding.keys().into_iter().chain(roots.iter().copied()).collect();
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n{}}}\n",
+        parameters.text(),
+        rows_loop(body, &read, body.unroll(&read).min(4), &writer.text, ""),
+    );
+    body.program(&[&headers::HASH_GROUP], text, "join_direct")
+}
+
 pub fn slots_parameters(
     body: &Body,
     finding: &Finding,
@@ -246,17 +296,23 @@ pub fn runs(finding: &Finding) -> Program {
 pub fn probe_parameters(
     number: usize,
     finding: &Finding,
-    table: &Buffer,
-    slots: u64,
+    (table, slots): (&Buffer, u64),
     renumber: &[Option<u64>],
     order: Option<&Buffer>,
+    holds: Holds,
 ) -> Parameters {
     let mut parameters = Parameters::new();
     if let Finding::Dense { digits, .. } | Finding::Packed { digits } = finding {
         digit_parameters(digits, &format!("j{number}k"), &mut parameters);
     }
     parameters.u64(&format!("j{number}slots"), slots);
-    parameters.buffer("u64*", &format!("j{number}table"), table);
+    match holds {
+        Holds::Slot { complete: true } => {}
+        Holds::Slot { complete: false } => {
+            parameters.buffer("const u32* __restrict__", &format!("j{number}present"), table);
+        }
+        _ => parameters.buffer("u64*", &format!("j{number}table"), table),
+    }
     for (key, address) in renumber.iter().enumerate() {
         if let Some(address) = address {
             parameters.address("const u32* __restrict__", &format!("j{number}r{key}"), *address);
@@ -281,6 +337,7 @@ impl Writer<'_> {
         let found = self.find(id, join, args);
         let row = match (&probing.finding, probing.holds) {
             (_, Holds::Run) => String::new(),
+            (_, Holds::Slot { .. }) => found.clone(),
             (Finding::Dense { .. } | Finding::Wide { .. }, _) => format!("(u32){found} - 1"),
             _ => format!("(u32){found}"),
         };
@@ -289,7 +346,9 @@ impl Writer<'_> {
             Some(_) => {
                 self.line(&format!("u32 x{id} = ~0u;"));
                 let loops = match probing.holds {
-                    Holds::Row => format!("for (u32 jc{id} = {row}, once = 0; once == 0 && jc{id} != ~0u; once++) {{"),
+                    Holds::Row | Holds::Slot { .. } => {
+                        format!("for (u32 jc{id} = {row}, once = 0; once == 0 && jc{id} != ~0u; once++) {{")
+                    }
                     Holds::Run => {
                         self.line(&format!("const u64 jr{id} = {found};"));
                         run_loop(join, &format!("jr{id}"), &format!("jc{id}"))
@@ -318,7 +377,8 @@ impl Writer<'_> {
         (inner.text, format!("{} && {}", names.ok(), names.value))
     }
 
-    /// The word that the table has for the keys: that of an empty slot where there are no such keys.
+    /// The word that the table has for the keys: that of an empty slot where there are no such keys. The slot itself where its columns are
+    /// there.
     fn find(&mut self, id: Id, join: u32, args: &[Names]) -> String {
         let probing = &self.body.beside.joins[join as usize];
         let mut conditions: Vec<String> = Vec::new();
@@ -373,8 +433,14 @@ impl Writer<'_> {
                 self.line(&format!("const u64 jk{id} = {key};"));
                 match &probing.finding {
                     Finding::Dense { .. } => {
+                        if probing.holds == (Holds::Slot { complete: false }) {
+                            conditions.push(format!("is_valid(j{join}present, jk{id})"));
+                        }
                         let condition = all(&conditions);
-                        return format!("j{join}table[{condition} ? jk{id} : j{join}slots]");
+                        return match probing.holds {
+                            Holds::Slot { .. } => format!("({condition} ? (u32)jk{id} : ~0u)"),
+                            _ => format!("j{join}table[{condition} ? jk{id} : j{join}slots]"),
+                        };
                     }
                     _ => format!("{object}.word_of(jk{id})"),
                 }

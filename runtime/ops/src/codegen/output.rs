@@ -5,13 +5,15 @@ use std::fmt::Write;
 use onrush_device::Buffer;
 use onrush_kernels::{Context, Program, headers};
 
-use super::{Body, Inputs, Parameters, Writer};
+use super::{Body, Inputs, Names, Parameters, Writer};
 use crate::Result;
-use crate::graph::{Id, Kind};
+use crate::graph::{Id, Kind, Op};
 
 pub const THREADS: u32 = 256;
 /// Rows of a thread in a tile of the filtering kernel.
 pub const ITEMS: u32 = 8;
+/// Bytes of a row that are kept in registers while rows are counted.
+const MOST_LOADED: u64 = 24;
 
 /// Where a column is written: values, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
 pub struct Target {
@@ -32,7 +34,7 @@ impl Target {
     }
 }
 
-fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], targets: &[Target]) {
+pub(super) fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], targets: &[Target]) {
     for (index, (root, target)) in roots.iter().zip(targets).enumerate() {
         let bits = if target.packed { "u32" } else { "u8" };
         let kind = body.graph.kind(*root);
@@ -126,11 +128,35 @@ pub fn filtered_parameters(body: &Body, roots: &[Id], targets: &[Target], fault:
     parameters
 }
 
-/// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them.
+/// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them. What the filter reads is loaded for all rows
+/// of a thread before any of it is used, and rows are counted after all have been looked at, so that many loads are under way at once.
 pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
-    let mut first = Writer::new(body, Inputs::Memory, "      ");
+    let mut read = body.filter.map_or_else(Vec::new, |filter| body.inputs(&[filter]));
+    let bytes: u64 = read.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum();
+    if bytes > MOST_LOADED {
+        read.clear();
+    }
+    let inputs = if read.is_empty() { Inputs::Memory } else { Inputs::Loaded };
+    let mut first = Writer::new(body, inputs, "      ");
     let pass = body.passing(&mut first);
     let mut second = Writer::new(body, Inputs::Memory, "        ");
+    // What was loaded or found in joined tables is kept: to look for it again costs as much as the first time.
+    let mut kept = String::new();
+    for (id, names) in first.known() {
+        match body.graph.node(id).op {
+            Op::Input(_) if inputs == Inputs::Loaded => second.know(id, names),
+            Op::Probe(_) => {
+                let _ = writeln!(kept, "  u32 f{id}[{ITEMS}];");
+                first.line(&format!("f{id}[k] = {};", names.value));
+                let name = format!("f{id}[k]");
+                second.know(
+                    id,
+                    Names { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None },
+                );
+            }
+            _ => {}
+        }
+    }
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = second.value(*root);
         second.note(&names);
@@ -139,16 +165,21 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
             second.line(&format!("ov{index}[to] = {};", names.ok()));
         }
     }
+    let again = if kept.is_empty() && read.is_empty() { body.unroll(roots).min(4) } else { ITEMS };
     let mut text = String::new();
     let _ = write!(
         text,
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_filtered({parameters}) {{\n  \
          __shared__ u32 tile_number;\n  __shared__ u32 kept_by[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
          u32 faults = 0;\n  u32 tile = next_tile(ticket, &tile_number);\n  \
-         const u64 TILE = {THREADS} * {ITEMS};\n  u64 start = tile * TILE + warp_id() * (WARP * {ITEMS}) + lane_id();\n  \
+         const u64 TILE = {THREADS} * {ITEMS}, stride = WARP;\n  \
+         const u64 first = tile * TILE + warp_id() * (WARP * {ITEMS}) + lane_id();\n{kept}{loads}  \
+         u32 mine = 0;\n\
+         #pragma unroll\n  for (int k = 0; k < {ITEMS}; k++) {{\n    const u64 row = first + k * stride;\n    \
+         if (row < rows) {{\n{looked}      mine |= (u32)({pass}) << k;\n    }}\n  }}\n  \
          u32 masks[{ITEMS}];\n  u32 kept = 0;\n\
-         #pragma unroll\n  for (int i = 0; i < {ITEMS}; i++) {{\n    u64 row = start + i * WARP;\n    bool pass = false;\n    \
-         if (row < rows) {{\n{first}      pass = {pass};\n    }}\n    masks[i] = __ballot_sync(ALL_LANES, pass);\n    kept += __popc(masks[i]);\n  }}\n  \
+         #pragma unroll\n  for (int k = 0; k < {ITEMS}; k++) {{\n    \
+         masks[k] = __ballot_sync(ALL_LANES, (mine >> k & 1) != 0);\n    kept += __popc(masks[k]);\n  }}\n  \
          if (lane_id() == 0) kept_by[warp_id()] = kept;\n  __syncthreads();\n  \
          if (warp_id() == 0) {{\n    u32 sum = lane_id() < {THREADS} / WARP ? kept_by[lane_id()] : 0;\n    \
          for (u32 by = 16; by > 0; by /= 2) sum += __shfl_down_sync(ALL_LANES, sum, by);\n    \
@@ -156,13 +187,14 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
          if (lane_id() == 0) {{\n      before_tile = before;\n      if ((u64)(tile + 1) * TILE >= rows) *count = before + sum;\n    }}\n  }}\n  \
          __syncthreads();\n  u64 base = before_tile;\n  for (u32 w = 0; w < warp_id(); w++) base += kept_by[w];\n  \
          const u32 below = (1u << lane_id()) - 1;\n\
-         #pragma unroll {again}\n  for (int i = 0; i < {ITEMS}; i++) {{\n    // Below the rows that are skipped this wraps, and is no place.\n    u64 to = base + __popc(masks[i] & below) - skip;\n    \
-         if ((masks[i] >> lane_id() & 1) != 0 && to < limit) {{\n      u64 row = start + i * WARP;\n{second}    }}\n    base += __popc(masks[i]);\n  }}\n  \
+         #pragma unroll {again}\n  for (int k = 0; k < {ITEMS}; k++) {{\n    // Below the rows that are skipped this wraps, and is no place.\n    \
+         const u64 to = base + __popc(masks[k] & below) - skip;\n    \
+         if ((mine >> k & 1) != 0 && to < limit) {{\n      const u64 row = first + k * stride;\n{written}    }}\n    base += __popc(masks[k]);\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters = parameters.text(),
-        first = first.text,
-        second = second.text,
-        again = body.unroll(roots).min(4),
+        loads = body.loads(&read, ITEMS),
+        looked = first.text,
+        written = second.text,
     );
     body.program(&[&headers::LOOKBACK], text, "output_filtered")
 }

@@ -1,0 +1,378 @@
+//! The rows of a pipeline in an order, and the first ones of an order.
+
+use std::sync::Arc;
+
+use onrush_device::Buffer;
+use onrush_kernels::sort::{sort as sort_by, sort_keys};
+use onrush_kernels::top_k::{TopK, Which};
+use onrush_kernels::{Column, Scalar, gather};
+
+use crate::codegen::{Access, Beside, Body, Parameters, Source};
+use crate::column::{DeviceColumn, DeviceTable};
+use crate::dictionary::Dictionary;
+use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
+use crate::run::{Gpu, Output, Sort, SortKey, Status, Top};
+use crate::{Error, Result};
+
+const UNSIGNED: Kind = Kind::Number(Scalar::U64);
+const SHORT: Kind = Kind::Number(Scalar::U32);
+
+/// Some bits of a sort key: `node` without `low`.
+struct Field {
+    node: Id,
+    low: u64,
+    bits: u32,
+    /// Of rows without a value these bits may be any.
+    nullable: bool,
+}
+
+/// What is sorted by at once: fields side by side in one number of 32 or 64 bits.
+struct Word {
+    node: Id,
+    scalar: Scalar,
+}
+
+/// What `key` is for the lowest and the highest value that a column can have.
+fn bounds(body: &Body, key: &SortKey) -> Option<(u64, u64)> {
+    let kind = body.graph.kind(key.value);
+    let ordered = |value: i128| match kind {
+        UNSIGNED => u64::try_from(value).ok(),
+        _ => i64::try_from(value).ok().map(|value| value as u64 ^ 1 << 63),
+    };
+    let (low, high) = match kind {
+        Kind::Number(Scalar::F32) => (i32::MIN.into(), i32::MAX.into()),
+        _ => body.range(key.value)?,
+    };
+    let (low, high) = (ordered(low)?, ordered(high)?);
+    match (low <= high, key.descending) {
+        (false, _) => None,
+        (true, false) => Some((low, high)),
+        (true, true) => Some((!high, !low)),
+    }
+}
+
+/// The keys as fields, the most important first. Those in which no two values differ are left out.
+fn fields(body: &Body, keys: &[SortKey]) -> Vec<Field> {
+    let values: Vec<Id> = keys.iter().map(|key| key.value).collect();
+    let mut fields = Vec::new();
+    for (key, nullable) in keys.iter().zip(body.nullable(&values)) {
+        if nullable {
+            fields.push(Field { node: key.absent, low: 0, bits: 1, nullable: false });
+        }
+        let (low, high) = bounds(body, key).unwrap_or((0, u64::MAX));
+        fields.push(Field { node: key.key, low, bits: 64 - (high - low).leading_zeros(), nullable });
+    }
+    fields.retain(|field| field.bits > 0);
+    fields
+}
+
+/// Fields side by side, as many as 64 bits have room for.
+fn words(graph: &mut Graph, fields: &[Field]) -> Vec<Word> {
+    let mut words: Vec<(Id, u32)> = Vec::new();
+    for field in fields {
+        let literal = |graph: &mut Graph, value: u64| graph.literal(UNSIGNED, Value::U64(value));
+        let mut node = field.node;
+        if field.low != 0 {
+            let low = literal(graph, field.low);
+            node = graph.add(Op::Subtract, &[node, low], UNSIGNED);
+        }
+        if field.nullable && field.bits < 64 {
+            let mask = literal(graph, (1 << field.bits) - 1);
+            node = graph.add(Op::BitAnd, &[node, mask], UNSIGNED);
+        }
+        match words.last_mut() {
+            Some((word, bits)) if *bits + field.bits <= 64 => {
+                let by = literal(graph, field.bits.into());
+                let upper = graph.add(Op::ShiftLeft, &[*word, by], UNSIGNED);
+                *word = graph.add(Op::BitOr, &[upper, node], UNSIGNED);
+                *bits += field.bits;
+            }
+            _ => words.push((node, field.bits)),
+        }
+    }
+    let narrow = |(node, bits): (Id, u32)| match bits {
+        0..=32 => Word { node: graph.add(Op::Convert(Misfit::Fault), &[node], SHORT), scalar: Scalar::U32 },
+        _ => Word { node, scalar: Scalar::U64 },
+    };
+    words.into_iter().map(narrow).collect()
+}
+
+/// The value of a sort key from `input`, which is what rows were sorted by: the key without `low`.
+fn from_key(graph: &mut Graph, input: Id, low: u64, (kind, descending): (Kind, bool)) -> Id {
+    let mut key = input;
+    if graph.kind(input) != UNSIGNED {
+        key = graph.add(Op::Convert(Misfit::Fault), &[key], UNSIGNED);
+    }
+    if low != 0 {
+        let low = graph.literal(UNSIGNED, Value::U64(low));
+        key = graph.add(Op::Add, &[key, low], UNSIGNED);
+    }
+    let mut flip = |graph: &mut Graph, bits: u64| {
+        let bits = graph.literal(UNSIGNED, Value::U64(bits));
+        key = graph.add(Op::BitXor, &[key, bits], UNSIGNED);
+    };
+    if descending {
+        flip(graph, u64::MAX);
+    }
+    if kind == UNSIGNED {
+        return key;
+    }
+    flip(graph, 1 << 63);
+    let signed = graph.add(Op::FromBits, &[key], Kind::Number(Scalar::I64));
+    match kind {
+        Kind::Bool | Kind::Code | Kind::Number(Scalar::I128) => graph.add(Op::Convert(Misfit::Fault), &[signed], kind),
+        _ => graph.add(Op::FromOrderKey, &[signed], kind),
+    }
+}
+
+/// The key of floats that are sorted by themselves and nothing else is wanted of: its numbers tell the zeros apart, which are one value to
+/// the order, and so what was sorted by is the result.
+fn key_of_itself(graph: &mut Graph, nullable: bool, sort: &Sort) -> Option<SortKey> {
+    let [SortKey { value, descending, absent, .. }] = sort.keys[..] else { return None };
+    let node = graph.node(value).clone();
+    let (Op::Add, [float, zero]) = (node.op, &node.args[..]) else { return None };
+    let Op::Literal(zero) = graph.node(*zero).op else { return None };
+    let is_zero = matches!(graph.literals()[zero as usize].1, Value::F64(0) | Value::F32(0));
+    if nullable || !is_zero || sort.columns.iter().any(|column| column != float) {
+        return None;
+    }
+    let signed = graph.add(Op::OrderKey, &[*float], Kind::Number(Scalar::I64));
+    let bits = graph.add(Op::Bits, &[signed], UNSIGNED);
+    let flipped = graph.literal(UNSIGNED, Value::U64(if descending { !(1 << 63) } else { 1 << 63 }));
+    let key = graph.add(Op::BitXor, &[bits, flipped], UNSIGNED);
+    Some(SortKey { value: *float, key, absent, descending })
+}
+
+impl Gpu {
+    /// The rows of a pipeline in an order: their keys, the order of these, and then the columns, which are computed of the rows by their
+    /// numbers. Keys of known ranges share numbers; a key that is the only one is read in its order rather than looked for by row.
+    pub(crate) fn sort(
+        &self,
+        status: &Status,
+        body: &Body,
+        sort: &Sort,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<DeviceTable> {
+        let context = self.context();
+        if body.source.rows >= u64::from(u32::MAX) {
+            return Err(Error::Unsupported(format!("sorting {} rows", body.source.rows)));
+        }
+        let mut graph = body.graph.clone();
+        let nullable = body.nullable(&sort.columns).contains(&true);
+        let of_itself = key_of_itself(&mut graph, nullable, sort);
+        let keys = of_itself.as_ref().map_or(&sort.keys[..], std::slice::from_ref);
+        let Some(first) = keys.first() else {
+            return Err(Error::Unsupported("an order without keys".to_string()));
+        };
+        let keyed = Body::new(body.source, &graph, body.beside, body.filter, body.memo);
+        let mut fields = fields(&keyed, keys);
+        if fields.is_empty() {
+            fields.push(Field { node: first.key, low: 0, bits: 64, nullable: false });
+        }
+        let mut graph = graph.clone();
+        let words = words(&mut graph, &fields);
+        let mut wanted: Vec<Id> = words.iter().map(|word| word.node).collect();
+        // Without a filter the rows are those of the source.
+        let is_filtered = body.filter.is_some() || body.source.present.is_some();
+        if is_filtered {
+            wanted.push(row_number(&mut graph));
+        }
+        let keyed = Body::new(body.source, &graph, body.beside, body.filter, body.memo);
+        let keys = self.output(status, &keyed, &Output { columns: wanted, skip: 0, limit: None }, &|_| None)?;
+        let column = |index: usize, word: &Word| keys.columns[index].numbers(word.scalar);
+        let skip = sort.skip.min(keys.rows);
+        let count = sort.limit.unwrap_or(u64::MAX).min(keys.rows - skip);
+        let alone = match (&words[..], &fields[..]) {
+            ([word], [field]) if !field.nullable && field.node == first.key => Some((word, field)),
+            _ => None,
+        };
+        let text_of = |value: Id| move |id: Id| dictionary_of(if id == value { first.value } else { id });
+        let of_value = (body.graph.kind(first.value), first.descending);
+        if let Some((word, field)) = alone
+            && sort.columns.iter().all(|column| *column == first.value)
+        {
+            let sorted = sort_keys(context, &column(0, word))?;
+            let source = in_order(None, (&sorted, word.scalar), (skip, count), "row");
+            let mut graph = Graph::new();
+            let input = graph.input(0, Kind::Number(word.scalar));
+            let value = from_key(&mut graph, input, field.low, of_value);
+            let columns = vec![value; sort.columns.len()];
+            let body = Body::new(&source, &graph, Beside::default(), None, body.memo);
+            return self.write(status, &body, &columns, None, &text_of(value));
+        }
+
+        let gathered = |column: &Column, by: &Buffer| -> Result<Buffer> {
+            let out = context.allocate((keys.rows * column.scalar.bytes()).max(1))?;
+            gather::gather(context, column, &Column::new(Scalar::U32, by).slice(0, keys.rows), &out, None)?;
+            Ok(out)
+        };
+        // The last word first: what is equal in a later sort keeps the order of the earlier ones.
+        let mut order: Option<Buffer> = None;
+        let mut sorted = None;
+        for (index, word) in words.iter().enumerate().rev() {
+            order = Some(match order {
+                None => {
+                    let found = sort_by(context, &column(index, word))?;
+                    sorted = Some(found.keys);
+                    found.rows
+                }
+                Some(before) => {
+                    let there = gathered(&column(index, word), &before)?;
+                    let found = sort_by(context, &Column::new(word.scalar, &there).slice(0, keys.rows))?;
+                    gathered(&Column::new(Scalar::U32, &before).slice(0, keys.rows), &found.rows)?
+                }
+            });
+        }
+        let mut order = order.ok_or_else(|| Error::Unsupported("an order without keys".to_string()))?;
+        if is_filtered {
+            order = gathered(&keys.columns[words.len()].numbers(Scalar::U32), &order)?;
+        }
+        let order = (order.address() + 4 * skip, count);
+        let (Some((word, field)), Some(sorted)) = (alone, sorted) else {
+            return self.write(status, body, &sort.columns, Some(order), dictionary_of);
+        };
+        let source = in_order(Some(body.source), (&sorted, word.scalar), (skip, body.source.rows), "to");
+        let mut graph = body.graph.clone();
+        let input = graph.input(source.inputs.len() - 1, Kind::Number(word.scalar));
+        let value = from_key(&mut graph, input, field.low, of_value);
+        let columns: Vec<Id> = sort.columns.iter().map(|c| if *c == first.value { value } else { *c }).collect();
+        let body = Body::new(&source, &graph, body.beside, None, body.memo);
+        self.write(status, &body, &columns, Some(order), &text_of(value))
+    }
+}
+
+/// A source with what was sorted behind its inputs, from the row `skip` on, read at `at`.
+fn in_order(base: Option<&Source>, of: (&Buffer, Scalar), (skip, rows): (u64, u64), at: &str) -> Source {
+    let (sorted, scalar) = of;
+    let mut parameters = base.map_or_else(Parameters::new, |base| base.parameters.clone());
+    let mut inputs = base.map_or_else(Vec::new, |base| base.inputs.clone());
+    let address = sorted.address() + scalar.bytes() * skip;
+    parameters.address(&format!("const {}* __restrict__", scalar.cuda()), "sorted", address);
+    let kind = Kind::Number(scalar);
+    inputs.push(Access { kind, value: format!("sorted[{at}]"), valid: None, range: None });
+    let fetched = base.map_or_else(Vec::new, |base| base.fetched.clone());
+    let identity = base.map_or(address, |base| base.identity);
+    Source { rows, parameters, inputs, fetched, present: None, identity }
+}
+
+fn row_number(graph: &mut Graph) -> Id {
+    let row = graph.add(Op::Row, &[], UNSIGNED);
+    graph.add(Op::Convert(Misfit::Fault), &[row], SHORT)
+}
+
+/// Rows up to which all are wanted rather than the top ones looked for.
+const FEW: u64 = 1 << 14;
+const FEW_EMULATED: u64 = 8;
+/// Rows that are looked at first, to know how high the top ones may be.
+const SAMPLE: u64 = 1 << 13;
+const SAMPLE_EMULATED: u64 = 16;
+
+impl Gpu {
+    /// The key of each row, the highest of those that are wanted, and the rows up to that one.
+    pub(crate) fn top(
+        &self,
+        status: &Status,
+        body: &Body,
+        top: &Top,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<DeviceTable> {
+        let context = self.context();
+        let all = Output { columns: top.columns.clone(), skip: 0, limit: None };
+        let few = if context.device().is_emulated() { FEW_EMULATED } else { FEW };
+        if body.source.rows <= few.max(top.rows) {
+            return self.output(status, body, &all, dictionary_of);
+        }
+        if let Some((rows, count)) = self.sampled_top(status, body, top)? {
+            let whole = Body::new(body.source, body.graph, body.beside, None, body.memo);
+            return self.write(status, &whole, &top.columns, Some((rows.address(), count)), dictionary_of);
+        }
+        let keys = Output { columns: vec![top.key], skip: 0, limit: None };
+        let keys = self.output(status, body, &keys, &|_| None)?;
+        status.clear(context)?;
+        if keys.rows <= top.rows {
+            return self.output(status, body, &all, dictionary_of);
+        }
+        let edge = self.edge(&keys.columns[0].numbers(Scalar::U64), top.rows)?;
+        let mut graph = body.graph.clone();
+        let filter = up_to(&mut graph, top.key, edge, body.filter);
+        let body = Body::new(body.source, &graph, body.beside, Some(filter), body.memo);
+        self.output(status, &body, &all, dictionary_of)
+    }
+
+    /// The highest of the `wanted` lowest keys, of which there are more. Waits.
+    fn edge(&self, keys: &Column, wanted: u64) -> Result<u64> {
+        let context = self.context();
+        let found = TopK::new(context, Scalar::U64, Which::Smallest, wanted)?;
+        found.launch(context, keys)?;
+        let edge = context.allocate(8 * wanted)?;
+        gather::gather(context, keys, &Column::new(Scalar::U64, found.selected()).slice(0, wanted), &edge, None)?;
+        Ok(edge.read::<u64>(0..wanted as usize, &context.stream)?.into_iter().max().unwrap_or(u64::MAX))
+    }
+
+    /// The numbers of the rows up to the highest key that is wanted, and how many they are: a sample says which keys can be among the
+    /// lowest, one pass over all rows finds these, and the highest is looked for among them. None where the sample was wrong: the rows are
+    /// too few then, or many more than it said. Waits.
+    fn sampled_top(&self, status: &Status, body: &Body, top: &Top) -> Result<Option<(Arc<Buffer>, u64)>> {
+        let context = self.context();
+        let rows = body.source.rows;
+        let sample = if context.device().is_emulated() { SAMPLE_EMULATED } else { SAMPLE };
+        if rows < 64 * sample || top.rows > rows / 64 || rows >= u64::from(u32::MAX) || body.source.present.is_some() {
+            return Ok(None);
+        }
+        // One of each part, anywhere in it.
+        let part = rows / sample;
+        let numbers: Vec<u32> = (0..sample)
+            .map(|i| (i * part + i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20) % part) as u32)
+            .collect();
+        let numbers = context.upload(&numbers)?;
+        let mut graph = body.graph.clone();
+        let mut key = top.key;
+        if let Some(filter) = body.filter {
+            let last = graph.literal(UNSIGNED, Value::U64(u64::MAX));
+            key = graph.add(Op::Choose, &[filter, key, last], UNSIGNED);
+        }
+        let looked = Body::new(body.source, &graph, body.beside, None, body.memo);
+        let seen = self.write(status, &looked, &[key], Some((numbers.address(), sample)), &|_| None)?;
+        let mut seen = seen.columns[0].values.read::<u64>(0..sample as usize, &context.stream)?;
+        // Twice as many as the sample should have of those that are wanted, and some more: it hardly ever has too few then.
+        let rank = (2 * (top.rows * sample).div_ceil(rows) + 8).min(sample - 1);
+        let (_, limit, _) = seen.select_nth_unstable(rank as usize);
+        if *limit == u64::MAX {
+            return Ok(None);
+        }
+
+        let mut graph = body.graph.clone();
+        let filter = up_to(&mut graph, top.key, *limit, body.filter);
+        let roots = [top.key, row_number(&mut graph)];
+        let found = Body::new(body.source, &graph, body.beside, Some(filter), body.memo);
+        let capacity = 4 * (rank + 1) * part;
+        let (targets, count) = self.compact(status, &found, &roots, 0, capacity)?;
+        if count < top.rows || count > capacity {
+            return Ok(None);
+        }
+        let found = self.written(&found, &roots, targets, count, &|_| None)?;
+        if count == top.rows {
+            return Ok(found.columns.into_iter().nth(1).map(|rows| (rows.values, count)));
+        }
+        let edge = self.edge(&found.columns[0].numbers(Scalar::U64), top.rows)?;
+        let mut graph = Graph::new();
+        let (key, number) = (graph.input(0, UNSIGNED), graph.input(1, SHORT));
+        let filter = up_to(&mut graph, key, edge, None);
+        let source = found.source(context, &|_| false)?;
+        let body = Body::new(&source, &graph, Beside::default(), Some(filter), body.memo);
+        let numbers = Output { columns: vec![number], skip: 0, limit: None };
+        let numbers = self.output(status, &body, &numbers, &|_| None)?;
+        let count = numbers.rows;
+        Ok(numbers.columns.into_iter().next().map(|rows: DeviceColumn| (rows.values, count)))
+    }
+}
+
+/// The filter for keys that are not above `edge`, beside another one.
+fn up_to(graph: &mut Graph, key: Id, edge: u64, before: Option<Id>) -> Id {
+    let edge = graph.literal(UNSIGNED, Value::U64(edge));
+    let filter = graph.add(Op::Compare(Comparison::LessEqual), &[key, edge], Kind::Bool);
+    match before {
+        Some(before) => graph.add(Op::And, &[before, filter], Kind::Bool),
+        None => filter,
+    }
+}
