@@ -58,7 +58,7 @@ pub use matrix::{Matrix, Number};
 pub use onrush_macros::{frame, interact, x};
 pub use onrush_wire::plan::Keep;
 pub use onrush_wire::{DataType, Diagnostic, Schema, TimeUnit, Value};
-pub use plot::{Plot, area, bar, box_plot, density, heatmap, hist, line, plot, scatter};
+pub use plot::{Plot, area, bar, box_plot, density, heatmap, hist, line, panels, plot, scatter};
 pub use progress::{Progress, progress};
 pub use raise::{Error, attempt, raise};
 pub use session::use_session;

@@ -7,7 +7,7 @@ pub use values::{area, bar, box_plot, density, heatmap, hist, line, plot, scatte
 use std::fmt;
 
 use onrush_wire::display::Content;
-use onrush_wire::plot::{ColorMap, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Theme};
+use onrush_wire::plot::{ColorMap, Facet, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Theme};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
 
@@ -33,8 +33,36 @@ pub struct Plot {
 
 #[derive(Clone)]
 enum Source {
-    Frame { frame: Frame, layers: Vec<LayerRequest> },
+    Frame {
+        frame: Frame,
+        layers: Vec<LayerRequest>,
+    },
     Values(Vec<Layer>),
+    /// Panels that are ready, and their notes.
+    Panels(Vec<Facet>, Vec<String>),
+}
+
+/// A panel for each plot, with its name: `panels([("model", plot(xs, ys)), ("data", scatter(xs, measured))])`, of Rust values, of
+/// frames, or of both. Axes, labels and size are said of the whole: `panels(...).x_label("s").free_y()`.
+#[track_caller]
+pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Plot {
+    let at = here("panels");
+    let (mut facets, mut notes, mut style) = (Vec::new(), Vec::new(), None);
+    for (name, plot) in plots {
+        let drawn = plot.drawn();
+        if !drawn.facets.is_empty() {
+            raise(
+                Diagnostic::error(Class::Plan, "plot", "a panel cannot have panels of its own")
+                    .at(at, "")
+                    .help("give `panels` plots without `facet`"),
+            );
+        }
+        style.get_or_insert(drawn.style);
+        facets.push(Facet { name: name.into(), layers: drawn.layers });
+        notes.extend(drawn.notes);
+    }
+    let style = PlotStyle { title: None, ..style.unwrap_or_default() };
+    Plot { source: Source::Panels(facets, notes), style, facet: None, at, raw: None }
 }
 
 impl Frame {
@@ -74,7 +102,7 @@ impl Plot {
         };
         match &mut self.source {
             Source::Frame { layers, .. } => layers.push(layer),
-            Source::Values(_) => raise(
+            Source::Values(_) | Source::Panels(..) => raise(
                 Diagnostic::error(Class::Plan, "plot", "this plot is made from Rust values and has no columns")
                     .at(at.clone(), "")
                     .help("start from a frame: `f.plot()`"),
@@ -92,6 +120,7 @@ impl Plot {
                 None => "before it stands what is drawn, such as `.bar(\"x\", \"y\")`",
             },
             Source::Values(_) => "the plot is made from Rust values: start from a frame, `f.plot()`",
+            Source::Panels(..) => "it concerns the single plots: say it before `panels`",
         };
         raise(
             Diagnostic::error(Class::Plan, "plot", format!("`{option}` has nothing to work on"))
@@ -115,6 +144,15 @@ impl Plot {
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn aggregate(mut self, function: &str) -> Self {
         self.last("aggregate", here("aggregate")).aggregate = Some(function.to_string());
+        self
+    }
+
+    /// Rows of each stretch of time are combined, by [`Plot::aggregate`] or their mean: `"15m"`, `"1h"`, `"1d"`, `"1w"`, `"1mo"`,
+    /// `"1q"`, `"1y"`. Without it, `aggregate` combines moments where there are more than can be drawn.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn every(mut self, length: &str) -> Self {
+        self.last("every", here("every")).every = Some(length.to_string());
         self
     }
 
@@ -160,6 +198,28 @@ impl Plot {
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn columns(mut self, count: u32) -> Self {
         self.style.facet_columns = Some(count);
+        self
+    }
+
+    /// Each panel's horizontal axis has the range of its own values.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn free_x(mut self) -> Self {
+        self.style.free_x = true;
+        self
+    }
+
+    /// Each panel's vertical axis has the range of its own values.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn free_y(mut self) -> Self {
+        self.style.free_y = true;
+        self
+    }
+
+    /// Bars, bins and boxes lie: room for long names. The categories go down the left side; labels, formats and lines are of the axis
+    /// as it is drawn.
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn horizontal(mut self) -> Self {
+        self.style.is_horizontal = true;
         self
     }
 
@@ -349,10 +409,37 @@ impl Plot {
         self
     }
 
+    fn can_lie(&self) -> bool {
+        let is_made = |layer: &Layer| {
+            matches!(layer, Layer::Xy { mark: Mark::Bar, .. } | Layer::Histogram { .. } | Layer::Box { .. })
+        };
+        match &self.source {
+            Source::Frame { layers, .. } => {
+                layers.iter().all(|layer| matches!(layer.mark, Mark::Bar | Mark::Histogram | Mark::Box))
+            }
+            Source::Values(layers) => layers.iter().all(is_made),
+            Source::Panels(facets, _) => facets.iter().flat_map(|facet| &facet.layers).all(is_made),
+        }
+    }
+
     /// Ready to be drawn: the session computes what is needed.
     #[inline(never)]
     fn drawn(&self) -> onrush_wire::plot::Plot {
+        if self.style.is_horizontal && !self.can_lie() {
+            raise(
+                Diagnostic::error(Class::Plan, "plot", "only bars, histograms and box plots can be horizontal")
+                    .at(self.at.clone(), "")
+                    .help("leave `.horizontal()` out, or exchange x and y"),
+            );
+        }
         match &self.source {
+            Source::Panels(facets, notes) => onrush_wire::plot::Plot {
+                layers: Vec::new(),
+                style: self.style.clone(),
+                notes: notes.clone(),
+                facets: facets.clone(),
+                facet_label: String::new(),
+            },
             Source::Values(layers) => {
                 onrush_wire::plot::Plot {
                     layers: layers.clone(),
@@ -448,6 +535,7 @@ impl fmt::Debug for Plot {
         let layers = match &self.source {
             Source::Frame { layers, .. } => layers.len(),
             Source::Values(layers) => layers.len(),
+            Source::Panels(facets, _) => facets.iter().map(|facet| facet.layers.len()).sum(),
         };
         write!(f, "Plot of {layers} layer{}", if layers == 1 { "" } else { "s" })
     }

@@ -34,6 +34,8 @@ pub struct LayerRequest {
     pub aggregate: Option<String>,
     /// Standard deviation of a density's kernel, in units of `x`; from the data if `None`.
     pub bandwidth: Option<f64>,
+    /// Rows of each such stretch of time are combined: `15m`, `1h`, `1d`, `1w`, `1mo`, `1y`.
+    pub every: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,6 +82,11 @@ pub struct PlotStyle {
     pub facet_columns: Option<u32>,
     /// Lines across the plot.
     pub rules: Vec<Rule>,
+    /// Bars, boxes and bins lie: the first axis goes down the left side. What is said of an axis is said of the one that is drawn.
+    pub is_horizontal: bool,
+    /// Each panel has a range of its own.
+    pub free_x: bool,
+    pub free_y: bool,
 }
 
 /// A line at a value of an axis: `is_vertical` at one of the x axis.

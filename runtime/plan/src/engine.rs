@@ -495,6 +495,18 @@ impl Engine {
         self.run_op(&Op::Select { input: id, exprs: exprs.to_vec() }, task)
     }
 
+    /// What type an expression over a frame has. Nothing runs.
+    pub fn type_of(
+        &self,
+        id: FrameId,
+        expr: &Expr,
+        task: &TaskHandle,
+    ) -> Result<arrow::datatypes::DataType, Diagnostic> {
+        let op = Op::Select { input: id, exprs: vec![expr.clone().alias("value")] };
+        let frame = guarded(|| self.plan(&op, None, None, task))?;
+        Ok(frame.schema.field(0).data_type().clone())
+    }
+
     /// Any step whose result is wanted and that needs no id.
     pub fn run_op(&self, op: &Op, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
         let frame = guarded(|| self.plan(op, None, None, task))?;

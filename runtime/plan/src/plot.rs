@@ -1,9 +1,13 @@
 //! Plots of frames: what is asked for becomes what can be drawn. Bins, boxes, cells and means are computed here, so that rows
 //! do not leave the engine; drawing is `widgets/view`'s.
 
+mod boxes;
 mod columns;
 mod correlation;
 mod facets;
+mod heat;
+mod lines;
+mod time;
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,8 +37,6 @@ const CURVE: usize = 400;
 const LOOKED_AT: usize = 400_000;
 /// Values that quartiles are taken from when bins are chosen.
 const SAMPLE: usize = 200_000;
-/// Bins of a heat map's side with more values than can be told apart.
-const CELLS: u32 = 30;
 
 /// Computes a plot. Its notes say what was left out.
 ///
@@ -103,6 +105,16 @@ struct Source<'a> {
 impl Source<'_> {
     fn xy(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        let walked = if layer.aggregate.is_some() || layer.every.is_some() {
+            self.over_time(layer, x)?
+        } else if layer.mark == Mark::Bar {
+            None
+        } else {
+            self.long_line(layer, x)?
+        };
+        if let Some(layer) = walked {
+            return Ok(layer);
+        }
         let (table, y_label) = match &layer.aggregate {
             Some(function) => {
                 let value = aggregate(function, layer)?;
@@ -116,10 +128,7 @@ impl Source<'_> {
             }
             None => {
                 let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-                let mut exprs = vec![x.clone().alias("x"), y.clone().alias("y")];
-                exprs.extend(layer.color.clone().map(|c| c.alias("color")));
-                let table = self.engine.run_select(self.frame, &exprs, self.task)?;
-                ((*table).clone(), label(y))
+                (self.select([Some(x), Some(y), layer.color.as_ref()])?, label(y))
             }
         };
         let mut x_column = Column::of(&table, 0, x)?;
@@ -163,6 +172,65 @@ impl Source<'_> {
             };
             series.push(Series { name, x, y });
         }
+        self.stretches(kept, all);
+        Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
+    }
+
+    /// Rows combined by hours, days or months. `None` if `x` is no time, or has few enough moments to draw them all.
+    fn over_time(&mut self, layer: &LayerRequest, x: &Expr) -> Result<Option<Layer>, Diagnostic> {
+        let function = layer.aggregate.as_deref().unwrap_or("mean");
+        let combine = Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))?;
+        let y = match combine {
+            Combine::Count => None,
+            _ => Some(needed(layer.y.as_ref(), layer.mark, "y")?),
+        };
+        let is_time = columns::scale(&self.engine.type_of(self.frame, x, self.task)?) == Some(AxisScale::Time);
+        if !is_time && layer.every.is_none() {
+            return Ok(None);
+        }
+        let table = self.select([Some(x), y, layer.color.as_ref()])?;
+        let x_values = Values::of(&table, 0, x)?;
+        if !is_time {
+            let message = format!("`every` needs dates or times, and `{}` has none", x_values.label);
+            return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a time"));
+        }
+        let what = format!("the y of a {}", name(layer.mark));
+        let y_values = y.map(|y| Values::of(&table, 1, y)?.number(&what, y)).transpose()?;
+        let at = 1 + usize::from(y.is_some());
+        let color = layer.color.as_ref().map(|expr| Column::of(&table, at, expr)).transpose()?;
+        let every = layer.every.as_deref();
+        let asked = time::Asked { combine, every, is_bars: layer.mark == Mark::Bar, at: x };
+        let Some(made) = time::combine(&table, &x_values, y_values.as_ref(), color, &asked, self.task)? else {
+            return Ok(None);
+        };
+        self.left_out(made.left_out, "row", "no value");
+        self.series_left_out(made.hidden, made.series.len(), layer);
+        let label = if y.is_some() { label(&aggregate(function, layer)?) } else { "rows".to_string() };
+        let what = if y.is_some() { function } else { "rows" };
+        self.notes.push(format!("{what} of each {}", made.every.words()));
+        let y = Axis { label, scale: AxisScale::Number, categories: Vec::new() };
+        Ok(Some(Layer::Xy { mark: layer.mark, x: made.x, y, series: made.series }))
+    }
+
+    /// A line through more rows than can be drawn. `None` if there are fewer, or if `x` has categories.
+    fn long_line(&mut self, layer: &LayerRequest, x: &Expr) -> Result<Option<Layer>, Diagnostic> {
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
+        let values = Values::of(&table, 0, x)?;
+        if table.rows() <= self.line || values.scale == AxisScale::Category {
+            return Ok(None);
+        }
+        let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
+        let what = format!("the y of a {}", name(layer.mark));
+        let made = lines::lines(&table, (values, y), color, self.line, &what, self.task)?;
+        self.left_out(made.without_x, "point", "no value");
+        self.left_out(made.without_color, "row", "no colour");
+        self.series_left_out(made.hidden, made.series.len(), layer);
+        self.stretches(made.kept, made.all);
+        Ok(Some(Layer::Xy { mark: layer.mark, x: made.x, y: made.y, series: made.series }))
+    }
+
+    fn stretches(&mut self, kept: usize, all: usize) {
         if kept < all {
             self.notes.push(format!(
                 "{} of {} points shown: the first, lowest, highest and last of each stretch",
@@ -170,7 +238,14 @@ impl Source<'_> {
                 grouped(all)
             ));
         }
-        Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
+    }
+
+    fn series_left_out(&mut self, hidden: usize, shown: usize, layer: &LayerRequest) {
+        if let (1.., Some(color)) = (hidden, &layer.color) {
+            let label = label(color);
+            self.notes
+                .push(format!("{shown} of {} values of {label} shown: those with most rows", grouped(hidden + shown)));
+        }
     }
 
     /// Leaves the categories with the largest values; the rest of sums and counts is one bar, `other`.
@@ -380,7 +455,7 @@ impl Source<'_> {
     fn boxes(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let table = self.select([Some(y), layer.x.as_ref(), None])?;
-        let y_column = Column::of(&table, 0, y)?.number("the y of a box plot", y)?;
+        let values = Values::of(&table, 0, y)?.number("the y of a box plot", y)?;
         let x_column =
             layer.x.as_ref().map(|expr| Column::of(&table, 1, expr)).transpose()?.map(Column::into_categories);
         let mut x_column = x_column;
@@ -391,52 +466,48 @@ impl Source<'_> {
             || Axis { label: String::new(), scale: AxisScale::Category, categories: vec![String::new()] },
             Column::axis,
         );
-        let mut groups = vec![Vec::new(); axis.categories.len()];
-        let mut left_out = 0;
-        for (row, value) in y_column.positions.iter().enumerate() {
-            let group = x_column.as_ref().map_or(0.0, |c| c.positions[row]);
-            if value.is_finite() && group >= 0.0 {
-                groups[group as usize].push(*value);
-            } else {
-                left_out += 1;
-            }
-        }
+        let (boxes, left_out) =
+            boxes::boxes(&table, &values, x_column.as_ref(), &axis.categories, (boxes::HELD, self.task))?;
         let hidden = x_column.as_ref().map_or(0, |c| c.hidden);
         self.left_out(usize::saturating_sub(left_out, hidden), "row", "no value");
-        let boxes = axis.categories.iter().zip(groups).filter_map(|(c, v)| statistics::box_of(c.clone(), v)).collect();
-        Ok(Layer::Box { x: axis, y: y_column.axis(), boxes })
+        Ok(Layer::Box { x: axis, y: values.axis(), boxes })
     }
 
     fn heat_map(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
-        let key = |side| (self.index, side);
-        let keys = [key('x'), key('y')];
-        let side = |index: usize, expr: &Expr, edges: &mut Edges| -> Result<Column, Diagnostic> {
-            Ok(cells(Column::of(&table, index, expr)?, layer.bins, edges, keys[index]))
+        let mut side = |index: usize, expr: &Expr, name: char| {
+            let known = (&mut *self.edges, (self.index, name));
+            heat::Side::of(&table, index, expr, layer.bins, known, self.task)
         };
-        let (mut x_column, mut y_column) = (side(0, x, &mut *self.edges)?, side(1, y, &mut *self.edges)?);
-        self.most_frequent(&mut x_column);
-        self.most_frequent(&mut y_column);
+        let mut sides = [side(0, x, 'x')?, side(1, y, 'y')?];
+        let mut hidden = 0;
+        for side in &mut sides {
+            if let heat::Side::Texts(column) = side {
+                self.most_frequent(column);
+                hidden += column.hidden;
+            }
+        }
+        let [x_side, y_side] = &sides;
         let color =
-            layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)?.number("the colour of a heat map", expr));
+            layer.color.as_ref().map(|expr| Values::of(&table, 2, expr)?.number("the colour of a heat map", expr));
         let color = color.transpose()?;
         let default = if color.is_some() { "mean" } else { "count" };
         let function = layer.aggregate.as_deref().unwrap_or(default);
         let combine = Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))?;
-        let mut values = vec![vec![Cell::default(); x_column.categories.len()]; y_column.categories.len()];
+        let (x_axis, y_axis) = (x_side.axis(), y_side.axis());
+        let mut values = vec![vec![Cell::default(); x_axis.categories.len()]; y_axis.categories.len()];
         let mut left_out = 0;
-        for row in 0..table.rows() {
-            let (column, line) = (x_column.positions[row], y_column.positions[row]);
-            let value = color.as_ref().map_or(1.0, |c| c.positions[row]);
-            if column.is_nan() || line.is_nan() || value.is_nan() {
-                left_out += 1;
-            } else {
-                values[line as usize][column as usize].add(value, combine);
+        let walked = [x_side.values(), y_side.values(), color.as_ref()];
+        columns::each_of(walked, table.rows(), self.task, |row, [x, y, value]| {
+            let value = if color.is_some() { value } else { 1.0 };
+            match (x_side.cell(row, x), y_side.cell(row, y)) {
+                (Some(column), Some(line)) if !value.is_nan() => values[line][column].add(value, combine),
+                _ => left_out += 1,
             }
-        }
-        if x_column.hidden + y_column.hidden == 0 {
+        })?;
+        if hidden == 0 {
             self.left_out(left_out, "row", "no value");
         }
         let values =
@@ -445,13 +516,13 @@ impl Source<'_> {
             (Some(color), combine) if combine != Combine::Count => format!("{function}({})", color.label),
             _ => "rows".to_string(),
         };
-        Ok(Layer::HeatMap { x: x_column.axis(), y: y_column.axis(), values, color_label, range: None })
+        Ok(Layer::HeatMap { x: x_axis, y: y_axis, values, color_label, range: None })
     }
 
     /// Leaves the [`CATEGORIES`] with most rows; rows of others have no position any more.
     fn most_frequent(&mut self, column: &mut Column) {
         let all = column.categories.len();
-        if all <= CATEGORIES || column.is_binned {
+        if all <= CATEGORIES {
             return;
         }
         let mut sizes = vec![0usize; all];
@@ -548,37 +619,6 @@ fn some_rows(table: &Table, keep: usize) -> Result<Table, Diagnostic> {
         batches.push(RecordBatch::try_new(batch.schema(), columns.map_err(broken)?).map_err(broken)?);
     }
     Ok(Table::new(std::sync::Arc::clone(table.schema()), batches))
-}
-
-/// A side of a heat map: its values, or bins where there are more than can be told apart.
-fn cells(column: Column, bins: Option<u32>, known: &mut Edges, key: (usize, char)) -> Column {
-    if column.scale == AxisScale::Category {
-        return column;
-    }
-    let mut distinct = HashSet::new();
-    let few = bins.is_none()
-        && !known.contains_key(&key)
-        && column.positions.iter().filter(|p| p.is_finite()).all(|p| {
-            distinct.insert((p + 0.0).to_bits());
-            distinct.len() <= 60
-        });
-    if few {
-        return column.into_categories();
-    }
-    let edges = known.entry(key).or_insert_with(|| {
-        let mut survey = Survey::default();
-        column.positions.iter().for_each(|p| survey.add(*p));
-        survey.edges(Some(bins.unwrap_or(CELLS)), false)
-    });
-    let categories = edges[..edges.len() - 1].iter().map(|edge| column.text(*edge)).collect();
-    let position = |p: &f64| statistics::bin(*p, edges).map_or(f64::NAN, |bin| bin as f64);
-    Column {
-        positions: column.positions.iter().map(position).collect(),
-        categories,
-        scale: AxisScale::Category,
-        is_binned: true,
-        ..column
-    }
 }
 
 fn needed<'a>(expr: Option<&'a Expr>, mark: Mark, what: &str) -> Result<&'a Expr, Diagnostic> {

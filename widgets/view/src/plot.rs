@@ -31,6 +31,7 @@ const PNG_LIMIT: usize = 60_000;
 /// The bundle of a plot.
 pub fn bundle(plot: &Plot) -> Bundle {
     let mut bundle = Bundle::new();
+    let plot = &of_the_data(plot);
     let spec = vega::spec(plot, &alt(plot));
     let noted = match &spec {
         Err(vega::Absent::TooLarge) => {
@@ -58,6 +59,20 @@ pub fn bundle(plot: &Plot) -> Bundle {
     bundle
 }
 
+/// What a user says of an axis that is drawn, said of the data's: in a horizontal plot they are not the same.
+fn of_the_data(plot: &Plot) -> Plot {
+    let mut plot = plot.clone();
+    if plot.style.is_horizontal {
+        let style = &mut plot.style;
+        std::mem::swap(&mut style.x_label, &mut style.y_label);
+        std::mem::swap(&mut style.x_format, &mut style.y_format);
+        std::mem::swap(&mut style.log_x, &mut style.log_y);
+        std::mem::swap(&mut style.free_x, &mut style.free_y);
+        style.rules.iter_mut().for_each(|rule| rule.is_vertical = !rule.is_vertical);
+    }
+    plot
+}
+
 fn svg(plot: &Plot) -> Result<String, Diagnostic> {
     let label = alt(plot);
     let title = plot.style.title.clone().unwrap_or_else(|| label.lines().next().unwrap_or("plot").to_string());
@@ -72,6 +87,7 @@ fn alt(plot: &Plot) -> String {
 
 /// Draws into a file; see [`crate::save_plot`].
 pub fn save(plot: &Plot, path: &Path) -> Result<(), Diagnostic> {
+    let plot = &of_the_data(plot);
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
     let bytes = match extension.as_str() {
         "svg" => svg(plot)?.into_bytes(),
@@ -131,12 +147,8 @@ pub fn describe(plot: &Plot) -> String {
     if let Some(first) = plot.facets.first() {
         let names: Vec<&str> = plot.facets.iter().take(10).map(|f| f.name.as_str()).collect();
         let more = if plot.facets.len() > 10 { ", …" } else { "" };
-        lines.push(format!(
-            "{} panels by {} ({}{more}), each a",
-            plot.facets.len(),
-            plot.facet_label,
-            names.join(", ")
-        ));
+        let by = if plot.facet_label.is_empty() { String::new() } else { format!(" by {}", plot.facet_label) };
+        lines.push(format!("{} panels{by} ({}{more}), each a", plot.facets.len(), names.join(", ")));
         lines.extend(first.layers.iter().map(|layer| describe_layer(plot, layer)));
     } else if plot.layers.is_empty() {
         lines.push("empty plot".to_string());
@@ -156,6 +168,7 @@ fn describe_layer(plot: &Plot, layer: &Layer) -> String {
     let (name, x, y) = match layer {
         Layer::Xy { mark, x, y, series } => {
             let name = match mark {
+                Mark::Bar | Mark::Histogram if plot.style.is_horizontal => "horizontal bar chart",
                 Mark::Bar | Mark::Histogram => "bar chart",
                 Mark::Line => "line chart",
                 Mark::Area => "area chart",

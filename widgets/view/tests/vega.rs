@@ -188,3 +188,69 @@ fn a_pdf_is_written() {
     let error = onrush_view::save_plot(&plot, &folder.path().join("plot.gif")).unwrap_err();
     assert!(error.message.contains("`.svg`, `.png` or `.pdf`"), "{error}");
 }
+
+#[test]
+fn horizontal_bars_have_the_same_rows_and_exchanged_channels() {
+    let bars = || Layer::Xy {
+        mark: Mark::Bar,
+        x: axis("carrier", &["UA", "AA"]),
+        y: axis("delay", &[]),
+        series: vec![series("JFK", &[0.0, 1.0], &[3.0, 4.0]), series("LGA", &[0.0], &[5.0])],
+    };
+    let rule = Rule { at: 4.5, is_vertical: true, label: "limit".into() };
+    let style = PlotStyle {
+        is_horizontal: true,
+        x_label: Some("minutes".into()),
+        x_format: Some(".1f".into()),
+        rules: vec![rule],
+        ..PlotStyle::default()
+    };
+    let plot = Plot { layers: vec![bars()], style, notes: vec![], facets: vec![], facet_label: String::new() };
+    let made = bundle(&Content::Plot(plot));
+    let (upright, lying) = (spec(vec![bars()]), &made[MIME]);
+    assert_eq!(lying["datasets"]["d0"], upright["datasets"]["d0"]);
+    let encoding = &lying["layer"][0]["encoding"];
+    // Labels and formats are said of the axis that is drawn.
+    assert_eq!((&encoding["y"]["field"], &encoding["x"]["field"]), (&json!("x"), &json!("y")));
+    assert_eq!((&encoding["x"]["title"], &encoding["y"]["title"]), (&json!("minutes"), &json!("carrier")));
+    assert_eq!(encoding["x"]["axis"]["format"], ".1f");
+    assert_eq!(encoding["y"]["scale"]["domain"], json!(["UA", "AA"]));
+    assert_eq!((&encoding["yOffset"]["field"], encoding.get("xOffset")), (&json!("s"), None));
+    // A line from bottom to top at a value of the axis at the bottom.
+    assert_eq!(lying["layer"][1]["encoding"]["x"]["field"], "y");
+    assert!(made["text/plain"].as_str().unwrap().starts_with("horizontal bar chart: 2 series (JFK, LGA)"));
+    // The first category is at the top of the picture, too.
+    let svg = made["image/svg+xml"].as_str().unwrap();
+    let height = |name: &str| {
+        let before = &svg[..svg.find(&format!(">{name}<")).unwrap()];
+        let y = &before[before.rfind(" y=\"").unwrap() + 4..];
+        y[..y.find('"').unwrap()].parse::<f64>().unwrap()
+    };
+    assert!(height("UA") < height("AA"), "{svg}");
+}
+
+#[test]
+fn panels_have_ranges_of_their_own_if_they_are_free() {
+    let facet = |name: &str, high: f64| Facet {
+        name: name.into(),
+        layers: vec![Layer::Xy {
+            mark: Mark::Line,
+            x: axis("t", &[]),
+            y: axis("v", &[]),
+            series: vec![series("", &[0.0, high], &[0.0, high])],
+        }],
+    };
+    let domains = |free_x, free_y| {
+        let style = PlotStyle { free_x, free_y, ..PlotStyle::default() };
+        let facets = vec![facet("a", 1.0), facet("b", 100.0)];
+        let plot = Plot { layers: vec![], style, notes: vec![], facets, facet_label: String::new() };
+        let made = bundle(&Content::Plot(plot));
+        assert!(made["text/plain"].as_str().unwrap().starts_with("2 panels (a, b), each a"));
+        let domain =
+            |n: usize, side: &str| made[MIME]["concat"][n]["layer"][0]["encoding"][side]["scale"]["domain"][1].clone();
+        [domain(0, "x"), domain(1, "x"), domain(0, "y"), domain(1, "y")].map(|v| v.as_f64().unwrap())
+    };
+    assert_eq!(domains(false, false), [100.0, 100.0, 105.0, 105.0]);
+    assert_eq!(domains(false, true), [100.0, 100.0, 1.05, 105.0]);
+    assert_eq!(domains(true, true), [1.0, 100.0, 1.05, 105.0]);
+}

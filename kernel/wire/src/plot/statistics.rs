@@ -143,6 +143,18 @@ impl Density {
     }
 }
 
+/// At most about `most` bins of a round width that hold all from `low` to `high`.
+pub fn round_edges(low: f64, high: f64, most: u32) -> Vec<f64> {
+    let range = high - low;
+    if !range.is_finite() || range <= 0.0 {
+        return vec![low - 0.5, low + 0.5];
+    }
+    let step = round_step(range / f64::from(most.max(1)));
+    let first = (low / step).floor();
+    let bins = ((high / step - first).floor() as usize + 1).min(1_000);
+    (0..=bins).map(|i| (first + i as f64) * step).collect()
+}
+
 /// The next larger 1, 2 or 5 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
@@ -207,9 +219,14 @@ pub fn box_of(category: String, mut values: Vec<f64>) -> Option<BoxStats> {
             high = high.max(*value);
         }
     }
-    outside.sort_by(f64::total_cmp);
-    let outliers = spread(outside.len(), OUTLIERS).map(|i| outside[i]).collect();
+    let outliers = shown_outliers(outside);
     Some(BoxStats { category, low, q1, median, q3, high, outliers, count: values.len() as u64 })
+}
+
+/// Some of them, spread over their range.
+pub fn shown_outliers(mut outside: Vec<f64>) -> Vec<f64> {
+    outside.sort_by(f64::total_cmp);
+    spread(outside.len(), OUTLIERS).map(|i| outside[i]).collect()
 }
 
 /// [`quantile`] of values in any order, which it changes.
@@ -253,17 +270,31 @@ pub fn thin(x: &[f64], y: &[f64], keep: usize) -> (Vec<f64>, Vec<f64>) {
 
 /// A line through the values in the order of `x`, drawn with at most about `keep` points: of each of equal stretches of the x axis
 /// the first, the lowest, the highest and the last point stay (M4; Jugel, Jerzak, Hackenbroich and Markl 2014). Nothing is sorted
-/// but what stays. Points without an `x` or `y` are left out.
-pub fn envelope(points: impl Iterator<Item = (f64, f64)> + Clone, keep: usize) -> (Vec<f64>, Vec<f64>) {
-    let valid = || points.clone().filter(|(x, y)| x.is_finite() && !y.is_nan());
-    let low = valid().map(|p| p.0).fold(f64::INFINITY, f64::min);
-    let high = valid().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
-    let stretches = (keep / 4).max(1);
-    let per = if high > low { stretches as f64 / (high - low) } else { 0.0 };
-    let mut kept: Vec<Option<[(f64, f64); 4]>> = vec![None; stretches];
-    for point in valid() {
-        let at = (((point.0 - low) * per) as usize).min(stretches - 1);
-        match &mut kept[at] {
+/// but what stays, and points can come one after another.
+pub struct Envelope {
+    low: f64,
+    per: f64,
+    kept: Vec<Option<[(f64, f64); 4]>>,
+}
+
+impl Envelope {
+    /// Of points whose x lies from `low` to `high`.
+    pub fn new(low: f64, high: f64, keep: usize) -> Self {
+        let stretches = (keep / 4).max(1);
+        Envelope {
+            low,
+            per: if high > low { stretches as f64 / (high - low) } else { 0.0 },
+            kept: vec![None; stretches],
+        }
+    }
+
+    /// Points without an `x` or `y` are left out.
+    pub fn add(&mut self, point: (f64, f64)) {
+        if !point.0.is_finite() || point.1.is_nan() {
+            return;
+        }
+        let at = (((point.0 - self.low) * self.per) as usize).min(self.kept.len() - 1);
+        match &mut self.kept[at] {
             empty @ None => *empty = Some([point; 4]),
             Some([first, lowest, highest, last]) => {
                 if point.0 < first.0 {
@@ -281,16 +312,29 @@ pub fn envelope(points: impl Iterator<Item = (f64, f64)> + Clone, keep: usize) -
             }
         }
     }
-    let mut out = Vec::new();
-    for mut four in kept.into_iter().flatten() {
-        four.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for point in four {
-            if out.last() != Some(&point) {
-                out.push(point);
+
+    pub fn points(self) -> (Vec<f64>, Vec<f64>) {
+        let mut out = Vec::new();
+        for mut four in self.kept.into_iter().flatten() {
+            four.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for point in four {
+                if out.last() != Some(&point) {
+                    out.push(point);
+                }
             }
         }
+        out.into_iter().unzip()
     }
-    out.into_iter().unzip()
+}
+
+/// [`Envelope`] of points that are all there.
+pub fn envelope(points: impl Iterator<Item = (f64, f64)> + Clone, keep: usize) -> (Vec<f64>, Vec<f64>) {
+    let valid = || points.clone().filter(|(x, y)| x.is_finite() && !y.is_nan());
+    let low = valid().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    let high = valid().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
+    let mut envelope = Envelope::new(low, high, keep);
+    points.for_each(|point| envelope.add(point));
+    envelope.points()
 }
 
 /// How the values of a heat map's cell combine.
@@ -340,6 +384,10 @@ impl Cell {
         }
     }
 
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// `None` without values.
     pub fn value(mut self, combine: Combine) -> Option<f64> {
         (self.count > 0).then(|| match combine {
@@ -356,6 +404,13 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bins_of_round_widths() {
+        assert_eq!(round_edges(17.0, 95.0, 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(round_edges(-1.0, 1.0, 4), [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5]);
+        assert_eq!(round_edges(3.0, 3.0, 4), [2.5, 3.5]);
+    }
 
     const SCIPY: [(f64, f64); 8] = [
         (-2.0, 0.014994343),

@@ -22,8 +22,6 @@ pub struct Column {
     pub positions: Vec<f64>,
     /// In the order in which they first appear; empty unless `scale` is [`AxisScale::Category`].
     pub categories: Vec<String>,
-    /// Categories are bins.
-    pub is_binned: bool,
     /// Rows whose category is not shown.
     pub hidden: usize,
 }
@@ -37,7 +35,6 @@ impl Column {
             scale: known_scale(&dtype, expr)?,
             positions: Vec::with_capacity(table.rows()),
             categories: Vec::new(),
-            is_binned: false,
             hidden: 0,
         };
         let broken = |e: arrow::error::ArrowError| internal(&format!("a plot's column could not be read: {e}"));
@@ -68,12 +65,7 @@ impl Column {
     /// # Errors
     /// If it is no number.
     pub fn number(self, what: &str, expr: &Expr) -> Result<Self, Diagnostic> {
-        if self.scale == AxisScale::Number {
-            return Ok(self);
-        }
-        let found = if self.scale == AxisScale::Time { "a time" } else { "text" };
-        let diagnostic = plan_error("plot-type", format!("{what} needs a number, and `{}` is {found}", self.label));
-        Err(place(diagnostic, expr.span.as_ref(), None, "not a number"))
+        must_be_number(self.scale, what, &self.label, expr).map(|()| self)
     }
 
     pub fn axis(&self) -> Axis {
@@ -100,12 +92,7 @@ impl Column {
     pub fn text(&self, position: f64) -> String {
         match self.scale {
             AxisScale::Category => self.categories.get(position as usize).cloned().unwrap_or_default(),
-            AxisScale::Number => short(position),
-            AxisScale::Time => match chrono::DateTime::from_timestamp(position as i64, 0) {
-                Some(time) if position.rem_euclid(86_400.0) == 0.0 => time.format("%Y-%m-%d").to_string(),
-                Some(time) => time.format("%Y-%m-%d %H:%M").to_string(),
-                None => short(position),
-            },
+            scale => text(scale, position),
         }
     }
 }
@@ -130,23 +117,24 @@ impl Values {
         Axis { label: self.label.clone(), scale: self.scale, categories: Vec::new() }
     }
 
+    /// # Errors
+    /// If it is no number.
+    pub fn number(self, what: &str, expr: &Expr) -> Result<Self, Diagnostic> {
+        must_be_number(self.scale, what, &self.label, expr).map(|()| self)
+    }
+
     /// Every row with its value; NaN where there is none.
     pub fn each(&self, task: &TaskHandle, mut each: impl FnMut(usize, f64)) -> Result<(), Diagnostic> {
-        let mut row = 0;
-        for array in &self.arrays {
-            task.check()?;
-            for value in floats(array, self.scale)? {
-                each(row, value);
-                row += 1;
-            }
-        }
-        Ok(())
+        each_of([Some(self)], self.rows(), task, |row, [value]| each(row, value))
+    }
+
+    fn rows(&self) -> usize {
+        self.arrays.iter().map(|array| array.len()).sum()
     }
 
     /// Range, moments and about `sample` of the values.
     pub fn survey(&self, task: &TaskHandle, sample: usize) -> Result<Survey, Diagnostic> {
-        let rows: usize = self.arrays.iter().map(|array| array.len()).sum();
-        let every = rows.div_ceil(sample).max(1);
+        let every = self.rows().div_ceil(sample).max(1);
         let (mut survey, mut taken) = (Survey::default(), Vec::new());
         self.each(task, |row, value| {
             survey.add(value);
@@ -157,6 +145,50 @@ impl Values {
         survey.sample = taken;
         Ok(survey)
     }
+}
+
+/// Rows that are looked at together.
+const ROWS: usize = 1 << 16;
+
+/// Every one of a table's `rows` with the values of several of its columns; NaN for a column that is not there.
+pub fn each_of<const N: usize>(
+    columns: [Option<&Values>; N],
+    rows: usize,
+    task: &TaskHandle,
+    mut each: impl FnMut(usize, [f64; N]),
+) -> Result<(), Diagnostic> {
+    let Some(lengths) = columns.iter().flatten().next().map(|c| c.arrays.iter().map(|a| a.len())) else {
+        (0..rows).for_each(|row| each(row, [f64::NAN; N]));
+        return Ok(());
+    };
+    let mut row = 0;
+    for (batch, length) in lengths.enumerate() {
+        for start in (0..length).step_by(ROWS) {
+            task.check()?;
+            let count = ROWS.min(length - start);
+            let mut lists = [const { Vec::new() }; N];
+            for (list, column) in lists.iter_mut().zip(&columns) {
+                match column {
+                    Some(column) => *list = floats(&column.arrays[batch].slice(start, count), column.scale)?,
+                    None => *list = vec![f64::NAN; count],
+                }
+            }
+            for i in 0..count {
+                each(row, std::array::from_fn(|n| lists[n][i]));
+                row += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn must_be_number(scale: AxisScale, what: &str, label: &str, expr: &Expr) -> Result<(), Diagnostic> {
+    if scale == AxisScale::Number {
+        return Ok(());
+    }
+    let found = if scale == AxisScale::Time { "a time" } else { "text" };
+    let diagnostic = plan_error("plot-type", format!("{what} needs a number, and `{label}` is {found}"));
+    Err(place(diagnostic, expr.span.as_ref(), None, "not a number"))
 }
 
 fn known_scale(dtype: &DataType, expr: &Expr) -> Result<AxisScale, Diagnostic> {
@@ -188,13 +220,23 @@ fn floats(array: &ArrayRef, scale: AxisScale) -> Result<Vec<f64>, Diagnostic> {
     Ok(seconds(&instants.map_err(broken)?, unit))
 }
 
+/// A position of an axis without categories as it is read.
+pub fn text(scale: AxisScale, position: f64) -> String {
+    match (scale, chrono::DateTime::from_timestamp(position as i64, 0)) {
+        (AxisScale::Time, Some(time)) if position.rem_euclid(86_400.0) == 0.0 => time.format("%Y-%m-%d").to_string(),
+        (AxisScale::Time, Some(time)) => time.format("%Y-%m-%d %H:%M").to_string(),
+        _ => short(position),
+    }
+}
+
 /// At most six significant digits.
 fn short(value: f64) -> String {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
     rounded.to_string()
 }
 
-fn scale(dtype: &DataType) -> Option<AxisScale> {
+/// What kind of axis a type has; `None` if it has no place on one.
+pub fn scale(dtype: &DataType) -> Option<AxisScale> {
     match dtype {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Some(AxisScale::Time),
         DataType::Duration(_) => Some(AxisScale::Number),

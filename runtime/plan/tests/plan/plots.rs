@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampSecondArray};
 use onrush_frame::TaskHandle;
 use onrush_wire::plot::{AxisScale, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle};
 use onrush_wire::{Diagnostic, Expr, FrameId};
@@ -180,4 +180,51 @@ fn densities_and_long_lines() {
     // Evenly spread: the density in the middle is one by the range.
     let middle = series[0].x.partition_point(|x| *x < 25_000.0);
     assert!((series[0].y[middle] * 50_000.0 - 1.0).abs() < 0.01, "{}", series[0].y[middle]);
+}
+
+/// A value for each minute of two days, in three series; by hand from there.
+#[test]
+fn more_moments_than_pixels_are_combined_and_said() {
+    let bench = Bench::default();
+    let minutes = 0..2_880_i64;
+    let columns = vec![
+        ("t", Arc::new(TimestampSecondArray::from_iter_values(minutes.clone().map(|m| m * 60))) as ArrayRef),
+        ("v", Arc::new(Float64Array::from_iter_values(minutes.clone().map(|m| m as f64)))),
+        ("k", Arc::new(StringArray::from_iter_values(minutes.map(|m| ["a", "b"][usize::from(m >= 1_440)])))),
+    ];
+    let frame = bench.frame(columns);
+    let of = |layer| {
+        let made = plot(&bench, frame, layer).unwrap();
+        let Some(Layer::Xy { x, y, series, .. }) = made.layers.into_iter().next() else { panic!("no series") };
+        assert_eq!((x.scale, y.scale), (AxisScale::Time, AxisScale::Number));
+        (y.label, series, made.notes)
+    };
+    let mean = LayerRequest { aggregate: Some("mean".into()), ..layer(Mark::Line, "t", Some("v")) };
+    let (label, series, notes) = of(mean.clone());
+    assert_eq!((label.as_str(), notes), ("mean(v)", vec!["mean of each 5 minutes".to_string()]));
+    assert_eq!((series[0].x[..3].to_vec(), series[0].y[..3].to_vec()), (vec![0.0, 300.0, 600.0], vec![2.0, 7.0, 12.0]));
+    assert_eq!(series[0].x.len(), 576);
+
+    let (label, series, notes) = of(LayerRequest { aggregate: Some("count".into()), ..layer(Mark::Bar, "t", None) });
+    assert_eq!((label.as_str(), notes), ("rows", vec!["rows of each hour".to_string()]));
+    assert_eq!((series[0].x.len(), series[0].y[0], series[0].y[47]), (48, 60.0, 60.0));
+
+    let daily = LayerRequest {
+        every: Some("1d".into()),
+        color: Some(Expr::column("k")),
+        aggregate: Some("sum".into()),
+        ..mean.clone()
+    };
+    let (_, series, _) = of(daily);
+    let named: Vec<_> = series.iter().map(|s| (s.name.as_str(), s.x[0], s.y[0])).collect();
+    assert_eq!(named, [("a", 0.0, 1_036_080.0), ("b", 86_400.0, 3_109_680.0)]);
+
+    let wrong = |layer| plot(&bench, frame, layer).unwrap_err().to_string();
+    assert!(
+        wrong(LayerRequest { every: Some("often".into()), ..mean.clone() }).contains("`often` is no length of time")
+    );
+    assert!(wrong(LayerRequest { every: Some("1s".into()), ..mean }).contains("too many to be drawn"));
+    assert!(
+        wrong(LayerRequest { every: Some("1d".into()), ..layer(Mark::Line, "v", Some("v")) }).contains("`v` has none")
+    );
 }

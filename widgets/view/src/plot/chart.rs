@@ -87,7 +87,18 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         root.fill(&background)?;
     }
     let (w, h) = (f64::from(width), f64::from(height));
-    let panels = Data::panels(plot);
+    let is_lying = plot.style.is_horizontal;
+    let mut panels = Data::panels(plot);
+    let (mut x_label, mut y_label) = panels.first().map(|p| labels(plot, &p.data)).unwrap_or_default();
+    if is_lying {
+        panels = panels.into_iter().map(|p| Panel { name: p.name, data: p.data.lying() }).collect();
+        std::mem::swap(&mut x_label, &mut y_label);
+    }
+    // Of the axes that are drawn.
+    let (mut free_x, mut free_y) = (plot.style.free_x, plot.style.free_y);
+    if is_lying {
+        std::mem::swap(&mut free_x, &mut free_y);
+    }
     let Some(Panel { data, .. }) = panels.first() else { return Ok(canvas.borrow_mut().finish(title, label)) };
     let mut top = 10.0;
     let mut bottom = h - 8.0;
@@ -127,20 +138,41 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
             draw_legend(&root, &canvas, &colors, &legend, plot.style.legend_title.as_deref(), (right, top, bottom))?;
     }
 
-    let (x_label, y_label) = labels(plot, data);
     let (columns, rows) = grid(plot);
     let is_faceted = !plot.facets.is_empty();
     let head = if is_faceted { TICK * LINE + 4.0 } else { 0.0 };
-    let (mut y_ticks, y_shared) = data.y.ticks(((bottom - top) / rows as f64 / 45.0) as usize);
-    y_ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
+    let y_ticks_of = |data: &Data| {
+        let (mut ticks, shared) = data.y.ticks(((bottom - top) / rows as f64 / 45.0) as usize);
+        ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
+        (ticks, shared)
+    };
+    let (y_ticks, y_shared) = y_ticks_of(data);
+    let own_y: Vec<Vec<Tick>> =
+        if free_y { panels.iter().map(|p| y_ticks_of(&p.data).0).collect() } else { Vec::new() };
     let y_label = with_shared(y_label, y_shared);
-    let y_tick_width = y_ticks.iter().map(|t| text_width(&t.label, TICK).min(w * 0.25)).fold(0.0, f64::max);
+    let widest_name = if is_lying { 0.35 } else { 0.25 };
+    let y_tick_width = y_ticks
+        .iter()
+        .chain(own_y.iter().flatten())
+        .map(|t| text_width(&t.label, TICK).min(w * widest_name))
+        .fold(0.0, f64::max);
     let left = 10.0 + if y_label.is_empty() { 0.0 } else { LABEL * LINE + 4.0 } + y_tick_width + 8.0;
     let right = right.max(left + 40.0);
-    let panel_width = |left: f64| ((right - left) - GAP * (columns - 1) as f64) / columns as f64;
+    // Between panels is room for the labels of the one at the right.
+    let gap = if free_y { GAP + y_tick_width } else { GAP };
+    let panel_width = |left: f64| ((right - left) - gap * (columns - 1) as f64) / columns as f64;
 
     // Labels under the x axis: as many as fit, or turned.
     let (x_ticks, x_shared, turned) = x_axis_ticks(&data.x, panel_width(left));
+    let own_x: Vec<(Vec<Tick>, bool)> = match free_x {
+        true => panels
+            .iter()
+            .map(|p| x_axis_ticks(&p.data.x, panel_width(left)))
+            .map(|(t, _, turned)| (t, turned))
+            .collect(),
+        false => Vec::new(),
+    };
+    let turned = turned || own_x.iter().any(|own| own.1);
     // Turned labels reach to the left of their ticks: the first one must not leave the picture.
     let left = if turned {
         let reach = |t: &Tick| {
@@ -159,12 +191,14 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         bottom -= LABEL * LINE + 3.0;
     }
     let tick_space = if turned {
-        let longest = x_ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max).min(TURNED);
+        let all = x_ticks.iter().chain(own_x.iter().flat_map(|own| &own.0));
+        let longest = all.map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max).min(TURNED);
         longest * ANGLE.to_radians().sin() + TICK
     } else {
         TICK * LINE
     };
     bottom = (bottom - tick_space - 5.0).max(top + 30.0);
+    let between = if free_x { tick_space + GAP * 0.5 } else { GAP * 0.5 };
     if !y_label.is_empty() {
         let look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: -90.0, bold: false };
         let text = fit_text(&y_label, LABEL, bottom - top + 40.0);
@@ -174,9 +208,9 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let panel_height = ((bottom - top) / rows as f64).max(20.0);
     for (i, panel) in panels.iter().enumerate() {
         let (column, row) = (i % columns, i / columns);
-        let x0 = left + column as f64 * (panel_width(left) + GAP);
+        let x0 = left + column as f64 * (panel_width(left) + gap);
         let y0 = top + row as f64 * panel_height + head;
-        let below = if row + 1 == rows { 0.0 } else { GAP * 0.5 };
+        let below = if row + 1 == rows { 0.0 } else { between };
         let frame = [x0, y0, x0 + panel_width(left), (top + (row + 1) as f64 * panel_height - below).max(y0 + 10.0)];
         if is_faceted {
             let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
@@ -186,12 +220,15 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         let chart = Chart { canvas: Rc::clone(&canvas), frame, text: colors.text };
         // Below a panel without one under it there are labels, too.
         let is_lowest = i + columns >= panels.len();
+        let x_here = own_x.get(i).map_or(&x_ticks, |own| &own.0);
+        let y_here = own_y.get(i).unwrap_or(&y_ticks);
         let side = Sides {
-            x: if is_lowest { &x_ticks } else { &[] },
-            y: if column == 0 { &y_ticks } else { &[] },
-            grid: (&x_ticks, &y_ticks),
+            x: if is_lowest || free_x { x_here } else { &[] },
+            y: if column == 0 || free_y { y_here } else { &[] },
+            grid: (x_here, y_here),
             turned,
             y_tick_width,
+            is_lying,
         };
         draw_panel(&root, &chart, &colors, &panel.data, &side)?;
     }
@@ -205,6 +242,7 @@ struct Sides<'a> {
     grid: (&'a [Tick], &'a [Tick]),
     turned: bool,
     y_tick_width: f64,
+    is_lying: bool,
 }
 
 fn draw_panel(
@@ -224,29 +262,31 @@ fn draw_panel(
 
     let grid = colors.grid.mix(colors.grid_opacity).stroke_width(UNIT as u32);
     canvas.borrow_mut().open("grid");
-    if data.y.kind != AxisScale::Category {
+    // The side along which bins lie has no lines.
+    let (bins_x, bins_y) = (data.histogram && !sides.is_lying, data.histogram && sides.is_lying);
+    if data.y.kind != AxisScale::Category && !bins_y {
         for tick in sides.grid.1 {
             area.draw(&PathElement::new(vec![(data.x.low, tick.at), (data.x.high, tick.at)], grid))?;
         }
     }
-    if data.x.kind != AxisScale::Category && !data.histogram {
+    if data.x.kind != AxisScale::Category && !bins_x {
         for tick in sides.grid.0 {
             area.draw(&PathElement::new(vec![(tick.at, data.y.low), (tick.at, data.y.high)], grid))?;
         }
     }
     canvas.borrow_mut().close();
 
-    marks::draw(&area, chart, data)?;
+    marks::draw(&area, chart, data, sides.is_lying)?;
 
     let line = colors.faint.stroke_width(UNIT as u32);
     canvas.borrow_mut().open("axes");
     // Zero is the line that negative bars hang from.
-    let base = if data.y.kind == AxisScale::Number && !data.y.log && data.y.low < 0.0 && data.y.high > 0.0 {
-        0.0
-    } else {
-        data.y.low
-    };
-    area.draw(&PathElement::new(vec![(data.x.low, base), (data.x.high, base)], line))?;
+    let (across, along) = if sides.is_lying { (&data.x, &data.y) } else { (&data.y, &data.x) };
+    let crosses = across.kind == AxisScale::Number && !across.log && across.low < 0.0 && across.high > 0.0;
+    let base = if crosses { 0.0 } else { across.low };
+    let ends = [(along.low, base), (along.high, base)];
+    let ends = if sides.is_lying { ends.map(|(x, y)| (y, x)) } else { ends };
+    area.draw(&PathElement::new(ends.to_vec(), line))?;
     let tick_look = TextLook { size: TICK, color: colors.text, anchor: Anchor::End, angle: 0.0, bold: false };
     let every = thin(&data.y, sides.y.len(), bottom - top);
     for tick in sides.y.iter().step_by(every) {
@@ -313,9 +353,7 @@ fn x_axis_ticks(scale: &Scale, width: f64) -> (Vec<Tick>, Option<String>, bool) 
             return (ticks, shared, false);
         }
         // Labels that are numbers read well with some left out; names are turned first.
-        let numbers = ticks.iter().all(|t| {
-            t.label.trim_end_matches(char::is_alphabetic).replace(['−', '\u{202f}'], "").parse::<f64>().is_ok()
-        });
+        let numbers = are_numbers(&ticks.iter().map(|t| t.label.clone()).collect::<Vec<_>>());
         let needed = if numbers { widest + 8.0 } else { TICK * 1.3 };
         let every = (needed / slot).ceil().max(1.0) as usize;
         return (ticks.into_iter().step_by(every).collect(), shared, !numbers);
@@ -332,6 +370,14 @@ fn x_axis_ticks(scale: &Scale, width: f64) -> (Vec<Tick>, Option<String>, bool) 
         }
         count -= 1;
     }
+}
+
+/// Whether all labels are numbers, perhaps with a sign for thousands.
+pub fn are_numbers(labels: &[String]) -> bool {
+    let is_number = |label: &String| {
+        label.trim_end_matches(char::is_alphabetic).replace(['−', '\u{202f}'], "").parse::<f64>().is_ok()
+    };
+    labels.iter().all(is_number)
 }
 
 /// What the legend holds; nothing if there is none.

@@ -88,6 +88,8 @@ pub enum Shape {
     },
     Box {
         x: f64,
+        /// `x` is a position of the vertical axis.
+        is_lying: bool,
         stats: [f64; 5],
         outliers: Vec<f64>,
         color: RGBColor,
@@ -130,6 +132,14 @@ impl Data {
         let mut builder = Builder::of(plot, &all);
         for part in parts {
             let mut own = builder.next();
+            let layers: Vec<&Layer> = part.layers.iter().collect();
+            let free = Builder::of(plot, if plot.style.free_x || plot.style.free_y { &layers } else { &[] });
+            if plot.style.free_x {
+                own.x = free.x;
+            }
+            if plot.style.free_y {
+                own.y = free.y;
+            }
             part.layers.iter().for_each(|layer| own.layer(layer));
             own.rules(&plot.style.rules);
             builder.keys = own.keys.clone();
@@ -146,8 +156,12 @@ impl Data {
                     notes.push(note);
                 }
             }
-            (panel.data.x.low, panel.data.x.high) = x;
-            (panel.data.y.low, panel.data.y.high) = y;
+            if !plot.style.free_x {
+                (panel.data.x.low, panel.data.x.high) = x;
+            }
+            if !plot.style.free_y {
+                (panel.data.y.low, panel.data.y.high) = y;
+            }
             panel.data.keys.clone_from(&builder.keys);
         }
         if let Some(first) = panels.first_mut() {
@@ -237,6 +251,29 @@ impl Builder {
 }
 
 impl Data {
+    /// The same with its axes exchanged; categories go down from the top.
+    pub fn lying(mut self) -> Self {
+        std::mem::swap(&mut self.x, &mut self.y);
+        let last = (self.y.kind == AxisScale::Category).then(|| self.y.categories.len() as f64 - 1.0);
+        self.y.categories.reverse();
+        let turned = |at: f64| last.map_or(at, |last| last - at);
+        let pair = |(a, b): (f64, f64)| if last.is_some() { (turned(b), turned(a)) } else { (a, b) };
+        for shape in &mut self.shapes {
+            match shape {
+                Shape::Bar { x, y, .. } => (*x, *y) = (*y, pair(*x)),
+                Shape::Box { x, is_lying, .. } => (*x, *is_lying) = (turned(*x), true),
+                Shape::Rule { is_vertical, .. } => *is_vertical = !*is_vertical,
+                // What else there is cannot lie.
+                Shape::Line { .. }
+                | Shape::Area { .. }
+                | Shape::Points { .. }
+                | Shape::ColoredPoints { .. }
+                | Shape::Cell { .. } => {}
+            }
+        }
+        self
+    }
+
     pub fn is_empty(&self) -> bool {
         self.shapes.iter().all(|shape| matches!(shape, Shape::Rule { .. }))
     }
@@ -568,7 +605,13 @@ impl Builder {
             let stats = [b.low, b.q1, b.median, b.q3, b.high].map(|v| self.y.position(v));
             if let [Some(low), Some(q1), Some(median), Some(q3), Some(high)] = stats {
                 let outliers = b.outliers.iter().filter_map(|v| self.y.position(*v)).collect();
-                self.shapes.push(Shape::Box { x: center, stats: [low, q1, median, q3, high], outliers, color });
+                self.shapes.push(Shape::Box {
+                    x: center,
+                    is_lying: false,
+                    stats: [low, q1, median, q3, high],
+                    outliers,
+                    color,
+                });
             } else if b.count > 0 {
                 self.not_positive += 1;
             }

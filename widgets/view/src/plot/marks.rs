@@ -48,8 +48,9 @@ pub fn cell_labels(data: &Data, width: f64, height: f64) -> Option<Vec<String>> 
     labels.iter().all(|label| width >= text_width(label, 10.0) + 4.0).then_some(labels)
 }
 
-pub fn draw(area: &Area, chart: &Chart, data: &Data) -> Result<(), DrawError> {
+pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(), DrawError> {
     let floor = |y: f64| if y == f64::NEG_INFINITY { data.y.low } else { y };
+    let from_left = |x: f64| if x == f64::NEG_INFINITY { data.x.low } else { x };
     let floored = |points: &[(f64, f64)]| points.iter().map(|p| (p.0, floor(p.1))).collect::<Vec<_>>();
     let [left, top, right, bottom] = chart.frame;
     let point_count: usize = data
@@ -69,11 +70,18 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data) -> Result<(), DrawError> {
     for shape in &data.shapes {
         match shape {
             Shape::Bar { x, y, color, opacity, .. } => {
-                let (from, to) = (floor(y.0), floor(y.1));
-                let (x0, x1) = (pixel(area, (x.0, from)).0, pixel(area, (x.1, from)).0);
+                let [mut x, mut y] = [(from_left(x.0), from_left(x.1)), (floor(y.0), floor(y.1))];
                 // A gap of half a pixel at each side tells neighbours apart, where bars are wide enough.
-                let gap = if x1 - x0 > 4.0 { 0.5 * (x.1 - x.0) / (x1 - x0) } else { 0.0 };
-                let corners = [(x.0 + gap, from), (x.1 - gap, to)];
+                let (side, pixels) = if is_lying {
+                    let pixels = pixel(area, (x.0, y.0)).1 - pixel(area, (x.0, y.1)).1;
+                    (&mut y, pixels)
+                } else {
+                    let pixels = pixel(area, (x.1, y.0)).0 - pixel(area, (x.0, y.0)).0;
+                    (&mut x, pixels)
+                };
+                let gap = if pixels > 4.0 { 0.5 * (side.1 - side.0) / pixels } else { 0.0 };
+                *side = (side.0 + gap, side.1 - gap);
+                let corners = [(x.0, y.0), (x.1, y.1)];
                 area.draw(&Rectangle::new(corners, color.mix(*opacity).filled()))?;
             }
             Shape::Line { points, color, dashes, .. } => {
@@ -131,7 +139,9 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data) -> Result<(), DrawError> {
                 let look = TextLook { size: 10.5, color: chart.text, anchor: Anchor::End, angle: 0.0, bold: false };
                 chart.canvas.borrow_mut().text(label, x, y, look);
             }
-            Shape::Box { x, stats, outliers, color } => draw_box(area, *x, *stats, outliers, *color)?,
+            Shape::Box { x, is_lying, stats, outliers, color } => {
+                draw_box(area, (*x, *is_lying), *stats, outliers, *color)?
+            }
             Shape::Cell { column, row, color, .. } => {
                 let (c, r) = (*column as f64, *row as f64);
                 area.draw(&Rectangle::new([(c - 0.5, r - 0.5), (c + 0.5, r + 0.5)], color.filled()))?;
@@ -150,29 +160,30 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data) -> Result<(), DrawError> {
 
 fn draw_box(
     area: &Area,
-    x: f64,
+    (x, is_lying): (f64, bool),
     [low, q1, median, q3, high]: [f64; 5],
     outliers: &[f64],
     color: RGBColor,
 ) -> Result<(), DrawError> {
     let half = 0.28;
+    let at = |x: f64, y: f64| if is_lying { (y, x) } else { (x, y) };
     let line = color.stroke_width((1.5 * UNIT) as u32);
     for path in [
-        vec![(x, low), (x, q1)],
-        vec![(x, q3), (x, high)],
-        vec![(x - half / 2.0, low), (x + half / 2.0, low)],
-        vec![(x - half / 2.0, high), (x + half / 2.0, high)],
+        vec![at(x, low), at(x, q1)],
+        vec![at(x, q3), at(x, high)],
+        vec![at(x - half / 2.0, low), at(x + half / 2.0, low)],
+        vec![at(x - half / 2.0, high), at(x + half / 2.0, high)],
     ] {
         area.draw(&PathElement::new(path, line))?;
     }
-    area.draw(&Rectangle::new([(x - half, q1), (x + half, q3)], color.mix(0.35).filled()))?;
-    area.draw(&Rectangle::new([(x - half, q1), (x + half, q3)], line))?;
+    area.draw(&Rectangle::new([at(x - half, q1), at(x + half, q3)], color.mix(0.35).filled()))?;
+    area.draw(&Rectangle::new([at(x - half, q1), at(x + half, q3)], line))?;
     area.draw(&PathElement::new(
-        vec![(x - half, median), (x + half, median)],
+        vec![at(x - half, median), at(x + half, median)],
         color.stroke_width((2.5 * UNIT) as u32),
     ))?;
     for outlier in outliers {
-        area.draw(&Circle::new((x, *outlier), (1.8 * UNIT) as u32, color.mix(0.5).filled()))?;
+        area.draw(&Circle::new(at(x, *outlier), (1.8 * UNIT) as u32, color.mix(0.5).filled()))?;
     }
     Ok(())
 }

@@ -198,7 +198,7 @@ impl Spec<'_> {
                 layer.insert("transform".into(), unit.transform.into());
             }
             layer.insert("mark".into(), unit.mark);
-            layer.insert("encoding".into(), unit.encoding.into());
+            layer.insert("encoding".into(), self.as_drawn(unit.encoding).into());
             let here: Vec<Value> =
                 parameters.extract_if(.., |(needs_key, _)| !*needs_key || unit.is_keyed).map(|p| p.1).collect();
             if !here.is_empty() {
@@ -211,6 +211,32 @@ impl Spec<'_> {
             view["title"] = json!({ "text": name, "fontSize": 11, "fontWeight": "bold", "offset": 4 });
         }
         view
+    }
+
+    /// Channels of the data's axes as channels of those that are drawn.
+    fn as_drawn(&self, encoding: Map<String, Value>) -> Map<String, Value> {
+        if !self.plot.style.is_horizontal {
+            return encoding;
+        }
+        let exchanged = |name: String| match name.strip_prefix('x') {
+            Some(rest) => format!("y{rest}"),
+            None => name.strip_prefix('y').map(|rest| format!("x{rest}")).unwrap_or(name),
+        };
+        encoding.into_iter().map(|(name, channel)| (exchanged(name), channel)).collect()
+    }
+
+    /// Where the data's axis is drawn.
+    fn drawn(&self, side: Side) -> Side {
+        match (self.plot.style.is_horizontal, side) {
+            (false, side) => side,
+            (true, Side::X) => Side::Y,
+            (true, Side::Y) => Side::X,
+        }
+    }
+
+    /// Pixels of where the data's axis is drawn.
+    fn pixels(&self, side: Side) -> f64 {
+        if self.drawn(side) == Side::X { self.size.0 } else { self.size.1 }
     }
 
     /// The title, and under it the notes.
@@ -232,12 +258,13 @@ impl Spec<'_> {
         let mut all = Vec::new();
         let continuous = |scale: &Scale| scale.kind != AxisScale::Category;
         let mut sides = Vec::new();
+        let name = |side| if self.drawn(side) == Side::X { "x" } else { "y" };
         if continuous(&self.data.x) {
-            sides.push("x");
+            sides.push(name(Side::X));
         }
         // What stands on a base line keeps it.
         if continuous(&self.data.y) && !self.data.from_zero {
-            sides.push("y");
+            sides.push(name(Side::Y));
         }
         if !sides.is_empty() {
             // The wheel alone scrolls the notebook.
@@ -309,7 +336,8 @@ impl Spec<'_> {
         let scale = self.scale(side);
         let (x_label, y_label) = chart::labels(self.plot, self.data);
         let label = if side == Side::X { x_label } else { y_label };
-        let is_titled = if side == Side::X { self.place.has_x_title } else { self.place.has_y_title };
+        let (drawn, pixels) = (self.drawn(side), self.pixels(side));
+        let is_titled = if drawn == Side::X { self.place.has_x_title } else { self.place.has_y_title };
         let title = if label.is_empty() || !is_titled { Value::Null } else { label.into() };
         let mut axis = Map::new();
         let mut channel = match scale.kind {
@@ -320,15 +348,19 @@ impl Spec<'_> {
                 }
                 let padding = if bands { json!(0) } else { json!(0.2) };
                 axis.insert("grid".into(), false.into());
-                if side == Side::X {
-                    let slot = self.size.0 * 0.82 / domain.len().max(1) as f64;
+                if drawn == Side::X {
+                    let slot = pixels * 0.82 / domain.len().max(1) as f64;
                     let widest = domain.iter().map(|c| text_width(c, 11.0)).fold(0.0, f64::max);
-                    let is_turned = widest + 6.0 > slot;
+                    // Some numbers can be left out, names are turned.
+                    let is_turned = widest + 6.0 > slot && !chart::are_numbers(&domain);
                     axis.insert("labelAngle".into(), if is_turned { -40 } else { 0 }.into());
                 }
                 // Names that fit beside each other are all written, which Vega would not do with turned ones.
-                let pixels = if side == Side::X { self.size.0 } else { self.size.1 };
-                let is_crowded = pixels * 0.8 / (domain.len().max(1) as f64) < 13.0;
+                let slot = pixels * 0.8 / domain.len().max(1) as f64;
+                let is_crowded = slot < 13.0 || (drawn == Side::X && chart::are_numbers(&domain));
+                if self.plot.style.is_horizontal && drawn == Side::Y {
+                    axis.insert("labelLimit".into(), (self.size.0 * 0.35).round().into());
+                }
                 axis.insert("labelOverlap".into(), is_crowded.into());
                 json!({
                     "type": "nominal",
@@ -353,7 +385,7 @@ impl Spec<'_> {
                 if let Some(format) = self.format(side) {
                     axis.insert("format".into(), format.into());
                 }
-                let ticks = if side == Side::X { self.size.0 / 80.0 } else { self.size.1 / 55.0 };
+                let ticks = pixels / if drawn == Side::X { 80.0 } else { 55.0 };
                 axis.insert("tickCount".into(), (ticks as u32).max(2).into());
                 json!({ "type": what, "scale": own })
             }

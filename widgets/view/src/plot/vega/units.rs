@@ -271,12 +271,13 @@ impl Spec<'_> {
         if has_sizes {
             // The area of a point is in proportion, as in the picture.
             let top = 26.0 * 26.0 * std::f64::consts::PI / 4.0;
+            let text = hex(colors(self.plot.style.theme).text);
             let most = if largest > 0.0 { largest * 13.0 * 13.0 } else { 1.0 };
             unit.encoding.insert(
                 "size".into(),
                 json!({
                     "field": "v", "type": "quantitative", "scale": { "domain": [0, number(most)], "range": [0, top.round()] },
-                    "legend": { "title": self.data.size_label, "symbolOpacity": 0.55, "tickCount": 3 },
+                    "legend": { "title": self.data.size_label, "symbolOpacity": 0.55, "symbolFillColor": text, "tickCount": 3 },
                 }),
             );
             let title = tooltip_title(&self.data.size_label);
@@ -304,7 +305,7 @@ impl Spec<'_> {
             units.push(line);
             if !label.is_empty() {
                 let mut words = Unit { shares_rows: true, ..Unit::default() };
-                words.mark = match is_vertical {
+                words.mark = match *is_vertical != self.plot.style.is_horizontal {
                     true => {
                         json!({ "type": "text", "color": text, "fontSize": 10.5, "align": "right", "dx": -4, "baseline": "top", "y": 2, "clip": true })
                     }
@@ -324,7 +325,7 @@ impl Spec<'_> {
         let (mut rows, mut outside) = (Vec::new(), Vec::new());
         let mut paint = RGBColor(0, 0, 0);
         for shape in shapes {
-            let Shape::Box { x, stats, outliers, color } = shape else { continue };
+            let Shape::Box { x, stats, outliers, color, .. } = shape else { continue };
             paint = *color;
             let at = self.value(Side::X, *x);
             let [low, q1, median, q3, high] = stats.map(|v| self.value(Side::Y, v));
@@ -351,7 +352,7 @@ impl Spec<'_> {
             unit.encoding.insert("tooltip".into(), tooltip.into());
             unit
         };
-        let slot = self.size.0 * 0.85 / self.data.x.categories.len().max(1) as f64;
+        let slot = self.pixels(Side::X) * 0.85 / self.data.x.categories.len().max(1) as f64;
         let rule = json!({ "type": "rule", "color": paint, "strokeWidth": 1.5, "clip": true });
         let cap = json!({ "type": "tick", "color": paint, "thickness": 1.5, "size": slot * 0.28, "clip": true });
         let body = json!({

@@ -1,0 +1,235 @@
+//! Quartiles of more rows than should be held: counted into ever narrower bins, walk by walk, until a bin has one value. The result
+//! is exact, and needs no memory for rows.
+
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::Diagnostic;
+use onrush_wire::plot::BoxStats;
+use onrush_wire::plot::statistics;
+
+use super::columns::{Column, Values, each_of};
+
+/// Rows whose values are held, because that is faster.
+pub const HELD: usize = 2_000_000;
+/// Bins of a walk for each wanted value.
+const BINS: usize = 1024;
+/// Outliers from which those that are drawn are taken.
+const OUTLIERS: usize = 20_000;
+
+/// A box for each category of `x` (or one), and the rows without a value or category.
+pub fn boxes(
+    table: &Table,
+    y: &Values,
+    x: Option<&Column>,
+    categories: &[String],
+    (held, task): (usize, &TaskHandle),
+) -> Result<(Vec<BoxStats>, usize), Diagnostic> {
+    let group_of = |row: usize| x.map_or(0.0, |x| x.positions[row]);
+    let mut left_out = 0;
+    if table.rows() <= held {
+        let mut groups = vec![Vec::new(); categories.len()];
+        y.each(task, |row, value| match group_of(row) {
+            group if value.is_finite() && group >= 0.0 => groups[group as usize].push(value),
+            _ => left_out += 1,
+        })?;
+        let boxes = categories.iter().zip(groups).filter_map(|(c, v)| statistics::box_of(c.clone(), v));
+        return Ok((boxes.collect(), left_out));
+    }
+    let mut walk = |each: &mut dyn FnMut(usize, f64)| {
+        left_out = 0;
+        each_of([Some(y)], table.rows(), task, |row, [value]| match group_of(row) {
+            group if value.is_finite() && group >= 0.0 => each(group as usize, value),
+            _ => left_out += 1,
+        })
+    };
+    let mut spans = vec![Bin::default(); categories.len()];
+    walk(&mut |group, value| spans[group].add(value))?;
+    let mut wanted: Vec<Vec<Wanted>> = spans.iter().map(Wanted::quartiles).collect();
+    loop {
+        let mut bins: Vec<Vec<(f64, f64, Vec<Bin>)>> = wanted.iter().map(|all| Wanted::spans(all)).collect();
+        if bins.iter().all(Vec::is_empty) {
+            break;
+        }
+        walk(&mut |group, value| {
+            for (low, high, bins) in &mut bins[group] {
+                if (*low..=*high).contains(&value) {
+                    bins[bin(value, *low, *high)].add(value);
+                }
+            }
+        })?;
+        for (wanted, bins) in wanted.iter_mut().zip(&bins) {
+            wanted.iter_mut().for_each(|one| one.narrow(bins));
+        }
+    }
+    let mut boxes: Vec<BoxStats> = Vec::new();
+    let mut places = vec![None; categories.len()];
+    for (group, wanted) in wanted.iter().enumerate().filter(|(_, wanted)| !wanted.is_empty()) {
+        let quartile = |n: usize, q: f64| {
+            let part = (q * (spans[group].count - 1) as f64).fract();
+            let (below, above) = (wanted[2 * n].low, wanted[2 * n + 1].low);
+            below + (above - below) * part
+        };
+        let [q1, median, q3] = [quartile(0, 0.25), quartile(1, 0.5), quartile(2, 0.75)];
+        places[group] = Some(boxes.len());
+        let (category, count) = (categories[group].clone(), spans[group].count);
+        boxes.push(BoxStats { category, low: q1, q1, median, q3, high: q3, outliers: Vec::new(), count });
+    }
+    let mut outside = vec![Outside::default(); boxes.len()];
+    walk(&mut |group, value| {
+        let Some(place) = places[group] else { return };
+        let one = &mut boxes[place];
+        let fence = 1.5 * (one.q3 - one.q1);
+        if value < one.q1 - fence || value > one.q3 + fence {
+            outside[place].add(value);
+        } else {
+            one.low = one.low.min(value);
+            one.high = one.high.max(value);
+        }
+    })?;
+    for (one, outside) in boxes.iter_mut().zip(outside) {
+        one.outliers = statistics::shown_outliers(outside.some());
+    }
+    Ok((boxes, left_out))
+}
+
+/// The lowest value has the first bin and the highest the last, so that each walk tells at least two values apart.
+fn bin(value: f64, low: f64, high: f64) -> usize {
+    // Halves: the distance of two finite values may not be finite.
+    let span = high / 2.0 - low / 2.0;
+    if span > 0.0 {
+        (((value / 2.0 - low / 2.0) / span * (BINS - 1) as f64) as usize).min(BINS - 1)
+    } else {
+        usize::from(value > low) * (BINS - 1)
+    }
+}
+
+#[derive(Clone)]
+struct Bin {
+    count: u64,
+    low: f64,
+    high: f64,
+}
+
+impl Default for Bin {
+    fn default() -> Self {
+        Bin { count: 0, low: f64::INFINITY, high: f64::NEG_INFINITY }
+    }
+}
+
+impl Bin {
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.low = self.low.min(value);
+        self.high = self.high.max(value);
+    }
+}
+
+/// A value by its rank among those from `low` to `high`; known when these are the same.
+#[derive(Clone)]
+struct Wanted {
+    rank: u64,
+    low: f64,
+    high: f64,
+}
+
+impl Wanted {
+    /// The two values around each quartile; none of an empty group.
+    fn quartiles(all: &Bin) -> Vec<Self> {
+        if all.count == 0 {
+            return Vec::new();
+        }
+        let ranks = [0.25, 0.5, 0.75].into_iter().flat_map(|q| {
+            let below = (q * (all.count - 1) as f64).floor() as u64;
+            [below, (below + 1).min(all.count - 1)]
+        });
+        ranks.map(|rank| Wanted { rank, low: all.low, high: all.high }).collect()
+    }
+
+    /// The different spans in which values are still looked for, with empty bins.
+    fn spans(all: &[Self]) -> Vec<(f64, f64, Vec<Bin>)> {
+        let mut spans: Vec<(f64, f64)> = all.iter().filter(|w| w.low < w.high).map(|w| (w.low, w.high)).collect();
+        spans.dedup();
+        spans.into_iter().map(|(low, high)| (low, high, vec![Bin::default(); BINS])).collect()
+    }
+
+    fn narrow(&mut self, spans: &[(f64, f64, Vec<Bin>)]) {
+        let Some((_, _, bins)) = spans.iter().find(|(low, high, _)| (*low, *high) == (self.low, self.high)) else {
+            return;
+        };
+        for bin in bins {
+            if self.rank < bin.count {
+                (self.low, self.high) = (bin.low, bin.high);
+                return;
+            }
+            self.rank -= bin.count;
+        }
+    }
+}
+
+/// Some of many values at equal distances, and always the lowest and the highest.
+#[derive(Clone)]
+struct Outside {
+    ends: Bin,
+    every: u64,
+    kept: Vec<f64>,
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        Outside { ends: Bin::default(), every: 1, kept: Vec::new() }
+    }
+}
+
+impl Outside {
+    fn add(&mut self, value: f64) {
+        if self.ends.count.is_multiple_of(self.every) {
+            self.kept.push(value);
+            if self.kept.len() >= OUTLIERS {
+                let mut nth = 0;
+                self.kept.retain(|_| {
+                    nth += 1;
+                    nth % 2 == 1
+                });
+                self.every *= 2;
+            }
+        }
+        self.ends.add(value);
+    }
+
+    fn some(mut self) -> Vec<f64> {
+        if self.every > 1 {
+            self.kept.extend([self.ends.low, self.ends.high]);
+        }
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Float64Array, RecordBatch};
+    use onrush_wire::Expr;
+
+    use super::*;
+
+    #[test]
+    fn walks_find_what_sorting_finds() {
+        let mut random = 7_u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let smooth: Vec<f64> = (0..4_001).map(|_| next() * next() * 1e6 - 3.0).collect();
+        let ties = (0..4_000).map(|i| f64::from(i % 7 / 3)).collect();
+        let mut far: Vec<f64> = (0..4_000).map(|_| 1.0 + next() * 1e-9).collect();
+        far.extend([f64::MAX, f64::MIN, 5e-324, f64::NAN, f64::INFINITY]);
+        for values in [smooth, ties, far, vec![2.5; 9], vec![1.0, 2.0]] {
+            let array: ArrayRef = Arc::new(Float64Array::from(values.clone()));
+            let batch = RecordBatch::try_from_iter([("v", array)]).unwrap();
+            let table = Table::new(batch.schema(), vec![batch]);
+            let y = Values::of(&table, 0, &Expr::column("v")).unwrap();
+            let made = |held| boxes(&table, &y, None, &["all".to_string()], (held, &TaskHandle::new())).unwrap();
+            assert_eq!(made(0), made(usize::MAX));
+        }
+    }
+}
