@@ -20,13 +20,9 @@ pub struct Tuning {
     pub blocks: u32,
 }
 
-/// As many as 48 KB of shared memory have room for: fewer tiles look back. Measured on an H200.
-pub fn tuning(_: Scalar) -> Tuning {
-    if let Ok(text) = std::env::var("ONRUSH_SORT") {
-        let v: Vec<u32> = text.split(',').map(|x| x.parse().unwrap_or(1)).collect();
-        return Tuning { items: v[0], blocks: v[1] };
-    }
-    Tuning { items: 20, blocks: 3 }
+/// As many keys as 48 KB of shared memory have room for: fewer tiles look back. Measured on an H200.
+pub fn tuning(_: Scalar, numbered: bool) -> Tuning {
+    Tuning { items: 20, blocks: if numbered { 3 } else { 4 } }
 }
 
 /// Rows from which lower digits may be left out: below, the wait for whether that was right costs more than their passes.
@@ -41,7 +37,7 @@ fn counted_later(scalar: Scalar) -> u64 {
 }
 
 pub fn program(scalar: Scalar, numbered: bool) -> Program {
-    let (k, Tuning { items, blocks }) = (scalar.cuda(), tuning(scalar));
+    let (k, Tuning { items, blocks }) = (scalar.cuda(), tuning(scalar, numbered));
     let count = |name: &str, first: u64, last: u64| {
         format!(
             "extern \"C\" __global__ void __launch_bounds__({COUNT_THREADS}) {name}(const {k}* keys, u64 rows, u64* counts) {{\n  \
@@ -191,7 +187,7 @@ impl Sorting<'_> {
     fn passes(&self, digits: &[u32], begins: &Buffer) -> Result<Pair> {
         let (context, scalar, rows) = (self.context, self.column.scalar, self.column.rows);
         let pass = self.function("sort_by_digit")?;
-        let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar).items));
+        let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar, self.numbered).items));
         let state = context.allocate((tiles * DIGITS + 1) * 8)?;
         let room = || -> Result<Pair> {
             let numbers = self.numbered.then(|| context.allocate(rows.max(1) * 4)).transpose()?;

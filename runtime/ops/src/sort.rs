@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use onrush_device::Buffer;
+use onrush_device::{Arguments, Buffer};
 use onrush_kernels::sort::{sort as sort_by, sort_keys};
 use onrush_kernels::top_k::{TopK, Which};
-use onrush_kernels::{Column, Scalar, gather};
+use onrush_kernels::{Column, Program, Scalar, gather, headers};
 
 use crate::codegen::{Access, Beside, Body, Parameters, Source};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
-use crate::run::{Gpu, Output, Sort, SortKey, Status, Top};
+use crate::run::{Gpu, Output, Sort, SortKey, Status, Top, launch};
 use crate::{Error, Result};
 
 const UNSIGNED: Kind = Kind::Number(Scalar::U64);
@@ -264,8 +264,11 @@ fn row_number(graph: &mut Graph) -> Id {
 const FEW: u64 = 1 << 14;
 const FEW_EMULATED: u64 = 8;
 /// Rows that are looked at first, to know how high the top ones may be.
-const SAMPLE: u64 = 1 << 13;
+const SAMPLE: u64 = 1 << 15;
 const SAMPLE_EMULATED: u64 = 16;
+/// Keys that are read rather than looked at on the device.
+const ON_HOST: u64 = 1 << 15;
+const ON_HOST_EMULATED: u64 = 64;
 
 impl Gpu {
     /// The key of each row, the highest of those that are wanted, and the rows up to that one.
@@ -309,6 +312,18 @@ impl Gpu {
         Ok(edge.read::<u64>(0..wanted as usize, &context.stream)?.into_iter().max().unwrap_or(u64::MAX))
     }
 
+    /// A row of each part, anywhere in it.
+    fn sample(&self, rows: u64, part: u64) -> Result<Buffer> {
+        let context = self.context();
+        let numbers = context.allocate(4 * rows)?;
+        let body = "extern \"C\" __global__ void sample_rows(u32* numbers, u64 rows, u64 part) {\n  \
+                    for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) numbers[i] = (u32)(i * part + mix(i) % part);\n}\n";
+        let program = Program::new(&[&headers::PRELUDE], body.to_string(), ["sample_rows"]);
+        let function = context.library.function(&program, "sample_rows")?;
+        launch(context, &function, Arguments::new().buffer(&numbers).value(rows).value(part), rows, 256, 0)?;
+        Ok(numbers)
+    }
+
     /// The numbers of the rows up to the highest key that is wanted, and how many they are: a sample says which keys can be among the
     /// lowest, one pass over all rows finds these, and the highest is looked for among them. None where the sample was wrong: the rows are
     /// too few then, or many more than it said. Waits.
@@ -321,10 +336,7 @@ impl Gpu {
         }
         // One of each part, anywhere in it.
         let part = rows / sample;
-        let numbers: Vec<u32> = (0..sample)
-            .map(|i| (i * part + i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20) % part) as u32)
-            .collect();
-        let numbers = context.upload(&numbers)?;
+        let numbers = self.sample(sample, part)?;
         let mut graph = body.graph.clone();
         let mut key = top.key;
         if let Some(filter) = body.filter {
@@ -333,19 +345,20 @@ impl Gpu {
         }
         let looked = Body::new(body.source, &graph, body.beside, None, body.memo);
         let seen = self.write(status, &looked, &[key], Some((numbers.address(), sample)), &|_| None)?;
-        let mut seen = seen.columns[0].values.read::<u64>(0..sample as usize, &context.stream)?;
-        // Twice as many as the sample should have of those that are wanted, and some more: it hardly ever has too few then.
-        let rank = (2 * (top.rows * sample).div_ceil(rows) + 8).min(sample - 1);
-        let (_, limit, _) = seen.select_nth_unstable(rank as usize);
-        if *limit == u64::MAX {
+        let seen = seen.columns[0].values.read::<u64>(0..sample as usize, &context.stream)?;
+        // As many as the sample has of those that are wanted, and some more: it hardly ever has too few then.
+        let share = (top.rows * sample) as f64 / rows as f64;
+        let rank = (share + 5.0 * share.sqrt()).ceil() as u64 + 4;
+        let limit = lowest(&seen, rank);
+        if limit == u64::MAX {
             return Ok(None);
         }
 
         let mut graph = body.graph.clone();
-        let filter = up_to(&mut graph, top.key, *limit, body.filter);
+        let filter = up_to(&mut graph, top.key, limit, body.filter);
         let roots = [top.key, row_number(&mut graph)];
         let found = Body::new(body.source, &graph, body.beside, Some(filter), body.memo);
-        let capacity = 4 * (rank + 1) * part;
+        let capacity = 4 * rank * part;
         let (targets, count) = self.compact(status, &found, &roots, 0, capacity)?;
         if count < top.rows || count > capacity {
             return Ok(None);
@@ -353,6 +366,14 @@ impl Gpu {
         let found = self.written(&found, &roots, targets, count, &|_| None)?;
         if count == top.rows {
             return Ok(found.columns.into_iter().nth(1).map(|rows| (rows.values, count)));
+        }
+        if count <= if context.device().is_emulated() { ON_HOST_EMULATED } else { ON_HOST } {
+            let there = 0..count as usize;
+            let keys = found.columns[0].values.read::<u64>(there.clone(), &context.stream)?;
+            let numbers = found.columns[1].values.read::<u32>(there, &context.stream)?;
+            let edge = lowest(&keys, top.rows);
+            let wanted: Vec<u32> = keys.iter().zip(numbers).filter(|(key, _)| **key <= edge).map(|(_, n)| n).collect();
+            return Ok(Some((Arc::new(context.upload(&wanted)?), wanted.len() as u64)));
         }
         let edge = self.edge(&found.columns[0].numbers(Scalar::U64), top.rows)?;
         let mut graph = Graph::new();
@@ -365,6 +386,25 @@ impl Gpu {
         let count = numbers.rows;
         Ok(numbers.columns.into_iter().next().map(|rows: DeviceColumn| (rows.values, count)))
     }
+}
+
+/// The key of this rank, from 1 on, among the lowest ones.
+fn lowest(keys: &[u64], rank: u64) -> u64 {
+    let rank = (rank as usize).clamp(1, keys.len().max(1));
+    if rank > 64 {
+        let mut keys = keys.to_vec();
+        return *keys.select_nth_unstable(rank - 1).1;
+    }
+    // Few are wanted: hardly any key is below the highest of those so far.
+    let mut lowest = vec![u64::MAX; rank];
+    for key in keys {
+        if *key < lowest[rank - 1] {
+            let at = lowest.partition_point(|other| other <= key);
+            lowest.copy_within(at..rank - 1, at + 1);
+            lowest[at] = *key;
+        }
+    }
+    lowest[rank - 1]
 }
 
 /// The filter for keys that are not above `edge`, beside another one.

@@ -7,6 +7,7 @@ mod plan {
     pub mod engine;
     pub mod explore;
     pub mod expressions;
+    pub mod orders;
     pub mod plots;
     pub mod semantics;
     pub mod sql;

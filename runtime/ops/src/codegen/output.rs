@@ -10,10 +10,24 @@ use crate::Result;
 use crate::graph::{Id, Kind, Op};
 
 pub const THREADS: u32 = 256;
-/// Rows of a thread in a tile of the filtering kernel.
-pub const ITEMS: u32 = 8;
 /// Bytes of a row that are kept in registers while rows are counted.
 const MOST_LOADED: u64 = 24;
+
+/// Rows of a thread in a tile of the filtering kernel: many where a row needs few registers. A tile waits for those before it once.
+pub fn items(body: &Body) -> u32 {
+    let Some(filter) = body.filter else { return 8 };
+    let finds = body.graph.needed(&[filter]).iter().any(|id| matches!(body.graph.node(*id).op, Op::Probe(_)));
+    match loaded_bytes(body) {
+        1..=8 if !finds && body.unroll(&[filter]) >= 4 => 16,
+        _ => 8,
+    }
+}
+
+/// Bytes of a row that the filter reads.
+fn loaded_bytes(body: &Body) -> u64 {
+    let read = body.filter.map_or_else(Vec::new, |filter| body.inputs(&[filter]));
+    read.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum()
+}
 
 /// Where a column is written: values, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
 pub struct Target {
@@ -132,10 +146,10 @@ pub fn filtered_parameters(body: &Body, roots: &[Id], targets: &[Target], fault:
 /// of a thread before any of it is used, and rows are counted after all have been looked at, so that many loads are under way at once.
 pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     let mut read = body.filter.map_or_else(Vec::new, |filter| body.inputs(&[filter]));
-    let bytes: u64 = read.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum();
-    if bytes > MOST_LOADED {
+    if loaded_bytes(body) > MOST_LOADED {
         read.clear();
     }
+    let items = items(body);
     let inputs = if read.is_empty() { Inputs::Memory } else { Inputs::Loaded };
     let mut first = Writer::new(body, inputs, "      ");
     let pass = body.passing(&mut first);
@@ -146,7 +160,7 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
         match body.graph.node(id).op {
             Op::Input(_) if inputs == Inputs::Loaded => second.know(id, names),
             Op::Probe(_) => {
-                let _ = writeln!(kept, "  u32 f{id}[{ITEMS}];");
+                let _ = writeln!(kept, "  u32 f{id}[{items}];");
                 first.line(&format!("f{id}[k] = {};", names.value));
                 let name = format!("f{id}[k]");
                 second.know(
@@ -165,20 +179,20 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
             second.line(&format!("ov{index}[to] = {};", names.ok()));
         }
     }
-    let again = if kept.is_empty() && read.is_empty() { body.unroll(roots).min(4) } else { ITEMS };
+    let again = if kept.is_empty() && read.is_empty() { body.unroll(roots).min(4) } else { items };
     let mut text = String::new();
     let _ = write!(
         text,
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_filtered({parameters}) {{\n  \
          __shared__ u32 tile_number;\n  __shared__ u32 kept_by[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
          u32 faults = 0;\n  u32 tile = next_tile(ticket, &tile_number);\n  \
-         const u64 TILE = {THREADS} * {ITEMS}, stride = WARP;\n  \
-         const u64 first = tile * TILE + warp_id() * (WARP * {ITEMS}) + lane_id();\n{kept}{loads}  \
+         const u64 TILE = {THREADS} * {items}, stride = WARP;\n  \
+         const u64 first = tile * TILE + warp_id() * (WARP * {items}) + lane_id();\n{kept}{loads}  \
          u32 mine = 0;\n\
-         #pragma unroll\n  for (int k = 0; k < {ITEMS}; k++) {{\n    const u64 row = first + k * stride;\n    \
+         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * stride;\n    \
          if (row < rows) {{\n{looked}      mine |= (u32)({pass}) << k;\n    }}\n  }}\n  \
-         u32 masks[{ITEMS}];\n  u32 kept = 0;\n\
-         #pragma unroll\n  for (int k = 0; k < {ITEMS}; k++) {{\n    \
+         u32 masks[{items}];\n  u32 kept = 0;\n\
+         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    \
          masks[k] = __ballot_sync(ALL_LANES, (mine >> k & 1) != 0);\n    kept += __popc(masks[k]);\n  }}\n  \
          if (lane_id() == 0) kept_by[warp_id()] = kept;\n  __syncthreads();\n  \
          if (warp_id() == 0) {{\n    u32 sum = lane_id() < {THREADS} / WARP ? kept_by[lane_id()] : 0;\n    \
@@ -187,12 +201,12 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
          if (lane_id() == 0) {{\n      before_tile = before;\n      if ((u64)(tile + 1) * TILE >= rows) *count = before + sum;\n    }}\n  }}\n  \
          __syncthreads();\n  u64 base = before_tile;\n  for (u32 w = 0; w < warp_id(); w++) base += kept_by[w];\n  \
          const u32 below = (1u << lane_id()) - 1;\n\
-         #pragma unroll {again}\n  for (int k = 0; k < {ITEMS}; k++) {{\n    // Below the rows that are skipped this wraps, and is no place.\n    \
+         #pragma unroll {again}\n  for (int k = 0; k < {items}; k++) {{\n    // Below the rows that are skipped this wraps, and is no place.\n    \
          const u64 to = base + __popc(masks[k] & below) - skip;\n    \
          if ((mine >> k & 1) != 0 && to < limit) {{\n      const u64 row = first + k * stride;\n{written}    }}\n    base += __popc(masks[k]);\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters = parameters.text(),
-        loads = body.loads(&read, ITEMS),
+        loads = body.loads(&read, items),
         looked = first.text,
         written = second.text,
     );

@@ -1,0 +1,110 @@
+//! Orders over more rows than the tables of `tests/sql` have, on the emulated device. What is expected is the standard library's stable sort.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array};
+use arrow::datatypes::{Float64Type, Int64Type};
+use onrush_frame::TaskHandle;
+use onrush_plan::EngineConfig;
+use onrush_plan::gpu::Choice;
+use onrush_wire::plan::Op;
+
+use super::support::Bench;
+
+const ROWS: i64 = 6000;
+
+struct Data {
+    a: Vec<Option<i64>>,
+    b: Vec<i32>,
+    c: Vec<f64>,
+}
+
+/// Few values with nulls, some hundred values, and values that are nearly all different.
+fn data() -> Data {
+    let mixed = |row: i64| (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    let rows = || 0..ROWS;
+    Data {
+        a: rows().map(|row| (row % 11 != 3).then_some(mixed(row) as i64 % 7 - 3)).collect(),
+        b: rows().map(|row| (mixed(row + 1) % 1000) as i32 - 500).collect(),
+        c: rows().map(|row| (mixed(row + 2) as f64 / 1e9 - 3000.0) * if row % 2 == 0 { 1.0 } else { 1e-7 }).collect(),
+    }
+}
+
+fn column(bench: &Bench, data: &Data, query: &str) -> ArrayRef {
+    let numbers: Vec<i64> = (0..ROWS).collect();
+    let frame = bench.frame(vec![
+        ("a", Arc::new(Int64Array::from(data.a.clone())) as ArrayRef),
+        ("b", Arc::new(Int32Array::from(data.b.clone()))),
+        ("c", Arc::new(Float64Array::from(data.c.clone()))),
+        ("n", Arc::new(Int64Array::from(numbers))),
+    ]);
+    let id = bench.step(Op::Sql { query: query.to_string(), tables: vec![("t".to_string(), frame)] });
+    let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
+    let parts: Vec<&dyn Array> = table.batches().iter().map(|batch| batch.column(0).as_ref()).collect();
+    arrow::compute::concat(&parts).unwrap()
+}
+
+fn device() -> Bench {
+    Bench::of(EngineConfig {
+        choice: Choice::Emulated,
+        cache: Some(onrush_wire::paths::cache_dir()),
+        ..EngineConfig::default()
+    })
+}
+
+fn numbers(array: &ArrayRef) -> Vec<i64> {
+    array.as_primitive::<Int64Type>().values().to_vec()
+}
+
+#[test]
+fn keys_that_share_a_word_order_as_each_by_itself() {
+    let (bench, data) = (device(), data());
+    let mut expected: Vec<i64> = (0..ROWS).collect();
+    let at = |row: &i64| *row as usize;
+    expected.sort_by_key(|row| (data.a[at(row)].is_none(), Reverse(data.a[at(row)]), data.b[at(row)]));
+    let found = column(&bench, &data, "select n from t order by a desc nulls last, b, n");
+    assert_eq!(numbers(&found), expected);
+    expected.sort_by_key(|row| (data.a[at(row)].is_some(), data.a[at(row)], Reverse(data.b[at(row)]), *row));
+    let found = column(&bench, &data, "select n from t order by a nulls first, b desc, n");
+    assert_eq!(numbers(&found), expected);
+    expected.sort_by(|x, y| data.b[at(x)].cmp(&data.b[at(y)]).then(data.c[at(y)].total_cmp(&data.c[at(x)])));
+    assert_eq!(numbers(&column(&bench, &data, "select n from t order by b, c desc")), expected);
+}
+
+#[test]
+fn floats_alone_come_back_in_order() {
+    let (bench, data) = (device(), data());
+    let mut expected = data.c.clone();
+    expected.sort_by(f64::total_cmp);
+    let found = column(&bench, &data, "select c from t order by c");
+    assert_eq!(found.as_primitive::<Float64Type>().values().to_vec(), expected);
+    expected.reverse();
+    let found = column(&bench, &data, "select c from t order by c desc");
+    assert_eq!(found.as_primitive::<Float64Type>().values().to_vec(), expected);
+}
+
+#[test]
+fn the_first_rows_are_found_by_a_sample_or_without() {
+    let (bench, data) = (device(), data());
+    let first = |rows: usize, keep: &dyn Fn(usize) -> bool| {
+        let mut expected: Vec<i64> = (0..ROWS).filter(|row| keep(*row as usize)).collect();
+        expected.sort_by(|x, y| data.c[*x as usize].total_cmp(&data.c[*y as usize]));
+        expected.truncate(rows);
+        expected
+    };
+    for rows in [1, 7, 60] {
+        let found = column(&bench, &data, &format!("select n from t order by c limit {rows}"));
+        assert_eq!(numbers(&found), first(rows, &|_| true));
+    }
+    let found = column(&bench, &data, "select n from t where b > 100 order by c limit 20");
+    assert_eq!(numbers(&found), first(20, &|row| data.b[row] > 100));
+    // Fewer rows than are wanted pass: the sample does not see them.
+    let found = column(&bench, &data, "select n from t where b = 77 order by c limit 20");
+    assert_eq!(numbers(&found), first(20, &|row| data.b[row] == 77));
+    // As many equal ones at the edge as there may be: the second key decides.
+    let mut expected: Vec<i64> = (0..ROWS).filter(|row| data.a[*row as usize].is_some()).collect();
+    expected.sort_by_key(|row| (data.a[*row as usize], Reverse(*row)));
+    expected.truncate(9);
+    assert_eq!(numbers(&column(&bench, &data, "select n from t order by a nulls last, n desc limit 9")), expected);
+}
