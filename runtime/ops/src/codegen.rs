@@ -389,11 +389,13 @@ impl<'a> Writer<'a> {
         self.names.insert(id, names);
     }
 
-    /// All nodes that were computed so far, in order.
-    fn known(&self) -> Vec<(Id, Names)> {
-        let mut known: Vec<_> = self.names.iter().map(|(id, names)| (*id, names.clone())).collect();
-        known.sort_unstable_by_key(|(id, _)| *id);
-        known
+    /// The rows of joined tables that were looked for so far.
+    fn probes(&self) -> Vec<(Id, Names)> {
+        let is_probe = |id: &Id| matches!(self.body.graph.node(*id).op, Op::Probe(_));
+        let mut found: Vec<_> =
+            self.names.iter().filter(|(id, _)| is_probe(id)).map(|(id, n)| (*id, n.clone())).collect();
+        found.sort_unstable_by_key(|(id, _)| *id);
+        found
     }
 
     /// Computes a node, with all that it needs.

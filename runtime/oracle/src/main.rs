@@ -16,7 +16,8 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
   random   random plans, on --engine and on another one, whose answers must be the same
            --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
   tpch     queries of TPC-H with DuckDB's answers
-           --scale S [0.01], or 1    --time yes  at any scale, with the CPU's answers    --write FOLDER  write the tables at any scale instead
+           --scale S [0.01], or 1    --time yes  at any scale, with the answers of --against NAME [cpu], or none
+           --answers FOLDER  with --time, write them there    --write FOLDER  write the tables at any scale instead
   engines  what --engine can name [cpu]
 
   --cache FOLDER  keep compiled kernels there";
@@ -89,11 +90,19 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             )
         }
         "tpch" => {
-            arguments.known(&["engine", "cache", "scale", "write", "time"])?;
+            arguments.known(&["engine", "cache", "scale", "write", "time", "against", "answers"])?;
             let scale = arguments.text("scale", "0.01");
             if arguments.text("time", "no") == "yes" {
-                let (mut subject, mut cpu) = (Subject::open(&engine, cache)?, Subject::open("cpu", None)?);
-                tpch::time(&mut subject, &mut cpu, &scale)?.iter().for_each(|line| println!("{line}"));
+                let mut subject = Subject::open(&engine, cache)?;
+                let mut other = match arguments.text("against", "cpu").as_str() {
+                    "none" => None,
+                    name => Some(Subject::open(name, None)?),
+                };
+                let answers =
+                    Some(arguments.text("answers", "")).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+                tpch::time(&mut subject, other.as_mut(), &scale, answers.as_deref())?
+                    .iter()
+                    .for_each(|line| println!("{line}"));
                 return Ok(true);
             }
             match arguments.text("write", "").as_str() {

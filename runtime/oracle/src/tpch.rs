@@ -3,6 +3,7 @@
 //! Rows are those of TPC's own generator. The answers are DuckDB's, over the same rows (`tests/tpch`).
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -153,18 +154,25 @@ const BYTES: [(&str, &[(&str, u64)]); 8] = [
     ("query 21", &[("supplier", 20), ("lineitem", 24 + 24 + 16), ("orders", 12)]),
 ];
 
-/// How long the queries take over rows that are there: a line for each, with the answers compared with another engine's.
+/// How long the queries take over rows that are there: a line for each, with the answers compared with another engine's, if there is one,
+/// and written to a folder, if one is given: lines of values with tabs, for `tests/tpch/beside_duckdb.py`.
 ///
 /// # Errors
-/// If a query fails, or the engines' answers differ.
-pub fn time(subject: &mut Subject, other: &mut Subject, scale: &str) -> Result<Vec<String>, String> {
+/// If a query fails, the engines' answers differ, or they cannot be written.
+pub fn time(
+    subject: &mut Subject,
+    mut other: Option<&mut Subject>,
+    scale: &str,
+    answers: Option<&Path>,
+) -> Result<Vec<String>, String> {
     let number: f64 = scale.parse().map_err(|_| format!("{scale} is not a number"))?;
     let mut counts = HashMap::new();
     for (name, _) in TABLES {
         let table = table(name, number)?;
         counts.insert(name, table.rows() as u64);
-        for engine in [&mut *subject, &mut *other] {
-            engine.load(name, &table).map_err(|d| d.to_string())?;
+        subject.load(name, &table).map_err(|d| d.to_string())?;
+        if let Some(other) = other.as_deref_mut() {
+            other.load(name, &table).map_err(|d| d.to_string())?;
         }
     }
     let mut lines = Vec::new();
@@ -188,13 +196,21 @@ pub fn time(subject: &mut Subject, other: &mut Subject, scale: &str) -> Result<V
             let gpu = subject.engine().accelerator().map(|a| a.gpu.last_run());
             device.push(gpu.map_or(time, |time| time.as_secs_f64() * 1e3));
         }
-        let begun = Instant::now();
-        let expected = answer::rows(&*other.sql(&case.sql).map_err(|d| d.to_string())?);
-        let cpu = begun.elapsed().as_secs_f64() * 1e3;
-        if answer.len() != expected.len()
-            || !answer.iter().zip(&expected).all(|(a, b)| close(&answer::line(a), &answer::line(b)))
-        {
-            return Err(format!("{name}: the answers differ\n{answer:?}\n{expected:?}"));
+        if let Some(folder) = answers {
+            let file = folder.join(format!("{}.tsv", name.replace(' ', "-")));
+            let lines: String = answer.iter().map(|row| answer::line(row) + "\n").collect();
+            std::fs::write(&file, lines).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
+        let mut beside = String::new();
+        if let Some(other) = other.as_deref_mut() {
+            let begun = Instant::now();
+            let expected = answer::rows(&*other.sql(&case.sql).map_err(|d| d.to_string())?);
+            beside = format!("; the other engine {:.0}", begun.elapsed().as_secs_f64() * 1e3);
+            if answer.len() != expected.len()
+                || !answer.iter().zip(&expected).all(|(a, b)| close(&answer::line(a), &answer::line(b)))
+            {
+                return Err(format!("{name}: the answers differ\n{answer:?}\n{expected:?}"));
+            }
         }
         device.sort_by(f64::total_cmp);
         whole.sort_by(f64::total_cmp);
@@ -203,7 +219,7 @@ pub fn time(subject: &mut Subject, other: &mut Subject, scale: &str) -> Result<V
         let floor = bytes as f64 / 4.28e9;
         let device = device[device.len() / 2];
         lines.push(format!(
-            "{name:<8} {device:>9.3} ms, whole {:>8.3}, first {first:>8.1}, floor {floor:.3}, {:.2} x; the CPU engine {cpu:.0}",
+            "{name:<8} {device:>9.3} ms, whole {:>8.3}, first {first:>8.1}, floor {floor:.3}, {:.2} x{beside}",
             whole[whole.len() / 2],
             device / floor
         ));

@@ -10,23 +10,12 @@ use crate::Result;
 use crate::graph::{Id, Kind, Op};
 
 pub const THREADS: u32 = 256;
-/// Bytes of a row that are kept in registers while rows are counted.
-const MOST_LOADED: u64 = 24;
-
-/// Rows of a thread in a tile of the filtering kernel: many where a row needs few registers. A tile waits for those before it once.
+/// Rows of a thread in a tile of the filtering kernel. A tile waits for those before it once: the more rows it has, the less that costs, but
+/// what was found in joined tables is kept in registers.
 pub fn items(body: &Body) -> u32 {
     let Some(filter) = body.filter else { return 8 };
     let finds = body.graph.needed(&[filter]).iter().any(|id| matches!(body.graph.node(*id).op, Op::Probe(_)));
-    match loaded_bytes(body) {
-        1..=8 if !finds && body.unroll(&[filter]) >= 4 => 16,
-        _ => 8,
-    }
-}
-
-/// Bytes of a row that the filter reads.
-fn loaded_bytes(body: &Body) -> u64 {
-    let read = body.filter.map_or_else(Vec::new, |filter| body.inputs(&[filter]));
-    read.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum()
+    if finds || body.unroll(&[filter]) < 4 { 8 } else { 16 }
 }
 
 /// Where a column is written: values, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
@@ -142,34 +131,20 @@ pub fn filtered_parameters(body: &Body, roots: &[Id], targets: &[Target], fault:
     parameters
 }
 
-/// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them. What the filter reads is loaded for all rows
-/// of a thread before any of it is used, and rows are counted after all have been looked at, so that many loads are under way at once.
+/// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them. Rows are counted after all of a thread have
+/// been looked at, so that many loads are under way at once.
 pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
-    let mut read = body.filter.map_or_else(Vec::new, |filter| body.inputs(&[filter]));
-    if loaded_bytes(body) > MOST_LOADED {
-        read.clear();
-    }
     let items = items(body);
-    let inputs = if read.is_empty() { Inputs::Memory } else { Inputs::Loaded };
-    let mut first = Writer::new(body, inputs, "      ");
+    let mut first = Writer::new(body, Inputs::Memory, "      ");
     let pass = body.passing(&mut first);
     let mut second = Writer::new(body, Inputs::Memory, "        ");
-    // What was loaded or found in joined tables is kept: to look for it again costs as much as the first time.
-    let mut kept = String::new();
-    for (id, names) in first.known() {
-        match body.graph.node(id).op {
-            Op::Input(_) if inputs == Inputs::Loaded => second.know(id, names),
-            Op::Probe(_) => {
-                let _ = writeln!(kept, "  u32 f{id}[{items}];");
-                first.line(&format!("f{id}[k] = {};", names.value));
-                let name = format!("f{id}[k]");
-                second.know(
-                    id,
-                    Names { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None },
-                );
-            }
-            _ => {}
-        }
+    // What was found in joined tables is kept: to look for it again costs as much as the first time.
+    let mut found = String::new();
+    for (id, names) in first.probes() {
+        let _ = writeln!(found, "  u32 f{id}[{items}];");
+        first.line(&format!("f{id}[k] = {};", names.value));
+        let name = format!("f{id}[k]");
+        second.know(id, Names { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None });
     }
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = second.value(*root);
@@ -179,7 +154,7 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
             second.line(&format!("ov{index}[to] = {};", names.ok()));
         }
     }
-    let again = if kept.is_empty() && read.is_empty() { body.unroll(roots).min(4) } else { items };
+    let again = if found.is_empty() { body.unroll(roots).min(4) } else { items };
     let mut text = String::new();
     let _ = write!(
         text,
@@ -187,13 +162,11 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
          __shared__ u32 tile_number;\n  __shared__ u32 kept_by[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
          u32 faults = 0;\n  u32 tile = next_tile(ticket, &tile_number);\n  \
          const u64 TILE = {THREADS} * {items}, stride = WARP;\n  \
-         const u64 first = tile * TILE + warp_id() * (WARP * {items}) + lane_id();\n{kept}{loads}  \
-         u32 mine = 0;\n\
-         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * stride;\n    \
+         const u64 first = tile * TILE + warp_id() * (WARP * {items}) + lane_id();\n{found}  \
+         u32 mine = 0, kept = 0;\n\
+         #pragma unroll 8\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * stride;\n    \
          if (row < rows) {{\n{looked}      mine |= (u32)({pass}) << k;\n    }}\n  }}\n  \
-         u32 masks[{items}];\n  u32 kept = 0;\n\
-         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    \
-         masks[k] = __ballot_sync(ALL_LANES, (mine >> k & 1) != 0);\n    kept += __popc(masks[k]);\n  }}\n  \
+         for (int k = 0; k < {items}; k++) kept += __popc(__ballot_sync(ALL_LANES, (mine >> k & 1) != 0));\n  \
          if (lane_id() == 0) kept_by[warp_id()] = kept;\n  __syncthreads();\n  \
          if (warp_id() == 0) {{\n    u32 sum = lane_id() < {THREADS} / WARP ? kept_by[lane_id()] : 0;\n    \
          for (u32 by = 16; by > 0; by /= 2) sum += __shfl_down_sync(ALL_LANES, sum, by);\n    \
@@ -201,12 +174,13 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
          if (lane_id() == 0) {{\n      before_tile = before;\n      if ((u64)(tile + 1) * TILE >= rows) *count = before + sum;\n    }}\n  }}\n  \
          __syncthreads();\n  u64 base = before_tile;\n  for (u32 w = 0; w < warp_id(); w++) base += kept_by[w];\n  \
          const u32 below = (1u << lane_id()) - 1;\n\
-         #pragma unroll {again}\n  for (int k = 0; k < {items}; k++) {{\n    // Below the rows that are skipped this wraps, and is no place.\n    \
-         const u64 to = base + __popc(masks[k] & below) - skip;\n    \
-         if ((mine >> k & 1) != 0 && to < limit) {{\n      const u64 row = first + k * stride;\n{written}    }}\n    base += __popc(masks[k]);\n  }}\n  \
+         #pragma unroll {again}\n  for (int k = 0; k < {items}; k++) {{\n    \
+         const u32 mask = __ballot_sync(ALL_LANES, (mine >> k & 1) != 0);\n    \
+         // Below the rows that are skipped this wraps, and is no place.\n    \
+         const u64 to = base + __popc(mask & below) - skip;\n    \
+         if ((mine >> k & 1) != 0 && to < limit) {{\n      const u64 row = first + k * stride;\n{written}    }}\n    base += __popc(mask);\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters = parameters.text(),
-        loads = body.loads(&read, items),
         looked = first.text,
         written = second.text,
     );
