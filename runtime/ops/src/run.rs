@@ -490,13 +490,13 @@ impl Gpu {
         for (root, nullable) in roots.iter().zip(body.nullable(roots)) {
             targets.push(Target::new(context, body.graph.kind(*root), nullable, capacity, false)?);
         }
-        let tiles = rows.div_ceil(u64::from(output::THREADS * output::items(body))).max(1);
+        let tiles = rows.div_ceil(u64::from(output::FILTERING * output::items(body))).max(1);
         let state = context.zeros(8 + 8 * tiles)?;
         let scratch = output::Scratch { state: &state, count: status.count(), skip, limit: capacity };
         let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
         let program = || output::filtered(body, roots, &parameters);
         let function = body.kernel(context, "output_filtered", roots, program)?;
-        launch_tiles(context, &function, parameters.arguments(), tiles, output::THREADS)?;
+        launch_tiles(context, &function, parameters.arguments(), tiles, output::FILTERING)?;
         Ok((targets, status.finish(context)?))
     }
 

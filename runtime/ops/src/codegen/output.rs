@@ -10,6 +10,8 @@ use crate::Result;
 use crate::graph::{Id, Kind, Op};
 
 pub const THREADS: u32 = 256;
+/// Of a block of the filtering kernel, whose size with the rows of a thread was measured on an H200.
+pub const FILTERING: u32 = 512;
 /// Rows of a thread in a tile of the filtering kernel. A tile waits for those before it once: the more rows it has, the less that costs, but
 /// what was found in joined tables is kept in registers.
 pub fn items(body: &Body) -> u32 {
@@ -158,17 +160,17 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     let mut text = String::new();
     let _ = write!(
         text,
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_filtered({parameters}) {{\n  \
-         __shared__ u32 tile_number;\n  __shared__ u32 kept_by[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
+        "extern \"C\" __global__ void __launch_bounds__({FILTERING}) output_filtered({parameters}) {{\n  \
+         __shared__ u32 tile_number;\n  __shared__ u32 kept_by[{FILTERING} / WARP];\n  __shared__ u64 before_tile;\n  \
          u32 faults = 0;\n  u32 tile = next_tile(ticket, &tile_number);\n  \
-         const u64 TILE = {THREADS} * {items}, stride = WARP;\n  \
+         const u64 TILE = {FILTERING} * {items}, stride = WARP;\n  \
          const u64 first = tile * TILE + warp_id() * (WARP * {items}) + lane_id();\n{found}  \
          u32 mine = 0, kept = 0;\n\
-         #pragma unroll 8\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * stride;\n    \
+         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * stride;\n    \
          if (row < rows) {{\n{looked}      mine |= (u32)({pass}) << k;\n    }}\n  }}\n  \
          for (int k = 0; k < {items}; k++) kept += __popc(__ballot_sync(ALL_LANES, (mine >> k & 1) != 0));\n  \
          if (lane_id() == 0) kept_by[warp_id()] = kept;\n  __syncthreads();\n  \
-         if (warp_id() == 0) {{\n    u32 sum = lane_id() < {THREADS} / WARP ? kept_by[lane_id()] : 0;\n    \
+         if (warp_id() == 0) {{\n    u32 sum = lane_id() < {FILTERING} / WARP ? kept_by[lane_id()] : 0;\n    \
          for (u32 by = 16; by > 0; by /= 2) sum += __shfl_down_sync(ALL_LANES, sum, by);\n    \
          sum = __shfl_sync(ALL_LANES, sum, 0);\n    u64 before = lookback(state, tile, sum);\n    \
          if (lane_id() == 0) {{\n      before_tile = before;\n      if ((u64)(tile + 1) * TILE >= rows) *count = before + sum;\n    }}\n  }}\n  \
