@@ -47,7 +47,7 @@ def lab(jupyter_prefix, notebooks_copy, tmp_path_factory):
     log = (home / "log").open("w")
     server = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
-        + ["--LabApp.expose_app_in_browser=True", "--log-level=WARN"]
+        + ["--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True", "--log-level=WARN"]
         # Threads that ask the network for extensions and news, and node whether to build anew: it would not end before they do.
         + ["--LabApp.extension_manager=readonly", "--LabApp.news_url=None"]
         + ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]

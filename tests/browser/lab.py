@@ -4,6 +4,17 @@
 def open_notebook(page, lab, name: str):
     address, token = lab
     page.goto(f"{address}/lab/tree/{name}?reset&token={token}")
+    wait_for_kernel(page, name)
+
+
+def open_in_notebook_7(page, lab, name: str):
+    address, token = lab
+    page.goto(f"{address}/notebooks/{name}?token={token}")
+    wait_for_kernel(page, name)
+
+
+def wait_for_kernel(page, name: str):
+    """Until the notebook is open and its kernel idle: what is run before is run by nobody."""
     page.wait_for_function(
         "name => window.jupyterapp?.shell.currentWidget?.context?.path === name"
         " && window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab import open_notebook, run_last, set_last_cell
+from lab import open_in_notebook_7, open_notebook, run_last, set_last_cell
 
 INTERACT = 'interact!(|threshold: 0..60, carrier: ["UA", "AA"], late: true| { println!("{carrier} above {threshold}, {late}"); })'
 
@@ -150,3 +150,27 @@ def test_after_a_restart_there_are_values_and_no_error(page, notebook, lab):
     )
     assert "Error displaying" not in page.inner_text(last(page, ""))
     assert page.evaluate("window.hostile") is None
+
+
+def test_notebook_7_has_the_same_controls(page, notebook, lab, outputs_dir):
+    """The notebook of the tests before, whose kernel was restarted."""
+    open_in_notebook_7(page, lab, notebook)
+    assert page.evaluate("window.jupyterapp.name") == "Jupyter Notebook"
+    set_last_cell(page, INTERACT)
+    run_last(page)
+    wait_for_text(page, ".widget-output", "UA above 0, true")
+    drag(page, 1.0)
+    wait_for_text(page, ".widget-output", "UA above 59, true")
+    page.select_option(last(page, "select"), "AA")
+    wait_for_text(page, ".widget-output", "AA above 59, true")
+    page.screenshot(path=outputs_dir / "controls-notebook7.png")
+    # A cell sees where a control stands that an earlier one made.
+    set_last_cell(page, 'let share = slider(0..100).initial(20).label("share"); share.clone()')
+    run_last(page)
+    page.wait_for_selector(last(page, ".noUi-handle"))
+    drag(page, 0.0)
+    page.wait_for_function(
+        "selector => document.querySelector(selector)?.innerText.trim() === '0'", arg=last(page, ".widget-readout")
+    )
+    set_last_cell(page, "share.value()")
+    assert run_last(page)["outputs"][0]["data"]["text/plain"] == "0"

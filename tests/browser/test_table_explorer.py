@@ -6,7 +6,7 @@ import json
 import duckdb
 import pytest
 
-from lab import open_notebook
+from lab import open_in_notebook_7, open_notebook
 
 HOSTILE = '<img src=x onerror="window.hacked = 1">'
 CELLS = [
@@ -312,9 +312,7 @@ def test_saved_tables_outlive_their_kernel(page, lab, notebook, outputs_dir):
 
 
 def test_notebook_7_draws_tables(page, lab, notebook, outputs_dir):
-    address, token = lab
-    page.goto(f"{address}/notebooks/{notebook}?token={token}")
-    page.wait_for_selector(".jp-Notebook")
+    open_in_notebook_7(page, lab, notebook)
     shows_saved(Table(page, 0))
     # In the output the keys are the table's.
     page.locator(".jp-Cell").nth(1).locator(".jp-InputArea-editor").click()
