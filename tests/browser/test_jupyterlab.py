@@ -159,3 +159,8 @@ def test_plots_tell_their_values_and_have_panels(page, lab, outputs_dir):
     # Vega says in the output what it does not understand.
     assert "rror" not in page.evaluate(f"{output}.querySelector('.jp-OutputArea-output').innerText")
     canvas.screenshot(path=outputs_dir / "panels.png")
+    # A panel whose values are all missing does not take the others with it.
+    set_last_cell(page, 'frame! { k: ["a", "b"], x: [1.0, 2.0], y: [1.0, f64::NAN] }.plot().scatter("x", "y").facet("k").free_y()')
+    assert [o["output_type"] for o in run_last(page)["outputs"]] == ["execute_result"]
+    page.wait_for_selector(".jp-Cell.jp-mod-active .vega-embed canvas")
+    assert "rror" not in page.evaluate(f"{output}.querySelector('.jp-OutputArea-output').innerText")

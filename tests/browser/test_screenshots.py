@@ -27,6 +27,13 @@ KINDS = {
     "error-column": "flown.filter(x!(dep_dela > 3))",
     "warning": "fn main() {\n    println!(\"in main\");\n}",
     "plot": 'flown.group_by("carrier").agg(x!(delay = dep_delay.mean())).sort("delay").plot().bar("carrier", "delay").title("Mean delay")',
+    "plot-horizontal": 'flown.plot().bar("carrier", len()).color("origin").stacked().horizontal().x_label("flights")',
+    "plot-panels": 'flown.plot().hist("distance").bins(12).facet("origin").free_y()',
+    "plot-time": 'flown.plot().line("time_hour", "dep_delay").aggregate("mean").every("1h").hline(60.0, "an hour")',
+    "plot-heat": 'flown.plot().heatmap("carrier", "origin").color("dep_delay").title("Mean delay")',
+    "plot-box": 'flown.plot().box_plot("origin", "distance")',
+    "plot-scatter": 'flown.plot().scatter("distance", "dep_delay").color("origin").size_by("distance")',
+    "plot-density": 'flown.plot().density("distance").color("origin")',
     "controls": 'vbox((slider(0..60).initial(12).label("above"), dropdown(["UA", "AA"]).label("of"), checkbox(true).label("late"), button("again")))',
     "interact": 'interact!(|threshold: 0..60, carrier: ["UA", "AA"], late: true| { println!("{carrier} above {threshold}, {late}"); })',
     "explain": 'flown.filter(x!(dep_delay > 3)).group_by("carrier").agg(x!(n = len())).explain()',
@@ -37,6 +44,8 @@ KINDS = {
 RUNNING = 'for _ in progress(0..10000).label("files") { for _ in progress(0..9000).label("parts") { std::thread::sleep(std::time::Duration::from_millis(100)); } }'
 # Numbers in these are never twice the same.
 UNSTEADY = {"vars", "top", "progress-done", "progress-running", "explain"}
+# Whose form without scripts is looked at, too.
+STATIC = ["table", "plot", *(kind for kind in KINDS if kind.startswith("plot-"))]
 # Of which a picture without their style is taken, too.
 UNSTYLED = ["error", "error-column", "table"]
 FONTS = """:root { --jp-ui-font-family: 'DejaVu Sans' !important; --jp-content-font-family: 'DejaVu Sans' !important;
@@ -104,7 +113,8 @@ def taken(notebooks_copy, page, lab) -> dict:
                 shots[kind, theme] = shot(page, at, kind)
     for kind in UNSTYLED:
         shots[f"{kind}-unstyled", "dark"] = shot(page, list(KINDS).index(kind) + 1, kind, styled=False)
-    shots["table-static", "light"], shots["table-static", "dark"] = static(page, list(KINDS).index("table") + 1)
+    for kind in STATIC:
+        shots[f"{kind}-static", "light"], shots[f"{kind}-static", "dark"] = static(page, list(KINDS).index(kind) + 1)
     page.evaluate("window.jupyterapp.commands.execute('notebook:interrupt-kernel')")
     page.wait_for_function(
         "at => window.jupyterapp.shell.currentWidget.content.widgets[at].model.outputs.toJSON().some(o => o.output_type === 'error')",
@@ -152,6 +162,7 @@ def shot(page, at: int, kind: str, styled: bool = True) -> Image.Image:
             if (kind.startsWith('table'))
                 return root?.querySelector('.root.live') && !root.querySelector('.cell.missing')
                     && root.querySelector('.column .picture') && !root.querySelector('.picture.waiting');
+            if (kind.startsWith('plot')) return area.querySelector('.vega-embed canvas');
             if (kind === 'controls' || kind === 'interact') return area.querySelectorAll('.noUi-handle').length === 1
                 && area.querySelector('select');
             return area.children.length > 0 && area.innerText.trim().length + area.querySelectorAll('svg, img').length > 0
@@ -169,7 +180,9 @@ def shot(page, at: int, kind: str, styled: bool = True) -> Image.Image:
 def static(page, at: int) -> list[Image.Image]:
     """The form without scripts, as a page of its own."""
     html = page.evaluate(
-        "at => window.jupyterapp.shell.currentWidget.content.widgets[at].model.outputs.toJSON()[0].data['text/html']", at
+        """at => window.jupyterapp.shell.currentWidget.content.widgets[at].model.outputs.toJSON()
+        .map(one => one.data?.['text/html'] ?? one.data?.['image/svg+xml']).find(one => one)""",
+        at,
     )
     html = html if isinstance(html, str) else "".join(html)
     alone = page.context.browser.new_page()
@@ -185,7 +198,7 @@ def static(page, at: int) -> list[Image.Image]:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("kind", [*KINDS, "table-static", "progress-running"])
+@pytest.mark.parametrize("kind", [*KINDS, *(f"{kind}-static" for kind in STATIC), "progress-running"])
 def test_it_looks_as_it_did(taken, outputs_dir, kind, theme):
     name = f"{kind}-{theme}.png"
     pictures.save(taken[kind, theme], outputs_dir / "screenshots" / name)

@@ -145,7 +145,8 @@ impl<T: Number> fmt::Debug for Matrix<T> {
             write!(f, "\n  {row:?}")?;
         }
         if self.rows > 8 {
-            write!(f, "\n  … {} more rows", self.rows - 8)?;
+            let more = self.rows - 8;
+            write!(f, "\n  … {more} more {}", if more == 1 { "row" } else { "rows" })?;
         }
         Ok(())
     }

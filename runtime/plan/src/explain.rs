@@ -262,7 +262,7 @@ impl Tree<'_> {
     fn line(&self, plan: &Arc<dyn ExecutionPlan>, names: &Names) -> Option<String> {
         let any: &dyn Any = plan.as_ref();
         if let Some(described) = describe(plan) {
-            let first = described.fetch.map(|n| format!(", first {n} rows")).unwrap_or_default();
+            let first = described.fetch.map(|n| format!(", {}", first_rows(n))).unwrap_or_default();
             return Some(format!("describe{first}"));
         }
         if let Some(node) = any.downcast_ref::<FilterExec>() {
@@ -287,7 +287,7 @@ impl Tree<'_> {
         }
         if let Some(node) = any.downcast_ref::<SortExec>() {
             let keys = words::keys(node.expr().iter(), names);
-            let first = node.fetch().map(|n| format!(", first {n} rows")).unwrap_or_default();
+            let first = node.fetch().map(|n| format!(", {}", first_rows(n))).unwrap_or_default();
             return Some(match keys.is_empty() {
                 true => format!("back in the frame's order{first}"),
                 false => format!("sort by {keys}{first}"),
@@ -398,9 +398,13 @@ fn join(kind: JoinType) -> &'static str {
     }
 }
 
+fn first_rows(n: usize) -> String {
+    if n == 1 { "first row".to_string() } else { format!("first {n} rows") }
+}
+
 fn limit(skip: usize, fetch: Option<usize>) -> String {
     match (skip, fetch) {
-        (0, Some(n)) => format!("first {n} rows"),
+        (0, Some(n)) => first_rows(n),
         (skip, Some(n)) => format!("{n} rows after the first {skip}"),
         (skip, None) => format!("without the first {skip} rows"),
     }

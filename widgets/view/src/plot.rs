@@ -225,11 +225,12 @@ fn describe_layer(plot: &Plot, layer: &Layer) -> String {
     let label = |own: &Option<String>, axis: Option<&Axis>| {
         own.clone().or_else(|| axis.map(|a| a.label.clone())).filter(|l| !l.is_empty())
     };
-    if let Some(x) = label(&plot.style.x_label, x) {
-        parts.push(format!("x = {x}"));
+    let mut drawn = [label(&plot.style.x_label, x), label(&plot.style.y_label, y)];
+    if plot.style.is_horizontal {
+        drawn.reverse();
     }
-    if let Some(y) = label(&plot.style.y_label, y) {
-        parts.push(format!("y = {y}"));
+    for (side, label) in ["x", "y"].into_iter().zip(drawn) {
+        parts.extend(label.map(|label| format!("{side} = {label}")));
     }
     format!("{name}: {}", parts.join(", "))
 }

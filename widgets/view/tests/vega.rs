@@ -218,7 +218,8 @@ fn horizontal_bars_have_the_same_rows_and_exchanged_channels() {
     assert_eq!((&encoding["yOffset"]["field"], encoding.get("xOffset")), (&json!("s"), None));
     // A line from bottom to top at a value of the axis at the bottom.
     assert_eq!(lying["layer"][1]["encoding"]["x"]["field"], "y");
-    assert!(made["text/plain"].as_str().unwrap().starts_with("horizontal bar chart: 2 series (JFK, LGA)"));
+    let told = "horizontal bar chart: 2 series (JFK, LGA), x = minutes, y = carrier";
+    assert_eq!(made["text/plain"], told);
     // The first category is at the top of the picture, too.
     let svg = made["image/svg+xml"].as_str().unwrap();
     let height = |name: &str| {
@@ -253,4 +254,22 @@ fn panels_have_ranges_of_their_own_if_they_are_free() {
     assert_eq!(domains(false, false), [100.0, 100.0, 105.0, 105.0]);
     assert_eq!(domains(false, true), [100.0, 100.0, 1.05, 105.0]);
     assert_eq!(domains(true, true), [1.0, 100.0, 1.05, 105.0]);
+}
+
+/// Vega draws nothing at all of a specification in which a view has no layers.
+#[test]
+fn a_panel_of_nothing_keeps_its_place() {
+    let facet = |name: &str, y: f64| Facet {
+        name: name.into(),
+        layers: vec![Layer::Xy {
+            mark: Mark::Scatter,
+            x: axis("t", &[]),
+            y: axis("v", &[]),
+            series: vec![series("", &[1.0], &[y])],
+        }],
+    };
+    let facets = vec![facet("a", 1.0), facet("b", f64::NAN)];
+    let plot = Plot { layers: vec![], style: PlotStyle::default(), notes: vec![], facets, facet_label: "k".into() };
+    let made = bundle(&Content::Plot(plot));
+    assert_eq!(made[MIME]["concat"][1]["layer"][0]["mark"]["text"], "no data to draw");
 }

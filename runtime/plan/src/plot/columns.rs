@@ -50,7 +50,7 @@ impl Column {
                             Some(position) => *position,
                             None => {
                                 known.insert(text.to_string(), column.categories.len());
-                                column.categories.push(text.to_string());
+                                column.categories.push(visible(text));
                                 column.categories.len() - 1
                             }
                         });
@@ -218,6 +218,26 @@ fn floats(array: &ArrayRef, scale: AxisScale) -> Result<Vec<f64>, Diagnostic> {
         _ => cast(array, &DataType::Timestamp(unit, None)).and_then(|a| cast(&a, &DataType::Int64)),
     };
     Ok(seconds(&instants.map_err(broken)?, unit))
+}
+
+/// Texts of no or only blank characters as they are shown in tables: a legend would have nothing to say of them.
+fn visible(text: &str) -> String {
+    if !text.trim().is_empty() {
+        return text.to_string();
+    }
+    let blanks: String = text
+        .chars()
+        .map(|c| {
+            if c == '\n' {
+                '⏎'
+            } else if c == '\t' {
+                '⇥'
+            } else {
+                '␣'
+            }
+        })
+        .collect();
+    format!("\"{blanks}\"")
 }
 
 /// A position of an axis without categories as it is read.

@@ -54,6 +54,7 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
         names.iter().enumerate().map(|(i, name)| Expr::column(name).alias(format!("p{i}"))).collect();
     let table = engine.run_select(frame, &exprs, task)?;
     let mut means = Vec::new();
+    let mut has_values = Vec::new();
     for (i, name) in names.iter().enumerate() {
         let (mut sum, mut count) = (0.0, 0.0);
         Values::of(&table, i, &Expr::column(name))?.each(task, |_, v| {
@@ -63,6 +64,7 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
             }
         })?;
         means.push(if count > 0.0 { sum / count } else { 0.0 });
+        has_values.push(count > 0.0);
     }
     let mut pairs = vec![vec![Pair::default(); names.len()]; names.len()];
     for batch in table.batches() {
@@ -92,7 +94,9 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
             }
         }
     }
-    let cell = |i: usize, j: usize| if i == j { Some(1.0) } else { pairs[i.max(j)][i.min(j)].coefficient() };
+    let cell = |i: usize, j: usize| {
+        if i == j { has_values[i].then_some(1.0) } else { pairs[i.max(j)][i.min(j)].coefficient() }
+    };
     // Rows from the bottom: the diagonal falls from the left.
     let values = (0..names.len()).rev().map(|i| (0..names.len()).map(|j| cell(i, j)).collect()).collect();
     let axis = |categories: Vec<String>| Axis { label: String::new(), scale: AxisScale::Category, categories };

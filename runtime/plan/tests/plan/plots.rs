@@ -228,3 +228,21 @@ fn more_moments_than_pixels_are_combined_and_said() {
         wrong(LayerRequest { every: Some("1d".into()), ..layer(Mark::Line, "v", Some("v")) }).contains("`v` has none")
     );
 }
+
+#[test]
+fn blank_texts_have_names_and_nothing_has_no_correlation() {
+    let bench = Bench::default();
+    let k: ArrayRef = Arc::new(StringArray::from(vec!["a", "", " \n"]));
+    let n: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    let frame = bench.frame(vec![("k", k), ("n", n)]);
+    let made = plot(&bench, frame, layer(Mark::Bar, "k", Some("n"))).unwrap();
+    let Layer::Xy { x, .. } = &made.layers[0] else { panic!("no bars") };
+    assert_eq!(x.categories, ["a", "\"\"", "\"␣⏎\""]);
+
+    let none: ArrayRef = Arc::new(Float64Array::from(vec![None::<f64>, None]));
+    let one: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
+    let frame = bench.frame(vec![("none", none), ("one", one)]);
+    let made = plot(&bench, frame, LayerRequest { mark: Mark::Correlation, ..LayerRequest::default() }).unwrap();
+    let Layer::HeatMap { values, .. } = &made.layers[0] else { panic!("no cells") };
+    assert_eq!(values, &[[None, Some(1.0)], [None, None]]);
+}

@@ -206,6 +206,11 @@ impl Spec<'_> {
             }
             layers.push(Value::from(layer));
         }
+        if layers.is_empty() {
+            // Vega takes no view without layers; a panel of nothing keeps its place.
+            let words = json!({ "type": "text", "text": "no data to draw", "fontSize": 12, "color": hex(colors(self.plot.style.theme).faint) });
+            layers.push(json!({ "data": { "values": [{}] }, "mark": words }));
+        }
         let mut view = json!({ "width": self.size.0.round(), "height": self.size.1.round(), "layer": layers });
         if self.place.is_faceted {
             view["title"] = json!({ "text": name, "fontSize": 11, "fontWeight": "bold", "offset": 4 });
@@ -407,6 +412,8 @@ impl Spec<'_> {
             AxisScale::Number => Some(
                 match largest {
                     _ if scale.log => "~s",
+                    // Beyond the prefixes of units.
+                    l if l >= 1e24 => ".3~e",
                     l if l >= 1e6 => "~s",
                     l if l >= 1e4 => ",~r",
                     l if l < 1e-4 => "~e",

@@ -359,7 +359,8 @@ class TableView implements Drawn {
         const shape = `${counts} × ${model.saved.num_columns} ${model.saved.num_columns === 1 ? "column" : "columns"}`;
         const parts = [shape];
         if (model.saved.bytes) parts.push(`${bytes(model.saved.bytes)} in ${model.saved.location || "memory"}`);
-        else if (model.saved.location) parts.push(`in a ${model.saved.location}`);
+        else if (model.saved.location)
+            parts.push(model.saved.location === "memory" ? "in memory" : `in a ${model.saved.location}`);
         if (!model.live && model.saved.rows.length < model.total) {
             const why = model.wasLive || this.session ? "no live data: run the cell again for the others" : "saved";
             parts.push(`the first ${grouped(model.saved.rows.length)} rows (${why})`);
