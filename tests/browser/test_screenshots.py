@@ -28,7 +28,7 @@ KINDS = {
     "warning": "fn main() {\n    println!(\"in main\");\n}",
     "plot": 'flown.group_by("carrier").agg(x!(delay = dep_delay.mean())).sort("delay").plot().bar("carrier", "delay").title("Mean delay")',
     "plot-horizontal": 'flown.plot().bar("carrier", len()).color("origin").stacked().horizontal().x_label("flights")',
-    "plot-panels": 'flown.plot().hist("distance").bins(12).facet("origin").free_y()',
+    "plot-panels": 'flown.plot().hist("distance").bins(5).facet("origin").free_y()',
     "plot-time": 'flown.plot().line("time_hour", "dep_delay").aggregate("mean").every("1h").hline(60.0, "an hour")',
     "plot-heat": 'flown.plot().heatmap("carrier", "origin").color("dep_delay").title("Mean delay")',
     "plot-box": 'flown.plot().box_plot("origin", "distance")',
@@ -53,8 +53,10 @@ FONTS = """:root { --jp-ui-font-family: 'DejaVu Sans' !important; --jp-content-f
     .jp-Spinner, #jupyterlab-splash, .Toastify, #onrush-copy .jp-OutputArea-promptOverlay { display: none !important; }
     #onrush-copy .jp-OutputPrompt { display: none !important; }"""
 # A copy of the cell's output that nothing changes any more, over the page; numbers as zeros where they differ each time.
-COPY = r"""([index, unsteady, styled]) => {
-    const area = window.jupyterapp.shell.currentWidget.content.widgets[index].node.querySelector('.jp-OutputArea');
+COPY = r"""([index, unsteady, styled, progress]) => {
+    const notebookCell = window.jupyterapp.shell.currentWidget.content.widgets[index];
+    const area = notebookCell.node.querySelector('.jp-OutputArea');
+    const outputs = notebookCell.model.outputs.toJSON();
     document.getElementById('onrush-copy')?.remove();
     const copy = document.createElement('div');
     copy.id = 'onrush-copy';
@@ -80,7 +82,11 @@ COPY = r"""([index, unsteady, styled]) => {
     const cell = document.createElement('div');
     cell.className = 'jp-Notebook jp-Cell jp-CodeCell';
     cell.style.cssText = 'display:block;contain:none;padding:0;border:none;overflow:visible;height:auto;min-height:0';
-    cell.append(clone(area));
+    const copied = clone(area);
+    // A machine that was slow has said how far it was.
+    const isLine = (_, i) => !progress && outputs[i]?.metadata?.onrush?.progress;
+    [...copied.children].filter(isLine).forEach(line => line.remove());
+    cell.append(copied);
     copy.append(cell);
     document.body.append(copy);
 }"""
@@ -170,7 +176,7 @@ def shot(page, at: int, kind: str, styled: bool = True) -> Image.Image:
         }""",
         arg=[at, kind],
     )
-    page.evaluate(COPY, [at, kind in UNSTEADY, styled])
+    page.evaluate(COPY, [at, kind in UNSTEADY, styled, kind.startswith("progress")])
     page.wait_for_timeout(100)
     taken = page.locator("#onrush-copy").screenshot(animations="disabled", scale="css")
     page.evaluate("document.getElementById('onrush-copy').remove()")
@@ -181,7 +187,7 @@ def static(page, at: int) -> list[Image.Image]:
     """The form without scripts, as a page of its own."""
     html = page.evaluate(
         """at => window.jupyterapp.shell.currentWidget.content.widgets[at].model.outputs.toJSON()
-        .map(one => one.data?.['text/html'] ?? one.data?.['image/svg+xml']).find(one => one)""",
+        .filter(one => !one.metadata?.onrush?.progress).map(one => one.data?.['text/html'] ?? one.data?.['image/svg+xml']).find(one => one)""",
         at,
     )
     html = html if isinstance(html, str) else "".join(html)

@@ -222,6 +222,33 @@ def test_tables_are_read_while_a_cell_runs(kernel):
     kernel.ok("drop(large);")
 
 
+def test_a_page_is_one_message_of_its_cells(kernel, flights):
+    """What goes over the wire while somebody scrolls: an answer for each page, and nothing else."""
+    table = Table(kernel, shown(flights)["frame"])
+    table.ask("get_state")
+    seen = []
+
+    def page(first: int):
+        spec = {"first_index": first, "last_index": first + 99}
+        number = table.start("get_data_values", columns=[{"column_index": c, "spec": spec} for c in range(16)], format_options=FORMAT)
+        while True:
+            message = table.client.get_iopub_msg(timeout=PATIENCE)
+            if message["msg_type"] != "status":
+                seen.append((message["msg_type"], len(json.dumps(message["content"]))))
+            data = message["content"].get("data", {})
+            if message["content"].get("comm_id") == table.comm and data.get("id") == number:
+                return
+
+    pages = 25
+    for n in range(pages):
+        page(n * 13_001)
+    assert [kind for kind, _ in seen] == ["comm_msg"] * pages
+    sizes = sorted(size for _, size in seen)
+    print(f"100 rows of 16 columns: median {sizes[pages // 2]} bytes, largest {sizes[-1]}")
+    # 1,600 cells of about five characters, quoted and separated, and the rows' positions.
+    assert 5_000 < sizes[-1] < 25_000
+
+
 def test_what_an_output_showed_lives_until_the_cell_runs_again(kernel):
     ran = run_as(kernel, "temporary", "frame! { n: [1, 2, 3] }")
     frame = shown(ran)["frame"]
