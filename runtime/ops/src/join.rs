@@ -193,8 +193,8 @@ pub struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The table of a join. `number` is its place among the joins of its stage, `graph` the stage's, which looks for `rows`; `ranged` says which columns' ranges
-    /// are needed beside those of keys, and the dictionaries are those of the keys in the pipeline.
+    /// The table of a join. `number` is its place among the joins of its stage, `graph` the stage's, which looks for `rows`; `ranged` says
+    /// which columns' ranges are needed beside those of keys, and the dictionaries are those of the keys in the pipeline.
     pub fn build(
         &self,
         (number, join): (usize, &Join),
