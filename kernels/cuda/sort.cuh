@@ -1,5 +1,5 @@
 // Stable radix sort of unsigned keys with their row numbers, a digit of 8 bits a pass, the least significant one first (onesweep: Adinets
-// and Merrill 2022). The digits of all passes are counted in one reading, so that a pass in which all keys have the same digit is left
+// and Merrill 2022). The digits of all passes are counted before, so that a pass in which all keys have the same digit is left
 // out; a pass reads and writes each key once, and knows where its tile's keys go by looking back over the tiles before.
 //
 // Where the upper digits tell nearly all keys apart, the passes of the lower ones are left out, too: runs of keys with the same upper

@@ -278,7 +278,8 @@ impl Builder<'_> {
         Ok(Built { probing, order, _table: memory, _by_slot: by_slot, _numbers: numbers })
     }
 
-    /// The columns of a table by the slots of its keys, where these are dense and have one row each. None where they are not.
+    /// The columns of a table by the slots of its keys, where these are dense, have one row each (or nothing but that there is one is wanted)
+    /// and the columns are not too large. None where it is not so.
     fn direct(&self, body: &Body, join: &Join, finding: &Finding, used: &[usize]) -> Result<Option<Direct>> {
         let Finding::Dense { size: slots, .. } = *finding else { return Ok(None) };
         let bytes: u64 = used.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum();

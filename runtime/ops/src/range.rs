@@ -1,5 +1,5 @@
-//! What is known of the values of a graph's nodes from the columns: it decides how groups find their slots, and in how many bits
-//! decimals are computed.
+//! What is known of the values of a graph's nodes from the columns: it decides how groups and joined rows find their slots, in how many
+//! bits decimals are computed, and how many bits of a sort key are looked at. A value outside of its range would be wrong there.
 
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::Part;
@@ -42,6 +42,8 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
         // A sum that wraps goes anywhere.
         (Some((low, high)), Some((least, most))) if low < least || high > most => Some((least, most)),
         (Some((low, high)), None) if node.kind != WIDE && (low < i64::MIN.into() || high > i64::MAX.into()) => None,
+        // Nor does a difference without a sign.
+        (Some((low, _)), None) if node.kind == Kind::Number(Scalar::U64) && low < 0 => None,
         (Some(found), _) => Some(found),
         (None, of_type) => of_type,
     };

@@ -69,7 +69,8 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-/// All rows in an order, the first key the most important; equal ones in the order in which they came.
+/// All rows in an order, the first key the most important; equal ones in the order in which they came, but for the two zeros of a float of
+/// which nothing else is wanted.
 #[derive(Clone, Debug)]
 pub struct Sort {
     pub columns: Vec<Id>,

@@ -126,7 +126,7 @@ fn from_key(graph: &mut Graph, input: Id, low: u64, (kind, descending): (Kind, b
 }
 
 /// The key of floats that are sorted by themselves and nothing else is wanted of: its numbers tell the zeros apart, which are one value to
-/// the order, and so what was sorted by is the result.
+/// the order, and so what was sorted by is the result. All that are not a number are one, the highest.
 fn key_of_itself(graph: &mut Graph, nullable: bool, sort: &Sort) -> Option<SortKey> {
     let [SortKey { value, descending, absent, .. }] = sort.keys[..] else { return None };
     let node = graph.node(value).clone();
@@ -136,11 +136,18 @@ fn key_of_itself(graph: &mut Graph, nullable: bool, sort: &Sort) -> Option<SortK
     if nullable || !is_zero || sort.columns.iter().any(|column| column != float) {
         return None;
     }
-    let signed = graph.add(Op::OrderKey, &[*float], Kind::Number(Scalar::I64));
+    let (float, kind) = (*float, graph.kind(*float));
+    let unknown = graph.add(Op::Call("is_nan"), &[float], Kind::Bool);
+    let nan = match kind {
+        Kind::Number(Scalar::F32) => graph.literal(kind, Value::F32(f32::NAN.to_bits())),
+        _ => graph.literal(kind, Value::F64(f64::NAN.to_bits())),
+    };
+    let one = graph.add(Op::Choose, &[unknown, nan, float], kind);
+    let signed = graph.add(Op::OrderKey, &[one], Kind::Number(Scalar::I64));
     let bits = graph.add(Op::Bits, &[signed], UNSIGNED);
     let flipped = graph.literal(UNSIGNED, Value::U64(if descending { !(1 << 63) } else { 1 << 63 }));
     let key = graph.add(Op::BitXor, &[bits, flipped], UNSIGNED);
-    Some(SortKey { value: *float, key, absent, descending })
+    Some(SortKey { value: float, key, absent, descending })
 }
 
 impl Gpu {
@@ -325,8 +332,8 @@ impl Gpu {
     }
 
     /// The numbers of the rows up to the highest key that is wanted, and how many they are: a sample says which keys can be among the
-    /// lowest, one pass over all rows finds these, and the highest is looked for among them. None where the sample was wrong: the rows are
-    /// too few then, or many more than it said. Waits.
+    /// lowest, one pass over all rows finds these, and the highest is looked for among them. None where rows are few or most of them wanted,
+    /// and where the sample was wrong: what it allows are too few rows then, or many more than it said. Waits.
     fn sampled_top(&self, status: &Status, body: &Body, top: &Top) -> Result<Option<(Arc<Buffer>, u64)>> {
         let context = self.context();
         let rows = body.source.rows;

@@ -58,7 +58,7 @@ pub struct Probing {
     pub holds: Holds,
     /// What else must hold of both rows, in terms of the pipeline's nodes.
     pub residual: Option<Id>,
-    /// Rows of the other table.
+    /// Rows of the other table, or slots where its columns are at these.
     pub rows: u64,
     /// Its columns, in terms of `row`.
     pub columns: Vec<Access>,
@@ -325,7 +325,7 @@ pub fn probe_parameters(
 }
 
 impl Writer<'_> {
-    /// The row that is found, or the number of a row's run behind none.
+    /// The row or slot that is found, or the number of a row's run behind none.
     pub(super) fn probe(&mut self, id: Id, join: u32, args: &[Names]) -> Names {
         let probing = &self.body.beside.joins[join as usize];
         if let Some(maybe) = probing.paired {

@@ -145,6 +145,10 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     for (id, names) in first.probes() {
         let _ = writeln!(found, "  u32 f{id}[{items}];");
         first.line(&format!("f{id}[k] = {};", names.value));
+        // The filter need not have looked at it.
+        if let Some(fault) = &names.fault {
+            first.line(&format!("faults |= ({pass}) && ({fault});"));
+        }
         let name = format!("f{id}[k]");
         second.know(id, Names { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None });
     }

@@ -84,6 +84,35 @@ fn floats_alone_come_back_in_order() {
     assert_eq!(found.as_primitive::<Float64Type>().values().to_vec(), expected);
 }
 
+/// NaN is one value whatever its sign (docs/semantics.md), and the highest.
+#[test]
+fn what_is_not_a_number_comes_last() {
+    let bench = device();
+    let floats: Vec<f64> = vec![1.0, -f64::NAN, f64::NEG_INFINITY, 0.5, f64::NAN];
+    let frame = bench.frame(vec![("c", Arc::new(Float64Array::from(floats)) as ArrayRef)]);
+    let query = "select c from t order by c".to_string();
+    let id = bench.step(Op::Sql { query, tables: vec![("t".to_string(), frame)] });
+    let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
+    let found = table.batches()[0].column(0).as_primitive::<Float64Type>().values().to_vec();
+    assert_eq!(found[..3], [f64::NEG_INFINITY, 0.5, 1.0]);
+    assert!(found[3].is_nan() && found[4].is_nan());
+}
+
+/// A row passes without a look at what it was joined by, which has no value: a division by zero.
+#[test]
+fn a_key_that_fails_fails_the_query() {
+    let bench = device();
+    let numbers = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    let left = bench.frame(vec![("n", numbers(vec![1, 2])), ("a", numbers(vec![4, 4])), ("b", numbers(vec![2, 0]))]);
+    let right = bench.frame(vec![("k", numbers(vec![0, 1, 2])), ("v", numbers(vec![10, 11, 12]))]);
+    let query =
+        "select l.n, t.v from l left join t on l.a // l.b = t.k where case when l.n = 1 then t.v > 5 else true end";
+    let tables = vec![("l".to_string(), left), ("t".to_string(), right)];
+    let id = bench.try_step(Op::Sql { query: query.to_string(), tables }).unwrap();
+    let error = bench.engine.table(id, &[], &TaskHandle::new()).unwrap_err();
+    assert!(error.message.contains("zero"), "{}", error.message);
+}
+
 #[test]
 fn the_first_rows_are_found_by_a_sample_or_without() {
     let (bench, data) = (device(), data());
