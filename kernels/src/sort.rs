@@ -45,9 +45,14 @@ pub fn program(scalar: Scalar, numbered: bool) -> Program {
         )
     };
     let (passes, below) = (scalar.bytes(), counted_later(scalar));
-    let (upper, lower) = (count("sort_count_upper", below, passes), count("sort_count_lower", 0, below.max(1)));
+    let mut text = count("sort_count_upper", below, passes);
+    let mut entries = vec!["sort_count_upper", "sort_by_digit", "sort_mark_runs", "sort_repair_runs"];
+    if below > 0 {
+        text += &count("sort_count_lower", 0, below);
+        entries.push("sort_count_lower");
+    }
     let body = format!(
-        "{upper}{lower}extern \"C\" __global__ void __launch_bounds__({DIGITS}, {blocks}) sort_by_digit(const {k}* keys, const u32* numbers, {k}* keys_out, \
+        "{text}extern \"C\" __global__ void __launch_bounds__({DIGITS}, {blocks}) sort_by_digit(const {k}* keys, const u32* numbers, {k}* keys_out, \
          u32* numbers_out, u64 rows, u32 shift, const u64* begins, u64* state, u32* ticket) {{\n  \
          sort_pass<{k}, {items}, {numbered}>(keys, numbers, keys_out, numbers_out, rows, shift, begins, state, ticket);\n}}\n\
          extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_mark_runs(const {k}* keys, u64 rows, u32 shift, u32* marks, \
@@ -55,7 +60,6 @@ pub fn program(scalar: Scalar, numbered: bool) -> Program {
          extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_repair_runs({k}* keys, u32* numbers, u64 rows, u32 shift, \
          const u32* marks, u32* too_long) {{\n  sort_repair<{k}, {numbered}>(keys, numbers, rows, shift, marks, too_long);\n}}\n"
     );
-    let entries = ["sort_count_upper", "sort_count_lower", "sort_by_digit", "sort_mark_runs", "sort_repair_runs"];
     Program::new(&[&headers::SORT], body, entries)
 }
 
@@ -89,6 +93,13 @@ fn unsupported(column: &Column) -> Error {
     Error::Unsupported { algorithm: "sorting", scalar: column.scalar.cuda() }
 }
 
+/// Eight bits of the keys, by their number from the lowest on.
+struct Digit {
+    number: u32,
+    /// The probability that two keys have the same.
+    alike: f64,
+}
+
 /// Keys, and row numbers where they are asked for.
 type Pair = (Buffer, Option<Buffer>);
 
@@ -113,40 +124,46 @@ impl Sorting<'_> {
 
     fn run(&self) -> Result<Pair> {
         let (context, rows) = (self.context, self.column.rows);
-        let passes = self.column.scalar.bytes();
-        let counts = context.zeros(passes * DIGITS * 8)?;
-        let later = counted_later(self.column.scalar);
-        let mut tried = false;
-        for (entry, first) in [("sort_count_upper", later), ("sort_count_lower", 0)] {
-            if rows > 0 && (entry == "sort_count_upper" || later > 0) {
+        let digits = self.column.scalar.bytes() * DIGITS;
+        let counts = context.zeros(digits * 8)?;
+        let count = |entry: &str| -> Result<Vec<u64>> {
+            if rows > 0 {
                 let arguments = Arguments::new().value(self.column.address()).value(rows).buffer(&counts);
                 fill(context, &self.function(entry)?, arguments, rows, COUNT_THREADS, 0)?;
             }
-            let counted = counts.read::<u64>(0..(passes * DIGITS) as usize, &context.stream)?;
-            let (begins, needed) = self.digits(&counted, first);
-            let numbers: Vec<u32> = needed.iter().map(|(number, _)| *number).collect();
-            let upper = if tried { None } else { self.upper(&needed, first > 0) };
-            if upper.is_some() || first == 0 {
-                let begins = context.upload(&begins)?;
-                if let Some(upper) = upper {
-                    let upper = &numbers[numbers.len() - upper..];
-                    let (mut keys, mut order) = self.passes(upper, &begins)?;
-                    if self.repair(&mut keys, &mut order, 8 * upper[0])? {
-                        return Ok((keys, order));
-                    }
-                    tried = true;
-                }
-                if first == 0 {
-                    return self.passes(&numbers, &begins);
-                }
+            Ok(counts.read::<u64>(0..digits as usize, &context.stream)?)
+        };
+        let later = counted_later(self.column.scalar);
+        let (mut begins, mut needed) = self.digits(&count("sort_count_upper")?, later);
+        let mut upper = self.upper(&needed, later > 0);
+        // Digits that are enough among the upper ones are the same with all of them counted.
+        let mut sorted = self.upper_alone(&begins, &needed, upper)?;
+        if sorted.is_none() && later > 0 {
+            let tried = upper.is_some();
+            (begins, needed) = self.digits(&count("sort_count_lower")?, 0);
+            if !tried {
+                upper = self.upper(&needed, false);
+                sorted = self.upper_alone(&begins, &needed, upper)?;
             }
         }
-        Err(unsupported(self.column))
+        match sorted {
+            Some(sorted) => Ok(sorted),
+            None => self.passes(&needed, &context.upload(&begins)?),
+        }
     }
 
-    /// How many keys are before those with each digit, and the digits from `first` on in which keys differ, each with the probability that
-    /// two keys have the same one. One at least of all, which makes the numbers of rows.
-    fn digits(&self, counted: &[u64], first: u64) -> (Vec<u64>, Vec<(u32, f64)>) {
+    /// Keys in the order of so many of the highest digits, and what that leaves unordered put in order; none where that cannot be done.
+    fn upper_alone(&self, begins: &[u64], needed: &[Digit], upper: Option<usize>) -> Result<Option<Pair>> {
+        let Some(upper) = upper else { return Ok(None) };
+        let upper = &needed[needed.len() - upper..];
+        let (mut keys, mut order) = self.passes(upper, &self.context.upload(begins)?)?;
+        let repaired = self.repair(&mut keys, &mut order, 8 * upper[0].number)?;
+        Ok(repaired.then_some((keys, order)))
+    }
+
+    /// How many keys are before those with each digit, and the digits from `first` on in which keys differ. One at least of all, which makes
+    /// the numbers of rows.
+    fn digits(&self, counted: &[u64], first: u64) -> (Vec<u64>, Vec<Digit>) {
         let rows = self.column.rows;
         let mut begins: Vec<u64> = Vec::with_capacity(counted.len());
         let mut needed = Vec::new();
@@ -158,24 +175,24 @@ impl Sorting<'_> {
                 alike += (*digit as f64 / rows as f64).powi(2);
             }
             if u64::from(number) >= first && !digits.contains(&rows) {
-                needed.push((number, alike));
+                needed.push(Digit { number, alike });
             }
         }
         if needed.is_empty() && first == 0 {
-            needed.push((0, 1.0));
+            needed.push(Digit { number: 0, alike: 1.0 });
         }
         (begins, needed)
     }
 
     /// How many of the highest digits are enough, where those below can be left out if digits have nothing to do with each other.
-    fn upper(&self, needed: &[(u32, f64)], others: bool) -> Option<usize> {
+    fn upper(&self, needed: &[Digit], others: bool) -> Option<usize> {
         let emulated = self.context.device().is_emulated();
         if self.column.rows < if emulated { SHORTER_FROM_EMULATED } else { SHORTER_FROM } {
             return None;
         }
         let mut pairs = self.column.rows as f64 / 2.0;
-        for (taken, (_, alike)) in (1..).zip(needed.iter().rev()) {
-            pairs *= alike;
+        for (taken, digit) in (1..).zip(needed.iter().rev()) {
+            pairs *= digit.alike;
             if pairs <= UNORDERED {
                 return (others || taken < needed.len()).then_some(taken);
             }
@@ -184,7 +201,7 @@ impl Sorting<'_> {
     }
 
     /// A stable order by some digits.
-    fn passes(&self, digits: &[u32], begins: &Buffer) -> Result<Pair> {
+    fn passes(&self, digits: &[Digit], begins: &Buffer) -> Result<Pair> {
         let (context, scalar, rows) = (self.context, self.column.scalar, self.column.rows);
         let pass = self.function("sort_by_digit")?;
         let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar, self.numbered).items));
@@ -196,7 +213,7 @@ impl Sorting<'_> {
         let address = |numbers: &Option<Buffer>| numbers.as_ref().map_or(0, Buffer::address);
         let mut from: Option<Pair> = None;
         let mut spare: Option<Pair> = None;
-        for number in digits {
+        for Digit { number, .. } in digits {
             let (keys_out, numbers_out) = match spare.take() {
                 Some(spare) => spare,
                 None => room()?,

@@ -58,7 +58,8 @@ def drag(page, share: float) -> None:
     page.mouse.up()
 
 
-def test_a_dragged_slider_changes_the_output(page, notebook, outputs_dir):
+def drag_and_choose(page) -> None:
+    """`INTERACT` as the last cell, its slider at the end and its selection changed."""
     set_last_cell(page, INTERACT)
     run_last(page)
     wait_for_text(page, ".widget-output", "UA above 0, true")
@@ -66,6 +67,10 @@ def test_a_dragged_slider_changes_the_output(page, notebook, outputs_dir):
     wait_for_text(page, ".widget-output", "UA above 59, true")
     page.select_option(last(page, "select"), "AA")
     wait_for_text(page, ".widget-output", "AA above 59, true")
+
+
+def test_a_dragged_slider_changes_the_output(page, notebook, outputs_dir):
+    drag_and_choose(page)
     page.click(last(page, "input[type=checkbox]"))
     wait_for_text(page, ".widget-output", "AA above 59, false")
     page.focus(last(page, ".noUi-handle"))
@@ -156,13 +161,7 @@ def test_notebook_7_has_the_same_controls(page, notebook, lab, outputs_dir):
     """The notebook of the tests before, whose kernel was restarted."""
     open_in_notebook_7(page, lab, notebook)
     assert page.evaluate("window.jupyterapp.name") == "Jupyter Notebook"
-    set_last_cell(page, INTERACT)
-    run_last(page)
-    wait_for_text(page, ".widget-output", "UA above 0, true")
-    drag(page, 1.0)
-    wait_for_text(page, ".widget-output", "UA above 59, true")
-    page.select_option(last(page, "select"), "AA")
-    wait_for_text(page, ".widget-output", "AA above 59, true")
+    drag_and_choose(page)
     page.screenshot(path=outputs_dir / "controls-notebook7.png")
     # A cell sees where a control stands that an earlier one made.
     set_last_cell(page, 'let share = slider(0..100).initial(20).label("share"); share.clone()')

@@ -8,6 +8,7 @@ mod lower;
 mod numbers;
 mod place;
 mod quantiles;
+mod read;
 mod window;
 mod zones;
 

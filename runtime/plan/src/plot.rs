@@ -105,14 +105,9 @@ struct Source<'a> {
 impl Source<'_> {
     fn xy(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
-        let walked = if layer.aggregate.is_some() || layer.every.is_some() {
-            self.over_time(layer, x)?
-        } else if layer.mark == Mark::Bar {
-            None
-        } else {
-            self.long_line(layer, x)?
-        };
-        if let Some(layer) = walked {
+        if (layer.aggregate.is_some() || layer.every.is_some())
+            && let Some(layer) = self.over_time(layer, x)?
+        {
             return Ok(layer);
         }
         let (table, y_label) = match &layer.aggregate {
@@ -128,7 +123,13 @@ impl Source<'_> {
             }
             None => {
                 let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-                (self.select([Some(x), Some(y), layer.color.as_ref()])?, label(y))
+                let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
+                if layer.mark != Mark::Bar
+                    && let Some(layer) = self.long_line(&table, layer, (x, y))?
+                {
+                    return Ok(layer);
+                }
+                (table, label(y))
             }
         };
         let mut x_column = Column::of(&table, 0, x)?;
@@ -212,17 +213,21 @@ impl Source<'_> {
         Ok(Some(Layer::Xy { mark: layer.mark, x: made.x, y, series: made.series }))
     }
 
-    /// A line through more rows than can be drawn. `None` if there are fewer, or if `x` has categories.
-    fn long_line(&mut self, layer: &LayerRequest, x: &Expr) -> Result<Option<Layer>, Diagnostic> {
-        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-        let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
-        let values = Values::of(&table, 0, x)?;
+    /// A line through more rows than can be drawn, of a table of `x`, `y` and perhaps a colour. `None` if there are fewer, or if `x` has
+    /// categories.
+    fn long_line(
+        &mut self,
+        table: &Table,
+        layer: &LayerRequest,
+        (x, y): (&Expr, &Expr),
+    ) -> Result<Option<Layer>, Diagnostic> {
+        let values = Values::of(table, 0, x)?;
         if table.rows() <= self.line || values.scale == AxisScale::Category {
             return Ok(None);
         }
-        let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
+        let color = layer.color.as_ref().map(|expr| Column::of(table, 2, expr)).transpose()?;
         let what = format!("the y of a {}", name(layer.mark));
-        let made = lines::lines(&table, (values, y), color, self.line, &what, self.task)?;
+        let made = lines::lines(table, (values, y), color, self.line, &what, self.task)?;
         self.left_out(made.without_x, "point", "no value");
         self.left_out(made.without_color, "row", "no colour");
         self.series_left_out(made.hidden, made.series.len(), layer);
@@ -565,16 +570,10 @@ impl Source<'_> {
         self.left_out(nulls, "row", "no colour");
         groups.retain(|(_, rows)| !rows.is_empty());
         if groups.len() > SERIES {
-            let mut sizes: Vec<usize> = groups.iter().map(|(_, rows)| rows.len()).collect();
-            sizes.sort_unstable_by(|a, b| b.cmp(a));
-            let least = sizes[SERIES - 1];
             let all = groups.len();
-            let mut room = SERIES;
-            groups.retain(|(_, rows)| {
-                let keep = rows.len() >= least && room > 0;
-                room -= usize::from(keep);
-                keep
-            });
+            let sizes: Vec<usize> = groups.iter().map(|(_, rows)| rows.len()).collect();
+            let mut most = most(&sizes, SERIES).into_iter();
+            groups.retain(|_| most.next().unwrap_or(false));
             self.notes.push(format!("{SERIES} of {all} values of {} shown: those with most rows", color.label));
         }
         groups
@@ -592,6 +591,15 @@ impl Source<'_> {
             self.notes.push(format!("{} of {} points shown", grouped(shown), grouped(all)));
         }
     }
+}
+
+/// Which are the largest, the earlier of equal ones.
+fn most(sizes: &[usize], keep: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(sizes[*index]));
+    let mut most = vec![false; sizes.len()];
+    order.iter().take(keep).for_each(|index| most[*index] = true);
+    most
 }
 
 /// At most `keep` rows at about equal distances; which of a stretch it is changes, so that no pattern in the rows is met again

@@ -24,7 +24,7 @@ use futures::{StreamExt, TryStreamExt};
 use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
-use super::{Accelerator, Policy};
+use super::{Accelerator, Policy, read};
 
 /// A node that runs on a device.
 #[derive(Clone, Debug)]
@@ -91,10 +91,14 @@ impl GpuExec {
             || since.fold(true, |so_far, stage| {
                 so_far && stage.joins.is_empty() && !matches!(stage.sink, Sink::Aggregate { .. })
             });
-        let equivalences = match chain.first() {
-            Some(top) if is_sorted => top.node.properties().equivalence_properties().clone(),
-            _ => EquivalenceProperties::new(schema),
+        // Which columns are constant or equal holds in any order.
+        let mut equivalences = match chain.first() {
+            Some(top) => read::known_of(top.node.properties()),
+            None => EquivalenceProperties::new(schema),
         };
+        if !is_sorted {
+            equivalences.clear_orderings();
+        }
         let properties = PlanProperties::new(
             equivalences,
             Partitioning::UnknownPartitioning(1),
@@ -352,13 +356,6 @@ enum Gathered {
     Device(DeviceTable, Arc<dyn ExecutionPlan>),
 }
 
-/// Rows as a node, in the order that the node which gave them says.
-fn in_memory(batches: Vec<RecordBatch>, of: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let orders = of.properties().output_ordering().cloned().into_iter().collect();
-    let rows = MemorySourceConfig::try_new(&[batches], of.schema(), None)?.try_with_sort_information(orders)?;
-    Ok(DataSourceExec::from_data_source(rows))
-}
-
 impl Gathered {
     async fn plan(self, accelerator: &Arc<Accelerator>) -> Result<Arc<dyn ExecutionPlan>> {
         let (table, of) = match self {
@@ -368,7 +365,7 @@ impl Gathered {
         let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
         let batches = blocking(move || download(&accelerator.gpu, &schema, &table)).await?;
         let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
-        in_memory(batches, &of)
+        read::again(batches, &of)
     }
 }
 
@@ -414,7 +411,7 @@ impl Rows {
         };
         let batches: Vec<RecordBatch> = stream.try_collect().await?;
         let rows = of(&batches, &mut used.iter().copied());
-        Ok((rows, Gathered::Plan(in_memory(batches, &input)?)))
+        Ok((rows, Gathered::Plan(read::again(batches, &input)?)))
     }
 }
 

@@ -158,7 +158,10 @@ pub fn each_of<const N: usize>(
     mut each: impl FnMut(usize, [f64; N]),
 ) -> Result<(), Diagnostic> {
     let Some(lengths) = columns.iter().flatten().next().map(|c| c.arrays.iter().map(|a| a.len())) else {
-        (0..rows).for_each(|row| each(row, [f64::NAN; N]));
+        for start in (0..rows).step_by(ROWS) {
+            task.check()?;
+            (start..rows.min(start + ROWS)).for_each(|row| each(row, [f64::NAN; N]));
+        }
         return Ok(());
     };
     let mut row = 0;

@@ -8,8 +8,8 @@ use onrush_wire::plot::statistics::{Cell, Combine};
 use onrush_wire::plot::{Axis, Series};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::SERIES;
 use super::columns::{Column, Values, each_of};
+use super::{SERIES, most};
 use crate::check::{place, plan_error};
 
 /// Different moments that are drawn as they are.
@@ -197,11 +197,10 @@ pub fn combine(
         }
         series.push((rows, Series { name, x: xs, y: ys }));
     }
-    let mut sizes: Vec<usize> = series.iter().map(|s| s.0).collect();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    let (hidden, least) = (sizes.len().saturating_sub(SERIES), sizes.get(SERIES - 1).copied().unwrap_or(0));
-    series.retain(|s| s.0 >= least);
-    series.truncate(SERIES);
+    let sizes: Vec<usize> = series.iter().map(|s| s.0).collect();
+    let hidden = sizes.len().saturating_sub(SERIES);
+    let mut most = most(&sizes, SERIES).into_iter();
+    series.retain(|_| most.next().unwrap_or(false));
     Ok(Some(Stretches { x: x.axis(), every, series: series.into_iter().map(|s| s.1).collect(), left_out, hidden }))
 }
 
