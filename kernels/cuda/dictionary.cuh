@@ -16,7 +16,7 @@ template <class T> struct FixedValues {
     __device__ __forceinline__ bool same(u64 a, u64 b) const { return values[a] == values[b]; }
 };
 
-// Arrow's strings and binaries: offsets of O (i32 or i64) into bytes.
+// Arrow's strings and binaries: offsets of O (u32 or i64) into bytes.
 template <class O> struct StringValues {
     const O* offsets;
     const u8* bytes;

@@ -40,7 +40,7 @@ impl Values<'_> {
                 Ok((format!("FixedValues<{t}>{{a}}"), t.into(), "u8"))
             }
             Values::Strings { wide, .. } => {
-                let t = if wide { "i64" } else { "i32" };
+                let t = if wide { "i64" } else { "u32" };
                 Ok((format!("StringValues<{t}>{{a, b}}"), t.into(), "u8"))
             }
         }

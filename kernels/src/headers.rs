@@ -37,6 +37,7 @@ headers! {
     DENSE_GROUP "dense_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     PIPELINE "pipeline.cuh" needs [PRELUDE, PTX]
+    TEXT "text.cuh" needs [PIPELINE]
 }
 
 /// The text of a program: each header once, behind those that it needs, then the body. Compile errors name the header's own lines.

@@ -21,7 +21,7 @@ use onrush_kernels::headers::{self, Header};
 use onrush_kernels::{Program, Scalar};
 
 use crate::Result;
-use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, Value};
+use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, TextOp, Value};
 use crate::memo::{Key, Memo};
 use crate::range::{self, Range};
 
@@ -280,8 +280,14 @@ impl<'a> Body<'a> {
                 Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => all.push(&headers::DECIMAL),
                 Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
                 Op::Probe(_) => all.push(&headers::HASH_GROUP),
+                Op::Of(_) => all.push(&headers::TEXT),
                 _ => {}
             }
+        }
+        let texts = self.source.inputs.iter().chain(&self.source.fetched);
+        let joined = self.beside.joins.iter().flat_map(|probing| &probing.columns);
+        if texts.chain(joined).any(|access| access.kind == Kind::Text) {
+            all.push(&headers::TEXT);
         }
         Program::new(&all, body, [entry])
     }
@@ -303,7 +309,7 @@ impl<'a> Body<'a> {
             let wide = node.kind == Kind::Number(Scalar::I128);
             matches!(
                 node.op,
-                Op::Call(_) | Op::Divide | Op::Remainder | Op::Part(..) | Op::Truncate(..) | Op::Local(..)
+                Op::Of(_) | Op::Call(_) | Op::Divide | Op::Remainder | Op::Part(..) | Op::Truncate(..) | Op::Local(..)
             ) || wide
         });
         match (heavy.count(), needed.len()) {
@@ -357,6 +363,8 @@ pub struct Writer<'a> {
     indent: &'static str,
     pub text: String,
     names: HashMap<Id, Names>,
+    /// Of texts that are made.
+    lengths: HashMap<Id, String>,
 }
 
 fn both(a: &Option<String>, b: &Option<String>, operator: &str) -> Option<String> {
@@ -369,7 +377,7 @@ fn both(a: &Option<String>, b: &Option<String>, operator: &str) -> Option<String
 
 impl<'a> Writer<'a> {
     pub fn new(body: &'a Body<'a>, inputs: Inputs, indent: &'static str) -> Self {
-        Writer { body, inputs, indent, text: String::new(), names: HashMap::new() }
+        Writer { body, inputs, indent, text: String::new(), names: HashMap::new(), lengths: HashMap::new() }
     }
 
     pub fn line(&mut self, line: &str) {
@@ -600,6 +608,22 @@ impl<'a> Writer<'a> {
                 }
             }
             Op::Text(_) => format!("(u32){}", a()),
+            Op::Of(TextOp::Number(misfit)) => {
+                self.line(&format!("{t} nx{id} = 0; const bool nb{id} = {ok} && text_number<{t}>({}, nx{id});", a()));
+                match misfit {
+                    Misfit::Fault => found_fault = Some(format!("!nb{id}")),
+                    Misfit::Null => valid = Some(format!("nb{id}")),
+                }
+                format!("nx{id}")
+            }
+            // What it is made of is written where it goes.
+            Op::Of(op) if op.is_made() => "(Text)0".to_string(),
+            Op::Of(op) => {
+                let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
+                let call = text_call(op, t, &list.join(", "));
+                // Of a row without a text nothing is read.
+                if ok == "true" { call } else { format!("{ok} ? {call} : ({t})0") }
+            }
             Op::OrderKey => format!("({t})Order<{}>::of({})", from.map_or("i64", Kind::cuda), a()),
             Op::FromOrderKey => format!("Order<{t}>::value((Order<{t}>::key){})", a()),
             Op::Bits if from.is_some_and(Kind::is_float) => format!("(u64)bits_of({})", a()),
@@ -667,7 +691,36 @@ fn compare(how: Comparison, kind: Option<Kind>, a: &str, b: &str) -> String {
             Comparison::Greater => format!("float_less({b}, {a})"),
             Comparison::GreaterEqual => format!("!float_less({a}, {b})"),
         },
+        Some(Kind::Text) => match how {
+            Comparison::Equal => format!("text_equal({a}, {b})"),
+            Comparison::NotEqual => format!("!text_equal({a}, {b})"),
+            _ => format!("text_compare({a}, {b}) {operator} 0"),
+        },
         _ => format!("{a} {operator} {b}"),
+    }
+}
+
+/// A function of texts that are in memory.
+fn text_call(op: TextOp, t: &str, args: &str) -> String {
+    let call = |name: &str| format!("{name}({args})");
+    match op {
+        TextOp::Literal(table) => format!("text_literal(l{table})"),
+        TextOp::Contains => call("text_contains"),
+        TextOp::Starts => call("text_starts"),
+        TextOp::Ends => call("text_ends"),
+        TextOp::Matches(table) => format!("text_matches({args}, l{table})"),
+        TextOp::Chars => format!("({t})text_chars({args})"),
+        TextOp::Bytes => format!("({t}){args}.length"),
+        TextOp::Position => format!("({t})text_position({args})"),
+        TextOp::Substring => call("text_substring"),
+        TextOp::Slice => call("text_slice_signed"),
+        TextOp::Left => call("text_left"),
+        TextOp::Right => call("text_right"),
+        TextOp::Trim { set, start, end } => format!("text_trim<{start}, {end}>({args}, (const u64*)l{set})"),
+        TextOp::Part => call("text_part"),
+        TextOp::Number(_) | TextOp::Case(_) | TextOp::Concat | TextOp::Replace | TextOp::Digits => {
+            "(Text)0".to_string()
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Columns in device memory, from Arrow arrays and back. A column is one piece, in Arrow's layout: values, and a bitmap where there are
-//! nulls. Texts are numbers into a dictionary on the host; decimals of up to 18 digits are 64-bit numbers.
+//! nulls. Texts are numbers into a dictionary on the host, or bytes (`text.rs`); decimals of up to 18 digits are 64-bit numbers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,12 +17,13 @@ use crate::codegen::{Access, Parameters, Source};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::Kind;
 use crate::run::launch;
+use crate::text::Texts;
 use crate::{Error, Result};
 
 /// Digits of a decimal that fit into 64 bits.
 const NARROW: u8 = 18;
 
-/// What values of an Arrow type are on a device; none if it has no place there.
+/// What values of an Arrow type are on a device, texts as numbers; none if it has no place there.
 pub fn kind_of(dtype: &DataType) -> Option<Kind> {
     Some(match dtype {
         DataType::Boolean => Kind::Bool,
@@ -55,11 +56,15 @@ pub struct DeviceColumn {
     /// What they are stored as, where that is shorter.
     stored: Kind,
     pub(crate) values: Arc<Buffer>,
-    validity: Option<Arc<Buffer>>,
+    pub(crate) validity: Option<Arc<Buffer>>,
     pub dictionary: Option<Arc<Dictionary>>,
+    /// Of texts as bytes: where they are. With a dictionary it has these once, and `values` says which is a row's.
+    pub(crate) texts: Option<Arc<Texts>>,
     pub rows: u64,
     range: Arc<OnceLock<Option<(i128, i128)>>>,
     encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
+    /// The same texts in the other form.
+    pub(crate) other: Arc<OnceLock<DeviceColumn>>,
 }
 
 /// A column's values as numbers from 0 on, the same for equal values: what makes keys that lie anywhere as good as dense ones.
@@ -79,21 +84,77 @@ pub struct DeviceTable {
 }
 
 impl DeviceColumn {
-    /// Copies the parts of a column to the device, one behind the other.
-    pub fn upload(context: &Context, dtype: &DataType, parts: &[ArrayRef]) -> Result<DeviceColumn> {
+    /// Copies the parts of a column to the device, one behind the other; texts as their bytes if so wanted.
+    pub fn upload(context: &Context, dtype: &DataType, parts: &[ArrayRef], as_bytes: bool) -> Result<DeviceColumn> {
         let kind = kind_of(dtype).ok_or_else(|| Error::Unsupported(format!("columns of {dtype}")))?;
         let rows: usize = parts.iter().map(|part| part.len()).sum();
+        let kind = if kind == Kind::Code && as_bytes { Kind::Text } else { kind };
         let mut stored = kind;
         let mut found = None;
+        let mut texts = None;
         let values = match (kind, dtype) {
+            (Kind::Text, _) => {
+                let uploaded = Texts::upload(context, parts)?;
+                let values = Arc::clone(&uploaded.bytes);
+                texts = Some(Arc::new(uploaded));
+                values
+            }
+            _ => Arc::new(Self::upload_values(context, (kind, dtype), parts, &mut stored, &mut found)?),
+        };
+        let nulls = parts.iter().any(|part| part.null_count() > 0);
+        let validity = match nulls {
+            true => Some(Arc::new(upload_bits(
+                context,
+                rows,
+                parts.iter().map(|part| match part.nulls() {
+                    Some(nulls) => nulls.inner().clone(),
+                    None => BooleanBuffer::new_set(part.len()),
+                }),
+            )?)),
+            false => None,
+        };
+        Ok(DeviceColumn {
+            stored,
+            validity,
+            dictionary: found,
+            texts,
+            ..DeviceColumn::plain(kind, values, rows as u64)
+        })
+    }
+
+    /// Without nulls.
+    pub(crate) fn plain(kind: Kind, values: Arc<Buffer>, rows: u64) -> DeviceColumn {
+        DeviceColumn {
+            kind,
+            stored: kind,
+            values,
+            validity: None,
+            dictionary: None,
+            texts: None,
+            rows,
+            range: Arc::default(),
+            encoded: Arc::default(),
+            other: Arc::default(),
+        }
+    }
+
+    fn upload_values(
+        context: &Context,
+        (kind, dtype): (Kind, &DataType),
+        parts: &[ArrayRef],
+        stored: &mut Kind,
+        found: &mut Option<Arc<Dictionary>>,
+    ) -> Result<Buffer> {
+        let rows: usize = parts.iter().map(|part| part.len()).sum();
+        Ok(match (kind, dtype) {
             (Kind::Code, _) => {
                 let (codes, dictionary) = dictionary::upload(context, parts)?;
-                found = Some(Arc::new(dictionary));
+                *found = Some(Arc::new(dictionary));
                 codes
             }
             (Kind::Bool, _) => upload_bits(context, rows, parts.iter().map(|part| part.as_boolean().values().clone()))?,
             (_, DataType::Decimal128(precision, _)) if *precision <= NARROW => {
-                stored = Kind::Number(Scalar::I64);
+                *stored = Kind::Number(Scalar::I64);
                 let short: Vec<i64> = parts
                     .iter()
                     .flat_map(|part| part.as_primitive::<Decimal128Type>().values().iter().map(|v| *v as i64))
@@ -113,28 +174,6 @@ impl DeviceColumn {
                 }
                 buffer
             }
-        };
-        let nulls = parts.iter().any(|part| part.null_count() > 0);
-        let validity = match nulls {
-            true => Some(Arc::new(upload_bits(
-                context,
-                rows,
-                parts.iter().map(|part| match part.nulls() {
-                    Some(nulls) => nulls.inner().clone(),
-                    None => BooleanBuffer::new_set(part.len()),
-                }),
-            )?)),
-            false => None,
-        };
-        Ok(DeviceColumn {
-            kind,
-            stored,
-            values: Arc::new(values),
-            validity,
-            dictionary: found,
-            rows: rows as u64,
-            range: Arc::default(),
-            encoded: Arc::default(),
         })
     }
 
@@ -148,23 +187,19 @@ impl DeviceColumn {
     ) -> Result<DeviceColumn> {
         let packed = |bits: Buffer| if target.packed { Ok(bits) } else { pack(context, &bits, rows) };
         let values = if kind == Kind::Bool { packed(target.values)? } else { target.values };
-        let validity = target.valid.map(packed).transpose()?;
-        Ok(DeviceColumn {
-            kind,
-            stored: kind,
-            values: Arc::new(values),
-            validity: validity.map(Arc::new),
-            dictionary,
-            rows,
-            range: Arc::default(),
-            encoded: Arc::default(),
-        })
+        let validity = target.valid.map(packed).transpose()?.map(Arc::new);
+        Ok(DeviceColumn { validity, dictionary, ..DeviceColumn::plain(kind, Arc::new(values), rows) })
     }
 
     /// Device memory that it holds.
     pub fn bytes(&self) -> u64 {
         let codes = self.encoded.get().and_then(Option::as_ref).map_or(0, |e| e.codes.bytes() + e.values.bytes());
-        self.values.bytes() + self.validity.as_ref().map_or(0, |validity| validity.bytes()) + codes
+        let texts = match &self.texts {
+            Some(texts) if self.dictionary.is_none() => texts.offsets.bytes(),
+            _ => 0,
+        };
+        let other = self.other.get().map_or(0, |other| other.values.bytes());
+        self.values.bytes() + self.validity.as_ref().map_or(0, |validity| validity.bytes()) + codes + texts + other
     }
 
     pub fn has_nulls(&self) -> bool {
@@ -247,13 +282,29 @@ impl DeviceColumn {
     /// How a kernel reads it at `row`; `table` begins the names of its parameters.
     fn access(&self, table: &str, index: usize, range: Option<(i128, i128)>, parameters: &mut Parameters) -> Access {
         let name = format!("{table}c{index}");
-        parameters.buffer(&format!("const {}* __restrict__", self.stored.stored()), &name, &self.values);
+        let stored = match (self.kind, &self.dictionary) {
+            (Kind::Text, None) => "u8",
+            (Kind::Text, Some(_)) => "u32",
+            _ => self.stored.stored(),
+        };
+        parameters.buffer(&format!("const {stored}* __restrict__"), &name, &self.values);
+        let mut place = String::new();
+        if let Some(texts) = self.texts.as_ref().filter(|_| self.kind == Kind::Text) {
+            let offset = if texts.wide { "u64" } else { "u32" };
+            parameters.buffer(&format!("const {offset}* __restrict__"), &format!("{table}of{index}"), &texts.offsets);
+            place = format!("text_at({table}of{index}, {name}, row)");
+            if self.dictionary.is_some() {
+                parameters.buffer("const u8* __restrict__", &format!("{table}by{index}"), &texts.bytes);
+                place = format!("text_at({table}of{index}, {table}by{index}, {name}[row])");
+            }
+        }
         let valid = self.validity.as_ref().map(|validity| {
             parameters.buffer("const u32* __restrict__", &format!("{table}v{index}"), validity);
             format!("is_valid({table}v{index}, row)")
         });
         let value = match (self.kind, self.stored) {
             (Kind::Bool, _) => format!("is_valid({name}, row)"),
+            (Kind::Text, _) => place,
             (kind, stored) if kind != stored => format!("({}){name}[row]", kind.cuda()),
             _ => format!("{name}[row]"),
         };
@@ -274,7 +325,11 @@ impl DeviceColumn {
         let read = |bytes: usize| -> Result<HostBuffer> {
             Ok(HostBuffer::from_vec(self.values.read::<u8>(0..bytes, &context.stream)?))
         };
-        if self.kind == Kind::Code {
+        if let (Kind::Text, Some(texts), None) = (self.kind, &self.texts, &self.dictionary) {
+            let texts = texts.download(context, rows, validity)?;
+            return Ok(cast(&texts, dtype)?);
+        }
+        if matches!(self.kind, Kind::Code | Kind::Text) {
             let Some(dictionary) = &self.dictionary else { return Ok(new_null_array(dtype, rows)) };
             let codes = HostBuffer::from_vec(self.values.read::<u32>(0..rows, &context.stream)?);
             let data = ArrayData::builder(DataType::UInt32).len(rows).add_buffer(codes).null_bit_buffer(validity);

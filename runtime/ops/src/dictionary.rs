@@ -11,6 +11,7 @@ use onrush_device::Buffer;
 use onrush_kernels::{Context, Program, dictionary, headers};
 
 use crate::run::launch;
+use crate::text::Texts;
 use crate::{Error, Result};
 
 /// The texts of a column, each once, in ascending order of their bytes.
@@ -105,31 +106,38 @@ fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
     (Dictionary { values: Arc::new(values.finish()) }, places)
 }
 
-/// The device finds the different texts, the host sorts them, the device puts their places in the place of its numbers.
+/// Texts that are on the device.
+pub struct OnDevice<'a> {
+    pub texts: &'a Texts,
+    pub validity: Option<&'a Buffer>,
+    pub rows: u64,
+}
+
 fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<(Buffer, Dictionary)> {
-    let texts = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
-    let texts = match &texts[..] {
+    let host = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
+    let host = match &host[..] {
         [one] => Arc::clone(one),
         several => concat(&several.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
     };
-    let texts: &LargeStringArray = texts.as_string();
-    let rows = texts.len() as u64;
-    let first = texts.value_offsets().first().copied().unwrap_or_default();
-    let last = texts.value_offsets().last().copied().unwrap_or_default();
-    let bytes = context.upload(&texts.value_data()[first as usize..last as usize])?;
-    let offsets = match first {
-        0 => context.upload(texts.value_offsets())?,
-        _ => context.upload(&texts.value_offsets().iter().map(|at| at - first).collect::<Vec<_>>())?,
-    };
-    let validity = texts.nulls().filter(|nulls| nulls.null_count() > 0);
+    let texts = Texts::upload(context, std::slice::from_ref(&host))?;
+    let host: &LargeStringArray = host.as_string();
+    let validity = host.nulls().filter(|nulls| nulls.null_count() > 0);
     let validity =
-        validity.map(|nulls| crate::column::upload_bits(context, texts.len(), [nulls.inner().clone()].into_iter()));
+        validity.map(|nulls| crate::column::upload_bits(context, host.len(), [nulls.inner().clone()].into_iter()));
     let validity = validity.transpose()?;
-    let values = dictionary::Values::Strings { offsets: &offsets, bytes: &bytes, wide: true };
+    number(context, &OnDevice { texts: &texts, validity: validity.as_ref(), rows: host.len() as u64 }, host)
+}
+
+/// The device finds the different texts, the host sorts them, the device puts their places in the place of its numbers. `host` has the same
+/// texts.
+pub fn number(context: &Context, of: &OnDevice, host: &LargeStringArray) -> Result<(Buffer, Dictionary)> {
+    let rows = of.rows;
+    let values =
+        dictionary::Values::Strings { offsets: &of.texts.offsets, bytes: &of.texts.bytes, wide: of.texts.wide };
     // Few texts are the rule; where there are more, a larger table is tried.
-    let found = dictionary::encode(context, values, validity.as_ref(), rows, 1 << 14)?;
+    let found = dictionary::encode(context, values, of.validity, rows, 1 << 14)?;
     let rows_of = found.first_rows.read::<u64>(0..found.count as usize, &context.stream)?;
-    let different: Vec<&str> = rows_of.iter().map(|row| texts.value(*row as usize)).collect();
+    let different: Vec<&str> = rows_of.iter().map(|row| host.value(*row as usize)).collect();
     let (dictionary, places) = sorted(&different);
     if !places.is_empty() {
         let places = context.upload(&places)?;

@@ -16,6 +16,8 @@ pub enum Kind {
     Number(Scalar),
     /// A text, as its number in a dictionary.
     Code,
+    /// A text, as its bytes.
+    Text,
 }
 
 impl Kind {
@@ -25,6 +27,7 @@ impl Kind {
             Kind::Bool => "bool",
             Kind::Number(scalar) => scalar.cuda(),
             Kind::Code => "u32",
+            Kind::Text => "Text",
         }
     }
 
@@ -46,6 +49,8 @@ impl Kind {
             Kind::Bool => 1,
             Kind::Number(scalar) => scalar.bytes(),
             Kind::Code => 4,
+            // Where it is and how long.
+            Kind::Text => 16,
         }
     }
 }
@@ -153,12 +158,61 @@ pub enum Op {
     Lookup(u32),
     /// A number as the text of that number in the stage's list of texts.
     Text(u32),
+    /// Of texts as bytes.
+    Of(TextOp),
     /// A number as the key that orders it, of 64 bits, and back.
     OrderKey,
     FromOrderKey,
     /// Bits as they are, from and to 64-bit words.
     Bits,
     FromBits,
+}
+
+/// Functions of texts as bytes; tables are those of the stage's lookups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextOp {
+    /// The text of a table.
+    Literal(u32),
+    Contains,
+    Starts,
+    Ends,
+    /// The automaton of a table ends in a match.
+    Matches(u32),
+    Chars,
+    Bytes,
+    /// The place of the second text in the first one, in characters from 1 on; 0 where it is not there.
+    Position,
+    /// Characters from the second argument on, at most as many as the third says: counted from 1, or from 0 and from the end below it.
+    Substring,
+    Slice,
+    Left,
+    Right,
+    /// Without the characters of a table's set at its start and at its end.
+    Trim {
+        set: u32,
+        start: bool,
+        end: bool,
+    },
+    /// What separators (second) leave, by number (third) from 1 on, or from the end below it.
+    Part,
+    /// An integer; what is none is a fault or null.
+    Number(Misfit),
+    // These are made: they have no place in memory until they are written, and are results only.
+    /// In the upper or lower case of a table.
+    Case(u32),
+    /// The arguments, one behind the other.
+    Concat,
+    /// Each occurrence of the second text, which is not empty, by the third.
+    Replace,
+    /// An integer's digits.
+    Digits,
+}
+
+impl TextOp {
+    /// Whether its text has no place in memory until it is written.
+    pub fn is_made(self) -> bool {
+        matches!(self, TextOp::Case(_) | TextOp::Concat | TextOp::Replace | TextOp::Digits)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

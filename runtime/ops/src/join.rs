@@ -282,6 +282,9 @@ impl Builder<'_> {
     /// and the columns are not too large. None where it is not so.
     fn direct(&self, body: &Body, join: &Join, finding: &Finding, used: &[usize]) -> Result<Option<Direct>> {
         let Finding::Dense { size: slots, .. } = *finding else { return Ok(None) };
+        if used.iter().any(|index| body.source.inputs[*index].kind == Kind::Text) {
+            return Ok(None);
+        }
         let bytes: u64 = used.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum();
         if slots.saturating_mul(bytes.max(1)) > MOST_BY_SLOT {
             return Ok(None);

@@ -18,11 +18,12 @@ pub mod range;
 pub mod residency;
 pub mod run;
 mod sort;
+pub mod text;
 pub mod window;
 
 pub use aggregate::{Accumulator, What};
 pub use column::{DeviceColumn, DeviceTable, kind_of};
-pub use graph::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value};
+pub use graph::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, TextOp, Value};
 pub use join::{How, Join};
 pub use lookup::{Lookup, Origin, Zone};
 pub use run::{Gpu, Output, Sink, Sort, SortKey, Stage, Top};

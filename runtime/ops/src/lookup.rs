@@ -1,7 +1,7 @@
 //! Tables of values by code, in which a pipeline looks up what the host computed once for each text of a dictionary, or since when a
 //! zone's clocks are how far ahead. They are kept as long as what they were made from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_null_array};
@@ -26,6 +26,41 @@ pub enum Lookup {
     },
     /// Clocks of a zone.
     Zone(Arc<Zone>),
+    /// What expressions bring: a text, a set of characters, an automaton.
+    Constant(Arc<Constant>),
+}
+
+/// Bytes in whole words, so that they can be read so.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Constant(Vec<u64>);
+
+impl Lookup {
+    /// Bytes that a kernel reads. The same ones are uploaded once.
+    pub fn constant(bytes: &[u8]) -> Lookup {
+        static KNOWN: Mutex<VecDeque<Arc<Constant>>> = Mutex::new(VecDeque::new());
+        const KEPT: usize = 256;
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        let constant = Constant(words.collect());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = known.iter().position(|one| **one == constant);
+        let found = place.and_then(|place| known.remove(place)).unwrap_or_else(|| Arc::new(constant));
+        known.push_back(Arc::clone(&found));
+        if known.len() > KEPT {
+            known.pop_front();
+        }
+        Lookup::Constant(found)
+    }
+
+    /// A text for [`crate::TextOp::Literal`].
+    pub fn text(text: &str) -> Lookup {
+        let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(text.as_bytes());
+        Lookup::constant(&bytes)
+    }
 }
 
 /// A column whose texts have numbers.
@@ -63,6 +98,7 @@ struct Known {
 enum Origins {
     Texts(Weak<Dictionary>, Weak<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>),
     Zone(Weak<Zone>),
+    Constant(Weak<Constant>),
 }
 
 impl Origins {
@@ -70,6 +106,7 @@ impl Origins {
         match self {
             Origins::Texts(dictionary, evaluate) => dictionary.strong_count() > 0 && evaluate.strong_count() > 0,
             Origins::Zone(zone) => zone.strong_count() > 0,
+            Origins::Constant(constant) => constant.strong_count() > 0,
         }
     }
 }
@@ -85,6 +122,9 @@ impl Lookups {
     ) -> Result<Found> {
         let (place, made_from) = match lookup {
             Lookup::Zone(zone) => ((Arc::as_ptr(zone).addr(), 0), Origins::Zone(Arc::downgrade(zone))),
+            Lookup::Constant(constant) => {
+                ((Arc::as_ptr(constant).addr(), 0), Origins::Constant(Arc::downgrade(constant)))
+            }
             Lookup::Texts { of, evaluate } => {
                 let dictionary = texts_of(*of, dictionaries, joined)?;
                 let place = (Arc::as_ptr(dictionary).addr(), Arc::as_ptr(evaluate).cast::<()>().addr());
@@ -100,6 +140,10 @@ impl Lookups {
         }
         let found = match lookup {
             Lookup::Zone(zone) => zone_table(context, zone)?,
+            Lookup::Constant(constant) => {
+                let values = context.upload(&constant.0)?;
+                (Arc::new(Table { values, valid: None, entries: 1, range: None }), None)
+            }
             Lookup::Texts { of, evaluate } => table(context, texts_of(*of, dictionaries, joined)?, evaluate)?,
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

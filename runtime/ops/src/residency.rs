@@ -1,11 +1,12 @@
 //! Which columns of host tables are in device memory. A column is known by its arrays: as long as someone else holds these, what was
 //! uploaded once is used again; when nobody does, it goes.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 
+use crate::Kind;
 use crate::column::DeviceColumn;
 
 #[derive(Default)]
@@ -17,11 +18,13 @@ pub struct Residency {
 struct State {
     clock: u64,
     columns: HashMap<Key, Held>,
+    /// Whether columns have many different texts, for as long as their first arrays live.
+    many: HashMap<Vec<usize>, (Weak<dyn Array>, bool)>,
 }
 
-/// The addresses of a column's arrays.
+/// The addresses of a column's arrays, and whether its texts are there as bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key(Vec<usize>);
+struct Key(Vec<usize>, bool);
 
 struct Held {
     /// Keeps the addresses from being used again.
@@ -30,8 +33,43 @@ struct Held {
     used: u64,
 }
 
-fn key(parts: &[ArrayRef]) -> Key {
-    Key(parts.iter().map(|part| Arc::as_ptr(part).cast::<()>() as usize).collect())
+fn addresses(parts: &[ArrayRef]) -> Vec<usize> {
+    parts.iter().map(|part| Arc::as_ptr(part).cast::<()>() as usize).collect()
+}
+
+/// Rows that are looked at to tell whether a column has many different texts.
+const SAMPLE: usize = 1 << 12;
+
+/// Whether nearly all texts of a sample differ: with fewer than about [`SAMPLE`] times 8 different ones they do not.
+fn differ(parts: &[ArrayRef]) -> bool {
+    let rows: usize = parts.iter().map(|part| part.len()).sum();
+    let step = (rows / SAMPLE).max(1);
+    let (mut seen, mut texts) = (HashSet::new(), 0);
+    let mut before = 0_usize;
+    for part in parts {
+        let mut row = before.next_multiple_of(step) - before;
+        let view = part.as_any().downcast_ref::<StringViewArray>();
+        let (short, long) = (part.as_string_opt::<i32>(), part.as_string_opt::<i64>());
+        if view.is_none() && short.is_none() && long.is_none() {
+            // Of another type: a dictionary already.
+            return false;
+        }
+        while row < part.len() {
+            if part.is_valid(row) {
+                let text = match (view, short, long) {
+                    (Some(texts), ..) => texts.value(row),
+                    (_, Some(texts), _) => texts.value(row),
+                    (.., Some(texts)) => texts.value(row),
+                    _ => "",
+                };
+                texts += 1;
+                seen.insert(text);
+            }
+            row += step;
+        }
+        before += part.len();
+    }
+    (texts - seen.len()) * 16 < texts
 }
 
 impl Residency {
@@ -39,11 +77,28 @@ impl Residency {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn get(&self, parts: &[ArrayRef]) -> Option<DeviceColumn> {
+    /// Whether a text column has so many different texts that each row's is looked at rather than each different one; found once.
+    pub fn has_many_texts(&self, parts: &[ArrayRef]) -> bool {
+        let Some(first) = parts.first() else { return false };
+        let place = addresses(parts);
+        if let Some((alive, many)) = self.lock().many.get(&place)
+            && alive.strong_count() > 0
+        {
+            return *many;
+        }
+        let many = differ(parts);
+        let mut state = self.lock();
+        state.many.retain(|_, (alive, _)| alive.strong_count() > 0);
+        state.many.insert(place, (Arc::downgrade(first), many));
+        many
+    }
+
+    /// A column, if it has texts as bytes or as numbers.
+    pub fn get(&self, parts: &[ArrayRef], as_bytes: bool) -> Option<DeviceColumn> {
         let mut state = self.lock();
         state.clock += 1;
         let clock = state.clock;
-        let held = state.columns.get_mut(&key(parts))?;
+        let held = state.columns.get_mut(&Key(addresses(parts), as_bytes))?;
         held.used = clock;
         Some(held.column.clone())
     }
@@ -52,7 +107,11 @@ impl Residency {
     pub fn holds(&self, batches: &[arrow::array::RecordBatch]) -> bool {
         let columns = batches.first().map_or(0, |batch| batch.num_columns());
         let state = self.lock();
-        columns > 0 && (0..columns).all(|column| state.columns.contains_key(&key(&parts(batches, column))))
+        let there = |column: usize| {
+            let place = addresses(&parts(batches, column));
+            [false, true].into_iter().any(|as_bytes| state.columns.contains_key(&Key(place.clone(), as_bytes)))
+        };
+        columns > 0 && (0..columns).all(there)
     }
 
     pub fn put(&self, parts: &[ArrayRef], column: &DeviceColumn) {
@@ -62,7 +121,8 @@ impl Residency {
         let mut state = self.lock();
         state.clock += 1;
         let used = state.clock;
-        state.columns.insert(key(parts), Held { parts: parts.to_vec(), column: column.clone(), used });
+        let key = Key(addresses(parts), column.kind == Kind::Text);
+        state.columns.insert(key, Held { parts: parts.to_vec(), column: column.clone(), used });
     }
 
     /// Lets go of columns whose arrays nobody else holds.

@@ -19,6 +19,7 @@ use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::lookup::{Lookup, Lookups};
 use crate::memo::Memo;
 use crate::residency::Residency;
+use crate::text::{Rows, Texts, has_texts, with_row_number};
 use crate::window::{self, Window};
 use crate::{Error, Result, group};
 
@@ -114,6 +115,14 @@ impl Stage {
             Sink::Sort(sort) => sort.keys.iter().map(|key| key.value).collect(),
             Sink::Output(_) | Sink::Top(_) => Vec::new(),
         }
+    }
+}
+
+/// What reads a fragment's table of this number: the first one is what it goes over, the others are joined.
+pub fn graph_of(stages: &[Stage], table: usize) -> Option<&Graph> {
+    match table {
+        0 => stages.first().map(|stage| &stage.graph),
+        _ => stages.iter().flat_map(|stage| &stage.joins).find(|join| join.table + 1 == table).map(|join| &join.graph),
     }
 }
 
@@ -325,6 +334,10 @@ impl Gpu {
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
         let mut flow: Option<Flow> = None;
         let mut table = Cow::Borrowed(table);
+        let mut others = others.to_vec();
+        for join in stages.iter().flat_map(|stage| &stage.joins) {
+            others[join.table] = others[join.table].in_forms(context, &join.graph)?;
+        }
         for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);
@@ -334,6 +347,7 @@ impl Gpu {
             let Flow { mut source, dictionaries, fetched, _memory, _pairs } = match flow.take() {
                 Some(flow) => flow,
                 None => {
+                    table = Cow::Owned(table.in_forms(context, &stage.graph)?);
                     let needed = stage.graph.needed(&stage.keys());
                     // Of keys, and of decimals, which are computed in fewer bits if they can.
                     let ranged = |index: usize| {
@@ -366,7 +380,7 @@ impl Gpu {
                 text_of(
                     &stage.graph,
                     id,
-                    &Texts {
+                    &Dictionaries {
                         inputs: &dictionaries,
                         lookups: &found,
                         fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
@@ -471,8 +485,18 @@ impl Gpu {
         if !filtered && capacity == rows {
             return self.write(status, body, &output.columns, None, dictionary_of);
         }
-        let (targets, count) = self.compact(status, body, &output.columns, output.skip, capacity)?;
-        self.written(body, &output.columns, targets, count.saturating_sub(output.skip).min(capacity), dictionary_of)
+        let kept = |count: u64| count.saturating_sub(output.skip).min(capacity);
+        if !has_texts(body.graph, &output.columns) {
+            let (targets, count) = self.compact(status, body, &output.columns, output.skip, capacity)?;
+            return self.written(body, &output.columns, targets, kept(count), dictionary_of);
+        }
+        let (graph, roots) = with_row_number(body.graph, &output.columns);
+        let body = Body::new(body.source, &graph, body.beside, body.filter, body.memo);
+        let (mut targets, count) = self.compact(status, &body, &roots, output.skip, capacity)?;
+        let numbers = targets.pop().map(|target| target.values);
+        let rows = Rows { numbers: numbers.as_ref().map(|buffer| ("u64", buffer.address())), count: kept(count) };
+        let texts = self.write_texts(status, &body, &output.columns, &targets, &rows)?;
+        self.with_texts(&body, &output.columns, (targets, texts), rows.count, dictionary_of)
     }
 
     /// The rows that are there and pass the filter, behind the first `skip` and at most `capacity` of them, and how many there are in all.
@@ -521,7 +545,12 @@ impl Gpu {
         let function = body.kernel(context, "output_all", (roots, order.is_some()), program)?;
         launch(context, &function, parameters.arguments(), rows, output::THREADS, 0)?;
         status.finish(context)?;
-        self.written(body, roots, targets, rows, dictionary_of)
+        if !has_texts(body.graph, roots) {
+            return self.written(body, roots, targets, rows, dictionary_of);
+        }
+        let which = Rows { numbers: order.map(|(numbers, _)| ("u32", numbers)), count: rows };
+        let texts = self.write_texts(status, body, roots, &targets, &which)?;
+        self.with_texts(body, roots, (targets, texts), rows, dictionary_of)
     }
 
     pub(crate) fn written(
@@ -532,18 +561,35 @@ impl Gpu {
         rows: u64,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
+        let texts = roots.iter().map(|_| None).collect();
+        self.with_texts(body, roots, (targets, texts), rows, dictionary_of)
+    }
+
+    fn with_texts(
+        &self,
+        body: &Body,
+        roots: &[Id],
+        (targets, texts): (Vec<Target>, Vec<Option<Texts>>),
+        rows: u64,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<DeviceTable> {
         let mut columns = Vec::new();
-        for (root, target) in roots.iter().zip(targets) {
+        for ((root, target), texts) in roots.iter().zip(targets).zip(texts) {
             let kind = body.graph.kind(*root);
             let dictionary = if kind == Kind::Code { dictionary_of(*root) } else { None };
-            columns.push(DeviceColumn::written(&self.context, kind, target, rows, dictionary)?);
+            let mut column = DeviceColumn::written(&self.context, kind, target, rows, dictionary)?;
+            if let Some(texts) = texts {
+                column.values = Arc::clone(&texts.bytes);
+                column.texts = Some(Arc::new(texts));
+            }
+            columns.push(column);
         }
         Ok(DeviceTable { rows, columns })
     }
 }
 
 /// The dictionaries of what a stage reads.
-struct Texts<'a> {
+struct Dictionaries<'a> {
     inputs: &'a [Option<Arc<Dictionary>>],
     lookups: &'a [Option<Arc<Dictionary>>],
     fetched: &'a [Option<Arc<Dictionary>>],
@@ -553,7 +599,7 @@ struct Texts<'a> {
 }
 
 /// The dictionary of a node that is a text, or a text's number.
-fn text_of(graph: &Graph, id: Id, texts: &Texts) -> Option<Arc<Dictionary>> {
+fn text_of(graph: &Graph, id: Id, texts: &Dictionaries) -> Option<Arc<Dictionary>> {
     let node = graph.node(id);
     match node.op {
         Op::Input(index) => texts.inputs[index as usize].clone(),

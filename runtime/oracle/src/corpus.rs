@@ -27,6 +27,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "order.slt"
     "scan.slt"
     "text.slt"
+    "texts.slt"
     "windows.slt"
 };
 

@@ -6,9 +6,11 @@ mod exec;
 mod functions;
 mod lower;
 mod numbers;
+mod pattern;
 mod place;
 mod quantiles;
 mod read;
+mod text;
 mod window;
 mod zones;
 

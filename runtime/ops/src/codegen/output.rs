@@ -7,7 +7,8 @@ use onrush_kernels::{Context, Program, headers};
 
 use super::{Body, Inputs, Names, Parameters, Writer};
 use crate::Result;
-use crate::graph::{Id, Kind, Op};
+use crate::graph::{Id, Kind, Op, TextOp};
+use crate::text::{Rows, Texts};
 
 pub const THREADS: u32 = 256;
 /// Of a block of the filtering kernel, whose size with the rows of a thread was measured on an H200.
@@ -20,7 +21,7 @@ pub fn items(body: &Body) -> u32 {
     if finds || body.unroll(&[filter]) < 4 { 8 } else { 16 }
 }
 
-/// Where a column is written: values, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
+/// Where a column is written: values, of texts as bytes their lengths, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
 pub struct Target {
     pub values: Buffer,
     pub valid: Option<Buffer>,
@@ -30,7 +31,12 @@ pub struct Target {
 impl Target {
     pub fn new(context: &Context, kind: Kind, nullable: bool, rows: u64, packed: bool) -> Result<Target> {
         let bits = |bytes: u64| if packed { rows.div_ceil(32) * 4 } else { bytes };
-        let values = if kind == Kind::Bool { bits(rows) } else { rows * kind.bytes() };
+        let values = match kind {
+            Kind::Bool => bits(rows),
+            // Its length, and one more behind the last.
+            Kind::Text => 4 * (rows + 1),
+            _ => rows * kind.bytes(),
+        };
         Ok(Target {
             values: context.allocate(values)?,
             valid: if nullable { Some(context.allocate(bits(rows))?) } else { None },
@@ -43,7 +49,11 @@ pub(super) fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], ta
     for (index, (root, target)) in roots.iter().zip(targets).enumerate() {
         let bits = if target.packed { "u32" } else { "u8" };
         let kind = body.graph.kind(*root);
-        let stored = if kind == Kind::Bool { bits } else { kind.cuda() };
+        let stored = match kind {
+            Kind::Bool => bits,
+            Kind::Text => "u32",
+            _ => kind.cuda(),
+        };
         parameters.buffer(&format!("{stored}* __restrict__"), &format!("o{index}"), &target.values);
         if let Some(valid) = &target.valid {
             parameters.buffer(&format!("{bits}* __restrict__"), &format!("ov{index}"), valid);
@@ -90,6 +100,7 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) ->
         };
         match body.graph.kind(*root) {
             Kind::Bool => bit(&format!("q{index}"), &format!("o{index}"), &mut writer, &names.value),
+            Kind::Text => writer.length(index, *root),
             _ => writer.line(&format!("o{index}[to] = {};", names.value)),
         }
         if nullable {
@@ -155,7 +166,10 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = second.value(*root);
         second.note(&names);
-        second.line(&format!("o{index}[to] = {};", names.value));
+        match body.graph.kind(*root) {
+            Kind::Text => second.length(index, *root),
+            _ => second.line(&format!("o{index}[to] = {};", names.value)),
+        }
         if nullable {
             second.line(&format!("ov{index}[to] = {};", names.ok()));
         }
@@ -191,4 +205,111 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
         written = second.text,
     );
     body.program(&[&headers::LOOKBACK], text, "output_filtered")
+}
+
+/// `texts` are the columns of `texts` by their place among the results.
+pub fn texts_parameters(body: &Body, texts: &[(usize, &Texts)], fault: u64, rows: &Rows) -> Parameters {
+    let mut parameters = body.parameters(fault);
+    if let Some((kind, numbers)) = rows.numbers {
+        parameters.address(&format!("const {kind}* __restrict__"), "order", numbers);
+    }
+    parameters.u64("count", rows.count);
+    for (index, texts) in texts {
+        parameters.buffer("const u64* __restrict__", &format!("oo{index}"), &texts.offsets);
+        parameters.buffer("u8*", &format!("ob{index}"), &texts.bytes);
+    }
+    parameters
+}
+
+/// The bytes of texts, at the places that their lengths gave them: of all rows, or of those whose numbers are of type `order`.
+pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&str>) -> Program {
+    let mut writer = Writer::new(body, Inputs::Memory, "      ");
+    let (mut declared, mut together) = (String::new(), String::new());
+    for (index, root) in roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == Kind::Text) {
+        let names = writer.value(*root);
+        if matches!(body.graph.node(*root).op, Op::Of(op) if op.is_made()) {
+            writer.line(&format!("if ({}) {{ u8* at = ob{index} + oo{index}[to];", names.ok()));
+            writer.put(*root);
+            writer.line("}");
+        } else {
+            let _ = writeln!(declared, "    Text t{index}(0); u8* at{index} = ob{index};");
+            let _ = writeln!(together, "    put_texts(at{index}, t{index});");
+            writer.line(&format!(
+                "if ({}) {{ t{index} = {}; at{index} = ob{index} + oo{index}[to]; }}",
+                names.ok(),
+                names.value
+            ));
+        }
+    }
+    let row = if order.is_some() { "order[to]" } else { "to" };
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_texts({}) {{\n  u32 faults = 0;\n\
+         #pragma unroll 1\n  \
+         for (u64 to = thread_in_grid(); to - lane_id() < count; to += threads_in_grid()) {{\n{declared}    \
+         if (to < count) {{\n      const u64 row = {row};\n{}    }}\n{together}  }}\n  \
+         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        parameters.text(),
+        writer.text,
+    );
+    body.program(&[&headers::TEXT], text, "output_texts")
+}
+
+impl Writer<'_> {
+    /// Writes the length of a text that is a result, 0 where there is none.
+    fn length(&mut self, index: usize, root: Id) {
+        let names = self.value(root);
+        let length = self.length_of(root, names.ok());
+        self.line(&format!("o{index}[to] = {} ? (u32)({length}) : 0u;", names.ok()));
+    }
+
+    fn length_of(&mut self, id: Id, ok: &str) -> String {
+        if let Some(known) = self.lengths.get(&id) {
+            return known.clone();
+        }
+        let length = self.measure(id, ok);
+        self.lengths.insert(id, length.clone());
+        length
+    }
+
+    fn measure(&mut self, id: Id, ok: &str) -> String {
+        let node = self.body.graph.node(id).clone();
+        let mut arg = |index: usize| self.value(node.args[index]).value;
+        match node.op {
+            Op::Of(TextOp::Case(table)) => {
+                let text = arg(0);
+                self.line(&format!("u32 de{id} = 0;"));
+                let call = format!("case_length({text}, (const u32*)l{table}, de{id})");
+                self.line(&format!("const i64 le{id} = {ok} ? {call} : 0;"));
+                self.line(&format!("faults |= de{id};"));
+                format!("le{id}")
+            }
+            Op::Of(TextOp::Concat) => {
+                let lengths: Vec<String> = node.args.iter().map(|arg| self.length_of(*arg, ok)).collect();
+                lengths.join(" + ")
+            }
+            Op::Of(TextOp::Replace) => {
+                let (text, what, with) = (arg(0), arg(1), arg(2));
+                format!("({ok} ? replace_length({text}, {what}, {with}) : 0)")
+            }
+            Op::Of(TextOp::Digits) => format!("number_length({})", arg(0)),
+            _ => format!("{}.length", self.value(id).value),
+        }
+    }
+
+    /// Writes a text to `at`, which moves behind it.
+    fn put(&mut self, id: Id) {
+        let node = self.body.graph.node(id).clone();
+        let mut arg = |index: usize| self.value(node.args[index]).value;
+        let call = match node.op {
+            Op::Of(TextOp::Case(table)) => format!("put_case(at, {}, (const u32*)l{table})", arg(0)),
+            Op::Of(TextOp::Concat) => {
+                node.args.iter().for_each(|arg| self.put(*arg));
+                return;
+            }
+            Op::Of(TextOp::Replace) => format!("put_replaced(at, {}, {}, {})", arg(0), arg(1), arg(2)),
+            Op::Of(TextOp::Digits) => format!("put_number(at, {})", arg(0)),
+            _ => format!("put_text(at, {})", self.value(id).value),
+        };
+        self.line(&format!("at = {call};"));
+    }
 }

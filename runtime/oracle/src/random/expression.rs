@@ -146,9 +146,22 @@ impl Maker<'_> {
                 }
             },
             Type::Zoned | Type::Span => self.leaf(dtype),
-            Type::Text => match self.random.below(3) {
+            Type::Text => match self.random.below(8) {
                 0 => self.call("({} || {})", dtype, vec![Type::Text, Type::Text], depth),
                 1 => self.call("upper({})", dtype, vec![Type::Text], depth),
+                2 => self.call("lower({})", dtype, vec![Type::Text], depth),
+                3 => {
+                    let function = *self.random.pick(&["left", "right", "substring"]);
+                    let count = self.random.below(4);
+                    self.call(&format!("{function}({{}}, {count})"), dtype, vec![Type::Text], depth)
+                }
+                4 => {
+                    let function = *self.random.pick(&["trim", "ltrim", "rtrim"]);
+                    let set = *self.random.pick(&["", ", 'a'", ", '0123'"]);
+                    self.call(&format!("{function}({{}}{set})"), dtype, vec![Type::Text], depth)
+                }
+                5 => self.call("replace({}, 'a', {})", dtype, vec![Type::Text, Type::Text], depth),
+                6 => self.call("split_part({}, '1', 1)", dtype, vec![Type::Text], depth),
                 _ => self.call("cast({} as varchar)", dtype, vec![Type::Int(8, true)], depth),
             },
         }
@@ -263,7 +276,20 @@ impl Maker<'_> {
                 let args = vec![value, self.of(dtype, 0), self.of(dtype, 0)];
                 joined("({} between {} and {})", Type::Bool, args)
             }
-            7 => self.call("({} like '%a%')", Type::Bool, vec![Type::Text], depth),
+            7 => match self.random.below(3) {
+                0 => {
+                    let pattern = *self.random.pick(&["%a%", "a%", "%1", "_b%", "%a%1%", "", "%", "a_", "日%"]);
+                    self.call(&format!("({{}} like '{pattern}')"), Type::Bool, vec![Type::Text], depth)
+                }
+                1 => {
+                    let function = *self.random.pick(&["starts_with", "ends_with", "contains"]);
+                    self.call(&format!("{function}({{}}, {{}})"), Type::Bool, vec![Type::Text, Type::Text], depth)
+                }
+                _ => {
+                    let pattern = *self.random.pick(&["a|b", "^[a-z]+$", "[0-9]{2}", "é", "^.$", "b.*1"]);
+                    self.call(&format!("regexp_matches({{}}, '{pattern}')"), Type::Bool, vec![Type::Text], depth)
+                }
+            },
             8 => self.call("({} is true)", Type::Bool, vec![Type::Bool], depth),
             _ => {
                 let left = self.any(depth);

@@ -166,10 +166,17 @@ impl Source {
             let nulls = *random.pick(&[0, 0, 10, 10, 50, 100]);
             let nulls = if nulls == 100 && !random.one_in(3) { 10 } else { nulls };
             let pool: Vec<String> = (0..1 + random.below(6)).map(|_| word(random, dtype, Domain::Extreme)).collect();
+            // Texts that all differ.
+            let each = dtype == Type::Text && place > 1 && random.one_in(2);
+            let mut number = 0;
             let column: Vec<Option<String>> = (0..rows)
                 .map(|_| match domain {
                     _ if random.below(100) < nulls => None,
                     Domain::Few => Some(random.pick(&pool).clone()),
+                    domain if each => {
+                        number += 1;
+                        Some(format!("{}{number}", word(random, dtype, domain)))
+                    }
                     domain => Some(word(random, dtype, domain)),
                 })
                 .collect();

@@ -138,6 +138,21 @@ fn texts(rows: usize, n: u64) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
+/// Words, each with a number behind it if they are to differ.
+fn words(rows: usize, differ: bool) -> ArrayRef {
+    const WORDS: [&str; 6] = ["card", "cash", "dispute", "no charge", "unknown", "voided"];
+    let mut random = Random(11);
+    let mut builder = StringViewBuilder::with_capacity(rows);
+    for row in 0..rows {
+        let word = WORDS[random.below(6) as usize];
+        match differ {
+            true => builder.append_value(format!("{word}{row}")),
+            false => builder.append_value(word),
+        }
+    }
+    Arc::new(builder.finish())
+}
+
 fn taxi(rows: usize) -> Vec<(&'static str, ArrayRef)> {
     let tip = Float64Array::from(generate(rows, 5, |random| random.float() * 10.0 - 1.0));
     let fare = Float64Array::from(generate(rows, 6, |random| random.float() * 60.0 - 2.0));
@@ -314,6 +329,66 @@ const QUERIES: &[Query] = &[
         bytes: 12.0,
         rows: Some(10_000_000),
         data: |n| vec![("k", texts(n, 1_000_000)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "upper, 6 texts",
+        sql: "select upper(s) as u from t",
+        peer: 0.7,
+        target: 0.05,
+        bytes: 8.0,
+        rows: Some(10_000_000),
+        data: |n| vec![("s", words(n, false))],
+        beside: None,
+    },
+    Query {
+        name: "upper, 1e7 texts",
+        sql: "select upper(s) as u from t",
+        peer: f64::NAN,
+        target: 0.9,
+        bytes: 46.0,
+        rows: Some(10_000_000),
+        data: |n| vec![("s", words(n, true))],
+        beside: None,
+    },
+    Query {
+        name: "like, 6 texts",
+        sql: "select s like '%pute%' as l from t",
+        peer: 0.68,
+        target: 0.05,
+        bytes: 4.1,
+        rows: Some(10_000_000),
+        data: |n| vec![("s", words(n, false))],
+        beside: None,
+    },
+    Query {
+        name: "like, 1e7 texts",
+        sql: "select s like '%pute%' as l from t",
+        peer: f64::NAN,
+        target: 0.7,
+        bytes: 19.1,
+        rows: Some(10_000_000),
+        data: |n| vec![("s", words(n, true))],
+        beside: None,
+    },
+    Query {
+        name: "regex, 6 texts",
+        sql: "select regexp_matches(s, 'c[a-z]+h|dis.*e$') as l from t",
+        peer: 4.9,
+        target: 0.05,
+        bytes: 4.1,
+        rows: Some(10_000_000),
+        data: |n| vec![("s", words(n, false))],
+        beside: None,
+    },
+    Query {
+        name: "regex, 1e7 texts",
+        sql: "select regexp_matches(s, 'c[a-z]+h|dis.*e$') as l from t",
+        peer: f64::NAN,
+        target: 3.0,
+        bytes: 19.1,
+        rows: Some(10_000_000),
+        data: |n| vec![("s", words(n, true))],
         beside: None,
     },
     Query {

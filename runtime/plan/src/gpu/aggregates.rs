@@ -111,7 +111,7 @@ pub fn aggregate(
                 Some(masked(lowering, yes))
             }
             (false, _) => {
-                let id = lowering.expr(arg)?;
+                let id = if distinct { lowering.key(arg)? } else { lowering.expr(arg)? };
                 Some(masked(lowering, id))
             }
         };
@@ -129,7 +129,7 @@ pub fn aggregate(
     let [arg] = &args[..] else { return refused("") };
     let dtype = lowering.dtype(arg)?;
     let result = function.field().data_type().clone();
-    let id = lowering.expr(arg)?;
+    let id = lowering.key(arg)?;
     let id = masked(lowering, id);
     let kind = lowering.graph.kind(id);
     if kind == Kind::Code && !matches!(name, "min" | "max") {
@@ -222,7 +222,7 @@ fn end(
     if !lowering.begins {
         return refused(" of groups");
     }
-    let id = lowering.expr(arg)?;
+    let id = lowering.key(arg)?;
     let node = lowering.graph.node(id);
     let (Op::Input(input), kind) = (node.op, node.kind) else { return refused(" of a computed value") };
     let number = Kind::Number(Scalar::U64);

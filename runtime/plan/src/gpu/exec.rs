@@ -21,7 +21,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Sink, Stage};
+use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
 use super::{Accelerator, Policy, read};
@@ -130,6 +130,18 @@ impl GpuExec {
     /// The tables that are joined.
     pub fn others(&self) -> &[Arc<dyn ExecutionPlan>] {
         &self.inputs[1..]
+    }
+
+    /// Which of its columns are texts as bytes.
+    pub fn as_bytes(&self) -> Vec<bool> {
+        let Some(last) = self.stages.last().filter(|_| self.finish == 0) else { return Vec::new() };
+        let columns = match &last.sink {
+            Sink::Output(output) => &output.columns,
+            Sink::Sort(sort) => &sort.columns,
+            Sink::Top(top) => &top.columns,
+            Sink::Aggregate { .. } => return Vec::new(),
+        };
+        columns.iter().map(|column| last.graph.kind(*column) == Kind::Text).collect()
     }
 
     /// What `explain` calls it.
@@ -434,15 +446,17 @@ impl Work {
         let gpu = &self.accelerator.gpu;
         gpu.residency.sweep();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
-            let table = |rows: &Rows| -> onrush_ops::Result<DeviceTable> {
+            let table = |(number, rows): (usize, &Rows)| -> onrush_ops::Result<DeviceTable> {
                 let (parts, count) = match rows {
                     Rows::Host { parts, count } => (parts, *count),
                     Rows::Device(table) => return Ok(table.clone()),
                 };
-                let columns = parts.iter().map(|parts| self.column(parts)).collect::<onrush_ops::Result<_>>()?;
-                Ok(DeviceTable { rows: count, columns })
+                let graph = onrush_ops::run::graph_of(&self.stages, number);
+                let as_bytes = |place: usize| graph.is_some_and(|graph| onrush_ops::text::reads_bytes(graph, place));
+                let columns = parts.iter().enumerate().map(|(place, parts)| self.column(parts, as_bytes(place)));
+                Ok(DeviceTable { rows: count, columns: columns.collect::<onrush_ops::Result<_>>()? })
             };
-            let tables = tables.iter().map(table).collect::<onrush_ops::Result<Vec<_>>>()?;
+            let tables = tables.iter().enumerate().map(table).collect::<onrush_ops::Result<Vec<_>>>()?;
             let (first, others) = tables
                 .split_first()
                 .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
@@ -457,15 +471,15 @@ impl Work {
         }
     }
 
-    fn column(&self, parts: &[ArrayRef]) -> onrush_ops::Result<DeviceColumn> {
+    fn column(&self, parts: &[ArrayRef], as_bytes: bool) -> onrush_ops::Result<DeviceColumn> {
         let gpu = &self.accelerator.gpu;
-        if let Some(column) = gpu.residency.get(parts) {
+        if let Some(column) = gpu.residency.get(parts, as_bytes) {
             return Ok(column);
         }
         let Some(first) = parts.first() else {
             return Err(onrush_ops::Error::Unsupported("an input without rows".to_string()));
         };
-        let column = DeviceColumn::upload(gpu.context(), first.data_type(), parts)?;
+        let column = DeviceColumn::upload(gpu.context(), first.data_type(), parts, as_bytes)?;
         gpu.residency.put(parts, &column);
         Ok(column)
     }

@@ -1,7 +1,8 @@
 //! DataFusion's physical expressions as nodes of a pipeline's graph. What has no place there is refused with a reason, and its plan node
 //! stays on the CPU.
 //!
-//! An expression over one text column, whatever it does, is computed on the CPU once for each text of the column's dictionary.
+//! An expression over one text column, whatever it does, is computed on the CPU once for each text of the column's dictionary. Where a column
+//! has too many different texts for that, and for several text columns, it is computed of their bytes (`text.rs`).
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +15,15 @@ use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Operator, Volatility};
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NegativeExpr, NotExpr,
-    TryCastExpr,
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NegativeExpr,
+    NotExpr, TryCastExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::{self, Dictionary};
 use onrush_ops::{Comparison, Graph, How, Id, Kind, Lookup, Misfit, Op, Origin, kind_of};
 
+use super::text::{self, is_text};
 use super::{functions, numbers};
 
 /// Why something stays on the CPU, in a few words.
@@ -53,6 +55,26 @@ pub struct Side {
     pub before: Option<Id>,
 }
 
+/// Which text columns of an input are read as bytes where both forms would do: those of many different texts.
+#[derive(Clone, Default)]
+pub enum Preference {
+    #[default]
+    Numbers,
+    Known(Vec<bool>),
+    /// Found when it is asked for.
+    Of(Arc<dyn Fn(usize) -> bool + Send + Sync>),
+}
+
+impl Preference {
+    fn is_bytes(&self, source: usize) -> bool {
+        match self {
+            Preference::Numbers => false,
+            Preference::Known(known) => known.get(source).copied().unwrap_or(false),
+            Preference::Of(find) => find(source),
+        }
+    }
+}
+
 /// The stage that is being written.
 pub struct Lowering {
     pub graph: Graph,
@@ -61,6 +83,11 @@ pub struct Lowering {
     pub texts: Vec<Arc<Dictionary>>,
     /// Columns of the fragment's input that are read, in the order of the stage's inputs. Only in the first stage.
     pub used: Vec<usize>,
+    /// Which of them are texts as bytes.
+    pub as_bytes: Vec<bool>,
+    pub preference: Preference,
+    /// Texts are wanted as numbers.
+    pub numbered: bool,
     pub columns: Vec<Slot>,
     pub schema: Arc<Schema>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
@@ -78,6 +105,9 @@ impl Lowering {
             lookups: Vec::new(),
             texts: Vec::new(),
             used: Vec::new(),
+            as_bytes: Vec::new(),
+            preference: Preference::default(),
+            numbered: false,
             columns: (0..schema.fields().len()).map(Slot::Source).collect(),
             schema: Arc::clone(schema),
             begins: true,
@@ -98,35 +128,125 @@ impl Lowering {
         self.columns.iter().all(plain)
     }
 
+    /// Whether a text column is read as bytes where both forms would do.
+    pub fn prefers_bytes(&self, index: usize) -> bool {
+        match self.columns.get(index) {
+            Some(Slot::Source(source)) => self.preference.is_bytes(*source),
+            Some(Slot::Joined { join, column }) => self.joins[*join].lowering.prefers_bytes(*column),
+            Some(Slot::Node(id)) => self.graph.kind(*id) == Kind::Text,
+            None => false,
+        }
+    }
+
+    /// The preference of a stage that reads this one's rows as a table.
+    pub fn preferences(&self) -> Preference {
+        let is_text = |index: usize| is_text(self.schema.field(index).data_type());
+        Preference::Known((0..self.columns.len()).map(|index| is_text(index) && self.prefers_bytes(index)).collect())
+    }
+
     /// The node of a column.
     pub fn column(&mut self, index: usize) -> Result<Id, Refusal> {
+        if let Some(Slot::Node(id)) = self.columns.get(index) {
+            return Ok(*id);
+        }
+        let text = self.schema.fields().get(index).is_some_and(|field| is_text(field.data_type()));
+        let as_bytes = text && !self.numbered && self.prefers_bytes(index);
+        self.column_as(index, as_bytes)
+    }
+
+    /// The same, a text as bytes or as a number.
+    pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<Id, Refusal> {
         match self.columns.get(index) {
-            Some(Slot::Node(id)) => Ok(*id),
+            Some(Slot::Node(id)) => match (self.graph.kind(*id), as_bytes) {
+                (Kind::Code, true) => Err("a text of groups beside other ones is not on the GPU yet".to_string()),
+                (Kind::Text, false) => Err("a number of a text that is made is not on the GPU yet".to_string()),
+                _ => Ok(*id),
+            },
             Some(Slot::Source(source)) => {
                 let source = *source;
                 let dtype = self.schema.field(index).data_type();
                 let kind = kind_of(dtype).ok_or_else(|| format!("columns of type {dtype} are not on the GPU yet"))?;
-                let place = self.used.iter().position(|used| *used == source).unwrap_or_else(|| {
+                let kind = if as_bytes && kind == Kind::Code { Kind::Text } else { kind };
+                let as_bytes = kind == Kind::Text;
+                let mut known = self.used.iter().zip(&self.as_bytes);
+                let place = known.position(|used| used == (&source, &as_bytes)).unwrap_or_else(|| {
                     self.used.push(source);
+                    self.as_bytes.push(as_bytes);
                     self.used.len() - 1
                 });
                 let id = self.graph.input(place, kind);
-                self.columns[index] = Slot::Node(id);
+                // A text may be asked for in its other form, too.
+                if !is_text(dtype) {
+                    self.columns[index] = Slot::Node(id);
+                }
                 Ok(id)
             }
             Some(Slot::Joined { join, column }) => {
                 let (join, column) = (*join, *column);
                 let side = &mut self.joins[join];
-                let there = side.lowering.column(column)?;
+                let there = side.lowering.column_as(column, as_bytes)?;
                 let Op::Input(place) = side.lowering.graph.node(there).op else {
                     return Err("a column that is not there".to_string());
                 };
                 let (kind, probe) = (side.lowering.graph.kind(there), side.probe);
                 let id = self.graph.add(Op::Joined(join as u32, place), &[probe], kind);
-                self.columns[index] = Slot::Node(id);
+                if !matches!(kind, Kind::Code | Kind::Text) {
+                    self.columns[index] = Slot::Node(id);
+                }
                 Ok(id)
             }
             None => Err("a column that is not there".to_string()),
+        }
+    }
+
+    /// What is written so far, to take back an attempt.
+    fn save(&self) -> Saved {
+        Saved {
+            graph: self.graph.clone(),
+            lookups: self.lookups.len(),
+            texts: self.texts.len(),
+            used: self.used.len(),
+            columns: self.columns.clone(),
+            sides: self.joins.iter().map(|side| side.lowering.save()).collect(),
+        }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        self.graph = saved.graph;
+        self.lookups.truncate(saved.lookups);
+        self.texts.truncate(saved.texts);
+        self.used.truncate(saved.used);
+        self.as_bytes.truncate(saved.used);
+        self.columns = saved.columns;
+        for (side, saved) in self.joins.iter_mut().zip(saved.sides) {
+            side.lowering.restore(saved);
+        }
+    }
+
+    fn attempt(&mut self, attempt: impl FnOnce(&mut Lowering) -> Result<Id, Refusal>) -> Result<Id, Refusal> {
+        let saved = self.save();
+        let found = attempt(self);
+        if found.is_err() {
+            self.restore(saved);
+        }
+        found
+    }
+
+    /// What rows are grouped, sorted or joined by: a text as its number.
+    pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+        let plain = self.attempt(|lowering| {
+            let id = lowering.expr(expr)?;
+            if lowering.graph.kind(id) == Kind::Text { Err(String::new()) } else { Ok(id) }
+        });
+        if plain.is_ok() || !is_text(&self.dtype(expr)?) {
+            return plain;
+        }
+        let before = std::mem::replace(&mut self.numbered, true);
+        let id = self.expr(expr);
+        self.numbered = before;
+        match id? {
+            id if self.graph.kind(id) == Kind::Text => Err(format!("the number of `{expr}` is not on the GPU yet")),
+            id => Ok(id),
         }
     }
 
@@ -136,10 +256,34 @@ impl Lowering {
             return self.column(column.index());
         }
         if let Some(literal) = any.downcast_ref::<Literal>() {
+            if let (Some(Some(text)), false) = (text_literal(expr), self.numbered) {
+                return Ok(text::literal(self, &text));
+            }
             return numbers::literal(&mut self.graph, literal.value());
         }
-        if let Some(id) = self.by_dictionary(expr)? {
+        let one_text = self.only_text(expr);
+        if !self.numbered
+            && one_text.is_some_and(|column| self.prefers_bytes(column))
+            && let Ok(id) = self.attempt(|lowering| lowering.direct(expr))
+        {
             return Ok(id);
+        }
+        match one_text.map_or(Ok(None), |column| self.by_dictionary(expr, column)) {
+            Ok(Some(id)) => Ok(id),
+            Ok(None) => self.direct(expr),
+            // A function of a text that is computed.
+            Err(reason) => self.attempt(|lowering| lowering.direct(expr)).map_err(|_| reason),
+        }
+    }
+
+    /// An expression as what it is made of.
+    fn direct(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+        let any: &dyn Any = expr.as_ref();
+        if let Some(inner) = text::same_text(self, expr) {
+            return self.expr(&inner);
+        }
+        if let Some(like) = any.downcast_ref::<LikeExpr>() {
+            return text::like(self, like);
         }
         if let Some(binary) = any.downcast_ref::<BinaryExpr>() {
             return self.binary(binary, expr);
@@ -163,22 +307,37 @@ impl Lowering {
             return Ok(self.graph.add(Op::Negate, &[arg], kind));
         }
         if let Some(cast) = any.downcast_ref::<CastExpr>() {
+            if is_text(cast.cast_type()) {
+                return text::text(self, expr);
+            }
+            if is_text(&self.dtype(cast.expr())?) {
+                let misfit = if cast.cast_options().safe { Misfit::Null } else { Misfit::Fault };
+                return text::parsed(self, cast.expr(), cast.cast_type(), misfit);
+            }
             let (arg, from) = (self.expr(cast.expr())?, self.dtype(cast.expr())?);
             let misfit = if cast.cast_options().safe { Misfit::Null } else { Misfit::Fault };
             return numbers::cast(&mut self.graph, arg, &from, cast.cast_type(), misfit);
         }
         if let Some(cast) = any.downcast_ref::<TryCastExpr>() {
+            if is_text(&self.dtype(cast.expr())?) {
+                return text::parsed(self, cast.expr(), cast.cast_type(), Misfit::Null);
+            }
             let (arg, from) = (self.expr(cast.expr())?, self.dtype(cast.expr())?);
             return numbers::cast(&mut self.graph, arg, &from, cast.cast_type(), Misfit::Null);
         }
         if let Some(case) = any.downcast_ref::<CaseExpr>() {
-            return self.case(case, expr);
+            return self.case(case, expr, false);
         }
         if let Some(list) = any.downcast_ref::<InListExpr>() {
             return self.list(list);
         }
         if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
-            return functions::call(self, function);
+            let texts = function.args().iter().any(|arg| self.dtype(arg).is_ok_and(|dtype| is_text(&dtype)));
+            let dates = function.name().starts_with("date_");
+            return match (texts || is_text(function.return_type())) && !dates {
+                true => text::call(self, function),
+                false => functions::call(self, function),
+            };
         }
         Err(format!("`{expr}` is not on the GPU yet"))
     }
@@ -199,7 +358,17 @@ impl Lowering {
             return Ok(self.graph.add(op, &[a, b], Kind::Bool));
         }
         let (left, right) = (self.dtype(binary.left())?, self.dtype(binary.right())?);
-        let (a, b) = (self.expr(binary.left())?, self.expr(binary.right())?);
+        if op == Operator::StringConcat {
+            return text::text(self, whole);
+        }
+        if let Some(found) = text::regex(self, binary)? {
+            return Ok(found);
+        }
+        let texts = is_text(&left) && is_text(&right);
+        let (a, b) = match texts {
+            true => (text::piece(self, binary.left())?, text::piece(self, binary.right())?),
+            false => (self.expr(binary.left())?, self.expr(binary.right())?),
+        };
         let comparison = match op {
             Operator::Eq => Some(Comparison::Equal),
             Operator::NotEq => Some(Comparison::NotEqual),
@@ -211,11 +380,7 @@ impl Lowering {
         };
         let same = matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
         if comparison.is_some() || same {
-            let text = self.graph.kind(a) == Kind::Code || self.graph.kind(b) == Kind::Code;
-            if text {
-                return Err("two text columns are not compared on the GPU yet".to_string());
-            }
-            if !numbers::comparable(&left, &right) {
+            if !texts && !numbers::comparable(&left, &right) {
                 return Err(format!("a comparison of {left} with {right} is not on the GPU yet"));
             }
             return Ok(match comparison {
@@ -233,23 +398,26 @@ impl Lowering {
         numbers::arithmetic(&mut self.graph, op, (a, &left), (b, &right), &result)
     }
 
-    fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    /// `as_bytes`: its texts are wanted so.
+    pub fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<Id, Refusal> {
         let result = self.dtype(whole)?;
-        let kind = kind_of(&result).ok_or_else(|| format!("CASE with results of type {result}"))?;
-        let texts = if kind == Kind::Code { Some(texts_of(case)?) } else { None };
-        let base = match case.expr() {
-            Some(base) => {
-                let id = self.expr(base)?;
-                if self.graph.kind(id) == Kind::Code {
-                    return Err("CASE over a text with other columns is not on the GPU yet".to_string());
-                }
-                Some(id)
+        let mut kind = kind_of(&result).ok_or_else(|| format!("CASE with results of type {result}"))?;
+        let mut texts = None;
+        if kind == Kind::Code {
+            match texts_of(case) {
+                Ok(found) if !as_bytes => texts = Some(found),
+                _ => kind = Kind::Text,
             }
+        }
+        let base = match case.expr() {
+            Some(base) if is_text(&self.dtype(base)?) => Some(text::piece(self, base)?),
+            Some(base) => Some(self.expr(base)?),
             None => None,
         };
         // A text is its number among the results until one is chosen.
         let kind = if texts.is_some() { Kind::Number(Scalar::U32) } else { kind };
         let then = |lowering: &mut Lowering, then: &Arc<dyn PhysicalExpr>| match &texts {
+            None if kind == Kind::Text => text::piece(lowering, then),
             None => lowering.expr(then),
             Some((numbers, _)) => Ok(match text_literal(then) {
                 Some(Some(text)) => lowering.graph.number(Scalar::U32, numbers[&text].into()),
@@ -263,7 +431,10 @@ impl Lowering {
         for (when, result) in case.when_then_expr().iter().rev() {
             let condition = match base {
                 Some(base) => {
-                    let when = self.expr(when)?;
+                    let when = match self.graph.kind(base) {
+                        Kind::Text => text::piece(self, when)?,
+                        _ => self.expr(when)?,
+                    };
                     self.graph.add(Op::Compare(Comparison::Equal), &[base, when], Kind::Bool)
                 }
                 None => self.boolean(when)?,
@@ -288,16 +459,15 @@ impl Lowering {
             return Err(format!("a list of {} values is not on the GPU yet", list.list().len()));
         }
         let of = self.dtype(list.expr())?;
-        let value = self.expr(list.expr())?;
-        if self.graph.kind(value) == Kind::Code {
-            return Err("a list of texts with other columns is not on the GPU yet".to_string());
-        }
+        let texts = is_text(&of);
+        let value = if texts { text::piece(self, list.expr())? } else { self.expr(list.expr())? };
         let mut any = self.graph.bool(false);
         for item in list.list() {
-            if !numbers::comparable(&of, &self.dtype(item)?) {
+            let dtype = self.dtype(item)?;
+            if !(numbers::comparable(&of, &dtype) || texts && is_text(&dtype)) {
                 return Err(format!("a list of values beside {of} is not on the GPU yet"));
             }
-            let item = self.expr(item)?;
+            let item = if texts { text::piece(self, item)? } else { self.expr(item)? };
             let same = match self.graph.kind(value).is_float() {
                 // As DataFusion's lists do it: by bits, in which the two zeros differ.
                 true => {
@@ -311,32 +481,37 @@ impl Lowering {
         Ok(if list.negated() { self.graph.add(Op::Not, &[any], Kind::Bool) } else { any })
     }
 
-    /// A lookup, if the expression reads one text column and nothing else.
-    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Option<Id>, Refusal> {
+    /// The text column that an expression reads, if it reads nothing else.
+    fn only_text(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
         let mut columns = BTreeSet::new();
+        let walked = expr.apply(|node| {
+            let any: &dyn Any = node.as_ref();
+            columns.extend(any.downcast_ref::<Column>().map(Column::index));
+            Ok(TreeNodeRecursion::Continue)
+        });
+        walked.ok()?;
+        let [column] = columns.into_iter().collect::<Vec<_>>()[..] else { return None };
+        is_text(self.schema.field(column).data_type()).then_some(column)
+    }
+
+    /// A lookup of what the expression, which reads nothing but this text column, gives for each of its texts.
+    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<Id>, Refusal> {
         let mut stable = true;
         let walked = expr.apply(|node| {
             let any: &dyn Any = node.as_ref();
-            if let Some(column) = any.downcast_ref::<Column>() {
-                columns.insert(column.index());
-            }
             if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
                 stable &= function.fun().signature().volatility != Volatility::Volatile;
             }
             Ok(TreeNodeRecursion::Continue)
         });
         walked.map_err(|e| e.to_string())?;
-        let [column] = columns.into_iter().collect::<Vec<_>>()[..] else { return Ok(None) };
         let text = self.schema.field(column).data_type().clone();
-        if kind_of(&text) != Some(Kind::Code) {
-            return Ok(None);
-        }
         if !stable {
             return Err(format!("`{expr}` changes from row to row"));
         }
         let result = self.dtype(expr)?;
         let kind = kind_of(&result).ok_or_else(|| format!("values of type {result} are not on the GPU yet"))?;
-        let id = self.column(column)?;
+        let id = self.column_as(column, false)?;
         let of = match self.graph.node(id).op {
             Op::Input(column) => Origin::Input(column),
             Op::Joined(join, column) => Origin::Joined(join, column),
@@ -368,6 +543,16 @@ impl Lowering {
         self.lookups.push(Lookup::Texts { of, evaluate: Arc::new(evaluate) });
         Ok(Some(self.graph.add(Op::Lookup(self.lookups.len() as u32 - 1), &[id], kind)))
     }
+}
+
+/// What a stage was at some point.
+struct Saved {
+    graph: Graph,
+    lookups: usize,
+    texts: usize,
+    used: usize,
+    columns: Vec<Slot>,
+    sides: Vec<Saved>,
 }
 
 /// A literal's text, or that it is null.

@@ -26,7 +26,7 @@ use onrush_ops::{
 
 use super::aggregates::{self, Accumulators};
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
-use super::lower::{Lowering, Refusal, Side, Slot};
+use super::lower::{Lowering, Preference, Refusal, Side, Slot};
 use super::window;
 use super::{Accelerator, Policy, quantiles};
 use crate::check::HIDDEN;
@@ -187,7 +187,7 @@ impl Walk<'_> {
             },
         };
         let (below, reason) = match below {
-            Ok(mut open) => match open.add_join(plan, join, &other, left_goes_on) {
+            Ok(mut open) => match open.add_join(plan, join, (&other, self.preference(&other)), left_goes_on) {
                 Ok(()) => return Ok(Placed::Gpu(open)),
                 Err(reason) => (self.close(Placed::Gpu(open))?, reason),
             },
@@ -230,7 +230,7 @@ impl Walk<'_> {
             _ => {}
         }
         Ok(Open {
-            lowering: Lowering::new(&input.schema()),
+            lowering: Lowering { preference: self.preference(input), ..Lowering::new(&input.schema()) },
             input: Arc::clone(input),
             others: Vec::new(),
             chain: Vec::new(),
@@ -244,6 +244,20 @@ impl Walk<'_> {
             finish: 0,
             works: false,
         })
+    }
+
+    /// Which text columns of an input have many different texts.
+    fn preference(&self, input: &Arc<dyn ExecutionPlan>) -> Preference {
+        let any: &dyn Any = input.as_ref();
+        if let Some(below) = any.downcast_ref::<GpuExec>() {
+            return Preference::Known(below.as_bytes());
+        }
+        let Some((batches, columns)) = memory(input) else { return Preference::Numbers };
+        let (batches, accelerator) = (batches.to_vec(), Arc::clone(self.accelerator));
+        Preference::Of(Arc::new(move |index| {
+            let parts = onrush_ops::residency::parts(&batches, columns[index]);
+            accelerator.gpu.residency.has_many_texts(&parts)
+        }))
     }
 
     fn close(&mut self, placed: Placed) -> Result<Arc<dyn ExecutionPlan>> {
@@ -337,7 +351,7 @@ impl Open {
 
     /// The rows so far as a table that the next stage reads: of its columns those that are needed, in its order.
     pub fn materialise(&mut self) {
-        let next = Lowering::new(&self.lowering.schema);
+        let next = Lowering { preference: self.lowering.preferences(), ..Lowering::new(&self.lowering.schema) };
         self.before.push(Part {
             lowering: std::mem::replace(&mut self.lowering, next),
             filter: self.filter.take(),
@@ -387,6 +401,12 @@ impl Open {
         }
         let is_light = is_transparent(plan) || any.is::<ProjectionExec>();
         let is_limit = any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
+        // Of texts that are computed there are numbers only once they are written.
+        let computed = |slot: &Slot| matches!(slot, Slot::Node(id) if self.lowering.graph.kind(*id) == Kind::Text);
+        let is_filter = any.is::<FilterExec>();
+        if !is_light && !is_limit && !is_filter && self.lowering.columns.iter().any(computed) {
+            self.materialise();
+        }
         if !is_light && (self.limit.is_some() || (self.order.is_some() && !is_limit)) {
             self.materialise();
         }
@@ -462,11 +482,11 @@ impl Open {
         &mut self,
         plan: &Arc<dyn ExecutionPlan>,
         join: &HashJoinExec,
-        other: &Arc<dyn ExecutionPlan>,
+        (other, preference): (&Arc<dyn ExecutionPlan>, Preference),
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
         let (lookups, joins, before) = (self.lowering.lookups.len(), self.lowering.joins.len(), self.before.len());
-        let added = self.hash_join(plan, join, other, left_goes_on);
+        let added = self.hash_join(plan, join, (other, preference), left_goes_on);
         if added.is_err() {
             self.undo(before);
             self.lowering.lookups.truncate(lookups);
@@ -479,13 +499,15 @@ impl Open {
         &mut self,
         plan: &Arc<dyn ExecutionPlan>,
         join: &HashJoinExec,
-        other: &Arc<dyn ExecutionPlan>,
+        (other, preference): (&Arc<dyn ExecutionPlan>, Preference),
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
         if self.finish > 0 {
             return Err("it comes after the first rows of an order".to_string());
         }
-        if self.limit.is_some() || self.order.is_some() || self.window.is_some() {
+        let computed = |slot: &Slot| matches!(slot, Slot::Node(id) if self.lowering.graph.kind(*id) == Kind::Text);
+        let texts = self.lowering.columns.iter().any(computed);
+        if self.limit.is_some() || self.order.is_some() || self.window.is_some() || texts {
             self.materialise();
         }
         let kind = *join.join_type();
@@ -502,12 +524,12 @@ impl Open {
         if how == How::Full && !(self.is_fresh() && self.lowering.is_untouched()) {
             self.materialise();
         }
-        let mut side = Lowering::new(&other.schema());
+        let mut side = Lowering { preference, ..Lowering::new(&other.schema()) };
         let (mut mine, mut its) = (Vec::new(), Vec::new());
         for (left, right) in join.on() {
             let (here, there) = if left_goes_on { (left, right) } else { (right, left) };
             let types = (self.lowering.dtype(here)?, side.dtype(there)?);
-            let (a, b) = (self.lowering.expr(here)?, side.expr(there)?);
+            let (a, b) = (self.lowering.key(here)?, side.key(there)?);
             let kind = side.graph.kind(b);
             let is_text = kind == Kind::Code && self.lowering.graph.kind(a) == Kind::Code;
             if types.0 != types.1 && !is_text {
@@ -621,7 +643,7 @@ impl Open {
     /// What rows are sorted by as numbers of 64 bits.
     pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
         let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
-        let value = self.lowering.expr(&by.expr)?;
+        let value = self.lowering.key(&by.expr)?;
         let dtype = self.lowering.dtype(&by.expr)?;
         let graph = &mut self.lowering.graph;
         let key = match graph.kind(value) {
@@ -668,7 +690,7 @@ impl Open {
         }
         let mut keys = Vec::new();
         for (key, _) in group.expr() {
-            keys.push(self.lowering.expr(key)?);
+            keys.push(self.lowering.key(key)?);
         }
         let mut accumulators = Accumulators::default();
         let mut recipes = Vec::new();
@@ -699,7 +721,8 @@ impl Open {
     /// The stages, the last of which gives the columns of the topmost node.
     fn finish(&mut self) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
         let schema = Arc::clone(&self.lowering.schema);
-        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        let preferred = |index: usize| (index, self.lowering.prefers_bytes(index));
+        let all: Vec<(usize, bool)> = (0..schema.fields().len()).map(preferred).collect();
         let columns = columns_of(&mut self.lowering, &all)?;
         let (skip, limit) = (self.skip, self.limit);
         let sink = match self.top {
@@ -707,7 +730,7 @@ impl Open {
             None => rows_of(columns, self.order.take(), skip, limit),
         };
         let lowering = std::mem::replace(&mut self.lowering, Lowering::new(&schema));
-        let mut used = lowering.used.clone();
+        let mut used: Vec<(usize, bool)> = wanted_of(&lowering);
         let (filter, window) = (self.filter.take(), self.window.take());
         let mut stages = vec![self.stage(lowering, filter, window, sink)];
         for part in std::mem::take(&mut self.before).into_iter().rev() {
@@ -716,21 +739,34 @@ impl Open {
                 End::Groups { keys, accumulators } => Sink::Aggregate { keys, accumulators },
                 End::Rows { order, skip, limit } => rows_of(columns_of(&mut lowering, &used)?, order, skip, limit),
             };
-            used.clone_from(&lowering.used);
+            used = wanted_of(&lowering);
             stages.push(self.stage(lowering, filter, window, sink));
         }
         stages.reverse();
-        Ok((stages, used))
+        Ok((stages, used.into_iter().map(|(column, _)| column).collect()))
     }
 }
 
+/// The columns that a stage reads of the one before, and whether as bytes.
+fn wanted_of(lowering: &Lowering) -> Vec<(usize, bool)> {
+    lowering.used.iter().copied().zip(lowering.as_bytes.iter().copied()).collect()
+}
+
 /// The nodes of some columns, which are what the device says they are.
-fn columns_of(lowering: &mut Lowering, wanted: &[usize]) -> std::result::Result<Vec<Id>, Refusal> {
+fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result::Result<Vec<Id>, Refusal> {
     let mut columns = Vec::new();
-    for index in wanted {
-        let id = lowering.column(*index)?;
+    for (index, as_bytes) in wanted {
+        let id = match lowering.columns.get(*index) {
+            // What is computed has one form; its reader makes the other one.
+            Some(Slot::Node(id)) => *id,
+            _ => lowering.column_as(*index, *as_bytes)?,
+        };
         let dtype = lowering.schema.field(*index).data_type();
-        if kind_of(dtype) != Some(lowering.graph.kind(id)) {
+        let kind = match lowering.graph.kind(id) {
+            Kind::Text => Kind::Code,
+            kind => kind,
+        };
+        if kind_of(dtype) != Some(kind) {
             return Err(format!("results of type {dtype} are not on the GPU yet"));
         }
         columns.push(id);

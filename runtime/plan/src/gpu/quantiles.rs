@@ -58,7 +58,7 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
     let first = fields.len();
     let by: Vec<&Arc<dyn PhysicalExpr>> = group.expr().iter().map(|(key, _)| key).chain([&of]).collect();
     for expr in &by {
-        let (dtype, id) = (lowering.dtype(expr)?, lowering.expr(expr)?);
+        let (dtype, id) = (lowering.dtype(expr)?, lowering.key(expr)?);
         fields.push(Field::new(format!("by {}", fields.len()), dtype, true));
         lowering.columns.push(Slot::Node(id));
     }

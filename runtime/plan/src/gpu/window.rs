@@ -47,10 +47,10 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
     let lowering = &mut open.lowering;
     let mut of = Window::default();
     for key in first.partition_by() {
-        of.partition.push(lowering.expr(key)?);
+        of.partition.push(lowering.key(key)?);
     }
     for key in first.order_by() {
-        of.order.push(lowering.expr(&key.expr)?);
+        of.order.push(lowering.key(&key.expr)?);
     }
     let mut columns = lowering.columns.clone();
     let mut running = Accumulators::default();
@@ -369,7 +369,7 @@ fn standard_function<F: Fn(&mut Graph) -> Frame>(
 
 /// A column at another row.
 fn fetched(lowering: &mut Lowering, of: &Arc<dyn PhysicalExpr>, row: Id, name: &str) -> Result<Id, Refusal> {
-    let id = lowering.expr(of)?;
+    let id = lowering.key(of)?;
     let node = lowering.graph.node(id);
     let (Op::Input(input), kind) = (node.op, node.kind) else {
         return Err(format!("`{name}` of a computed value is not on the GPU yet"));

@@ -1,0 +1,365 @@
+// Texts: UTF-8 bytes anywhere in device memory. Predicates, positions and pieces are computed of them where they are; what has other bytes
+// than its argument (upper case, joined texts) is measured first and written to its place then.
+//
+// Layout: bytes are read in whole words of 8, aligned: the memory that a text lies in begins at a multiple of 8 and has as many bytes.
+// Texts are valid UTF-8. Null handling is the caller's: of a row without a value nothing is read.
+
+struct Text {
+    const u8* at;
+    i64 length;
+    Text() = default;
+    __device__ __forceinline__ explicit Text(int) : at(nullptr), length(0) {}
+    __device__ __forceinline__ Text(const u8* from, i64 bytes) : at(from), length(bytes) {}
+};
+
+// A row of a column: offsets of O into bytes.
+template <class O> __device__ __forceinline__ Text text_at(const O* offsets, const u8* bytes, u64 row) {
+    O from = offsets[row];
+    return Text(bytes + from, (i64)(offsets[row + 1] - from));
+}
+// A literal: its length, then its bytes.
+__device__ __forceinline__ Text text_literal(const void* at) { return Text((const u8*)at + 8, *(const i64*)at); }
+
+// The next bytes of a text, `count` of them from 1 to 8, the first one lowest, zeros behind them.
+__device__ __forceinline__ u64 text_word(const u8* at, i64 count) {
+    u32 skipped = (u32)((u64)at & 7);
+    const u64* words = (const u64*)(at - skipped);
+    u64 word = words[0] >> (8 * skipped);
+    if (skipped + count > 8) word |= words[1] << (64 - 8 * skipped);
+    return count < 8 ? word & ((1ull << (8 * count)) - 1) : word;
+}
+__device__ __forceinline__ i64 word_of(i64 left) { return left < 8 ? left : 8; }
+#define EACH_BYTE 0x0101010101010101ull
+
+__device__ __forceinline__ bool same_bytes(const u8* a, const u8* b, i64 length) {
+#pragma unroll 1
+    for (i64 i = 0; i < length; i += 8) {
+        if (text_word(a + i, word_of(length - i)) != text_word(b + i, word_of(length - i))) return false;
+    }
+    return true;
+}
+__device__ __forceinline__ bool text_equal(const Text& a, const Text& b) {
+    return a.length == b.length && same_bytes(a.at, b.at, a.length);
+}
+// Below zero, zero or above it, in the order of bytes, which is that of code points.
+__device__ __forceinline__ i32 text_compare(const Text& a, const Text& b) {
+    i64 length = smaller(a.length, b.length);
+#pragma unroll 1
+    for (i64 i = 0; i < length; i += 8) {
+        u64 x = text_word(a.at + i, word_of(length - i)), y = text_word(b.at + i, word_of(length - i));
+        if (x != y) {
+            u32 by = (u32)(__ffsll((long long)(x ^ y)) - 1) & ~7u;
+            return (x >> by & 0xff) < (y >> by & 0xff) ? -1 : 1;
+        }
+    }
+    return a.length < b.length ? -1 : a.length > b.length ? 1 : 0;
+}
+__device__ __forceinline__ bool text_starts(const Text& text, const Text& with) {
+    return text.length >= with.length && same_bytes(text.at, with.at, with.length);
+}
+__device__ __forceinline__ bool text_ends(const Text& text, const Text& with) {
+    return text.length >= with.length && same_bytes(text.at + (text.length - with.length), with.at, with.length);
+}
+
+// The byte from which on a text has another one, from `from` on; -1 where it has not. A window of 8 bytes moves along.
+__device__ __forceinline__ i64 text_find(const Text& text, const Text& what, i64 from) {
+    if (what.length == 0) return from <= text.length ? from : -1;
+    i64 last = text.length - what.length;
+    if (from > last) return -1;
+    i64 head = word_of(what.length);
+    u64 wanted = text_word(what.at, head), mask = head < 8 ? (1ull << (8 * head)) - 1 : ~0ull;
+    u64 window = text_word(text.at + from, word_of(text.length - from)), ahead = 0;
+#pragma unroll 1
+    for (i64 at = from, left = 0; at <= last; at++) {
+        if ((window & mask) == wanted && (head == what.length || same_bytes(text.at + at + 8, what.at + 8, what.length - 8))) return at;
+        if (left == 0) {
+            i64 next = at + 8;
+            ahead = next < text.length ? text_word(text.at + next, word_of(text.length - next)) : 0;
+            left = 8;
+        }
+        window = window >> 8 | ahead << 56;
+        ahead >>= 8;
+        left--;
+    }
+    return -1;
+}
+__device__ __forceinline__ bool text_contains(const Text& text, const Text& what) { return text_find(text, what, 0) >= 0; }
+
+// Bytes of a word that go on with a character that has begun.
+__device__ __forceinline__ u32 continuations(u64 word) { return (u32)__popcll(word >> 7 & ~word >> 6 & EACH_BYTE); }
+__device__ __forceinline__ bool goes_on(u8 byte) { return (byte & 0xc0) == 0x80; }
+__device__ __forceinline__ i64 text_chars(const Text& text) {
+    i64 chars = text.length;
+#pragma unroll 1
+    for (i64 i = 0; i < text.length; i += 8) chars -= continuations(text_word(text.at + i, word_of(text.length - i)));
+    return chars;
+}
+// The byte at which character `chars` begins, counted from 0; the text's end where it has fewer.
+__device__ __forceinline__ i64 text_skip(const Text& text, i64 chars) {
+    i64 at = 0;
+#pragma unroll 1
+    while (at + 8 <= text.length) {
+        i64 here = 8 - continuations(text_word(text.at + at, 8));
+        if (here > chars) break;
+        chars -= here;
+        at += 8;
+    }
+    // The word may have ended within a character.
+#pragma unroll 1
+    for (; at < text.length; at++) {
+        if (!goes_on(text.at[at]) && chars-- <= 0) break;
+    }
+    return at;
+}
+__device__ __forceinline__ Text text_from(const Text& text, i64 from) { return Text(text.at + from, text.length - from); }
+
+// Characters from `start` on, at most `count` of them. A start before the text uses up some of the count.
+__device__ __forceinline__ Text text_slice(const Text& text, i64 start, i64 count) {
+    if (count <= 0) return Text(text.at, 0);
+    if (start < 0) {
+        count += start;
+        start = 0;
+        if (count <= 0) return Text(text.at, 0);
+    }
+    Text rest = text_from(text, start < text.length ? text_skip(text, start) : text.length);
+    return count < rest.length ? Text(rest.at, text_skip(rest, count)) : rest;
+}
+// SQL's substring: counts from 1.
+__device__ __forceinline__ Text text_substring(const Text& text, i64 start, i64 count) {
+    // A start below zero so far that one less would wrap leaves nothing of any count.
+    return text_slice(text, start == Limits<i64>::low() ? start : start - 1, count);
+}
+// From the end where the start is below zero.
+__device__ __forceinline__ Text text_slice_signed(const Text& text, i64 start, i64 count) {
+    return text_slice(text, start < 0 ? start + text_chars(text) : start, count);
+}
+// The first characters, or all but so many of the last ones.
+__device__ __forceinline__ Text text_left(const Text& text, i64 count) {
+    return text_slice(text, 0, count < 0 ? count + text_chars(text) : count);
+}
+__device__ __forceinline__ Text text_right(const Text& text, i64 count) {
+    if (count == Limits<i64>::low()) return Text(text.at, 0);
+    i64 start = count < 0 ? -count : larger(text_chars(text) - count, (i64)0);
+    return text_slice(text, start, Limits<i64>::high());
+}
+// The character at which a text begins, from 1 on; 0 where it is not there.
+__device__ __forceinline__ i64 text_position(const Text& text, const Text& what) {
+    i64 at = text_find(text, what, 0);
+    return at < 0 ? 0 : 1 + text_chars(Text(text.at, at));
+}
+// Part `number` of what separators leave, from 1 on or from the end; the empty text where there is none. `by` is not empty.
+__device__ __forceinline__ Text text_part(const Text& text, const Text& by, i64 number) {
+    if (number < 0) {
+        i64 parts = 1;
+#pragma unroll 1
+        for (i64 at = text_find(text, by, 0); at >= 0; at = text_find(text, by, at + by.length)) parts++;
+        number += parts + 1;
+    }
+    i64 from = 0;
+#pragma unroll 1
+    for (i64 part = 1; number >= 1; part++) {
+        i64 at = text_find(text, by, from);
+        if (part == number) return Text(text.at + from, (at < 0 ? text.length : at) - from);
+        if (at < 0) break;
+        from = at + by.length;
+    }
+    return Text(text.at, 0);
+}
+
+// ---- single characters ----
+// The character at `at`, whose bytes it skips.
+__device__ __forceinline__ u32 next_char(const u8* text, i64& at) {
+    u32 first = text[at++];
+    if (first < 0x80) return first;
+    u32 more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    u32 code = first & (0x3fu >> more);
+    for (; more > 0; more--) code = code << 6 | (text[at++] & 0x3fu);
+    return code;
+}
+__device__ __forceinline__ u32 char_bytes(u32 code) { return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4; }
+__device__ __forceinline__ u8* put_char(u8* to, u32 code) {
+    u32 bytes = char_bytes(code);
+    if (bytes == 1) *to++ = (u8)code;
+    else {
+        *to++ = (u8)((0xf00u >> bytes & 0xf0) | code >> (6 * (bytes - 1)));
+        for (u32 i = bytes - 1; i > 0; i--) *to++ = (u8)(0x80 | (code >> (6 * (i - 1)) & 0x3f));
+    }
+    return to;
+}
+// Unicode's White_Space.
+__device__ __forceinline__ bool is_space(u32 code) {
+    return (code >= 9 && code <= 13) || code == 32 || code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+           code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+}
+// A set of characters: a bit for each of ASCII, then whether all white space is in it.
+__device__ __forceinline__ bool in_set(const u64* set, u32 code) {
+    return (code < 128 && (set[code / 64] >> (code % 64) & 1) != 0) || (set[2] != 0 && is_space(code));
+}
+template <bool START, bool END> __device__ __forceinline__ Text text_trim(const Text& text, const u64* set) {
+    i64 from = 0, end = text.length;
+#pragma unroll 1
+    while (START && from < end) {
+        i64 next = from;
+        if (!in_set(set, next_char(text.at, next))) break;
+        from = next;
+    }
+#pragma unroll 1
+    while (END && from < end) {
+        i64 start = end - 1;
+        while (goes_on(text.at[start])) start--;
+        i64 next = start;
+        if (!in_set(set, next_char(text.at, next))) break;
+        end = start;
+    }
+    return Text(text.at + from, end - from);
+}
+
+// ---- patterns: a deterministic automaton over bytes ----
+// Its head: the number of classes of bytes and the state that it begins in; then the class of each byte, the next state of each state and
+// class, and whether a text that ends in a state matches. State 0 matches no more, state 1 for certain.
+__device__ __forceinline__ bool text_matches(const Text& text, const void* automaton) {
+    const u32* head = (const u32*)automaton;
+    u32 classes = head[0], states = head[2], state = head[1];
+    const u8* class_of = (const u8*)(head + 4);
+    const u16* next = (const u16*)(class_of + 256);
+    const u8* ends = (const u8*)(next + states * classes);
+#pragma unroll 1
+    for (i64 i = 0; i < text.length && state > 1; i += 8) {
+        i64 count = word_of(text.length - i);
+        u64 word = text_word(text.at + i, count);
+#pragma unroll 1
+        for (; count > 0; count--, word >>= 8) state = next[state * classes + class_of[word & 0xff]];
+    }
+    return ends[state] != 0;
+}
+
+// ---- numbers ----
+// Decimal digits, with a sign or without; whether it is a number that T has a place for.
+template <class T> __device__ __forceinline__ bool text_number(const Text& text, T& value) {
+    bool negative = text.length > 0 && text.at[0] == '-';
+    i64 i = text.length > 0 && (negative || text.at[0] == '+') ? 1 : 0;
+    value = 0;
+    if (i == text.length) return false;
+#pragma unroll 1
+    for (; i < text.length; i++) {
+        u32 digit = (u32)text.at[i] - '0';
+        if (digit > 9) return false;
+        T last = negative ? (T)(0 - (T)digit) : (T)digit;
+        if (times_overflows<T>(value, (T)10)) return false;
+        T ten = times<T>(value, (T)10);
+        if (negative ? (Limits<T>::low() == 0 && digit > 0) || plus_overflows<T>(ten, last) : plus_overflows<T>(ten, last)) return false;
+        value = plus<T>(ten, last);
+    }
+    return true;
+}
+template <class T> __device__ __forceinline__ u64 magnitude_of(T x) { return x < 0 ? (u64)0 - (u64)(i64)x : (u64)x; }
+template <class T> __device__ __forceinline__ u32 number_length(T x) {
+    u32 length = x < 0 ? 2 : 1;
+    for (u64 left = magnitude_of<T>(x); left >= 10; left /= 10) length++;
+    return length;
+}
+template <class T> __device__ __forceinline__ u8* put_number(u8* to, T x) {
+    u32 length = number_length<T>(x);
+    u64 left = magnitude_of<T>(x);
+    for (u32 i = length; i > (x < 0 ? 1u : 0u); i--, left /= 10) to[i - 1] = (u8)('0' + left % 10);
+    if (x < 0) to[0] = '-';
+    return to + length;
+}
+
+// ---- texts that are made: how long, and their bytes ----
+__device__ __forceinline__ u8* put_text(u8* to, const Text& text) {
+#pragma unroll 1
+    for (i64 i = 0; i < text.length; i += 8) {
+        i64 count = word_of(text.length - i);
+        u64 word = text_word(text.at + i, count);
+        for (; count > 0; count--, word >>= 8) *to++ = (u8)word;
+    }
+    return to;
+}
+// Long texts are written by all lanes together, one text behind the other. All lanes of a warp call it.
+__device__ __forceinline__ void put_texts(u8* to, const Text& text) {
+    bool is_long = text.length > 48;
+    u32 several = __ballot_sync(ALL_LANES, is_long);
+    if (!is_long) put_text(to, text);
+#pragma unroll 1
+    for (; several != 0; several &= several - 1) {
+        u32 lane = (u32)__ffs((int)several) - 1;
+        u64 from = __shfl_sync(ALL_LANES, (u64)text.at, lane), target = __shfl_sync(ALL_LANES, (u64)to, lane);
+        i64 length = __shfl_sync(ALL_LANES, text.length, lane);
+#pragma unroll 1
+        for (i64 i = lane_id(); i < length; i += WARP) ((u8*)target)[i] = ((const u8*)from)[i];
+    }
+}
+
+// Upper or lower case: a table of all characters up to the last that has another case. An entry is a character, or says where three of them
+// are behind the table, zeros where they are fewer; or that it depends on its neighbours, which is a fault.
+enum : u32 { CASE_SEVERAL = 0x80000000u, CASE_DEPENDS = ~0u };
+__device__ __forceinline__ u64 ascii_case(u64 word, bool upper) {
+    // Of each byte its highest bit: whether it is a letter of the other case.
+    u64 first = upper ? 'a' : 'A', last = upper ? 'z' : 'Z';
+    u64 letter = (word + EACH_BYTE * (128 - first)) & ~(word + EACH_BYTE * (127 - last)) & EACH_BYTE * 128;
+    return word ^ letter >> 2;
+}
+__device__ __forceinline__ i64 case_length(const Text& text, const u32* table, u32& depends) {
+    u32 characters = table[0];
+    i64 length = 0;
+#pragma unroll 1
+    for (i64 i = 0; i < text.length;) {
+        i64 count = word_of(text.length - i);
+        if ((text_word(text.at + i, count) & EACH_BYTE * 128) == 0) {
+            length += count;
+            i += count;
+            continue;
+        }
+        u32 code = next_char(text.at, i);
+        u32 entry = code < characters ? table[2 + code] : code;
+        if (entry == CASE_DEPENDS) depends = 1;
+        else if ((entry & CASE_SEVERAL) != 0) {
+            const u32* several = table + 2 + characters + 3 * (entry & ~CASE_SEVERAL);
+            for (u32 k = 0; k < 3; k++) length += several[k] == 0 ? 0 : char_bytes(several[k]);
+        } else length += char_bytes(entry);
+    }
+    return length;
+}
+__device__ __forceinline__ u8* put_case(u8* to, const Text& text, const u32* table) {
+    u32 characters = table[0];
+    bool upper = table[1] != 0;
+#pragma unroll 1
+    for (i64 i = 0; i < text.length;) {
+        i64 count = word_of(text.length - i);
+        u64 word = text_word(text.at + i, count);
+        if ((word & EACH_BYTE * 128) == 0) {
+            word = ascii_case(word, upper);
+            i += count;
+            for (; count > 0; count--, word >>= 8) *to++ = (u8)word;
+            continue;
+        }
+        u32 code = next_char(text.at, i);
+        u32 entry = code < characters ? table[2 + code] : code;
+        if ((entry & CASE_SEVERAL) != 0) {
+            const u32* several = table + 2 + characters + 3 * (entry & ~CASE_SEVERAL);
+            for (u32 k = 0; k < 3 && entry != CASE_DEPENDS; k++) {
+                if (several[k] != 0) to = put_char(to, several[k]);
+            }
+        } else to = put_char(to, entry);
+    }
+    return to;
+}
+
+// Each occurrence of a text, which is not empty, by another one.
+__device__ __forceinline__ i64 replace_length(const Text& text, const Text& what, const Text& with) {
+    i64 length = text.length;
+#pragma unroll 1
+    for (i64 at = text_find(text, what, 0); at >= 0; at = text_find(text, what, at + what.length)) length += with.length - what.length;
+    return length;
+}
+__device__ __forceinline__ u8* put_replaced(u8* to, const Text& text, const Text& what, const Text& with) {
+    i64 from = 0;
+#pragma unroll 1
+    for (i64 at = text_find(text, what, 0); at >= 0; at = text_find(text, what, from)) {
+        to = put_text(to, Text(text.at + from, at - from));
+        to = put_text(to, with);
+        from = at + what.length;
+    }
+    return put_text(to, text_from(text, from));
+}

@@ -1,0 +1,213 @@
+//! Texts as their bytes in device memory, and as numbers where these are asked for: which form a column has is what its readers want, and
+//! each form is made of the other one where it is not there.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, new_null_array};
+use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use onrush_device::Buffer;
+use onrush_kernels::scan::{Bounds, scan};
+use onrush_kernels::{Column, Context, Scalar};
+
+use crate::Result;
+use crate::codegen::Body;
+use crate::codegen::output::{self, Target};
+use crate::column::{DeviceColumn, DeviceTable};
+use crate::dictionary::{self, Dictionary};
+use crate::graph::{Graph, Id, Kind, Op};
+use crate::run::{Gpu, Status, launch};
+
+/// Bytes, one text behind the other, and where each begins; the last offset is the end. The memory of the bytes is read in whole words.
+pub struct Texts {
+    pub bytes: Arc<Buffer>,
+    pub offsets: Arc<Buffer>,
+    /// Offsets are of 64 bits, else of 32.
+    pub wide: bool,
+}
+
+/// Room for some bytes that are read in words.
+fn room(bytes: u64) -> u64 {
+    (bytes + 1).next_multiple_of(8)
+}
+
+impl Texts {
+    /// Texts of any of Arrow's types, one part behind the other.
+    pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<Texts> {
+        let texts = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
+        let total = |text: &LargeStringArray| {
+            let offsets = text.value_offsets();
+            offsets.last().copied().unwrap_or_default() - offsets.first().copied().unwrap_or_default()
+        };
+        let all: i64 = texts.iter().map(|part| total(part.as_string())).sum();
+        let rows: usize = texts.iter().map(|part| part.len()).sum();
+        let bytes = context.allocate(room(all as u64))?;
+        let wide = all > i64::from(u32::MAX);
+        let (mut long, mut short) = (Vec::new(), Vec::new());
+        if wide {
+            long.reserve(rows + 1)
+        } else {
+            short.reserve(rows + 1)
+        }
+        let mut at = 0_i64;
+        for part in &texts {
+            let part: &LargeStringArray = part.as_string();
+            let offsets = part.value_offsets();
+            let (first, last) = (offsets[0], offsets[part.len()]);
+            bytes.write(at as u64, &part.value_data()[first as usize..last as usize], &context.stream)?;
+            let begins = offsets[..part.len()].iter().map(|offset| offset - first + at);
+            match wide {
+                true => long.extend(begins.map(|offset| offset as u64)),
+                false => short.extend(begins.map(|offset| offset as u32)),
+            }
+            at += last - first;
+        }
+        let offsets = match wide {
+            true => {
+                long.push(at as u64);
+                context.upload(&long)?
+            }
+            false => {
+                short.push(at as u32);
+                context.upload(&short)?
+            }
+        };
+        Ok(Texts { bytes: Arc::new(bytes), offsets: Arc::new(offsets), wide })
+    }
+
+    fn host_offsets(&self, context: &Context, rows: usize) -> Result<Vec<i64>> {
+        Ok(match self.wide {
+            true => self.offsets.read::<i64>(0..rows + 1, &context.stream)?,
+            false => {
+                let short = self.offsets.read::<u32>(0..rows + 1, &context.stream)?;
+                short.into_iter().map(i64::from).collect()
+            }
+        })
+    }
+
+    /// The first `rows` of them.
+    pub fn download(&self, context: &Context, rows: usize, validity: Option<HostBuffer>) -> Result<ArrayRef> {
+        let offsets = self.host_offsets(context, rows)?;
+        let end = offsets.last().copied().unwrap_or_default() as usize;
+        let bytes = self.bytes.read::<u8>(0..end, &context.stream)?;
+        let nulls = validity.map(|bits| NullBuffer::new(BooleanBuffer::new(bits, 0, rows)));
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        Ok(Arc::new(LargeStringArray::try_new(offsets, HostBuffer::from_vec(bytes), nulls)?))
+    }
+}
+
+impl DeviceColumn {
+    /// Texts as bytes, or as numbers; another column as it is. What is made is kept as long as the column.
+    pub fn in_form(&self, context: &Context, as_bytes: bool) -> Result<DeviceColumn> {
+        let wanted = match (self.kind, as_bytes) {
+            (Kind::Code, true) => Kind::Text,
+            (Kind::Text, false) => Kind::Code,
+            _ => return Ok(self.clone()),
+        };
+        if let Some(other) = self.other.get() {
+            return Ok(other.clone());
+        }
+        let mut other = DeviceColumn::plain(wanted, Arc::clone(&self.values), self.rows);
+        other.validity.clone_from(&self.validity);
+        match (wanted, &self.dictionary, &self.texts) {
+            (Kind::Text, Some(dictionary), _) => {
+                // One behind the last: the number of a null where there is no text at all.
+                let null = new_null_array(dictionary.values.data_type(), 1);
+                other.texts = Some(Arc::new(Texts::upload(context, &[Arc::clone(&dictionary.values), null])?));
+                other.dictionary = Some(Arc::clone(dictionary));
+            }
+            (Kind::Code, Some(dictionary), _) => other.dictionary = Some(Arc::clone(dictionary)),
+            (Kind::Code, None, Some(texts)) => {
+                let (codes, dictionary) = self.numbers_of(context, texts)?;
+                (other.values, other.dictionary) = (Arc::new(codes), Some(Arc::new(dictionary)));
+            }
+            // No text at all.
+            _ => {
+                let offsets = Arc::new(context.zeros(8 * (self.rows + 1))?);
+                other.texts = Some(Arc::new(Texts { bytes: Arc::clone(&self.values), offsets, wide: true }));
+            }
+        }
+        Ok(self.other.get_or_init(|| other).clone())
+    }
+
+    fn numbers_of(&self, context: &Context, texts: &Texts) -> Result<(Buffer, Dictionary)> {
+        let host = texts.download(context, self.rows as usize, None)?;
+        let of = dictionary::OnDevice { texts, validity: self.validity.as_deref(), rows: self.rows };
+        dictionary::number(context, &of, host.as_string())
+    }
+}
+
+impl DeviceTable {
+    /// With texts in the forms that a graph reads them in.
+    pub fn in_forms(&self, context: &Context, graph: &Graph) -> Result<DeviceTable> {
+        let mut columns = Vec::new();
+        for (index, column) in self.columns.iter().enumerate() {
+            columns.push(column.in_form(context, reads_bytes(graph, index))?);
+        }
+        Ok(DeviceTable { rows: self.rows, columns })
+    }
+}
+
+/// Whether a graph reads an input's texts as bytes.
+pub fn reads_bytes(graph: &Graph, index: usize) -> bool {
+    graph.nodes().iter().any(|node| node.op == Op::Input(index as u32) && node.kind == Kind::Text)
+}
+
+/// Whether some results are texts as bytes, which are measured before they are written.
+pub fn has_texts(graph: &Graph, roots: &[Id]) -> bool {
+    roots.iter().any(|root| graph.kind(*root) == Kind::Text)
+}
+
+/// The texts of the rows that were written, and which row of the source each of these is: row numbers of some width, or the same.
+pub struct Rows {
+    pub numbers: Option<(&'static str, u64)>,
+    pub count: u64,
+}
+
+impl Gpu {
+    /// Writes the texts whose lengths are known to places of their own.
+    pub(crate) fn write_texts(
+        &self,
+        status: &Status,
+        body: &Body,
+        roots: &[Id],
+        targets: &[Target],
+        rows: &Rows,
+    ) -> Result<Vec<Option<Texts>>> {
+        let context = self.context();
+        let mut all = Vec::new();
+        for (root, target) in roots.iter().zip(targets) {
+            if body.graph.kind(*root) != Kind::Text {
+                all.push(None);
+                continue;
+            }
+            // One more, of no length: its sum is the end.
+            target.values.fill_range(4 * rows.count, 4, 0, &context.stream)?;
+            let lengths = Column::new(Scalar::U32, &target.values).slice(0, rows.count + 1);
+            let offsets = scan(context, &lengths, Bounds::Exclusive)?;
+            let last = rows.count as usize;
+            let end = offsets.read::<u64>(last..last + 1, &context.stream)?[0];
+            let bytes = Arc::new(context.allocate(room(end))?);
+            all.push(Some(Texts { bytes, offsets: Arc::new(offsets), wide: true }));
+        }
+        if rows.count > 0 {
+            let texts: Vec<(usize, &Texts)> =
+                all.iter().enumerate().filter_map(|(index, texts)| Some((index, texts.as_ref()?))).collect();
+            let parameters = output::texts_parameters(body, &texts, status.fault(), rows);
+            let form = rows.numbers.map(|(kind, _)| kind);
+            let program = || output::texts(body, roots, &parameters, form);
+            let function = body.kernel(context, "output_texts", (roots, form), program)?;
+            launch(context, &function, parameters.arguments(), rows.count, output::THREADS, 0)?;
+        }
+        Ok(all)
+    }
+}
+
+/// A body over the same rows with a number for each.
+pub fn with_row_number(graph: &Graph, roots: &[Id]) -> (Graph, Vec<Id>) {
+    let mut graph = graph.clone();
+    let row = graph.add(Op::Row, &[], Kind::Number(Scalar::U64));
+    let roots = roots.iter().copied().chain([row]).collect();
+    (graph, roots)
+}

@@ -1,0 +1,377 @@
+//! Expressions over texts as bytes: what a kernel computes of each row's text, where a column has too many different texts for one look-up of
+//! each. Others go by the column's dictionary (`lower.rs`).
+
+use std::any::Any;
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, CaseExpr, CastExpr, Column, LikeExpr, Literal, TryCastExpr};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_kernels::Scalar;
+use onrush_ops::{Comparison, Id, Kind, Lookup, Misfit, Op, TextOp, kind_of};
+
+use super::lower::{Lowering, Refusal, literal_of};
+use super::pattern::{self, Like};
+use crate::expr::kernels::is_ours;
+
+const LONG: Kind = Kind::Number(Scalar::I64);
+
+pub fn is_text(dtype: &DataType) -> bool {
+    kind_of(dtype) == Some(Kind::Code)
+}
+
+fn of(lowering: &mut Lowering, op: TextOp, args: &[Id], kind: Kind) -> Id {
+    lowering.graph.add(Op::Of(op), args, kind)
+}
+
+fn table(lowering: &mut Lowering, lookup: Lookup) -> u32 {
+    let same = lowering.lookups.iter().position(|known| match (known, &lookup) {
+        (Lookup::Constant(a), Lookup::Constant(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    });
+    same.unwrap_or_else(|| {
+        lowering.lookups.push(lookup);
+        lowering.lookups.len() - 1
+    }) as u32
+}
+
+fn literal_text(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
+    literal_of(expr)?.try_as_str().flatten()
+}
+
+pub fn literal(lowering: &mut Lowering, text: &str) -> Id {
+    let table = table(lowering, Lookup::text(text));
+    of(lowering, TextOp::Literal(table), &[], Kind::Text)
+}
+
+/// A text that lies in memory: of one that is only made where it is written nothing can be computed.
+pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    let id = text(lowering, expr)?;
+    match lowering.graph.node(id).op {
+        Op::Of(op) if op.is_made() => {
+            Err(format!("a function of `{expr}`, a text that is made, is not on the GPU yet"))
+        }
+        _ => Ok(id),
+    }
+}
+
+/// A text as bytes.
+pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    let any: &dyn Any = expr.as_ref();
+    if let Some(column) = any.downcast_ref::<Column>() {
+        return lowering.column_as(column.index(), true);
+    }
+    if let Some(value) = any.downcast_ref::<Literal>() {
+        return Ok(match value.value().try_as_str() {
+            Some(Some(text)) => literal(lowering, text),
+            _ if value.value().is_null() => lowering.graph.null(Kind::Text),
+            _ => return Err(format!("`{expr}` is no text")),
+        });
+    }
+    if let Some(cast) = any.downcast_ref::<CastExpr>() {
+        let from = lowering.dtype(cast.expr())?;
+        if is_text(&from) && is_text(cast.cast_type()) {
+            return text(lowering, cast.expr());
+        }
+        if is_text(cast.cast_type()) && from.is_integer() {
+            let number = lowering.expr(cast.expr())?;
+            return Ok(of(lowering, TextOp::Digits, &[number], Kind::Text));
+        }
+    }
+    if let Some(binary) = any.downcast_ref::<BinaryExpr>()
+        && *binary.op() == Operator::StringConcat
+    {
+        let parts = [text(lowering, binary.left())?, text(lowering, binary.right())?];
+        return Ok(of(lowering, TextOp::Concat, &parts, Kind::Text));
+    }
+    if let Some(case) = any.downcast_ref::<CaseExpr>() {
+        return lowering.case(case, expr, true);
+    }
+    if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
+        return made(lowering, function);
+    }
+    Err(format!("`{expr}` is not on the GPU yet"))
+}
+
+/// A whole number as 64 bits.
+fn number(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    if !lowering.dtype(expr)?.is_integer() {
+        return Err(format!("`{expr}` is no whole number"));
+    }
+    let id = lowering.expr(expr)?;
+    Ok(match lowering.graph.kind(id) {
+        LONG => id,
+        _ => lowering.graph.add(Op::Convert(Misfit::Fault), &[id], LONG),
+    })
+}
+
+fn is_negative(expr: &Arc<dyn PhysicalExpr>) -> Option<bool> {
+    match literal_of(expr)? {
+        ScalarValue::Int64(Some(v)) => Some(*v < 0),
+        ScalarValue::Int32(Some(v)) => Some(*v < 0),
+        ScalarValue::UInt64(Some(_)) => Some(false),
+        _ => None,
+    }
+}
+
+/// A set of ASCII characters, or white space.
+fn set(characters: Option<&str>) -> Option<Lookup> {
+    let mut words = [0_u64; 3];
+    match characters {
+        None => words[2] = 1,
+        Some(characters) => {
+            for c in characters.chars() {
+                let code = u32::from(c);
+                *words.get_mut(code as usize / 64).filter(|_| code < 128)? |= 1 << (code % 64);
+            }
+        }
+    }
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    Some(Lookup::constant(&bytes))
+}
+
+/// The other case of all characters, in the form of `cuda/text.cuh`, from Rust's tables.
+fn case_table(upper: bool) -> Lookup {
+    const SEVERAL: u32 = 1 << 31;
+    let mut entries: Vec<u32> = Vec::new();
+    let mut several: Vec<u32> = Vec::new();
+    let mut last = 0;
+    for code in 0..=u32::from(char::MAX) {
+        let mut other = [0; 3];
+        let Some(c) = char::from_u32(code) else {
+            entries.push(code);
+            continue;
+        };
+        match upper {
+            true => c.to_uppercase().zip(&mut other).for_each(|(c, to)| *to = c.into()),
+            false => c.to_lowercase().zip(&mut other).for_each(|(c, to)| *to = c.into()),
+        }
+        let entry = match other {
+            // At the end of a word it is another letter.
+            _ if c == 'Σ' && !upper => u32::MAX,
+            [one, 0, 0] => one,
+            _ => {
+                several.extend(other);
+                SEVERAL | (several.len() as u32 / 3 - 1)
+            }
+        };
+        if entry != code {
+            last = code + 1;
+        }
+        entries.push(entry);
+    }
+    entries.truncate(last as usize);
+    let words = [last, u32::from(upper)].into_iter().chain(entries).chain(several);
+    Lookup::constant(&words.flat_map(u32::to_le_bytes).collect::<Vec<_>>())
+}
+
+static UPPER: LazyLock<Lookup> = LazyLock::new(|| case_table(true));
+static LOWER: LazyLock<Lookup> = LazyLock::new(|| case_table(false));
+
+/// The text that a function gives.
+fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Refusal> {
+    let (name, args) = (function.name(), function.args());
+    let refused = || format!("the function `{name}` is not on the GPU yet");
+    let ours = is_ours(function.fun());
+    Ok(match (name, args) {
+        ("upper" | "to_uppercase" | "lower" | "to_lowercase", [arg]) => {
+            let case = if name.ends_with("lower") || name.ends_with("lowercase") { &LOWER } else { &UPPER };
+            let arg = piece(lowering, arg)?;
+            let case = table(lowering, (*case).clone());
+            of(lowering, TextOp::Case(case), &[arg], Kind::Text)
+        }
+        ("substr" | "substring", [arg, start]) => {
+            let (arg, start) = (piece(lowering, arg)?, number(lowering, start)?);
+            let all = lowering.graph.number(Scalar::I64, i64::MAX.into());
+            of(lowering, TextOp::Substring, &[arg, start, all], Kind::Text)
+        }
+        // A count below zero is an error.
+        ("substr" | "substring", [arg, start, count]) if is_negative(count) == Some(false) => {
+            let args = [piece(lowering, arg)?, number(lowering, start)?, number(lowering, count)?];
+            of(lowering, TextOp::Substring, &args, Kind::Text)
+        }
+        ("slice", [arg, start, count]) if ours => {
+            let args = [piece(lowering, arg)?, number(lowering, start)?, number(lowering, count)?];
+            of(lowering, TextOp::Slice, &args, Kind::Text)
+        }
+        ("left" | "right", [arg, count]) => {
+            let args = [piece(lowering, arg)?, number(lowering, count)?];
+            let op = if name == "left" { TextOp::Left } else { TextOp::Right };
+            of(lowering, op, &args, Kind::Text)
+        }
+        ("btrim" | "trim" | "ltrim" | "rtrim" | "strip_chars" | "strip_chars_start" | "strip_chars_end", [arg, ..]) => {
+            let characters = match (&args[1..], name.starts_with("strip")) {
+                ([], true) => None,
+                ([], false) => Some(" "),
+                ([characters], _) => Some(literal_text(characters).ok_or_else(refused)?),
+                _ => return Err(refused()),
+            };
+            let start = !matches!(name, "rtrim" | "strip_chars_end");
+            let end = !matches!(name, "ltrim" | "strip_chars_start");
+            let arg = piece(lowering, arg)?;
+            let set = table(lowering, set(characters).ok_or_else(refused)?);
+            of(lowering, TextOp::Trim { set, start, end }, &[arg], Kind::Text)
+        }
+        ("split_part", [arg, by, part]) if literal_text(by).is_some_and(|by| !by.is_empty()) && is_part(part) => {
+            let args = [piece(lowering, arg)?, piece(lowering, by)?, number(lowering, part)?];
+            of(lowering, TextOp::Part, &args, Kind::Text)
+        }
+        ("replace", [arg, what, with]) if !ours && literal_text(what).is_some_and(|what| !what.is_empty()) => {
+            let args = [piece(lowering, arg)?, piece(lowering, what)?, piece(lowering, with)?];
+            of(lowering, TextOp::Replace, &args, Kind::Text)
+        }
+        // Patterns that say what they mean.
+        ("replace_all" | "replace_all_literal", [arg, what, with]) if ours => {
+            let (pattern, by) = (literal_text(what).ok_or_else(refused)?, literal_text(with).ok_or_else(refused)?);
+            let plain = if name == "replace_all" { pattern.to_string() } else { unescaped(pattern) };
+            if plain.is_empty() || regex::escape(&plain) != pattern || (name == "replace_all" && by.contains('$')) {
+                return Err(refused());
+            }
+            let args = [piece(lowering, arg)?, literal(lowering, &plain), piece(lowering, with)?];
+            of(lowering, TextOp::Replace, &args, Kind::Text)
+        }
+        ("concat", [_, ..]) => {
+            // Nulls are empty.
+            let empty = literal(lowering, "");
+            let mut parts = Vec::new();
+            for arg in args {
+                let part = piece(lowering, arg)?;
+                parts.push(lowering.graph.add(Op::Coalesce, &[part, empty], Kind::Text));
+            }
+            of(lowering, TextOp::Concat, &parts, Kind::Text)
+        }
+        ("coalesce", [_, ..]) => {
+            let ids = args.iter().map(|arg| piece(lowering, arg)).collect::<Result<Vec<_>, _>>()?;
+            let last = ids.iter().rev().copied();
+            let chosen = last.reduce(|later, earlier| lowering.graph.add(Op::Coalesce, &[earlier, later], Kind::Text));
+            chosen.ok_or_else(refused)?
+        }
+        ("nullif", [a, b]) => {
+            let (a, b) = (piece(lowering, a)?, piece(lowering, b)?);
+            let same = lowering.graph.add(Op::Compare(Comparison::Equal), &[a, b], Kind::Bool);
+            let null = lowering.graph.null(Kind::Text);
+            lowering.graph.add(Op::Choose, &[same, null, a], Kind::Text)
+        }
+        _ => return Err(refused()),
+    })
+}
+
+/// Part 0 is an error.
+fn is_part(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    matches!(literal_of(expr), Some(ScalarValue::Int64(Some(v))) if *v != 0 && *v > i64::MIN)
+}
+
+/// What `regex::escape` was given.
+fn unescaped(pattern: &str) -> String {
+    let mut characters = pattern.chars();
+    let next = || match characters.next()? {
+        '\\' => characters.next(),
+        c => Some(c),
+    };
+    std::iter::from_fn(next).collect()
+}
+
+/// A function of texts that gives a number or a truth value.
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Refusal> {
+    let (name, args) = (function.name(), function.args());
+    let refused = || format!("the function `{name}` is not on the GPU yet");
+    if is_text(function.return_type()) {
+        return made(lowering, function);
+    }
+    let kind = kind_of(function.return_type()).ok_or_else(refused)?;
+    match (name, args) {
+        ("character_length" | "char_length" | "length", [arg]) if is_text(&lowering.dtype(arg)?) => {
+            let arg = piece(lowering, arg)?;
+            Ok(of(lowering, TextOp::Chars, &[arg], kind))
+        }
+        ("octet_length" | "len_bytes", [arg]) if is_text(&lowering.dtype(arg)?) => {
+            let arg = piece(lowering, arg)?;
+            Ok(of(lowering, TextOp::Bytes, &[arg], kind))
+        }
+        ("starts_with" | "ends_with" | "contains" | "strpos" | "instr" | "position", [arg, what]) => {
+            if !is_text(&lowering.dtype(arg)?) || !is_text(&lowering.dtype(what)?) {
+                return Err(refused());
+            }
+            let op = match name {
+                "starts_with" => TextOp::Starts,
+                "ends_with" => TextOp::Ends,
+                "contains" => TextOp::Contains,
+                _ => TextOp::Position,
+            };
+            let args = [piece(lowering, arg)?, piece(lowering, what)?];
+            Ok(of(lowering, op, &args, kind))
+        }
+        _ => Err(refused()),
+    }
+}
+
+fn negated(lowering: &mut Lowering, id: Id, not: bool) -> Id {
+    if not { lowering.graph.add(Op::Not, &[id], Kind::Bool) } else { id }
+}
+
+pub fn like(lowering: &mut Lowering, like: &LikeExpr) -> Result<Id, Refusal> {
+    let Some(pattern) = literal_text(like.pattern()).filter(|_| !like.case_insensitive()) else {
+        return Err("LIKE with a pattern from a column, and ILIKE, are not on the GPU yet".to_string());
+    };
+    let text = piece(lowering, like.expr())?;
+    let (op, part) = match Like::of(pattern) {
+        Like::Equal(part) => (None, part),
+        Like::Starts(part) => (Some(TextOp::Starts), part),
+        Like::Ends(part) => (Some(TextOp::Ends), part),
+        Like::Contains(part) => (Some(TextOp::Contains), part),
+        Like::Pattern(pattern) => {
+            let automaton = table(lowering, pattern::automaton(&pattern)?);
+            let id = of(lowering, TextOp::Matches(automaton), &[text], Kind::Bool);
+            return Ok(negated(lowering, id, like.negated()));
+        }
+    };
+    let part = literal(lowering, &part);
+    let id = match op {
+        Some(op) => of(lowering, op, &[text, part], Kind::Bool),
+        None => lowering.graph.add(Op::Compare(Comparison::Equal), &[text, part], Kind::Bool),
+    };
+    Ok(negated(lowering, id, like.negated()))
+}
+
+/// `~` and its relatives.
+pub fn regex(lowering: &mut Lowering, binary: &BinaryExpr) -> Result<Option<Id>, Refusal> {
+    let (not, fold) = match binary.op() {
+        Operator::RegexMatch => (false, false),
+        Operator::RegexIMatch => (false, true),
+        Operator::RegexNotMatch => (true, false),
+        Operator::RegexNotIMatch => (true, true),
+        _ => return Ok(None),
+    };
+    let pattern = literal_text(binary.right()).ok_or("patterns from a column are not on the GPU yet")?;
+    let pattern = if fold { format!("(?i){pattern}") } else { pattern.to_string() };
+    let text = piece(lowering, binary.left())?;
+    let automaton = table(lowering, pattern::automaton(&pattern)?);
+    let id = of(lowering, TextOp::Matches(automaton), &[text], Kind::Bool);
+    Ok(Some(negated(lowering, id, not)))
+}
+
+/// A text as a whole number with a sign.
+pub fn parsed(
+    lowering: &mut Lowering,
+    arg: &Arc<dyn PhysicalExpr>,
+    to: &DataType,
+    misfit: Misfit,
+) -> Result<Id, Refusal> {
+    let kind = kind_of(to).filter(|_| to.is_signed_integer());
+    let kind = kind.ok_or_else(|| format!("CAST of texts to {to} is not on the GPU yet"))?;
+    let arg = piece(lowering, arg)?;
+    Ok(of(lowering, TextOp::Number(misfit), &[arg], kind))
+}
+
+/// Whether an expression is a cast of one text type to another one.
+pub fn same_text(lowering: &Lowering, expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+    let any: &dyn Any = expr.as_ref();
+    let (inner, to) = match (any.downcast_ref::<CastExpr>(), any.downcast_ref::<TryCastExpr>()) {
+        (Some(cast), _) => (cast.expr(), cast.cast_type()),
+        (_, Some(cast)) => (cast.expr(), cast.cast_type()),
+        _ => return None,
+    };
+    (is_text(to) && is_text(&lowering.dtype(inner).ok()?)).then(|| Arc::clone(inner))
+}
