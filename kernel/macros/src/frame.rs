@@ -55,8 +55,11 @@ fn with_nulls(group: &Group) -> TokenStream {
         }
     }
     elements.retain(|element| !element.is_empty());
-    let is_none = |element: &[TokenTree]| matches!(element, [TokenTree::Ident(i)] if i == "None");
-    let is_some = |element: &[TokenTree]| matches!(element, [TokenTree::Ident(i), TokenTree::Group(_)] if i == "Some");
+    let is_none = |element: &[TokenTree]| variant(element).is_some_and(|name| name == "None");
+    let is_some = |element: &[TokenTree]| match element {
+        [path @ .., TokenTree::Group(_)] => variant(path).is_some_and(|name| name == "Some"),
+        _ => false,
+    };
     if !elements.iter().any(|element| is_none(element)) {
         return TokenTree::Group(group.clone()).into();
     }
@@ -68,4 +71,20 @@ fn with_nulls(group: &Group) -> TokenStream {
     let mut group = Group::new(Delimiter::Bracket, inner);
     group.set_span(Span::call_site());
     TokenTree::Group(group).into()
+}
+
+/// The last name of a path, without its types: of `None`, `None::<i64>` and `Option::<i64>::None`.
+fn variant(path: &[TokenTree]) -> Option<String> {
+    let (mut depth, mut name) = (0, None);
+    for token in path {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == '<' => depth += 1,
+            TokenTree::Punct(punct) if punct.as_char() == '>' => depth -= 1,
+            _ if depth > 0 => {}
+            TokenTree::Ident(ident) => name = Some(ident.to_string()),
+            TokenTree::Punct(punct) if punct.as_char() == ':' => {}
+            _ => return None,
+        }
+    }
+    name
 }

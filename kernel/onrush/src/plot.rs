@@ -43,13 +43,15 @@ enum Source {
 }
 
 /// A panel for each plot, with its name: `panels([("model", plot(xs, ys)), ("data", scatter(xs, measured))])`, of Rust values, of
-/// frames, or of both. Axes, labels and size are said of the whole: `panels(...).x_label("s").free_y()`.
+/// frames, or of both. Each keeps what its axes say and its lines across; numbers beside times or categories keep their own axes.
+/// Title and size are said of the whole, and so can be everything else: `panels(...).x_label("s").free_y()`.
 #[track_caller]
 pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Plot {
     let at = here("panels");
-    let (mut facets, mut notes, mut style) = (Vec::new(), Vec::new(), None);
+    let (mut facets, mut notes): (Vec<Facet>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut looks: Option<PlotStyle> = None;
     for (name, plot) in plots {
-        let drawn = plot.drawn();
+        let (name, drawn) = (name.into(), plot.drawn());
         if !drawn.facets.is_empty() {
             raise(
                 Diagnostic::error(Class::Plan, "plot", "a panel cannot have panels of its own")
@@ -57,12 +59,60 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
                     .help("give `panels` plots without `facet`"),
             );
         }
-        style.get_or_insert(drawn.style);
-        facets.push(Facet { name: name.into(), layers: drawn.layers });
+        let PlotStyle { x_label, y_label, rules, .. } = drawn.style.clone();
+        let own = of_all_panels(drawn.style);
+        if let Some(option) = looks.as_ref().and_then(|first| difference(first, &own)) {
+            let other = facets.first().map_or("", |facet| facet.name.as_str());
+            raise(
+                Diagnostic::error(
+                    Class::Plan,
+                    "plot",
+                    format!("`{option}` is not the same in the panels `{other}` and `{name}`"),
+                )
+                .at(at, "")
+                .help(format!("say `.{option}` of all of them, or of none: of the whole, `panels(...).{option}`, it is all of them")),
+            );
+        }
+        looks.get_or_insert(own);
+        facets.push(Facet { name, layers: drawn.layers, x_label, y_label, rules });
         notes.extend(drawn.notes);
     }
-    let style = PlotStyle { title: None, ..style.unwrap_or_default() };
-    Plot { source: Source::Panels(facets, notes), style, facet: None, at, raw: None }
+    Plot { source: Source::Panels(facets, notes), style: looks.unwrap_or_default(), facet: None, at, raw: None }
+}
+
+/// What all panels must have in common; the rest is each one's own, or has no meaning in a panel.
+fn of_all_panels(style: PlotStyle) -> PlotStyle {
+    PlotStyle {
+        title: None,
+        x_label: None,
+        y_label: None,
+        width: None,
+        height: None,
+        png: false,
+        alt: None,
+        facet_columns: None,
+        rules: Vec::new(),
+        free_x: false,
+        free_y: false,
+        ..style
+    }
+}
+
+/// The method of a look in which two plots differ.
+fn difference(a: &PlotStyle, b: &PlotStyle) -> Option<&'static str> {
+    let all = [
+        ("log_x", a.log_x != b.log_x),
+        ("log_y", a.log_y != b.log_y),
+        ("x_format", a.x_format != b.x_format),
+        ("y_format", a.y_format != b.y_format),
+        ("stacked", a.stacked != b.stacked),
+        ("horizontal", a.is_horizontal != b.is_horizontal),
+        ("legend", a.legend != b.legend),
+        ("legend_title", a.legend_title != b.legend_title),
+        ("color_map", a.color_map != b.color_map),
+        ("theme", a.theme != b.theme),
+    ];
+    all.into_iter().find(|look| look.1).map(|look| look.0)
 }
 
 impl Frame {
@@ -77,6 +127,45 @@ impl Frame {
             at: here("plot"),
             raw: None,
         }
+    }
+}
+
+/// Which marks take an option; the others have no use for it.
+const OPTIONS: &[(&str, &[Mark])] = &[
+    ("aggregate", &[Mark::Bar, Mark::Line, Mark::Area, Mark::HeatMap]),
+    ("every", &[Mark::Bar, Mark::Line, Mark::Area]),
+    ("bins", &[Mark::Histogram, Mark::HeatMap]),
+    ("size_by", &[Mark::Scatter]),
+    ("bandwidth", &[Mark::Density]),
+    ("color", &[Mark::Bar, Mark::Line, Mark::Area, Mark::Scatter, Mark::Histogram, Mark::Density, Mark::HeatMap]),
+];
+
+fn check_option(option: &str, mark: Mark, at: Span) {
+    let Some((_, marks)) = OPTIONS.iter().find(|o| o.0 == option).filter(|o| !o.1.contains(&mark)) else { return };
+    let names: Vec<String> = marks.iter().map(|mark| format!("`{}`", method(*mark))).collect();
+    let names = match names.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        other => other.concat(),
+    };
+    raise(
+        Diagnostic::error(Class::Plan, "plot", format!("`{}` does not take `{option}`", method(mark)))
+            .at(at, "")
+            .help(format!("it works on {names}: say it after one of these, or leave it out")),
+    )
+}
+
+/// The method that draws it.
+fn method(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Bar => "bar",
+        Mark::Line => "line",
+        Mark::Scatter => "scatter",
+        Mark::Area => "area",
+        Mark::Histogram => "hist",
+        Mark::Box => "box_plot",
+        Mark::HeatMap => "heatmap",
+        Mark::Density => "density",
+        Mark::Correlation => "correlation",
     }
 }
 
@@ -116,7 +205,10 @@ impl Plot {
     fn last(&mut self, option: &str, at: Span) -> &mut LayerRequest {
         let problem = match &mut self.source {
             Source::Frame { layers, .. } => match layers.last_mut() {
-                Some(layer) => return layer,
+                Some(layer) => {
+                    check_option(option, layer.mark, at);
+                    return layer;
+                }
                 None => "before it stands what is drawn, such as `.bar(\"x\", \"y\")`",
             },
             Source::Values(_) => "the plot is made from Rust values: start from a frame, `f.plot()`",
@@ -194,56 +286,6 @@ impl Plot {
         self
     }
 
-    /// How many panels lie beside each other.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn columns(mut self, count: u32) -> Self {
-        self.style.facet_columns = Some(count);
-        self
-    }
-
-    /// Each panel's horizontal axis has the range of its own values.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn free_x(mut self) -> Self {
-        self.style.free_x = true;
-        self
-    }
-
-    /// Each panel's vertical axis has the range of its own values.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn free_y(mut self) -> Self {
-        self.style.free_y = true;
-        self
-    }
-
-    /// Bars, bins and boxes lie: room for long names. The categories go down the left side; labels, formats and lines are of the axis
-    /// as it is drawn.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn horizontal(mut self) -> Self {
-        self.style.is_horizontal = true;
-        self
-    }
-
-    /// How the horizontal axis writes numbers (d3-format: `",.1f"`, `".0%"`, `"~s"`) or times (`"%b %Y"`).
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn x_format(mut self, format: impl Into<String>) -> Self {
-        self.style.x_format = Some(format.into());
-        self
-    }
-
-    /// How the vertical axis writes its numbers, as [`Plot::x_format`].
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn y_format(mut self, format: impl Into<String>) -> Self {
-        self.style.y_format = Some(format.into());
-        self
-    }
-
-    /// What a screen reader says in place of the picture. Default: a description of the data.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn alt(mut self, text: impl Into<String>) -> Self {
-        self.style.alt = Some(text.into());
-        self
-    }
-
     /// Colours of numbers: `"viridis"` (the default), `"cividis"`, `"magma"`, `"greys"` or `"bluered"`.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
@@ -260,20 +302,6 @@ impl Plot {
                     .help("the colour maps are \"viridis\", \"cividis\", \"magma\", \"greys\" and \"bluered\""),
             ),
         });
-        self
-    }
-
-    /// A dashed line across the plot at a value of the vertical axis.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn hline(mut self, at: f64, label: impl Into<String>) -> Self {
-        self.style.rules.push(Rule { at, is_vertical: false, label: label.into() });
-        self
-    }
-
-    /// A dashed line from bottom to top at a value of the horizontal axis.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn vline(mut self, at: f64, label: impl Into<String>) -> Self {
-        self.style.rules.push(Rule { at, is_vertical: true, label: label.into() });
         self
     }
 
@@ -310,49 +338,6 @@ impl Plot {
         self
     }
 
-    /// A line of text above.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn title(mut self, text: impl Into<String>) -> Self {
-        self.style.title = Some(text.into());
-        self
-    }
-
-    /// What the horizontal axis says. Default: the column's name.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn x_label(mut self, text: impl Into<String>) -> Self {
-        self.style.x_label = Some(text.into());
-        self
-    }
-
-    /// What the vertical axis says. Default: the column's name.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn y_label(mut self, text: impl Into<String>) -> Self {
-        self.style.y_label = Some(text.into());
-        self
-    }
-
-    /// Whether there is a legend. Default: if there is more than one series.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn legend(mut self, shown: bool) -> Self {
-        self.style.legend = Some(shown);
-        self
-    }
-
-    /// What stands above the legend. Default: the column's name.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn legend_title(mut self, text: impl Into<String>) -> Self {
-        self.style.legend_title = Some(text.into());
-        self
-    }
-
-    /// Width and height in pixels.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn size(mut self, width: u32, height: u32) -> Self {
-        self.style.width = Some(width);
-        self.style.height = Some(height);
-        self
-    }
-
     /// `"light"`, `"dark"` or `"auto"` (readable on both; the default).
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
@@ -367,34 +352,6 @@ impl Plot {
                     .help("the themes are \"light\", \"dark\" and \"auto\""),
             ),
         };
-        self
-    }
-
-    /// A logarithmic horizontal axis.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn log_x(mut self) -> Self {
-        self.style.log_x = true;
-        self
-    }
-
-    /// A logarithmic vertical axis.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn log_y(mut self) -> Self {
-        self.style.log_y = true;
-        self
-    }
-
-    /// Bars on top of each other instead of side by side.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn stacked(mut self) -> Self {
-        self.style.stacked = true;
-        self
-    }
-
-    /// Also puts a PNG into the notebook, for places that show no SVG.
-    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
-    pub fn png(mut self) -> Self {
-        self.style.png = true;
         self
     }
 
@@ -468,6 +425,61 @@ impl Plot {
             }
         }
     }
+}
+
+macro_rules! looks {
+    ($($(#[$doc:meta])* $name:ident($($value:ident: $type:ty),*) |$style:ident| $set:expr;)*) => {
+        impl Plot {$(
+            $(#[$doc])*
+            #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+            pub fn $name(mut self $(, $value: $type)*) -> Self {
+                let $style = &mut self.style;
+                $set;
+                self
+            }
+        )*}
+    };
+}
+looks! {
+    /// How many panels lie beside each other.
+    columns(count: u32) |style| style.facet_columns = Some(count);
+    /// Each panel's horizontal axis has the range of its own values.
+    free_x() |style| style.free_x = true;
+    /// Each panel's vertical axis has the range of its own values.
+    free_y() |style| style.free_y = true;
+    /// Bars, bins and boxes lie: room for long names. The categories go down the left side; labels, formats and lines are of the axis
+    /// as it is drawn.
+    horizontal() |style| style.is_horizontal = true;
+    /// How the horizontal axis writes numbers (d3-format: `",.1f"`, `".0%"`, `"~s"`) or times (`"%b %Y"`).
+    x_format(format: impl Into<String>) |style| style.x_format = Some(format.into());
+    /// How the vertical axis writes its numbers, as [`Plot::x_format`].
+    y_format(format: impl Into<String>) |style| style.y_format = Some(format.into());
+    /// What a screen reader says in place of the picture. Default: a description of the data.
+    alt(text: impl Into<String>) |style| style.alt = Some(text.into());
+    /// A dashed line across the plot at a value of the vertical axis.
+    hline(at: f64, label: impl Into<String>) |style| style.rules.push(Rule { at, is_vertical: false, label: label.into() });
+    /// A dashed line from bottom to top at a value of the horizontal axis.
+    vline(at: f64, label: impl Into<String>) |style| style.rules.push(Rule { at, is_vertical: true, label: label.into() });
+    /// A line of text above.
+    title(text: impl Into<String>) |style| style.title = Some(text.into());
+    /// What the horizontal axis says. Default: the column's name.
+    x_label(text: impl Into<String>) |style| style.x_label = Some(text.into());
+    /// What the vertical axis says. Default: the column's name.
+    y_label(text: impl Into<String>) |style| style.y_label = Some(text.into());
+    /// Whether there is a legend. Default: if there is more than one series.
+    legend(shown: bool) |style| style.legend = Some(shown);
+    /// What stands above the legend. Default: the column's name.
+    legend_title(text: impl Into<String>) |style| style.legend_title = Some(text.into());
+    /// Width and height in pixels.
+    size(width: u32, height: u32) |style| (style.width, style.height) = (Some(width), Some(height));
+    /// A logarithmic horizontal axis.
+    log_x() |style| style.log_x = true;
+    /// A logarithmic vertical axis.
+    log_y() |style| style.log_y = true;
+    /// Bars on top of each other instead of side by side.
+    stacked() |style| style.stacked = true;
+    /// Also puts a PNG into the notebook, for places that show no SVG.
+    png() |style| style.png = true;
 }
 
 macro_rules! marks {

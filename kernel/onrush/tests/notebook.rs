@@ -7,6 +7,7 @@ mod fake;
 use std::collections::HashMap;
 
 use fake::{last, last_place, session};
+use onrush::display::Show as _;
 use onrush::prelude::*;
 use onrush_wire::display::Content;
 use onrush_wire::expr::ExprKind;
@@ -203,6 +204,10 @@ fn frames_from_rust_values() {
     let batch = reader.next().unwrap().unwrap();
     assert_eq!(batch.column(0).null_count(), 1);
     assert_eq!(values.len(), 3);
+    frame! { a: [None::<i64>, None], b: [2, Option::<u8>::None], c: [Some::<f32>(1.0), Option::None] };
+    let Op::FromArrow { schema, .. } = last() else { panic!() };
+    let dtypes: Vec<String> = schema.fields.iter().map(|f| f.dtype.to_string()).collect();
+    assert_eq!(dtypes, ["i64", "u8", "f32"]);
     let error = attempt(|| frame! { a: [1, 2], b: [1] }).unwrap_err();
     assert!(error.message.contains("`b` has 1 values, and `a` has 2"), "{error}");
 }
@@ -259,4 +264,38 @@ fn everything_can_be_shown() {
     onrush::__show!("text", true);
     onrush::__show!(Some(vec![1]), true);
     show(&frame().schema().names().count());
+}
+
+#[test]
+fn an_option_of_a_plot_says_where_it_works() {
+    let _session = session();
+    let f = frame();
+    let error = attempt(|| f.plot().hist("a").every("1d")).unwrap_err();
+    assert_eq!(error.message, "`hist` does not take `every`");
+    assert!(error.help[0].contains("it works on `bar`, `line` and `area`"), "{error}");
+    let error = attempt(|| f.plot().scatter("a", "b").every("1d")).unwrap_err();
+    assert_eq!(error.message, "`scatter` does not take `every`");
+    let error = attempt(|| f.plot().box_plot("name", "b").color("name")).unwrap_err();
+    assert_eq!(error.message, "`box_plot` does not take `color`");
+    let error = attempt(|| f.plot().line("a", "b").bandwidth(2.0)).unwrap_err();
+    assert!(error.help[0].contains("it works on `density`:"), "{error}");
+    attempt(|| f.plot().bar("a", len()).color("name").every("1d").title("t").size(300, 200).hline(1.0, "one")).unwrap();
+}
+
+#[test]
+fn panels_keep_what_is_their_own() {
+    let own = plot([1.0, 2.0], [3.0, 4.0]).x_label("s").title("gone").hline(3.5, "half");
+    let Some(Content::Plot(made)) = panels([("a", own.clone()), ("b", hist([1.0, 2.0]))]).title("both").content()
+    else {
+        panic!("no plot")
+    };
+    assert_eq!((made.style.title.as_deref(), made.style.x_label, made.style.rules.len()), (Some("both"), None, 0));
+    assert_eq!((made.facets[0].x_label.as_deref(), made.facets[0].rules[0].label.as_str()), (Some("s"), "half"));
+    assert_eq!((made.facets[1].x_label.as_deref(), made.facets[1].rules.len()), (None, 0));
+    let error = attempt(|| panels([("a", own.clone()), ("b", own.clone().log_y())])).unwrap_err();
+    assert_eq!(error.message, "`log_y` is not the same in the panels `a` and `b`");
+    let Some(Content::Plot(made)) = panels([("a", own.clone().log_y()), ("b", own.log_y())]).content() else {
+        panic!("no plot")
+    };
+    assert!(made.style.log_y);
 }

@@ -11,6 +11,7 @@ pub mod explore;
 pub mod expr;
 pub mod host;
 pub mod limits;
+pub mod number;
 pub mod paths;
 pub mod plan;
 pub mod plot;
@@ -28,7 +29,7 @@ pub use value::Value;
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 8;
+pub const PROTOCOL: u32 = 9;
 
 /// A frame in the session. Immutable: an operation gives a new id. Never reused within the life of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -130,11 +130,16 @@ pub struct Plot {
     pub facet_label: String,
 }
 
-/// The layers of one panel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One panel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facet {
     pub name: String,
     pub layers: Vec<Layer>,
+    /// What its axes say, if that is not what the plot's style says.
+    pub x_label: Option<String>,
+    pub y_label: Option<String>,
+    /// Lines across this panel, beside those of the style.
+    pub rules: Vec<Rule>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

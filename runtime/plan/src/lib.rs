@@ -7,6 +7,7 @@ pub mod cache;
 pub mod check;
 pub mod engine;
 pub mod error;
+mod every;
 pub mod explain;
 mod explore;
 pub mod expr;

@@ -50,23 +50,31 @@ pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result
         facets: Vec::new(),
         facet_label: String::new(),
     };
-    let mut edges = HashMap::new();
+    let mut shared = Shared::default();
     match &request.facet {
-        None => plot.layers = layers(engine, request, request.frame, &mut edges, task, (1, &mut plot.notes))?,
-        Some(by) => facets::panels(engine, request, by, &mut edges, task, &mut plot)?,
+        None => plot.layers = layers(engine, request, request.frame, &mut shared, task, (1, &mut plot.notes))?,
+        Some(by) => facets::panels(engine, request, by, &mut shared, task, &mut plot)?,
     }
     plot.notes.dedup();
     Ok(plot)
 }
 
-/// Edges of bins that all panels share, by layer and by axis.
-type Edges = HashMap<(usize, char), Vec<f64>>;
+/// What all panels share, by layer, so that they can be compared.
+#[derive(Default)]
+struct Shared {
+    /// Edges of a histogram's bins.
+    edges: HashMap<usize, Vec<f64>>,
+    /// Cells of a heat map, along x and along y.
+    cells: HashMap<(usize, char), heat::Cells>,
+    /// Stretches of time.
+    grids: HashMap<usize, time::Grid>,
+}
 
 fn layers(
     engine: &Engine,
     request: &PlotRequest,
     frame: FrameId,
-    edges: &mut Edges,
+    shared: &mut Shared,
     task: &TaskHandle,
     (panels, notes): (usize, &mut Vec<String>),
 ) -> Result<Vec<Layer>, Diagnostic> {
@@ -75,7 +83,7 @@ fn layers(
     let (points, line) = (share(POINTS), share(LINE));
     for (index, layer) in request.layers.iter().enumerate() {
         task.check()?;
-        let mut source = Source { engine, frame, index, points, line, edges: &mut *edges, task, notes: &mut *notes };
+        let mut source = Source { engine, frame, index, points, line, shared: &mut *shared, task, notes: &mut *notes };
         match layer.mark {
             Mark::Scatter => source.scatter(layer, &mut layers)?,
             Mark::Bar | Mark::Line | Mark::Area => layers.push(source.xy(layer)?),
@@ -97,7 +105,7 @@ struct Source<'a> {
     /// Points of a scatter plot, and of a line, that are drawn.
     points: usize,
     line: usize,
-    edges: &'a mut Edges,
+    shared: &'a mut Shared,
     task: &'a TaskHandle,
     notes: &'a mut Vec<String>,
 }
@@ -177,7 +185,7 @@ impl Source<'_> {
         Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
     }
 
-    /// Rows combined by hours, days or months. `None` if `x` is no time, or has few enough moments to draw them all.
+    /// Rows of each moment, hour, day or month combined. `None` if `x` is no time.
     fn over_time(&mut self, layer: &LayerRequest, x: &Expr) -> Result<Option<Layer>, Diagnostic> {
         let function = layer.aggregate.as_deref().unwrap_or("mean");
         let combine = Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))?;
@@ -185,32 +193,73 @@ impl Source<'_> {
             Combine::Count => None,
             _ => Some(needed(layer.y.as_ref(), layer.mark, "y")?),
         };
-        let is_time = columns::scale(&self.engine.type_of(self.frame, x, self.task)?) == Some(AxisScale::Time);
-        if !is_time && layer.every.is_none() {
+        if !self.is_over_time(layer)? {
             return Ok(None);
         }
         let table = self.select([Some(x), y, layer.color.as_ref()])?;
         let x_values = Values::of(&table, 0, x)?;
-        if !is_time {
-            let message = format!("`every` needs dates or times, and `{}` has none", x_values.label);
-            return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a time"));
-        }
         let what = format!("the y of a {}", name(layer.mark));
         let y_values = y.map(|y| Values::of(&table, 1, y)?.number(&what, y)).transpose()?;
         let at = 1 + usize::from(y.is_some());
         let color = layer.color.as_ref().map(|expr| Column::of(&table, at, expr)).transpose()?;
-        let every = layer.every.as_deref();
-        let asked = time::Asked { combine, every, is_bars: layer.mark == Mark::Bar, at: x };
-        let Some(made) = time::combine(&table, &x_values, y_values.as_ref(), color, &asked, self.task)? else {
-            return Ok(None);
-        };
+        let grid = self.grid(layer, &x_values, x)?;
+        let asked = time::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line };
+        let made = time::combine(&table, &x_values, y_values.as_ref(), color, &asked, self.task)?;
         self.left_out(made.left_out, "row", "no value");
         self.series_left_out(made.hidden, made.series.len(), layer);
         let label = if y.is_some() { label(&aggregate(function, layer)?) } else { "rows".to_string() };
-        let what = if y.is_some() { function } else { "rows" };
-        self.notes.push(format!("{what} of each {}", made.every.words()));
+        if let time::Grid::Stretches(every) = grid {
+            let what = if y.is_some() { function } else { "rows" };
+            self.notes.push(format!("{what} of each {}", every.words()));
+        }
+        if made.kept < made.all {
+            let (kept, all) = (grouped(made.kept), grouped(made.all));
+            self.notes.push(format!("{kept} of {all} points shown: the lowest and highest of those beside each other"));
+        }
         let y = Axis { label, scale: AxisScale::Number, categories: Vec::new() };
         Ok(Some(Layer::Xy { mark: layer.mark, x: made.x, y, series: made.series }))
+    }
+
+    /// Whether rows are combined by the times of `x`.
+    fn is_over_time(&self, layer: &LayerRequest) -> Result<bool, Diagnostic> {
+        let Some(x) = layer.x.as_ref().filter(|_| layer.aggregate.is_some() || layer.every.is_some()) else {
+            return Ok(false);
+        };
+        let is_time = columns::scale(&self.engine.type_of(self.frame, x, self.task)?) == Some(AxisScale::Time);
+        if !is_time && layer.every.is_some() {
+            let message = format!("`every` needs dates or times, and `{}` has none", label(x));
+            return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a time"));
+        }
+        Ok(is_time)
+    }
+
+    fn grid(&mut self, layer: &LayerRequest, x: &Values, at: &Expr) -> Result<time::Grid, Diagnostic> {
+        if let Some(known) = self.shared.grids.get(&self.index) {
+            return Ok(*known);
+        }
+        let grid = time::grid(x, layer.every.as_deref(), layer.mark == Mark::Bar, at, self.task)?;
+        self.shared.grids.insert(self.index, grid);
+        Ok(grid)
+    }
+
+    /// Decides what the panels of these rows share.
+    fn share(&mut self, layer: &LayerRequest) -> Result<(), Diagnostic> {
+        match layer.mark {
+            Mark::Histogram => {
+                let values = self.values(&LayerRequest { color: None, ..layer.clone() })?.0;
+                self.edges(layer, &values)?;
+            }
+            Mark::HeatMap => {
+                self.sides(layer)?;
+            }
+            Mark::Bar | Mark::Line | Mark::Area if self.is_over_time(layer)? => {
+                let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+                let table = self.select([Some(x), None, None])?;
+                self.grid(layer, &Values::of(&table, 0, x)?, x)?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// A line through more rows than can be drawn, of a table of `x`, `y` and perhaps a colour. `None` if there are fewer, or if `x` has
@@ -287,7 +336,8 @@ impl Source<'_> {
             x.positions.push(x.categories.len() as f64);
             y.positions.push(rest);
             x.categories.push("other".to_string());
-            note.push_str("; the rest is `other`");
+            columns::different(&mut x.categories);
+            note.push_str(&format!("; the rest is `{}`", x.categories.last().map_or("other", |c| c.as_str())));
         }
         self.notes.push(note);
     }
@@ -410,12 +460,7 @@ impl Source<'_> {
 
     fn histogram(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let (values, color) = self.values(layer)?;
-        let key = (self.index, 'x');
-        let edges = match self.edges.get(&key) {
-            Some(edges) => edges.clone(),
-            None => values.survey(self.task, SAMPLE)?.edges(layer.bins, values.is_integer),
-        };
-        self.edges.insert(key, edges.clone());
+        let edges = self.edges(layer, &values)?;
         let series = color.as_ref().map_or(1, |c| c.categories.len());
         let empty = vec![vec![0u64; edges.len() - 1]; series];
         let made = self.by_series(&values, color.as_ref(), empty, |counts, value| {
@@ -424,6 +469,15 @@ impl Source<'_> {
         })?;
         let series = made.into_iter().map(|(name, counts)| Bins { name, edges: edges.clone(), counts }).collect();
         Ok(Layer::Histogram { x: values.axis(), series })
+    }
+
+    fn edges(&mut self, layer: &LayerRequest, values: &Values) -> Result<Vec<f64>, Diagnostic> {
+        if let Some(known) = self.shared.edges.get(&self.index) {
+            return Ok(known.clone());
+        }
+        let edges = values.survey(self.task, SAMPLE)?.edges(layer.bins, values.is_integer);
+        self.shared.edges.insert(self.index, edges.clone());
+        Ok(edges)
     }
 
     fn density(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
@@ -479,14 +533,7 @@ impl Source<'_> {
     }
 
     fn heat_map(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
-        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
-        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-        let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
-        let mut side = |index: usize, expr: &Expr, name: char| {
-            let known = (&mut *self.edges, (self.index, name));
-            heat::Side::of(&table, index, expr, layer.bins, known, self.task)
-        };
-        let mut sides = [side(0, x, 'x')?, side(1, y, 'y')?];
+        let (table, mut sides) = self.sides(layer)?;
         let mut hidden = 0;
         for side in &mut sides {
             if let heat::Side::Texts(column) = side {
@@ -522,6 +569,19 @@ impl Source<'_> {
             _ => "rows".to_string(),
         };
         Ok(Layer::HeatMap { x: x_axis, y: y_axis, values, color_label, range: None })
+    }
+
+    /// The rows of a heat map, and its sides.
+    fn sides(&mut self, layer: &LayerRequest) -> Result<(Table, [heat::Side; 2]), Diagnostic> {
+        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
+        let mut side = |index: usize, expr: &Expr, name: char| {
+            let known = (&mut self.shared.cells, (self.index, name));
+            heat::Side::of(&table, index, expr, layer.bins, known, self.task)
+        };
+        let sides = [side(0, x, 'x')?, side(1, y, 'y')?];
+        Ok((table, sides))
     }
 
     /// Leaves the [`CATEGORIES`] with most rows; rows of others have no position any more.
@@ -677,15 +737,6 @@ fn name(mark: Mark) -> &'static str {
     }
 }
 
-/// `336 776`.
 fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push('\u{202f}');
-        }
-        out.push(digit);
-    }
-    out
+    onrush_wire::number::thousands(number as u64)
 }

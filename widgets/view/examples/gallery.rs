@@ -307,7 +307,7 @@ fn plots() -> Vec<Plot> {
         .map(|k| {
             let part = |from: usize| series("", cloud.iter().copied().skip(from).step_by(7 + k));
             let layer = Layer::Xy { mark: Mark::Scatter, x: axis("distance"), y: axis("mph"), series: vec![part(k)] };
-            Facet { name: format!("panel {k}"), layers: vec![layer] }
+            Facet { name: format!("panel {k}"), layers: vec![layer], ..Facet::default() }
         })
         .collect();
     all.push(panels);

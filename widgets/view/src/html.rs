@@ -20,24 +20,6 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// `336776` as `336 776`, with a narrow space that does not break.
-pub fn thousands(n: u64) -> String {
-    grouped(n, '\u{202f}')
-}
-
-/// An integer with `separator` between groups of three digits.
-pub fn grouped(n: u64, separator: char) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3 * separator.len_utf8());
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(separator);
-        }
-        out.push(c);
-    }
-    out
-}
-
 /// `12.3 MB`: decimal units, three digits.
 pub fn bytes(n: u64) -> String {
     let mut value = n as f64;
@@ -90,15 +72,6 @@ pub fn has_right_to_left(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(grouped(0, ','), "0");
-        assert_eq!(grouped(999, ','), "999");
-        assert_eq!(grouped(1000, ','), "1,000");
-        assert_eq!(grouped(336_776, ','), "336,776");
-        assert_eq!(thousands(1_234_567), "1\u{202f}234\u{202f}567");
-    }
 
     #[test]
     fn sizes_have_three_digits() {

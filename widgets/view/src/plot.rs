@@ -12,6 +12,7 @@ mod marks;
 mod paper;
 mod raster;
 mod scale;
+mod shapes;
 mod theme;
 mod vega;
 
@@ -19,11 +20,11 @@ use std::io::Write as _;
 use std::path::Path;
 
 use base64::Engine as _;
-use onrush_wire::plot::{Axis, Layer, Mark, Plot};
+use onrush_wire::number::thousands;
+use onrush_wire::plot::{Axis, Facet, Layer, Mark, Plot};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::Bundle;
-use crate::html::thousands;
 
 /// Largest PNG that goes along with an SVG unasked.
 const PNG_LIMIT: usize = 60_000;
@@ -69,6 +70,10 @@ fn of_the_data(plot: &Plot) -> Plot {
         std::mem::swap(&mut style.log_x, &mut style.log_y);
         std::mem::swap(&mut style.free_x, &mut style.free_y);
         style.rules.iter_mut().for_each(|rule| rule.is_vertical = !rule.is_vertical);
+        for facet in &mut plot.facets {
+            std::mem::swap(&mut facet.x_label, &mut facet.y_label);
+            facet.rules.iter_mut().for_each(|rule| rule.is_vertical = !rule.is_vertical);
+        }
     }
     plot
 }
@@ -142,14 +147,26 @@ pub fn describe(plot: &Plot) -> String {
         lines.push(title.clone());
     }
     for layer in &plot.layers {
-        lines.push(describe_layer(plot, layer));
+        lines.push(describe_layer(plot, None, layer));
     }
     if let Some(first) = plot.facets.first() {
         let names: Vec<&str> = plot.facets.iter().take(10).map(|f| f.name.as_str()).collect();
         let more = if plot.facets.len() > 10 { ", …" } else { "" };
         let by = if plot.facet_label.is_empty() { String::new() } else { format!(" by {}", plot.facet_label) };
-        lines.push(format!("{} panels{by} ({}{more}), each a", plot.facets.len(), names.join(", ")));
-        lines.extend(first.layers.iter().map(|layer| describe_layer(plot, layer)));
+        let kinds = |facet: &Facet| -> Vec<String> {
+            let all = facet.layers.iter().map(|layer| describe_layer(plot, Some(facet), layer));
+            all.map(|text| text.split(':').next().unwrap_or_default().to_string()).collect()
+        };
+        if plot.facets.iter().all(|facet| kinds(facet) == kinds(first)) {
+            lines.push(format!("{} panels{by} ({}{more}), each a", plot.facets.len(), names.join(", ")));
+            lines.extend(first.layers.iter().map(|layer| describe_layer(plot, Some(first), layer)));
+        } else {
+            lines.push(format!("{} panels{by} ({}{more})", plot.facets.len(), names.join(", ")));
+            for facet in plot.facets.iter().take(10) {
+                let layers = facet.layers.iter().map(|layer| describe_layer(plot, Some(facet), layer));
+                lines.extend(layers.map(|text| format!("{}: {text}", facet.name)));
+            }
+        }
     } else if plot.layers.is_empty() {
         lines.push("empty plot".to_string());
     }
@@ -157,7 +174,7 @@ pub fn describe(plot: &Plot) -> String {
     lines.join("\n")
 }
 
-fn describe_layer(plot: &Plot, layer: &Layer) -> String {
+fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
     let mut parts = Vec::new();
     let many = |n: usize, one: &str, more: &str| format!("{} {}", thousands(n as u64), if n == 1 { one } else { more });
     let named = |names: Vec<&str>| {
@@ -222,10 +239,12 @@ fn describe_layer(plot: &Plot, layer: &Layer) -> String {
             ("heat map", Some(x), Some(y))
         }
     };
-    let label = |own: &Option<String>, axis: Option<&Axis>| {
-        own.clone().or_else(|| axis.map(|a| a.label.clone())).filter(|l| !l.is_empty())
+    let label = |whole: &Option<String>, own: Option<&String>, axis: Option<&Axis>| {
+        let said = whole.clone().or_else(|| own.cloned());
+        said.or_else(|| axis.map(|a| a.label.clone())).filter(|l| !l.is_empty())
     };
-    let mut drawn = [label(&plot.style.x_label, x), label(&plot.style.y_label, y)];
+    let (x_label, y_label) = (facet.and_then(|f| f.x_label.as_ref()), facet.and_then(|f| f.y_label.as_ref()));
+    let mut drawn = [label(&plot.style.x_label, x_label, x), label(&plot.style.y_label, y_label, y)];
     if plot.style.is_horizontal {
         drawn.reverse();
     }

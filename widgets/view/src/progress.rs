@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use onrush_wire::number::{grouped, thousands};
 use onrush_wire::progress::{Loop, Task, TaskState};
 use serde_json::{Value, json};
 
 use crate::Bundle;
-use crate::html::{bytes, escape, grouped, thousands};
+use crate::html::{bytes, escape};
 
 /// What the extension draws, with a button that stops the work.
 pub const MIME: &str = "application/vnd.onrush.progress.v1+json";

@@ -118,7 +118,7 @@ fn panels_share_scales_and_one_legend() {
         y: axis("b", &[]),
         series: vec![series("s", &[0.0, high], &[0.0, 1.0]), series("t", &[1.0], &[0.5])],
     };
-    let facet = |name: &str, high| Facet { name: name.into(), layers: vec![layer(high)] };
+    let facet = |name: &str, high| Facet { name: name.into(), layers: vec![layer(high)], ..Facet::default() };
     let plot = Plot {
         layers: vec![],
         style: PlotStyle { alt: Some("what is seen".into()), ..PlotStyle::default() },
@@ -240,6 +240,7 @@ fn panels_have_ranges_of_their_own_if_they_are_free() {
             y: axis("v", &[]),
             series: vec![series("", &[0.0, high], &[0.0, high])],
         }],
+        ..Facet::default()
     };
     let domains = |free_x, free_y| {
         let style = PlotStyle { free_x, free_y, ..PlotStyle::default() };
@@ -267,9 +268,112 @@ fn a_panel_of_nothing_keeps_its_place() {
             y: axis("v", &[]),
             series: vec![series("", &[1.0], &[y])],
         }],
+        ..Facet::default()
     };
     let facets = vec![facet("a", 1.0), facet("b", f64::NAN)];
     let plot = Plot { layers: vec![], style: PlotStyle::default(), notes: vec![], facets, facet_label: "k".into() };
     let made = bundle(&Content::Plot(plot));
     assert_eq!(made[MIME]["concat"][1]["layer"][0]["mark"]["text"], "no data to draw");
+}
+
+fn panel(name: &str, layer: Layer) -> Facet {
+    Facet { name: name.into(), layers: vec![layer], ..Facet::default() }
+}
+
+fn panelled(facets: Vec<Facet>, style: PlotStyle) -> Value {
+    let plot = Plot { layers: vec![], style, notes: vec![], facets, facet_label: String::new() };
+    Value::Object(bundle(&Content::Plot(plot)).into_iter().collect())
+}
+
+fn xy(mark: Mark, x: Axis, y: &str, points: &[(f64, f64)]) -> Layer {
+    let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    Layer::Xy { mark, x, y: axis(y, &[]), series: vec![series("", &xs, &ys)] }
+}
+
+fn time(label: &str) -> Axis {
+    Axis { scale: AxisScale::Time, ..axis(label, &[]) }
+}
+
+fn encoding<'a>(made: &'a Value, panel: usize, side: &str) -> &'a Value {
+    &made[MIME]["concat"][panel]["layer"][0]["encoding"][side]
+}
+
+/// What stands in a picture.
+fn words(made: &Value) -> Vec<String> {
+    let svg = made["image/svg+xml"].as_str().unwrap();
+    let texts = svg.split("</text>").filter_map(|part| part.rsplit_once('>'));
+    texts.map(|(_, text)| text.to_string()).filter(|text| !text.trim().is_empty()).collect()
+}
+
+#[test]
+fn a_panel_of_nothing_has_no_say_in_shared_axes() {
+    let points = |y: f64| xy(Mark::Line, axis("t", &[]), "v", &[(1_000.0, y), (2_000.0, y + 100.0)]);
+    let made = panelled(vec![panel("a", points(500.0)), panel("b", points(f64::NAN))], PlotStyle::default());
+    // 5 % of the 100 that the only values lie apart.
+    assert_eq!(encoding(&made, 0, "x")["scale"]["domain"], json!([1000, 2000]));
+    assert_eq!(encoding(&made, 0, "y")["scale"]["domain"], json!([495, 605]));
+    assert!(!words(&made).contains(&"0".to_string()), "{:?}", words(&made));
+}
+
+#[test]
+fn panels_of_different_kinds_have_axes_of_their_own() {
+    // 2013-01-01 and a day later.
+    let day = 1_356_998_400.0;
+    let facets = vec![
+        panel("model", xy(Mark::Line, axis("seconds", &[]), "speed", &[(0.0, 1.0), (10.0, 2.0)])),
+        panel("flights", xy(Mark::Line, time("date"), "delay", &[(day, 0.0), (day + 86_400.0, 9.0)])),
+        panel("airports", xy(Mark::Bar, axis("airport", &["JFK", "LGA"]), "rows", &[(0.0, 3.0), (1.0, 4.0)])),
+    ];
+    let made = panelled(facets, PlotStyle::default());
+    let kinds = [0, 1, 2].map(|i| encoding(&made, i, "x")["type"].clone());
+    assert_eq!(kinds, ["quantitative", "temporal", "nominal"]);
+    assert_eq!(encoding(&made, 0, "x")["scale"]["domain"], json!([0, 10]));
+    assert_eq!(encoding(&made, 2, "x")["scale"]["domain"], json!(["JFK", "LGA"]));
+    let titles =
+        [0, 1, 2].map(|i| (encoding(&made, i, "x")["title"].clone(), encoding(&made, i, "y")["title"].clone()));
+    assert_eq!(
+        titles.map(|(x, y)| format!("{x} {y}")),
+        [r#""seconds" "speed""#, r#""date" "delay""#, r#""airport" "rows""#]
+    );
+    let words = words(&made);
+    for word in ["seconds", "speed", "date (2013)", "delay", "airport", "rows", "JFK", "10"] {
+        assert!(words.iter().any(|w| w == word), "no {word} in {words:?}");
+    }
+    assert_eq!(
+        made["text/plain"],
+        "3 panels (model, flights, airports)\nmodel: line chart: 2 points, x = seconds, y = speed\n\
+         flights: line chart: 2 points, x = date, y = delay\nairports: bar chart: 2 bars, x = airport, y = rows"
+    );
+}
+
+#[test]
+fn free_times_say_their_own_year() {
+    // 2013-03-01 and 2014-03-01, and twenty days from there.
+    let days = |start: f64| xy(Mark::Line, time("date"), "v", &[(start, 1.0), (start + 20.0 * 86_400.0, 2.0)]);
+    let facets = || vec![panel("a", days(1_362_096_000.0)), panel("b", days(1_393_632_000.0))];
+    let made = words(&panelled(facets(), PlotStyle { free_x: true, ..PlotStyle::default() }));
+    let dates: Vec<&String> = made.iter().filter(|w| w.starts_with("date")).collect();
+    assert_eq!(dates, ["date (2013)", "date (2014)"]);
+    // One axis over both years has them at its ticks.
+    let made = words(&panelled(facets(), PlotStyle::default()));
+    let dates: Vec<&String> = made.iter().filter(|w| w.starts_with("date")).collect();
+    assert_eq!(dates, ["date"]);
+}
+
+#[test]
+fn bars_of_all_panels_are_as_wide_and_have_their_own_lines() {
+    let week = 7.0 * 86_400.0;
+    let mut alone = panel("b", xy(Mark::Bar, time("date"), "v", &[(0.0, 1.0)]));
+    alone.rules.push(Rule { at: 0.5, is_vertical: false, label: "half".into() });
+    let facets = vec![panel("a", xy(Mark::Bar, time("date"), "v", &[(0.0, 1.0), (week, 2.0)])), alone];
+    let made = panelled(facets, PlotStyle::default());
+    let widths = |name: &str| {
+        let rows = made[MIME]["datasets"][name].as_array().unwrap();
+        let side = |row: &Value, side: &str| row[side].as_f64().unwrap();
+        rows.iter().map(|row| side(row, "x2") - side(row, "x")).collect::<Vec<_>>()
+    };
+    // Four fifths of a week, in milliseconds.
+    assert_eq!(widths("d0"), [0.8 * week * 1000.0; 2]);
+    assert_eq!(widths("d1"), [0.8 * week * 1000.0]);
+    assert_eq!(words(&made).iter().filter(|w| *w == "half").count(), 1);
 }

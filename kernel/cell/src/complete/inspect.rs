@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use onrush_wire::number::grouped;
 use onrush_wire::session::NamedFrame;
 
 use super::Place;
@@ -314,19 +315,7 @@ fn about_frame(frame: &NamedFrame) -> String {
 
 /// `1 row`, `336,776 rows`.
 fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
-}
-
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
+    format!("{} {what}{}", grouped(n, ','), if n == 1 { "" } else { "s" })
 }
 
 fn column_named(place: &Place<'_>, name: &str) -> Option<Column> {

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use onrush_cell::Times;
+use onrush_wire::limits::size;
+use onrush_wire::number::grouped;
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::{NamedFrame, NotebookUse};
 use onrush_wire::{Class, Diagnostic, NotebookId, paths};
@@ -64,16 +66,16 @@ pub fn top(own: &NotebookId) -> Result<String, Diagnostic> {
     let width = names.map(|name| name.chars().count()).max().unwrap_or(0).max(10);
     let mut text = format!(
         "session   {} of {} in use, up {}\n\n{:<width$}  frames      memory\n",
-        bytes(status.resident_bytes),
-        bytes(status.memory_limit),
+        size(status.resident_bytes),
+        size(status.memory_limit),
         duration(status.uptime_ms),
         "notebook",
     );
     if let Some(used) = status.device_bytes {
-        text.insert_str(text.find('\n').unwrap_or(0), &format!(", {} on its device ({})", bytes(used), status.engine));
+        text.insert_str(text.find('\n').unwrap_or(0), &format!(", {} on its device ({})", size(used), status.engine));
     }
     for one in held {
-        let _ = writeln!(text, "{:<width$} {:>7} {:>11}", name(&one.notebook), one.frames, bytes(one.bytes));
+        let _ = writeln!(text, "{:<width$} {:>7} {:>11}", name(&one.notebook), one.frames, size(one.bytes));
     }
     let is_open = |task: &&Task| matches!(task.state, TaskState::Queued | TaskState::Running);
     let open: Vec<&Task> = tasks.iter().filter(is_open).collect();
@@ -83,7 +85,7 @@ pub fn top(own: &NotebookId) -> Result<String, Diagnostic> {
     }
     let _ = writeln!(text, "\n{:<width$}      time      memory  task", "notebook");
     for task in open {
-        let (time, memory) = (duration(task.elapsed_ms), bytes(task.memory_bytes));
+        let (time, memory) = (duration(task.elapsed_ms), size(task.memory_bytes));
         let _ = writeln!(text, "{:<width$} {time:>9} {memory:>11}  {}", name(&task.notebook), task.title);
     }
     Ok(text)
@@ -136,8 +138,8 @@ fn describe() -> String {
                 "memory",
                 format!(
                     "{} of {} held by {}",
-                    bytes(status.resident_bytes),
-                    bytes(status.memory_limit),
+                    size(status.resident_bytes),
+                    size(status.memory_limit),
                     counted(status.frames, "frame")
                 ),
             );
@@ -164,7 +166,7 @@ fn describe() -> String {
 pub fn frame(frame: &NamedFrame) -> (String, Option<u64>) {
     let columns = frame.schema.fields.len() as u64;
     let size = match frame.rows {
-        Some(rows) => format!("{} × {}", grouped(rows), grouped(columns)),
+        Some(rows) => format!("{} × {}", grouped(rows, ','), grouped(columns, ',')),
         None => counted(columns, "column"),
     };
     match &frame.held {
@@ -215,27 +217,7 @@ fn plural(count: usize, what: &str) -> String {
 
 /// `1 frame`, `336,776 rows`.
 fn counted(count: u64, what: &str) -> String {
-    format!("{} {}", grouped(count), plural(count.try_into().unwrap_or(usize::MAX), what))
-}
-
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-fn bytes(count: u64) -> String {
-    match count {
-        n if n >= 1 << 30 => format!("{:.1} GB", n as f64 / f64::from(1u32 << 30)),
-        n if n >= 1 << 20 => format!("{:.0} MB", n as f64 / f64::from(1u32 << 20)),
-        n => format!("{} KB", n >> 10),
-    }
+    format!("{} {}", grouped(count, ','), plural(count.try_into().unwrap_or(usize::MAX), what))
 }
 
 fn duration(milliseconds: u64) -> String {
@@ -275,6 +257,6 @@ mod tests {
     fn numbers_are_grouped() {
         assert_eq!(counted(336776, "row"), "336,776 rows");
         assert_eq!(counted(1, "frame"), "1 frame");
-        assert_eq!(bytes(3 << 20), "3 MB");
+        assert_eq!(size(3_600_000), "4 MB");
     }
 }

@@ -12,6 +12,29 @@ pub fn edges(values: &[f64], wanted: Option<u32>, is_integer: bool) -> Vec<f64> 
     survey.edges(wanted, is_integer)
 }
 
+/// How many values there are, and from where to where.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    pub count: u64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Extent { count: 0, low: f64::INFINITY, high: f64::NEG_INFINITY }
+    }
+}
+
+impl Extent {
+    #[inline]
+    pub fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.low = self.low.min(value);
+        self.high = self.high.max(value);
+    }
+}
+
 /// What a walk over values tells that bins and densities need.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
@@ -55,9 +78,14 @@ impl Survey {
             return vec![0.0, 1.0];
         }
         let (low, high) = (self.low, self.high);
+        if !(high - low).is_finite() {
+            let sample = self.sample.iter().map(|v| v / 4.0).collect();
+            let quarters = Survey { count: self.count, low: low / 4.0, high: high / 4.0, sample, ..Survey::default() };
+            return times_four(quarters.edges(wanted, is_integer));
+        }
         if let Some(bins) = wanted {
             let bins = bins.clamp(1, 10_000);
-            let (low, high) = if low == high { (low - 0.5, high + 0.5) } else { (low, high) };
+            let [low, high] = if low == high { around(low) } else { [low, high] };
             return (0..=bins).map(|i| low + (high - low) * f64::from(i) / f64::from(bins)).collect();
         }
         let range = high - low;
@@ -65,7 +93,7 @@ impl Survey {
             return (0..=range as u64 + 1).map(|i| low - 0.5 + i as f64).collect();
         }
         if range == 0.0 {
-            return vec![low - 0.5, low + 0.5];
+            return around(low).into();
         }
         let mut sorted = self.sample.clone();
         sorted.sort_by(f64::total_cmp);
@@ -146,13 +174,29 @@ impl Density {
 /// At most about `most` bins of a round width that hold all from `low` to `high`.
 pub fn round_edges(low: f64, high: f64, most: u32) -> Vec<f64> {
     let range = high - low;
-    if !range.is_finite() || range <= 0.0 {
-        return vec![low - 0.5, low + 0.5];
+    if range <= 0.0 {
+        return around(low).into();
+    }
+    if !range.is_finite() {
+        return times_four(round_edges(low / 4.0, high / 4.0, most));
     }
     let step = round_step(range / f64::from(most.max(1)));
     let first = (low / step).floor();
     let bins = ((high / step - first).floor() as usize + 1).min(1_000);
     (0..=bins).map(|i| (first + i as f64) * step).collect()
+}
+
+/// A bin for one value. Next to a large one, 0.5 would not be a different number.
+fn around(value: f64) -> [f64; 2] {
+    let half = if value.abs() < 1e12 { 0.5 } else { value.abs() * 1e-3 };
+    [(value - half).max(f64::MIN), (value + half).min(f64::MAX)]
+}
+
+/// Edges of the quarters of values whose distance is no number.
+fn times_four(quarters: Vec<f64>) -> Vec<f64> {
+    let mut edges: Vec<f64> = quarters.into_iter().map(|edge| (edge * 4.0).clamp(f64::MIN, f64::MAX)).collect();
+    edges.dedup();
+    edges
 }
 
 /// The next larger 1, 2 or 5 times a power of ten.
@@ -410,6 +454,20 @@ mod tests {
         assert_eq!(round_edges(17.0, 95.0, 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(round_edges(-1.0, 1.0, 4), [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5]);
         assert_eq!(round_edges(3.0, 3.0, 4), [2.5, 3.5]);
+    }
+
+    #[test]
+    fn bins_of_a_range_that_is_no_number_hold_every_value() {
+        let values = [f64::MIN, -1e307, 0.0, 1e307, 1e308, f64::MAX];
+        let far = round_edges(f64::MIN, f64::MAX, 4);
+        // Steps of 0.5e308 of the quarters, which have a range of 0.9e308: of 2e308, which is no number.
+        assert_eq!(far, [f64::MIN, 0.0, f64::MAX]);
+        for edges in [far, edges(&values, None, false), edges(&values, Some(4), false), edges(&[1e300], None, false)] {
+            assert!(edges.is_sorted_by(|a, b| a < b) && edges.iter().all(|e| e.is_finite()), "{edges:?}");
+            let held = values.into_iter().filter(|v| *v >= edges[0] && *v <= edges[edges.len() - 1]).count() as u64;
+            assert_eq!(counts(values.into_iter(), &edges).iter().sum::<u64>(), held);
+        }
+        assert_eq!(counts(values.into_iter(), &edges(&values, Some(2), false)), [2, 4]);
     }
 
     const SCIPY: [(f64, f64); 8] = [

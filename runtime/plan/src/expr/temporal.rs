@@ -13,6 +13,7 @@ use onrush_wire::Diagnostic;
 use super::catalogue::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, literal_text};
 use super::{Lower, Typed, lit};
+use crate::every::{self, Every};
 use crate::types::TEXT;
 
 const R: Kind = Kind::Row;
@@ -113,19 +114,19 @@ pub const FUNCTIONS: &[Function] = &[
     }),
     function("dt.offset_by", &[], R, "self:date by:#str", |l, c| {
         let text = c.text(1).unwrap_or_default().to_string();
-        if every(text.trim_start_matches('-')).is_none() {
-            return Err(c.wrong(l, 1, format!("`{text}` is no time span")).help(SPANS));
+        if Every::parse(text.strip_prefix('-').unwrap_or(&text)).is_none() {
+            return Err(c.wrong(l, 1, format!("`{text}` is no time span")).help(every::HELP));
         }
         let body: Body = |args| {
             shifted(args, |t, text| {
-                let (n, unit) = every(text.trim_start_matches('-'))?;
-                let n = if text.starts_with('-') { -n } else { n };
-                match unit {
-                    Unit::Months if n < 0 => t.checked_sub_months(Months::new(n.unsigned_abs() as u32)),
-                    Unit::Months => t.checked_add_months(Months::new(n as u32)),
-                    Unit::Weeks if n < 0 => t.checked_sub_days(Days::new(7 * n.unsigned_abs())),
-                    Unit::Weeks => t.checked_add_days(Days::new(7 * n as u64)),
-                    Unit::Micros => t.checked_add_signed(chrono::TimeDelta::microseconds(n)),
+                let (is_back, span) = text.strip_prefix('-').map_or((false, text), |span| (true, span));
+                match Every::parse(span)? {
+                    Every::Months(n) if is_back => t.checked_sub_months(Months::new(n as u32)),
+                    Every::Months(n) => t.checked_add_months(Months::new(n as u32)),
+                    Every::Weeks(n) if is_back => t.checked_sub_days(Days::new(7 * n as u64)),
+                    Every::Weeks(n) => t.checked_add_days(Days::new(7 * n as u64)),
+                    Every::Micros(n) if is_back => t.checked_sub_signed(chrono::TimeDelta::microseconds(n)),
+                    Every::Micros(n) => t.checked_add_signed(chrono::TimeDelta::microseconds(n)),
                 }
             })
         };
@@ -220,8 +221,6 @@ pub const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-const SPANS: &str = "a time span is a number and a unit: `15m`, `1h`, `1d`, `1w`, `1mo`, `1q`, `1y`";
-
 fn zone(lower: &Lower, call: &Call) -> Result<Arc<str>, Diagnostic> {
     let name = call.text(1).unwrap_or("UTC");
     match name.parse::<arrow::array::timezone::Tz>() {
@@ -272,67 +271,15 @@ fn fraction(call: &Call, per: i64) -> Typed {
     call.this().with(cast(binary_expr(whole, Operator::Divide, lit(per)), DataType::Int32), DataType::Int32)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Unit {
-    Micros,
-    Weeks,
-    Months,
-}
-
-/// `15m`, `1d`, `1mo`; also a word, as in SQL: `day`.
-fn every(text: &str) -> Option<(i64, Unit)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let n: i64 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
-    let (per, unit) = match &text[digits..] {
-        "ns" if n % 1000 == 0 => return Some((n / 1000, Unit::Micros)),
-        "us" | "microsecond" => (1, Unit::Micros),
-        "ms" | "millisecond" => (1_000, Unit::Micros),
-        "s" | "second" => (1_000_000, Unit::Micros),
-        "m" | "minute" => (60_000_000, Unit::Micros),
-        "h" | "hour" => (3_600_000_000, Unit::Micros),
-        "d" | "day" => (86_400_000_000, Unit::Micros),
-        "w" | "week" => (1, Unit::Weeks),
-        "mo" | "month" => (1, Unit::Months),
-        "q" | "quarter" => (3, Unit::Months),
-        "y" | "year" => (12, Unit::Months),
-        _ => return None,
-    };
-    let n = n.checked_mul(per)?;
-    (n > 0 && (unit == Unit::Micros || n < 1_000_000)).then_some((n, unit))
-}
-
 fn truncate(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let text = call.text(1).unwrap_or_default();
-    if every(text).is_none() {
-        return Err(call.wrong(lower, 1, format!("`{text}` is no time span")).help(SPANS));
+    if Every::parse(text).is_none() {
+        return Err(call.wrong(lower, 1, format!("`{text}` is no time span")).help(every::HELP));
     }
-    truncated(&call.this(), text)
-}
-
-fn truncated(value: &Typed, text: &str) -> Result<Typed, Diagnostic> {
-    let body: Body = |args| {
-        shifted(args, |t, text| match every(text)? {
-            (n, Unit::Micros) => {
-                let micros = t.and_utc().timestamp_micros();
-                moment(micros - micros.rem_euclid(n))
-            }
-            // Weeks start on Monday; the first Monday of the epoch is 1970-01-05.
-            (n, Unit::Weeks) => {
-                let day = t.and_utc().timestamp_micros().div_euclid(86_400_000_000);
-                let start = day - (day - 4).rem_euclid(7 * n);
-                moment(start * 86_400_000_000)
-            }
-            (n, Unit::Months) => {
-                let month = i64::from(t.year()) * 12 + i64::from(t.month0());
-                let start = month - (month - 1970 * 12).rem_euclid(n);
-                let year = i32::try_from(start.div_euclid(12)).ok()?;
-                NaiveDate::from_ymd_opt(year, start.rem_euclid(12) as u32 + 1, 1)
-                    .map(|d| d.and_time(Default::default()))
-            }
-        })
-    };
-    let args = vec![wall(value), value.with(lit(text.to_string()), DataType::Utf8).text()];
-    Ok(back(value, kernel("truncate", DataType::Timestamp(MICRO, None), body).call(args)))
+    let body: Body =
+        |args| shifted(args, |t, text| moment(Every::parse(text)?.truncate(t.and_utc().timestamp_micros())?));
+    let args = vec![wall(&call.this()), call.arg(1).text()];
+    Ok(back(&call.this(), kernel("truncate", DataType::Timestamp(MICRO, None), body).call(args)))
 }
 
 /// Each moment by `f`, which also gets the literal text of the second argument.
@@ -353,18 +300,4 @@ fn shifted(
         }
     }
     Ok(Arc::new(out.finish()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans() {
-        assert_eq!(every("15m"), Some((900_000_000, Unit::Micros)));
-        assert_eq!(every("month"), Some((1, Unit::Months)));
-        assert_eq!(every("2q"), Some((6, Unit::Months)));
-        assert_eq!(every("0d"), None);
-        assert_eq!(every("fortnight"), None);
-    }
 }

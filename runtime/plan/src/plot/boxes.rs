@@ -4,14 +4,16 @@
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::BoxStats;
-use onrush_wire::plot::statistics;
+use onrush_wire::plot::statistics::{self, Extent};
 
-use super::columns::{Column, Values, each_of};
+use super::columns::{Column, Values, each_of, rank_of};
 
 /// Rows whose values are held, because that is faster.
 pub const HELD: usize = 2_000_000;
 /// Bins of a walk for each wanted value.
 const BINS: usize = 1024;
+/// Walks whose bins are equally wide, which suits most values.
+const BY_VALUE: usize = 2;
 /// Outliers from which those that are drawn are taken.
 const OUTLIERS: usize = 20_000;
 
@@ -41,25 +43,7 @@ pub fn boxes(
             _ => left_out += 1,
         })
     };
-    let mut spans = vec![Bin::default(); categories.len()];
-    walk(&mut |group, value| spans[group].add(value))?;
-    let mut wanted: Vec<Vec<Wanted>> = spans.iter().map(Wanted::quartiles).collect();
-    loop {
-        let mut bins: Vec<Vec<(f64, f64, Vec<Bin>)>> = wanted.iter().map(|all| Wanted::spans(all)).collect();
-        if bins.iter().all(Vec::is_empty) {
-            break;
-        }
-        walk(&mut |group, value| {
-            for (low, high, bins) in &mut bins[group] {
-                if (*low..=*high).contains(&value) {
-                    bins[bin(value, *low, *high)].add(value);
-                }
-            }
-        })?;
-        for (wanted, bins) in wanted.iter_mut().zip(&bins) {
-            wanted.iter_mut().for_each(|one| one.narrow(bins));
-        }
-    }
+    let (spans, wanted) = quartiles(categories.len(), &mut walk)?;
     let mut boxes: Vec<BoxStats> = Vec::new();
     let mut places = vec![None; categories.len()];
     for (group, wanted) in wanted.iter().enumerate().filter(|(_, wanted)| !wanted.is_empty()) {
@@ -91,6 +75,34 @@ pub fn boxes(
     Ok((boxes, left_out))
 }
 
+/// A walk over the rows that have a group and a value.
+type Walk<'a> = dyn FnMut(&mut dyn FnMut(usize, f64)) -> Result<(), Diagnostic> + 'a;
+
+/// What there is in each group, and the values around its quartiles: in at most ten walks, whatever the values are.
+fn quartiles(groups: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<Wanted>>), Diagnostic> {
+    let mut spans = vec![Extent::default(); groups];
+    walk(&mut |group, value| spans[group].add(value))?;
+    let mut wanted: Vec<Vec<Wanted>> = spans.iter().map(Wanted::quartiles).collect();
+    for done in 0.. {
+        let mut bins: Vec<Vec<Span>> = wanted.iter().map(|all| Wanted::spans(all)).collect();
+        if bins.iter().all(Vec::is_empty) {
+            break;
+        }
+        let bin = if done < BY_VALUE { bin } else { bin_by_rank };
+        walk(&mut |group, value| {
+            for (low, high, bins) in &mut bins[group] {
+                if (*low..=*high).contains(&value) {
+                    bins[bin(value, *low, *high)].add(value);
+                }
+            }
+        })?;
+        for (wanted, bins) in wanted.iter_mut().zip(&bins) {
+            wanted.iter_mut().for_each(|one| one.narrow(bins));
+        }
+    }
+    Ok((spans, wanted))
+}
+
 /// The lowest value has the first bin and the highest the last, so that each walk tells at least two values apart.
 fn bin(value: f64, low: f64, high: f64) -> usize {
     // Halves: the distance of two finite values may not be finite.
@@ -102,26 +114,15 @@ fn bin(value: f64, low: f64, high: f64) -> usize {
     }
 }
 
-#[derive(Clone)]
-struct Bin {
-    count: u64,
-    low: f64,
-    high: f64,
+/// Bins of as many numbers that can be written: one far value does not leave all others in one bin, and of the at most 2⁶⁴ numbers
+/// of a bin seven walks leave one.
+fn bin_by_rank(value: f64, low: f64, high: f64) -> usize {
+    let from_low = |value: f64| rank_of(value).wrapping_sub(rank_of(low)) as u64;
+    (from_low(value) / (from_low(high) / BINS as u64 + 1)) as usize
 }
 
-impl Default for Bin {
-    fn default() -> Self {
-        Bin { count: 0, low: f64::INFINITY, high: f64::NEG_INFINITY }
-    }
-}
-
-impl Bin {
-    fn add(&mut self, value: f64) {
-        self.count += 1;
-        self.low = self.low.min(value);
-        self.high = self.high.max(value);
-    }
-}
+/// From where to where, and its bins.
+type Span = (f64, f64, Vec<Extent>);
 
 /// A value by its rank among those from `low` to `high`; known when these are the same.
 #[derive(Clone)]
@@ -133,7 +134,7 @@ struct Wanted {
 
 impl Wanted {
     /// The two values around each quartile; none of an empty group.
-    fn quartiles(all: &Bin) -> Vec<Self> {
+    fn quartiles(all: &Extent) -> Vec<Self> {
         if all.count == 0 {
             return Vec::new();
         }
@@ -145,13 +146,13 @@ impl Wanted {
     }
 
     /// The different spans in which values are still looked for, with empty bins.
-    fn spans(all: &[Self]) -> Vec<(f64, f64, Vec<Bin>)> {
+    fn spans(all: &[Self]) -> Vec<Span> {
         let mut spans: Vec<(f64, f64)> = all.iter().filter(|w| w.low < w.high).map(|w| (w.low, w.high)).collect();
         spans.dedup();
-        spans.into_iter().map(|(low, high)| (low, high, vec![Bin::default(); BINS])).collect()
+        spans.into_iter().map(|(low, high)| (low, high, vec![Extent::default(); BINS])).collect()
     }
 
-    fn narrow(&mut self, spans: &[(f64, f64, Vec<Bin>)]) {
+    fn narrow(&mut self, spans: &[Span]) {
         let Some((_, _, bins)) = spans.iter().find(|(low, high, _)| (*low, *high) == (self.low, self.high)) else {
             return;
         };
@@ -168,14 +169,14 @@ impl Wanted {
 /// Some of many values at equal distances, and always the lowest and the highest.
 #[derive(Clone)]
 struct Outside {
-    ends: Bin,
+    ends: Extent,
     every: u64,
     kept: Vec<f64>,
 }
 
 impl Default for Outside {
     fn default() -> Self {
-        Outside { ends: Bin::default(), every: 1, kept: Vec::new() }
+        Outside { ends: Extent::default(), every: 1, kept: Vec::new() }
     }
 }
 
@@ -212,6 +213,35 @@ mod tests {
 
     use super::*;
 
+    fn one_box(values: &[f64], held: usize) -> BoxStats {
+        let array: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
+        let batch = RecordBatch::try_from_iter([("v", array)]).unwrap();
+        let table = Table::new(batch.schema(), vec![batch]);
+        let y = Values::of(&table, 0, &Expr::column("v")).unwrap();
+        let made = boxes(&table, &y, None, &["all".to_string()], (held, &TaskHandle::new())).unwrap();
+        made.0.into_iter().next().unwrap()
+    }
+
+    /// `numpy.quantile(v, [0.25, 0.5, 0.75])`, NumPy 2.4, and whiskers and outliers of `matplotlib.cbook.boxplot_stats(v)`.
+    #[test]
+    fn boxes_are_numpys_and_matplotlibs() {
+        let wave: Vec<f64> = (0..1_000).map(|i| f64::from(i * 7_919 % 1_009) / 8.0).collect();
+        let small = vec![3.5, -1.25, 7.0, 7.0, 8.0, 9.0, 40.0, 2.5, 6.0, -30.0];
+        let far = vec![1e300, 1.0, 2.0, 3.0, 4.0, -1e300];
+        for (values, quartiles, whiskers, outliers) in [
+            (wave, [31.59375, 63.1875, 94.53125], [0.0, 126.0], vec![]),
+            (small, [2.75, 6.5, 7.75], [-1.25, 9.0], vec![-30.0, 40.0]),
+            (far, [1.25, 2.5, 3.75], [1.0, 4.0], vec![-1e300, 1e300]),
+        ] {
+            for held in [0, usize::MAX] {
+                let made = one_box(&values, held);
+                assert_eq!([made.q1, made.median, made.q3], quartiles);
+                assert_eq!([made.low, made.high], whiskers);
+                assert_eq!((made.count, made.outliers), (values.len() as u64, outliers.clone()));
+            }
+        }
+    }
+
     #[test]
     fn walks_find_what_sorting_finds() {
         let mut random = 7_u64;
@@ -224,12 +254,25 @@ mod tests {
         let mut far: Vec<f64> = (0..4_000).map(|_| 1.0 + next() * 1e-9).collect();
         far.extend([f64::MAX, f64::MIN, 5e-324, f64::NAN, f64::INFINITY]);
         for values in [smooth, ties, far, vec![2.5; 9], vec![1.0, 2.0]] {
-            let array: ArrayRef = Arc::new(Float64Array::from(values.clone()));
-            let batch = RecordBatch::try_from_iter([("v", array)]).unwrap();
-            let table = Table::new(batch.schema(), vec![batch]);
-            let y = Values::of(&table, 0, &Expr::column("v")).unwrap();
-            let made = |held| boxes(&table, &y, None, &["all".to_string()], (held, &TaskHandle::new())).unwrap();
-            assert_eq!(made(0), made(usize::MAX));
+            assert_eq!(one_box(&values, 0), one_box(&values, usize::MAX));
         }
+    }
+
+    /// Each of these is half of the one before it: bins of equal width would leave all but a few of them in the lowest bin.
+    #[test]
+    fn far_values_take_few_walks() {
+        let values: Vec<f64> = (-1_000..1_000).flat_map(|i| [2.0_f64.powi(i), -(2.0_f64.powi(i))]).collect();
+        let mut walks = 0;
+        let mut walk = |each: &mut dyn FnMut(usize, f64)| {
+            walks += 1;
+            values.iter().for_each(|value| each(0, *value));
+            Ok(())
+        };
+        let (_, wanted) = quartiles(1, &mut walk).unwrap();
+        assert!(walks <= 10, "{walks} walks");
+        // Of 4000 values in order, the 1000th and the 1001st; the 2000th and the 2001st; the 3000th and the 3001st.
+        let small = 2.0_f64.powi(-1_000);
+        let found: Vec<f64> = wanted[0].iter().map(|w| w.low).collect();
+        assert_eq!(found, [-1.0, -0.5, -small, small, 0.5, 1.0]);
     }
 }

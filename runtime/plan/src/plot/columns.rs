@@ -1,6 +1,6 @@
 //! A column as positions on an axis: numbers as they are, times as seconds, everything else as indexes of categories.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -39,6 +39,7 @@ impl Column {
         };
         let broken = |e: arrow::error::ArrowError| internal(&format!("a plot's column could not be read: {e}"));
         let mut known: HashMap<String, usize> = HashMap::new();
+        let mut has_blanks = false;
         for batch in table.batches() {
             let array = batch.column(index);
             match column.scale {
@@ -50,7 +51,9 @@ impl Column {
                             Some(position) => *position,
                             None => {
                                 known.insert(text.to_string(), column.categories.len());
-                                column.categories.push(visible(text));
+                                let name = visible(text);
+                                has_blanks |= name != text;
+                                column.categories.push(name);
                                 column.categories.len() - 1
                             }
                         });
@@ -58,6 +61,9 @@ impl Column {
                     }
                 }
             }
+        }
+        if has_blanks {
+            different(&mut column.categories);
         }
         Ok(column)
     }
@@ -83,16 +89,17 @@ impl Column {
         for position in &mut self.positions {
             *position = values.binary_search_by(|v| v.total_cmp(position)).map_or(f64::NAN, |i| i as f64);
         }
-        self.categories = values.iter().map(|v| self.text(*v)).collect();
+        self.categories = names(self.scale, &values);
         self.scale = AxisScale::Category;
         self
     }
 
-    /// A position as it is read.
-    pub fn text(&self, position: f64) -> String {
+    /// What these positions are called.
+    pub fn names(&self, positions: &[f64]) -> Vec<String> {
+        let category = |at: &f64| self.categories.get(*at as usize).cloned().unwrap_or_default();
         match self.scale {
-            AxisScale::Category => self.categories.get(position as usize).cloned().unwrap_or_default(),
-            scale => text(scale, position),
+            AxisScale::Category => positions.iter().map(category).collect(),
+            scale => names(scale, positions),
         }
     }
 }
@@ -223,6 +230,35 @@ fn floats(array: &ArrayRef, scale: AxisScale) -> Result<Vec<f64>, Diagnostic> {
     Ok(seconds(&instants.map_err(broken)?, unit))
 }
 
+/// A whole number for each number, in the same order; 0 and -0 are one.
+pub fn rank_of(value: f64) -> i64 {
+    flipped((value + 0.0).to_bits() as i64)
+}
+
+/// The number of a [`rank_of`].
+pub fn ranked(rank: i64) -> f64 {
+    f64::from_bits(flipped(rank) as u64)
+}
+
+/// Numbers below 0 have their bits in the wrong order, as in [`f64::total_cmp`].
+fn flipped(bits: i64) -> i64 {
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// Gives each of several names that are the same a number.
+pub fn different(names: &mut [String]) {
+    let mut known: HashSet<String> = HashSet::new();
+    for name in names {
+        let mut numbered = name.clone();
+        let mut number = 2;
+        while !known.insert(numbered.clone()) {
+            numbered = format!("{name} ({number})");
+            number += 1;
+        }
+        *name = numbered;
+    }
+}
+
 /// Texts of no or only blank characters as they are shown in tables: a legend would have nothing to say of them.
 fn visible(text: &str) -> String {
     if !text.trim().is_empty() {
@@ -243,19 +279,37 @@ fn visible(text: &str) -> String {
     format!("\"{blanks}\"")
 }
 
-/// A position of an axis without categories as it is read.
-pub fn text(scale: AxisScale, position: f64) -> String {
-    match (scale, chrono::DateTime::from_timestamp(position as i64, 0)) {
-        (AxisScale::Time, Some(time)) if position.rem_euclid(86_400.0) == 0.0 => time.format("%Y-%m-%d").to_string(),
-        (AxisScale::Time, Some(time)) => time.format("%Y-%m-%d %H:%M").to_string(),
-        _ => short(position),
+/// What positions of an axis without categories are called, in as few digits as tell neighbours apart.
+pub fn names(scale: AxisScale, positions: &[f64]) -> Vec<String> {
+    let named = |detail| -> Vec<String> { positions.iter().map(|at| text(scale, *at, detail)).collect() };
+    let mut all = named(0);
+    for detail in 1..=DETAILS {
+        if all.windows(2).all(|two| two[0] != two[1]) {
+            break;
+        }
+        all = named(detail);
     }
+    all
 }
 
-/// At most six significant digits.
-fn short(value: f64) -> String {
-    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
-    rounded.to_string()
+const DETAILS: usize = 3;
+
+/// With six digits, and without seconds; each `detail` has more.
+fn text(scale: AxisScale, position: f64, detail: usize) -> String {
+    let date = "%Y-%m-%d";
+    match (scale, chrono::DateTime::from_timestamp_micros((position * 1e6).round() as i64)) {
+        (AxisScale::Time, Some(time)) if position.rem_euclid(86_400.0) == 0.0 => time.format(date).to_string(),
+        (AxisScale::Time, Some(time)) => {
+            let clock = ["%H:%M", "%H:%M:%S", "%H:%M:%S%.3f", "%H:%M:%S%.6f"][detail];
+            time.format(&format!("{date} {clock}")).to_string()
+        }
+        _ => {
+            let digits = [5, 8, 11, 16][detail];
+            let rounded: f64 = format!("{position:.digits$e}").parse().unwrap_or(position);
+            let is_plain = rounded == 0.0 || (1e-4..1e15).contains(&rounded.abs()) || !rounded.is_finite();
+            if is_plain { rounded.to_string() } else { format!("{rounded:e}") }
+        }
+    }
 }
 
 /// What kind of axis a type has; `None` if it has no place on one.

@@ -1,15 +1,16 @@
-//! Panels: the same layers for the rows of each value of a column. Bins are those of all rows, so that panels can be compared.
+//! Panels: the same layers for the rows of each value of a column. Bins and stretches of time are those of all rows, so that panels
+//! can be compared.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use onrush_frame::TaskHandle;
 use onrush_frame::scalar::value_at;
 use onrush_wire::plan::Op;
-use onrush_wire::plot::{Facet, Mark, Plot, PlotRequest};
+use onrush_wire::plot::{Facet, Plot, PlotRequest};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, FrameId, Value};
 
 use super::columns::{Column, label};
-use super::{Edges, grouped, layers};
+use super::{Shared, Source, grouped, layers};
 use crate::Engine;
 
 /// Panels that can be told apart.
@@ -24,7 +25,7 @@ pub fn panels(
     engine: &Engine,
     request: &PlotRequest,
     by: &Expr,
-    edges: &mut Edges,
+    shared: &mut Shared,
     task: &TaskHandle,
     plot: &mut Plot,
 ) -> Result<(), Diagnostic> {
@@ -34,14 +35,14 @@ pub fn panels(
     let column = Column::of(&table, 0, by)?;
     let sizes = Column::of(&table, 1, by)?.positions;
     let column_array = table.column(0).map_err(|e| crate::error::internal(&e.to_string()))?;
-    let mut found: Vec<(usize, String, Value)> = Vec::new();
+    let mut found: Vec<(usize, Value)> = Vec::new();
     for row in 0..table.rows() {
         let value = value_at(&*column_array, row);
         match value {
             Value::Null => {
                 plot.notes.push(format!("{} rows with no {} left out", grouped(sizes[row] as usize), plot.facet_label));
             }
-            value => found.push((row, column.text(column.positions[row]), value)),
+            value => found.push((row, value)),
         }
     }
     if found.len() > PANELS {
@@ -54,22 +55,24 @@ pub fn panels(
         found.truncate(PANELS);
         found.sort_by_key(|f| f.0);
     }
-    // Bins of all rows.
-    if request.layers.iter().any(|l| matches!(l.mark, Mark::Histogram | Mark::HeatMap)) {
-        layers(engine, request, request.frame, edges, task, (1, &mut Vec::new()))?;
+    for (index, layer) in request.layers.iter().enumerate() {
+        let notes = &mut Vec::new();
+        Source { engine, frame: request.frame, index, points: 0, line: 0, shared: &mut *shared, task, notes }
+            .share(layer)?;
     }
     let mut notes = Vec::new();
     let count = found.len();
-    for (_, name, value) in found {
+    let names = column.names(&found.iter().map(|f| column.positions[f.0]).collect::<Vec<_>>());
+    for ((_, value), name) in found.into_iter().zip(names) {
         let literal = Expr::new(ExprKind::Literal(value));
         let predicate = Expr::new(ExprKind::Binary(BinaryOp::Equal, Box::new(by.clone()), Box::new(literal)));
         let id = FrameId(NEXT.fetch_sub(1, Ordering::Relaxed));
         engine.step(id, &Op::Filter { input: request.frame, predicate }, None, None, task)?;
         let mut own = Vec::new();
-        let made = layers(engine, request, id, edges, task, (count, &mut own));
+        let made = layers(engine, request, id, shared, task, (count, &mut own));
         engine.release(&[id]);
         notes.extend(own.into_iter().map(|note| format!("{name}: {note}")));
-        plot.facets.push(Facet { name, layers: made? });
+        plot.facets.push(Facet { name, layers: made?, ..Facet::default() });
     }
     let more = notes.len().saturating_sub(NOTES);
     notes.truncate(NOTES);

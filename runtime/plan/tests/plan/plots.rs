@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampSecondArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray, TimestampSecondArray};
 use onrush_frame::TaskHandle;
-use onrush_wire::plot::{AxisScale, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle};
+use onrush_wire::plot::{AxisScale, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
 use onrush_wire::{Diagnostic, Expr, FrameId};
 
 use super::support::Bench;
@@ -223,7 +223,18 @@ fn more_moments_than_pixels_are_combined_and_said() {
     assert!(
         wrong(LayerRequest { every: Some("often".into()), ..mean.clone() }).contains("`often` is no length of time")
     );
-    assert!(wrong(LayerRequest { every: Some("1s".into()), ..mean }).contains("too many to be drawn"));
+    let second = wrong(LayerRequest { every: Some("1s".into()), ..mean });
+    assert!(
+        second.contains("there would be 172\u{202f}740 points, one for each second, and at most 20\u{202f}000"),
+        "{second}"
+    );
+    let minute =
+        LayerRequest { every: Some("1m".into()), aggregate: Some("count".into()), ..layer(Mark::Bar, "t", None) };
+    assert!(
+        wrong(minute.clone()).contains("there would be 2\u{202f}879 bars, one for each minute"),
+        "{}",
+        wrong(minute)
+    );
     assert!(
         wrong(LayerRequest { every: Some("1d".into()), ..layer(Mark::Line, "v", Some("v")) }).contains("`v` has none")
     );
@@ -245,4 +256,180 @@ fn blank_texts_have_names_and_nothing_has_no_correlation() {
     let made = plot(&bench, frame, LayerRequest { mark: Mark::Correlation, ..LayerRequest::default() }).unwrap();
     let Layer::HeatMap { values, .. } = &made.layers[0] else { panic!("no cells") };
     assert_eq!(values, &[[None, Some(1.0)], [None, None]]);
+}
+
+fn times(seconds: &[i64]) -> ArrayRef {
+    Arc::new(TimestampSecondArray::from(seconds.to_vec()))
+}
+
+fn series_of(made: &Plot) -> &[Series] {
+    match &made.layers[0] {
+        Layer::Xy { series, .. } => series,
+        other => panic!("no series: {other:?}"),
+    }
+}
+
+/// As `pandas.Series([1, 2, 4], index=[00:10, 00:50, 03:05]).resample("1h")` combines, Pandas 3.
+#[test]
+fn stretches_without_rows_are_those_of_pandas() {
+    let bench = Bench::default();
+    let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 4.0]));
+    let frame = bench.frame(vec![("t", times(&[600, 3_000, 11_100])), ("v", values)]);
+    let of = |mark, function: &str| {
+        let request =
+            LayerRequest { aggregate: Some(function.into()), every: Some("1h".into()), ..layer(mark, "t", Some("v")) };
+        let made = plot(&bench, frame, request).unwrap();
+        let Series { x, y, .. } = series_of(&made)[0].clone();
+        (x, y.into_iter().map(|y| Some(y).filter(|y| !y.is_nan())).collect::<Vec<_>>())
+    };
+    let hours = vec![0.0, 3_600.0, 7_200.0, 10_800.0];
+    for (function, expected) in [
+        ("sum", [Some(3.0), Some(0.0), Some(0.0), Some(4.0)]),
+        ("count", [Some(2.0), Some(0.0), Some(0.0), Some(1.0)]),
+        ("mean", [Some(1.5), None, None, Some(4.0)]),
+        ("min", [Some(1.0), None, None, Some(4.0)]),
+        ("max", [Some(2.0), None, None, Some(4.0)]),
+        ("median", [Some(1.5), None, None, Some(4.0)]),
+    ] {
+        assert_eq!(of(Mark::Line, function), (hours.clone(), expected.to_vec()), "{function}");
+    }
+    // Bars are where there are rows.
+    assert_eq!(of(Mark::Bar, "count"), (vec![0.0, 10_800.0], vec![Some(2.0), Some(1.0)]));
+}
+
+/// The start of the fortnight by `polars.Series([...]).dt.truncate("2w")`, Polars 2.1.
+#[test]
+fn stretches_are_those_of_truncate() {
+    let bench = Bench::default();
+    // 2013-09-18 14:47:31, a Wednesday.
+    let frame =
+        bench.frame(vec![("t", times(&[1_379_515_651])), ("n", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]);
+    for (every, start) in
+        [("2w", 1_379_289_600.0), ("7d", 1_378_944_000.0), ("day", 1_379_462_400.0), ("3y", 1_325_376_000.0)]
+    {
+        let request = LayerRequest { every: Some(every.into()), ..layer(Mark::Line, "t", Some("n")) };
+        assert_eq!(series_of(&plot(&bench, frame, request).unwrap())[0].x, [start], "{every}");
+    }
+}
+
+/// A hundred rows of which one is in the panel `b`, so that alone it would be drawn as it is; by hand.
+#[test]
+fn panels_share_their_stretches_and_cells() {
+    let bench = Bench::default();
+    let hours: Vec<i64> = (0..2_000).map(|h| h * 3_600 + 1_800).collect();
+    let panel = (0..2_000).map(|h| if h == 30 { "b" } else { "a" });
+    let frame = bench.frame(vec![
+        ("t", times(&hours)),
+        ("v", Arc::new(Float64Array::from_iter_values((0..2_000).map(f64::from))) as ArrayRef),
+        ("few", Arc::new(Int64Array::from_iter_values((0..2_000).map(|h| h % 3)))),
+        ("k", Arc::new(StringArray::from_iter_values(panel))),
+    ]);
+    let of = |layer| {
+        let facet = Some(Expr::column("k"));
+        let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet };
+        onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap()
+    };
+    let made = of(LayerRequest { aggregate: Some("mean".into()), ..layer(Mark::Line, "t", Some("v")) });
+    let series = |facet: usize| match &made.facets[facet].layers[0] {
+        Layer::Xy { series, .. } => &series[0],
+        other => panic!("no line: {other:?}"),
+    };
+    // 2000 hours are 83 days: stretches of three hours are 667, of six 334.
+    assert_eq!(series(0).x[..2], [0.0, 21_600.0]);
+    assert_eq!(
+        (series(1).x.as_slice(), series(1).y.as_slice()),
+        (&[108_000.0 - 108_000.0 % 21_600.0][..], &[30.0][..])
+    );
+    assert!(made.notes[0].starts_with("a: mean of each 6 hours; b: mean of each 6 hours"), "{:?}", made.notes);
+
+    let made = of(layer(Mark::HeatMap, "few", Some("v")));
+    let axes = made.facets.iter().map(|facet| match &facet.layers[0] {
+        Layer::HeatMap { x, y, .. } => (x.categories.join(" "), y.categories.len()),
+        other => panic!("no heat map: {other:?}"),
+    });
+    let axes: Vec<_> = axes.collect();
+    assert_eq!((axes.len(), &axes[0], axes[0].0.as_str()), (2, &axes[1], "0 1 2"));
+}
+
+/// By hand. A moment without a value is a gap.
+#[test]
+fn few_moments_are_combined_as_they_are() {
+    let bench = Bench::default();
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(3), None, Some(5), Some(7)]));
+    let names: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("a"), Some("a"), Some("b"), None]));
+    let frame = bench.frame(vec![("t", times(&[10, 10, 20, -5, 10])), ("v", values), ("k", names)]);
+    let mean = LayerRequest { aggregate: Some("mean".into()), ..layer(Mark::Line, "t", Some("v")) };
+    let made = plot(&bench, frame, LayerRequest { color: Some(Expr::column("k")), ..mean.clone() }).unwrap();
+    let lines = series_of(&made);
+    assert_eq!((lines[0].name.as_str(), lines[0].x.as_slice(), lines[0].y[0]), ("a", &[10.0, 20.0][..], 2.0));
+    assert!(lines[0].y[1].is_nan());
+    assert_eq!((lines[1].name.as_str(), lines[1].x.as_slice(), lines[1].y.as_slice()), ("b", &[-5.0][..], &[5.0][..]));
+    assert_eq!(made.notes, ["2 rows with no value left out"]);
+    let made = plot(&bench, frame, LayerRequest { aggregate: Some("sum".into()), mark: Mark::Bar, ..mean }).unwrap();
+    assert_eq!(
+        (series_of(&made)[0].x.as_slice(), series_of(&made)[0].y.as_slice()),
+        (&[-5.0, 10.0][..], &[5.0, 11.0][..])
+    );
+}
+
+#[test]
+fn long_lines_over_time_are_reduced_and_said() {
+    let bench = Bench::default();
+    let frame = bench.frame(vec![("t", times(&(0..9_000).map(|m| m * 60).collect::<Vec<_>>()))]);
+    let minutes =
+        LayerRequest { aggregate: Some("count".into()), every: Some("1m".into()), ..layer(Mark::Line, "t", None) };
+    let made = plot(&bench, frame, minutes).unwrap();
+    // Of each five minutes, which all have one row, one stays; the lowest is the highest.
+    assert!(series_of(&made)[0].x.len() <= 4_000 && series_of(&made)[0].x.is_sorted());
+    assert_eq!(made.notes[0], "rows of each minute");
+    assert!(
+        made.notes[1].ends_with("of 9\u{202f}000 points shown: the lowest and highest of those beside each other"),
+        "{:?}",
+        made.notes
+    );
+}
+
+/// Names by hand.
+#[test]
+fn categories_that_are_close_have_different_names() {
+    let bench = Bench::default();
+    let names = |column: ArrayRef| {
+        let v: ArrayRef = Arc::new(Int64Array::from_iter_values(0..column.len() as i64));
+        let frame = bench.frame(vec![("c", column), ("v", v)]);
+        let made = plot(&bench, frame, layer(Mark::Box, "c", Some("v"))).unwrap();
+        let Layer::Box { x, boxes, .. } = &made.layers[0] else { panic!("no boxes") };
+        assert_eq!(boxes.iter().map(|b| &b.category).collect::<Vec<_>>(), x.categories.iter().collect::<Vec<_>>());
+        x.categories.clone()
+    };
+    let numbers = |list: &[f64]| names(Arc::new(Float64Array::from(list.to_vec())));
+    assert_eq!(numbers(&[0.1234567, 0.1234568, 5.0]), ["0.1234567", "0.1234568", "5"]);
+    assert_eq!(numbers(&[1.0 / 3.0, 2.0]), ["0.333333", "2"]);
+    assert_eq!(numbers(&[0.3, 0.1 + 0.2]), ["0.3", "0.30000000000000004"]);
+    assert_eq!(numbers(&[1e300, 1e-300]), ["1e-300", "1e300"]);
+    assert_eq!(names(times(&[-59, 3_600])), ["1969-12-31 23:59", "1970-01-01 01:00"]);
+    assert_eq!(names(times(&[61, 62, 0])), ["1970-01-01", "1970-01-01 00:01:01", "1970-01-01 00:01:02"]);
+    let micros: ArrayRef =
+        Arc::new(TimestampMicrosecondArray::from(vec![-1, 1_356_998_400_000_001, 1_356_998_400_000_002]));
+    assert_eq!(
+        names(micros),
+        ["1969-12-31 23:59:59.999999", "2013-01-01 00:00:00.000001", "2013-01-01 00:00:00.000002"]
+    );
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["", "\"\"", " ", "\u{a0}"]));
+    assert_eq!(names(texts), ["\"\"", "\"\" (2)", "\"␣\"", "\"␣\" (2)"]);
+}
+
+/// 50 categories of which one is called `other`; by hand.
+#[test]
+fn the_rest_has_a_name_of_its_own() {
+    let bench = Bench::default();
+    let name = |i| if i == 49 { "other".to_string() } else { format!("k{i}") };
+    let names: Vec<String> = (0..50).flat_map(|i| vec![name(i); 1 + i]).collect();
+    let frame = bench.frame(vec![("k", Arc::new(StringArray::from_iter_values(names)) as ArrayRef)]);
+    let bars = LayerRequest { aggregate: Some("count".into()), ..layer(Mark::Bar, "k", None) };
+    let made = plot(&bench, frame, bars).unwrap();
+    let Layer::Xy { x, series, .. } = &made.layers[0] else { panic!("no bars") };
+    // The smallest ten have 1 to 10 rows: 55, and the largest has 50.
+    assert_eq!((x.categories.len(), x.categories[0].as_str(), series[0].y[0]), (41, "other", 50.0));
+    assert_eq!((x.categories[40].as_str(), series[0].y[40]), ("other (2)", 55.0));
+    assert_eq!(made.notes, ["40 of 50 values of k shown: the largest; the rest is `other (2)`"]);
 }

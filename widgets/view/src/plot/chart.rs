@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use onrush_wire::plot::{Axis, AxisScale, Layer, Plot};
+use onrush_wire::plot::{AxisScale, Plot};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{Cartesian2d, Color, DrawingArea, PathElement, Rectangle};
 use plotters::style::RGBColor;
 
 use super::canvas::{Anchor, Canvas, TextLook, UNIT};
-use super::data::{Data, Key, Panel};
+use super::data::{self, Data, Key, Panel};
 use super::marks;
 use super::scale::{Scale, Tick, number_ticks};
 use super::theme::{Colors, colors, fit_text, scale_color, text_width, wrap_text};
@@ -65,18 +65,6 @@ pub fn grid(plot: &Plot) -> (usize, usize) {
     (columns, panels.div_ceil(columns))
 }
 
-/// What stands beside the axes: what the user wrote, or the first layer's column.
-pub fn labels(plot: &Plot, data: &Data) -> (String, String) {
-    let layers = || plot.layers.iter().chain(plot.facets.iter().flat_map(|f| &f.layers));
-    let first = |get: fn(&Layer) -> Option<&Axis>| {
-        let axis = layers().filter_map(get).find(|a| !a.label.is_empty());
-        axis.map_or(String::new(), |a| a.label.clone())
-    };
-    let x = plot.style.x_label.clone().unwrap_or_else(|| first(|layer| axes(layer).0));
-    let counted = || if data.histogram { "count".to_string() } else { first(|layer| axes(layer).1) };
-    (x, plot.style.y_label.clone().unwrap_or_else(counted))
-}
-
 /// The whole picture.
 pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> {
     let (width, height) = size(plot);
@@ -89,14 +77,10 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let (w, h) = (f64::from(width), f64::from(height));
     let is_lying = plot.style.is_horizontal;
     let mut panels = Data::panels(plot);
-    let (mut x_label, mut y_label) = panels.first().map(|p| labels(plot, &p.data)).unwrap_or_default();
+    // Of the axes that are drawn.
+    let (mut free_x, mut free_y) = data::free(plot);
     if is_lying {
         panels = panels.into_iter().map(|p| Panel { name: p.name, data: p.data.lying() }).collect();
-        std::mem::swap(&mut x_label, &mut y_label);
-    }
-    // Of the axes that are drawn.
-    let (mut free_x, mut free_y) = (plot.style.free_x, plot.style.free_y);
-    if is_lying {
         std::mem::swap(&mut free_x, &mut free_y);
     }
     let Some(Panel { data, .. }) = panels.first() else { return Ok(canvas.borrow_mut().finish(title, label)) };
@@ -146,63 +130,64 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
         (ticks, shared)
     };
-    let (y_ticks, y_shared) = y_ticks_of(data);
-    let own_y: Vec<Vec<Tick>> =
-        if free_y { panels.iter().map(|p| y_ticks_of(&p.data).0).collect() } else { Vec::new() };
-    let y_label = with_shared(y_label, y_shared);
+    // Panels with the same axis have the first one's ticks.
+    let own = |is_free: bool| if is_free { panels.as_slice() } else { &panels[..1] };
+    let y_axes: Vec<(Vec<Tick>, Option<String>)> = own(free_y).iter().map(|p| y_ticks_of(&p.data)).collect();
+    let y_of = |panel: usize| &y_axes[panel.min(y_axes.len() - 1)];
+    let y_labels: Vec<String> =
+        panels.iter().enumerate().map(|(i, p)| with_shared(&p.data.labels.1, &y_of(i).1)).collect();
+    let has_own_y = !are_same(&y_labels);
+    let y_label_width = if y_labels.iter().all(String::is_empty) { 0.0 } else { LABEL * LINE + 4.0 };
     let widest_name = if is_lying { 0.35 } else { 0.25 };
-    let y_tick_width = y_ticks
+    let y_tick_width = y_axes
         .iter()
-        .chain(own_y.iter().flatten())
+        .flat_map(|axis| &axis.0)
         .map(|t| text_width(&t.label, TICK).min(w * widest_name))
         .fold(0.0, f64::max);
-    let left = 10.0 + if y_label.is_empty() { 0.0 } else { LABEL * LINE + 4.0 } + y_tick_width + 8.0;
+    let left = 10.0 + y_label_width + y_tick_width + 8.0;
     let right = right.max(left + 40.0);
-    // Between panels is room for the labels of the one at the right.
-    let gap = if free_y { GAP + y_tick_width } else { GAP };
-    let panel_width = |left: f64| ((right - left) - gap * (columns - 1) as f64) / columns as f64;
+    // Between panels is room for what stands at the left of the one at the right.
+    let gap = GAP + if free_y { y_tick_width } else { 0.0 } + if has_own_y { y_label_width + GAP * 0.5 } else { 0.0 };
+    let panel_width = |left: f64| (((right - left) - gap * (columns - 1) as f64) / columns as f64).max(20.0);
 
     // Labels under the x axis: as many as fit, or turned.
-    let (x_ticks, x_shared, turned) = x_axis_ticks(&data.x, panel_width(left));
-    let own_x: Vec<(Vec<Tick>, bool)> = match free_x {
-        true => panels
-            .iter()
-            .map(|p| x_axis_ticks(&p.data.x, panel_width(left)))
-            .map(|(t, _, turned)| (t, turned))
-            .collect(),
-        false => Vec::new(),
-    };
-    let turned = turned || own_x.iter().any(|own| own.1);
+    let x_axes: Vec<XAxis> = own(free_x).iter().map(|p| x_axis_ticks(&p.data.x, panel_width(left))).collect();
+    let x_of = |panel: usize| &x_axes[panel.min(x_axes.len() - 1)];
+    let is_turned = x_axes.iter().any(|axis| axis.is_turned);
     // Turned labels reach to the left of their ticks: the first one must not leave the picture.
-    let left = if turned {
-        let reach = |t: &Tick| {
-            let along = (t.at - data.x.low) / (data.x.high - data.x.low) * panel_width(left);
-            text_width(&t.label, TICK).min(TURNED) * ANGLE.to_radians().cos() + 2.0 - along
-        };
-        x_ticks.iter().map(reach).fold(left, f64::max).min(right - 40.0).max(left)
-    } else {
-        left
-    };
-    let x_label = with_shared(x_label, x_shared);
-    if !x_label.is_empty() {
-        let look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: false };
-        let text = fit_text(&x_label, LABEL, right - left + 40.0);
-        canvas.borrow_mut().text(&text, (left + right) / 2.0, bottom, look);
-        bottom -= LABEL * LINE + 3.0;
+    let left = panels.iter().zip(&x_axes).step_by(columns).filter(|(_, axis)| axis.is_turned).fold(
+        left,
+        |left, (Panel { data, .. }, axis)| {
+            let reach = |t: &Tick| {
+                let along = (t.at - data.x.low) / (data.x.high - data.x.low) * panel_width(left);
+                text_width(&t.label, TICK).min(TURNED) * ANGLE.to_radians().cos() + 2.0 - along
+            };
+            axis.ticks.iter().map(reach).fold(left, f64::max).min(right - 40.0).max(left)
+        },
+    );
+    let x_labels: Vec<String> =
+        panels.iter().enumerate().map(|(i, p)| with_shared(&p.data.labels.0, &x_of(i).shared)).collect();
+    let has_own_x = !are_same(&x_labels);
+    let x_label_space = if x_labels.iter().all(String::is_empty) { 0.0 } else { LABEL * LINE + 3.0 };
+    let x_look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: false };
+    if !has_own_x && x_label_space > 0.0 {
+        let text = fit_text(&x_labels[0], LABEL, right - left + 40.0);
+        canvas.borrow_mut().text(&text, (left + right) / 2.0, bottom, x_look);
     }
-    let tick_space = if turned {
-        let all = x_ticks.iter().chain(own_x.iter().flat_map(|own| &own.0));
+    bottom -= x_label_space;
+    let tick_space = if is_turned {
+        let all = x_axes.iter().filter(|axis| axis.is_turned).flat_map(|axis| &axis.ticks);
         let longest = all.map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max).min(TURNED);
         longest * ANGLE.to_radians().sin() + TICK
     } else {
         TICK * LINE
     };
     bottom = (bottom - tick_space - 5.0).max(top + 30.0);
-    let between = if free_x { tick_space + GAP * 0.5 } else { GAP * 0.5 };
-    if !y_label.is_empty() {
-        let look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: -90.0, bold: false };
-        let text = fit_text(&y_label, LABEL, bottom - top + 40.0);
-        canvas.borrow_mut().text(&text, 10.0 + LABEL, (top + bottom) / 2.0, look);
+    let between = GAP * 0.5 + if free_x { tick_space } else { 0.0 } + if has_own_x { x_label_space + 5.0 } else { 0.0 };
+    let y_look = TextLook { angle: -90.0, ..x_look };
+    if !has_own_y && y_label_width > 0.0 {
+        let text = fit_text(&y_labels[0], LABEL, bottom - top + 40.0);
+        canvas.borrow_mut().text(&text, 10.0 + LABEL, (top + bottom) / 2.0, y_look);
     }
 
     let panel_height = ((bottom - top) / rows as f64).max(20.0);
@@ -219,14 +204,24 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         }
         let chart = Chart { canvas: Rc::clone(&canvas), frame, text: colors.text };
         // Below a panel without one under it there are labels, too.
-        let is_lowest = i + columns >= panels.len();
-        let x_here = own_x.get(i).map_or(&x_ticks, |own| &own.0);
-        let y_here = own_y.get(i).unwrap_or(&y_ticks);
+        let has_x_ticks = i + columns >= panels.len() || free_x;
+        let has_y_ticks = column == 0 || free_y;
+        if has_own_x {
+            let text = fit_text(&x_labels[i], LABEL, panel_width(left) + gap * 0.8);
+            let under = if has_x_ticks { tick_space + 5.0 } else { 0.0 };
+            canvas.borrow_mut().text(&text, (frame[0] + frame[2]) / 2.0, frame[3] + under + x_label_space, x_look);
+        }
+        if has_own_y {
+            let text = fit_text(&y_labels[i], LABEL, frame[3] - frame[1] + 20.0);
+            let beside = y_label_width + 8.0 + if has_y_ticks { y_tick_width } else { 0.0 };
+            canvas.borrow_mut().text(&text, x0 - beside + LABEL, (frame[1] + frame[3]) / 2.0, y_look);
+        }
+        let (x_axis, y_ticks) = (x_of(i), &y_of(i).0);
         let side = Sides {
-            x: if is_lowest || free_x { x_here } else { &[] },
-            y: if column == 0 || free_y { y_here } else { &[] },
-            grid: (x_here, y_here),
-            turned,
+            x: if has_x_ticks { &x_axis.ticks } else { &[] },
+            y: if has_y_ticks { y_ticks } else { &[] },
+            grid: (&x_axis.ticks, y_ticks),
+            turned: x_axis.is_turned,
             y_tick_width,
             is_lying,
         };
@@ -318,21 +313,16 @@ fn units(pixels: f64) -> i32 {
     (pixels * UNIT).round() as i32
 }
 
-fn axes(layer: &Layer) -> (Option<&Axis>, Option<&Axis>) {
-    match layer {
-        Layer::Xy { x, y, .. } | Layer::Points { x, y, .. } | Layer::Box { x, y, .. } | Layer::HeatMap { x, y, .. } => {
-            (Some(x), Some(y))
-        }
-        Layer::Histogram { x, .. } => (Some(x), None),
+fn with_shared(label: &str, shared: &Option<String>) -> String {
+    match shared {
+        Some(shared) if label.is_empty() => shared.clone(),
+        Some(shared) => format!("{label} ({shared})"),
+        None => label.to_string(),
     }
 }
 
-fn with_shared(label: String, shared: Option<String>) -> String {
-    match shared {
-        Some(shared) if label.is_empty() => shared,
-        Some(shared) => format!("{label} ({shared})"),
-        None => label,
-    }
+fn are_same(labels: &[String]) -> bool {
+    labels.windows(2).all(|two| two[0] == two[1])
 }
 
 /// Every how many categories get a label, where lines of text would lie over each other.
@@ -343,20 +333,28 @@ fn thin(scale: &Scale, count: usize, height: f64) -> usize {
     ((TICK * 1.2) / (height / count as f64)).ceil().max(1.0) as usize
 }
 
-/// Ticks of the x axis that do not touch each other, and whether their labels are turned.
-fn x_axis_ticks(scale: &Scale, width: f64) -> (Vec<Tick>, Option<String>, bool) {
+/// Ticks of an x axis that do not touch each other.
+struct XAxis {
+    ticks: Vec<Tick>,
+    /// What all their labels share, such as a year.
+    shared: Option<String>,
+    is_turned: bool,
+}
+
+fn x_axis_ticks(scale: &Scale, width: f64) -> XAxis {
     if scale.kind == AxisScale::Category {
         let (ticks, shared) = scale.ticks(0);
         let slot = width / ticks.len().max(1) as f64;
         let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
         if widest + 6.0 <= slot {
-            return (ticks, shared, false);
+            return XAxis { ticks, shared, is_turned: false };
         }
         // Labels that are numbers read well with some left out; names are turned first.
         let numbers = are_numbers(&ticks.iter().map(|t| t.label.clone()).collect::<Vec<_>>());
         let needed = if numbers { widest + 8.0 } else { TICK * 1.3 };
         let every = (needed / slot).ceil().max(1.0) as usize;
-        return (ticks.into_iter().step_by(every).collect(), shared, !numbers);
+        let ticks = ticks.into_iter().step_by(every).collect();
+        return XAxis { ticks, shared, is_turned: !numbers };
     }
     let mut count = (width / 55.0).clamp(2.0, 14.0) as usize;
     loop {
@@ -366,7 +364,7 @@ fn x_axis_ticks(scale: &Scale, width: f64) -> (Vec<Tick>, Option<String>, bool) 
         let span = (scale.high - scale.low).max(f64::MIN_POSITIVE);
         let closest = ticks.windows(2).map(|p| (p[1].at - p[0].at) / span * width).fold(f64::INFINITY, f64::min);
         if widest + 10.0 <= closest || count <= 2 {
-            return (ticks, shared, false);
+            return XAxis { ticks, shared, is_turned: false };
         }
         count -= 1;
     }

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 
+use onrush_wire::number::thousands;
 use onrush_wire::plot::{Axis, AxisScale, BoxStats, ColorMap, Facet, Layer, Mark, Plot, Rule, Series};
 use plotters::style::RGBColor;
 
 use super::format;
 use super::scale::Scale;
+use super::shapes::{Point, Shape};
 use super::theme::{scale_color, series_color, series_dashes};
-use crate::html::thousands;
 
 /// Categories that an axis shows at most.
 const CATEGORIES: usize = 50;
@@ -42,75 +43,8 @@ pub struct Data {
     pub color_map: ColorMap,
     /// What the area of points stands for.
     pub size_label: String,
-}
-
-/// In drawn positions; a y of negative infinity stands for the lower end of the axis.
-pub enum Shape {
-    Bar {
-        series: String,
-        /// Where the bar belongs; a bin belongs to all of its width.
-        at: Option<f64>,
-        x: (f64, f64),
-        y: (f64, f64),
-        color: RGBColor,
-        opacity: f64,
-    },
-    Line {
-        series: String,
-        points: Vec<(f64, f64)>,
-        color: RGBColor,
-        dashes: Option<&'static str>,
-    },
-    /// From a base line (reversed) to the line above it.
-    Area {
-        series: String,
-        upper: Vec<(f64, f64)>,
-        lower: Vec<(f64, f64)>,
-        color: RGBColor,
-        opacity: f64,
-    },
-    Points {
-        series: String,
-        points: Vec<(f64, f64)>,
-        color: RGBColor,
-    },
-    /// Points with a numeric colour, a size, or both; without a numeric colour they have their series'.
-    ColoredPoints {
-        series: String,
-        color: Option<RGBColor>,
-        points: Vec<Point>,
-    },
-    /// A line at a value of an axis.
-    Rule {
-        at: f64,
-        is_vertical: bool,
-        label: String,
-    },
-    Box {
-        x: f64,
-        /// `x` is a position of the vertical axis.
-        is_lying: bool,
-        stats: [f64; 5],
-        outliers: Vec<f64>,
-        color: RGBColor,
-    },
-    Cell {
-        column: usize,
-        row: usize,
-        value: f64,
-        color: RGBColor,
-    },
-}
-
-#[derive(Clone, Copy)]
-pub struct Point {
-    pub x: f64,
-    pub y: f64,
-    /// What the colour stands for; NaN if nothing.
-    pub value: f64,
-    pub size: f64,
-    /// In pixels; `None` for the usual one.
-    pub radius: Option<f64>,
+    /// What the axes say.
+    pub labels: (String, String),
 }
 
 /// Radius of the largest point whose size stands for a number; areas are in proportion.
@@ -123,31 +57,42 @@ pub struct Panel {
 }
 
 impl Data {
-    /// The panels, one without a name if there are no facets. They share scales, colours and the legend; notes are the first one's.
+    /// The panels, one without a name if there are no facets. They share scales (but see [`free`]), colours and the legend; notes are
+    /// the first one's.
     pub fn panels(plot: &Plot) -> Vec<Panel> {
-        let whole = [Facet { name: String::new(), layers: plot.layers.clone() }];
+        let whole = [Facet { layers: plot.layers.clone(), ..Facet::default() }];
         let parts: &[Facet] = if plot.facets.is_empty() { &whole } else { &plot.facets };
         let all: Vec<&Layer> = parts.iter().flat_map(|p| &p.layers).collect();
+        let (free_x, free_y) = free(plot);
         let mut panels: Vec<Panel> = Vec::new();
         let mut builder = Builder::of(plot, &all);
         for part in parts {
             let mut own = builder.next();
             let layers: Vec<&Layer> = part.layers.iter().collect();
-            let free = Builder::of(plot, if plot.style.free_x || plot.style.free_y { &layers } else { &[] });
-            if plot.style.free_x {
+            let free = Builder::of(plot, if free_x || free_y { &layers } else { &[] });
+            if free_x {
                 own.x = free.x;
             }
-            if plot.style.free_y {
+            if free_y {
                 own.y = free.y;
             }
-            part.layers.iter().for_each(|layer| own.layer(layer));
+            for (index, layer) in part.layers.iter().enumerate() {
+                // Bars are as wide as those of the panel whose bars are closest to each other.
+                let same = if free_x { std::slice::from_ref(part) } else { parts };
+                own.slot = own.slot(same.iter().filter_map(|p| p.layers.get(index)));
+                own.layer(layer);
+            }
             own.rules(&plot.style.rules);
+            own.rules(&part.rules);
             builder.keys = own.keys.clone();
             builder.colors = own.colors.clone();
-            panels.push(Panel { name: part.name.clone(), data: own.finish(plot, &part.layers) });
+            panels.push(Panel { name: part.name.clone(), data: own.finish(plot, part) });
         }
-        let low = |get: fn(&Data) -> f64| panels.iter().map(|p| get(&p.data)).fold(f64::INFINITY, f64::min);
-        let high = |get: fn(&Data) -> f64| panels.iter().map(|p| get(&p.data)).fold(f64::NEG_INFINITY, f64::max);
+        // A panel of nothing has no range.
+        let all_empty = panels.iter().all(|p| p.data.is_empty());
+        let ranged = || panels.iter().map(|p| &p.data).filter(|data| all_empty || !data.is_empty());
+        let low = |get: fn(&Data) -> f64| ranged().map(get).fold(f64::INFINITY, f64::min);
+        let high = |get: fn(&Data) -> f64| ranged().map(get).fold(f64::NEG_INFINITY, f64::max);
         let (x, y) = ((low(|d| d.x.low), high(|d| d.x.high)), (low(|d| d.y.low), high(|d| d.y.high)));
         let mut notes: Vec<String> = plot.notes.clone();
         for panel in &mut panels {
@@ -156,10 +101,10 @@ impl Data {
                     notes.push(note);
                 }
             }
-            if !plot.style.free_x {
+            if !free_x {
                 (panel.data.x.low, panel.data.x.high) = x;
             }
-            if !plot.style.free_y {
+            if !free_y {
                 (panel.data.y.low, panel.data.y.high) = y;
             }
             panel.data.keys.clone_from(&builder.keys);
@@ -171,27 +116,33 @@ impl Data {
     }
 }
 
+/// Whether each panel has a range of its own, along x and along y: where the user says so, and where the panels' axes cannot be one
+/// because they have numbers here and times or categories there.
+pub fn free(plot: &Plot) -> (bool, bool) {
+    let scales: Vec<(AxisScale, AxisScale)> = plot
+        .facets
+        .iter()
+        .map(|facet| Builder::of(plot, &facet.layers.iter().collect::<Vec<_>>()))
+        .map(|own| (own.x.kind, own.y.kind))
+        .collect();
+    let differ = |of: fn(&(AxisScale, AxisScale)) -> AxisScale| scales.windows(2).any(|two| of(&two[0]) != of(&two[1]));
+    (plot.style.free_x || differ(|s| s.0), plot.style.free_y || differ(|s| s.1))
+}
+
+/// A layer's axes; a histogram's counts have none.
+fn axes(layer: &Layer) -> (&Axis, Option<&Axis>) {
+    match layer {
+        Layer::Xy { x, y, .. } | Layer::Points { x, y, .. } | Layer::Box { x, y, .. } | Layer::HeatMap { x, y, .. } => {
+            (x, Some(y))
+        }
+        Layer::Histogram { x, .. } => (x, None),
+    }
+}
+
 impl Builder {
     fn of(plot: &Plot, layers: &[&Layer]) -> Self {
-        let x_axes: Vec<&Axis> = layers
-            .iter()
-            .map(|l| match l {
-                Layer::Xy { x, .. }
-                | Layer::Points { x, .. }
-                | Layer::Histogram { x, .. }
-                | Layer::Box { x, .. }
-                | Layer::HeatMap { x, .. } => x,
-            })
-            .collect();
-        let y_axes: Vec<&Axis> = layers
-            .iter()
-            .filter_map(|l| match l {
-                Layer::Xy { y, .. } | Layer::Points { y, .. } | Layer::Box { y, .. } | Layer::HeatMap { y, .. } => {
-                    Some(y)
-                }
-                Layer::Histogram { .. } => None,
-            })
-            .collect();
+        let x_axes: Vec<&Axis> = layers.iter().map(|layer| axes(layer).0).collect();
+        let y_axes: Vec<&Axis> = layers.iter().filter_map(|layer| axes(layer).1).collect();
         let heat = layers.iter().find_map(|l| match l {
             Layer::HeatMap { values, .. } => Some((values.iter().map(Vec::len).max().unwrap_or(0), values.len())),
             _ => None,
@@ -229,6 +180,7 @@ impl Builder {
             color_map: plot.style.color_map.unwrap_or(default),
             size_label: size_label.unwrap_or_default(),
             unnamed: 0,
+            slot: 1.0,
         };
         builder.x.format.clone_from(&plot.style.x_format);
         builder.y.format.clone_from(&plot.style.y_format);
@@ -254,6 +206,7 @@ impl Data {
     /// The same with its axes exchanged; categories go down from the top.
     pub fn lying(mut self) -> Self {
         std::mem::swap(&mut self.x, &mut self.y);
+        std::mem::swap(&mut self.labels.0, &mut self.labels.1);
         let last = (self.y.kind == AxisScale::Category).then(|| self.y.categories.len() as f64 - 1.0);
         self.y.categories.reverse();
         let turned = |at: f64| last.map_or(at, |last| last - at);
@@ -317,6 +270,8 @@ struct Builder {
     size_label: String,
     /// Series without a name so far: in each panel the same have the same colour.
     unnamed: usize,
+    /// The room of each bar, or of bars beside each other.
+    slot: f64,
 }
 
 impl Builder {
@@ -520,7 +475,7 @@ impl Builder {
         let base = if self.y.log { f64::NEG_INFINITY } else { 0.0 };
         let stacked = self.stacked;
         let count = if stacked { 1 } else { series.len().max(1) };
-        let width = self.slot(x, series) * BAR;
+        let width = self.slot * BAR;
         let mut sums: HashMap<u64, (f64, f64)> = HashMap::new();
         for (i, s) in series.iter().enumerate() {
             let color = self.key(&s.name, false).color;
@@ -549,17 +504,20 @@ impl Builder {
         }
     }
 
-    /// The room that each x position has: what lies between the two that are closest.
-    fn slot(&self, axis: &Axis, series: &[Series]) -> f64 {
+    /// The room that each x position of bars has: what lies between the two that are closest.
+    fn slot<'a>(&self, layers: impl Iterator<Item = &'a Layer>) -> f64 {
         if self.x.kind == AxisScale::Category {
             return 1.0;
         }
-        let mut positions: Vec<f64> = series
-            .iter()
-            .flat_map(|s| s.x.iter().filter_map(|v| self.x.position(Self::place(&self.x, axis, *v))))
-            .collect();
-        positions.sort_by(f64::total_cmp);
-        let closest = positions.windows(2).map(|p| p[1] - p[0]).filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min);
+        let mut closest = f64::INFINITY;
+        for layer in layers {
+            let Layer::Xy { mark: Mark::Bar | Mark::Histogram, x, series, .. } = layer else { continue };
+            let place = |v: &f64| self.x.position(Self::place(&self.x, x, *v));
+            let mut positions: Vec<f64> = series.iter().flat_map(|s| s.x.iter().filter_map(place)).collect();
+            positions.sort_by(f64::total_cmp);
+            let here = positions.windows(2).map(|p| p[1] - p[0]).filter(|d| *d > 0.0);
+            closest = here.fold(closest, f64::min);
+        }
         match closest {
             d if d.is_finite() => d,
             _ if self.x.kind == AxisScale::Time => DAY,
@@ -632,7 +590,8 @@ impl Builder {
         }
     }
 
-    fn finish(mut self, plot: &Plot, layers: &[Layer]) -> Data {
+    fn finish(mut self, plot: &Plot, part: &Facet) -> Data {
+        let layers = &part.layers;
         let mut notes = Vec::new();
         if !self.size_label.is_empty() {
             notes.push(format!("area of points: {}", self.size_label));
@@ -659,6 +618,14 @@ impl Builder {
             notes.push(format!("{} not positive, left out of the logarithmic axis", thousands(self.not_positive)));
         }
         let histogram = !layers.is_empty() && layers.iter().all(|l| matches!(l, Layer::Histogram { .. }));
+        let first = |of: fn(&Layer) -> Option<&Axis>| {
+            layers.iter().filter_map(of).map(|axis| axis.label.clone()).find(|label| !label.is_empty())
+        };
+        let counted = || histogram.then(|| "count".to_string());
+        let said = |whole: &Option<String>, own: &Option<String>| whole.clone().or_else(|| own.clone());
+        let x_label = said(&plot.style.x_label, &part.x_label).or_else(|| first(|layer| Some(axes(layer).0)));
+        let y_label =
+            said(&plot.style.y_label, &part.y_label).or_else(counted).or_else(|| first(|layer| axes(layer).1));
         let x_range = range(self.shapes.iter().flat_map(|s| s.extent(true)));
         let y_range = range(self.shapes.iter().flat_map(|s| s.extent(false)));
         set_range(&mut self.x, x_range, if self.tight { (0.0, 0.0) } else { (0.03, 0.03) });
@@ -688,52 +655,7 @@ impl Builder {
             color_range: self.color_range,
             color_map: self.color_map,
             size_label: self.size_label,
-        }
-    }
-}
-
-impl Shape {
-    /// The positions that must lie within an axis.
-    fn extent(&self, is_x: bool) -> Vec<f64> {
-        let pick = |p: &(f64, f64)| if is_x { p.0 } else { p.1 };
-        match self {
-            Shape::Bar { x, y, .. } => {
-                let (a, b) = if is_x { *x } else { *y };
-                vec![a, b]
-            }
-            Shape::Line { points, .. } | Shape::Points { points, .. } => points.iter().map(pick).collect(),
-            Shape::Area { upper, lower, .. } => upper.iter().chain(lower).map(pick).collect(),
-            Shape::ColoredPoints { points, .. } => points.iter().map(|p| if is_x { p.x } else { p.y }).collect(),
-            Shape::Rule { at, is_vertical, .. } => {
-                if *is_vertical == is_x {
-                    vec![*at]
-                } else {
-                    vec![]
-                }
-            }
-            Shape::Box { x, .. } if is_x => vec![x - 0.5, x + 0.5],
-            Shape::Box { stats, outliers, .. } => stats.iter().chain(outliers).copied().collect(),
-            Shape::Cell { column, row, .. } => vec![if is_x { *column as f64 } else { *row as f64 }],
-        }
-    }
-
-    /// Takes away what lies beyond a position; false if nothing is left.
-    fn keep_below(&mut self, is_x: bool, limit: f64) -> bool {
-        match self {
-            Shape::Line { points, .. } | Shape::Points { points, .. } => {
-                points.retain(|p| if is_x { p.0 } else { p.1 } < limit);
-                !points.is_empty()
-            }
-            Shape::ColoredPoints { points, .. } => {
-                points.retain(|p| if is_x { p.x } else { p.y } < limit);
-                !points.is_empty()
-            }
-            Shape::Area { upper, lower, .. } => {
-                upper.retain(|p| !is_x || p.0 < limit);
-                lower.retain(|p| !is_x || p.0 < limit);
-                !upper.is_empty()
-            }
-            other => other.extent(is_x).iter().all(|v| *v <= limit + 0.5),
+            labels: (x_label.unwrap_or_default(), y_label.unwrap_or_default()),
         }
     }
 }

@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use chrono::DateTime;
 use chrono::format::{Item, StrftimeItems};
+use onrush_wire::number::grouped;
 use onrush_wire::plot::AxisScale;
-
-use crate::html::grouped;
 
 /// Whether an axis of this kind can be written so.
 pub fn is_valid(format: &str, kind: AxisScale) -> bool {

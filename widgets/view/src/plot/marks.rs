@@ -6,8 +6,9 @@ use plotters_backend::DrawingBackend;
 
 use super::canvas::{Anchor, TextLook, UNIT};
 use super::chart::{Area, Chart, DrawError, pixel};
-use super::data::{Data, Point, Shape, color_at};
+use super::data::{Data, color_at};
 use super::scale::number_label;
+use super::shapes::{Point, Shape};
 use super::theme::text_width;
 
 /// Translucent points are drawn in this many turns: within a turn they form one path, whose overlaps do not add up.

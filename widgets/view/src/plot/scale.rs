@@ -1,10 +1,10 @@
 //! Axes as numbers: the range that is drawn, ticks at round values or dates, and their labels.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
+use onrush_wire::number::grouped;
 use onrush_wire::plot::AxisScale;
 
 use super::format;
-use crate::html::grouped;
 
 /// One axis. Positions are drawn positions: of a logarithmic axis the logarithm to base 10.
 #[derive(Clone, Debug)]

@@ -6,16 +6,17 @@
 
 mod units;
 
+use onrush_wire::number::thousands;
 use onrush_wire::plot::{AxisScale, Plot, Theme};
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};
 
 use super::chart;
-use super::data::{Data, Panel, Shape};
+use super::data::{Data, Panel};
 use super::format;
 use super::scale::Scale;
+use super::shapes::Shape;
 use super::theme::{anchors, colors, text_width};
-use crate::html::thousands;
 
 /// What a front end draws by itself.
 pub const MIME: &str = "application/vnd.vegalite.v5+json";
@@ -65,14 +66,18 @@ pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
         ),
         false => (f64::from(width), f64::from(height)),
     };
+    // What all panels say of an axis is said once.
+    let differ = |of: fn(&Data) -> &String| panels.windows(2).any(|two| of(&two[0].data) != of(&two[1].data));
+    let (own_x, own_y) = (differ(|d| &d.labels.0), differ(|d| &d.labels.1));
+    let (own_x, own_y) = if plot.style.is_horizontal { (own_y, own_x) } else { (own_x, own_y) };
     let mut datasets = Map::new();
     let mut views = Vec::new();
     for (index, panel) in panels.iter().enumerate() {
         let place = Place {
             index,
             is_faceted,
-            has_x_title: !is_faceted || index + columns >= panels.len(),
-            has_y_title: !is_faceted || index % columns == 0,
+            has_x_title: own_x || index + columns >= panels.len(),
+            has_y_title: own_y || index % columns == 0,
         };
         views.push(Spec { plot, data: &panel.data, size, place }.view(&mut datasets, &panel.name));
     }
@@ -322,6 +327,13 @@ impl Spec<'_> {
         }
     }
 
+    fn label(&self, side: Side) -> &String {
+        match side {
+            Side::X => &self.data.labels.0,
+            Side::Y => &self.data.labels.1,
+        }
+    }
+
     /// A drawn position as a value of its column.
     fn value(&self, side: Side, at: f64) -> Value {
         let scale = self.scale(side);
@@ -339,11 +351,10 @@ impl Spec<'_> {
     /// The channel of a position: scale, axis and title are those of the picture.
     fn position(&self, side: Side, field: &str, bands: bool) -> Value {
         let scale = self.scale(side);
-        let (x_label, y_label) = chart::labels(self.plot, self.data);
-        let label = if side == Side::X { x_label } else { y_label };
+        let label = self.label(side);
         let (drawn, pixels) = (self.drawn(side), self.pixels(side));
         let is_titled = if drawn == Side::X { self.place.has_x_title } else { self.place.has_y_title };
-        let title = if label.is_empty() || !is_titled { Value::Null } else { label.into() };
+        let title = if label.is_empty() || !is_titled { Value::Null } else { label.as_str().into() };
         let mut axis = Map::new();
         let mut channel = match scale.kind {
             AxisScale::Category => {
@@ -444,10 +455,9 @@ impl Spec<'_> {
     }
 
     fn title_of(&self, side: Side) -> String {
-        let (x, y) = chart::labels(self.plot, self.data);
-        let label = if side == Side::X { x } else { y };
+        let label = self.label(side);
         match (label.is_empty(), side) {
-            (false, _) => label,
+            (false, _) => label.clone(),
             (true, Side::X) => "x".into(),
             (true, Side::Y) => "y".into(),
         }

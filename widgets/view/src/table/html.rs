@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 
 use onrush_wire::display::TablePreview;
+use onrush_wire::number::thousands;
 
 use super::{Table, middle};
-use crate::html::{bytes, escape, has_right_to_left, thousands, visible};
+use crate::html::{bytes, escape, has_right_to_left, visible};
 use crate::value::{Cell, Kind};
 
 /// Columns shown at most.

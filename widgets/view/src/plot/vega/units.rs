@@ -4,9 +4,9 @@ use onrush_wire::plot::AxisScale;
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};
 
-use super::super::data::Shape;
 use super::super::marks::{self, cell_labels, is_bright};
 use super::super::scale::Scale;
+use super::super::shapes::Shape;
 use super::super::theme::colors;
 use super::{Side, Spec, Unit, hex, number, tooltip_title};
 
