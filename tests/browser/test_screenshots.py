@@ -168,13 +168,22 @@ def shot(page, at: int, kind: str, styled: bool = True) -> Image.Image:
             if (kind.startsWith('table'))
                 return root?.querySelector('.root.live') && !root.querySelector('.cell.missing')
                     && root.querySelector('.column .picture') && !root.querySelector('.picture.waiting');
-            if (kind.startsWith('plot')) return area.querySelector('.vega-embed canvas');
+            if (kind.startsWith('plot')) {
+                // Vega draws after its canvas is there, and once more when its fonts are.
+                const canvas = area.querySelector('.vega-embed canvas');
+                if (!canvas?.width || !canvas.height) return false;
+                const drawn = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+                const before = canvas.dataset.seen;
+                canvas.dataset.seen = canvas.toDataURL();
+                return drawn.some((part, i) => i % 4 === 3 && part > 0) && before === canvas.dataset.seen;
+            }
             if (kind === 'controls' || kind === 'interact') return area.querySelectorAll('.noUi-handle').length === 1
                 && area.querySelector('select');
             return area.children.length > 0 && area.innerText.trim().length + area.querySelectorAll('svg, img').length > 0
                 || area.querySelector('.onrush-output');
         }""",
         arg=[at, kind],
+        polling=100,
     )
     page.evaluate(COPY, [at, kind in UNSTEADY, styled, kind.startswith("progress")])
     page.wait_for_timeout(100)

@@ -43,7 +43,8 @@ enum Source {
 }
 
 /// A panel for each plot, with its name: `panels([("model", plot(xs, ys)), ("data", scatter(xs, measured))])`, of Rust values, of
-/// frames, or of both. Each keeps what its axes say and its lines across; numbers beside times or categories keep their own axes.
+/// frames, or of both. Each keeps what its axes say and its lines across. An axis is shared that has the same name and the same kind
+/// of values; otherwise each has its own.
 /// Title and size are said of the whole, and so can be everything else: `panels(...).x_label("s").free_y()`.
 #[track_caller]
 pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Plot {

@@ -25,6 +25,8 @@ use columns::{Column, Values, label};
 const POINTS: usize = 5_000;
 /// Points of a line.
 const LINE: usize = 4_000;
+/// Points of a line over stretches of time, however many panels there are.
+const OVER_TIME: usize = 1_500;
 /// Bars that can be told apart.
 const BARS: usize = 1_000;
 /// Series that have a colour of their own.
@@ -203,7 +205,7 @@ impl Source<'_> {
         let at = 1 + usize::from(y.is_some());
         let color = layer.color.as_ref().map(|expr| Column::of(&table, at, expr)).transpose()?;
         let grid = self.grid(layer, &x_values, x)?;
-        let asked = time::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line };
+        let asked = time::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line.max(OVER_TIME) };
         let made = time::combine(&table, &x_values, y_values.as_ref(), color, &asked, self.task)?;
         self.left_out(made.left_out, "row", "no value");
         self.series_left_out(made.hidden, made.series.len(), layer);

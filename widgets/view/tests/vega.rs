@@ -347,6 +347,21 @@ fn panels_of_different_kinds_have_axes_of_their_own() {
 }
 
 #[test]
+fn panels_of_different_columns_have_axes_of_their_own() {
+    let of = |label: &str, high: f64| xy(Mark::Line, axis("t", &[]), label, &[(0.0, 0.0), (1.0, high)]);
+    let highest = |labels: [&str; 2], y_label: Option<&str>| {
+        let facets = vec![panel("a", of(labels[0], 20.0)), panel("b", of(labels[1], 1_000.0))];
+        let made = panelled(facets, PlotStyle { y_label: y_label.map(String::from), ..PlotStyle::default() });
+        [0, 1].map(|i| encoding(&made, i, "y")["scale"]["domain"][1].as_f64().unwrap())
+    };
+    assert_eq!(highest(["speed", "delay"], None), [21.0, 1050.0]);
+    // The same column, a name for both, and values that have no name.
+    assert_eq!(highest(["delay", "delay"], None), [1050.0; 2]);
+    assert_eq!(highest(["speed", "delay"], Some("y")), [1050.0; 2]);
+    assert_eq!(highest(["", "delay"], None), [1050.0; 2]);
+}
+
+#[test]
 fn free_times_say_their_own_year() {
     // 2013-03-01 and 2014-03-01, and twenty days from there.
     let days = |start: f64| xy(Mark::Line, time("date"), "v", &[(start, 1.0), (start + 20.0 * 86_400.0, 2.0)]);

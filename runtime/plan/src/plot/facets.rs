@@ -60,7 +60,7 @@ pub fn panels(
         Source { engine, frame: request.frame, index, points: 0, line: 0, shared: &mut *shared, task, notes }
             .share(layer)?;
     }
-    let mut notes = Vec::new();
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     let count = found.len();
     let names = column.names(&found.iter().map(|f| column.positions[f.0]).collect::<Vec<_>>());
     for ((_, value), name) in found.into_iter().zip(names) {
@@ -71,9 +71,21 @@ pub fn panels(
         let mut own = Vec::new();
         let made = layers(engine, request, id, shared, task, (count, &mut own));
         engine.release(&[id]);
-        notes.extend(own.into_iter().map(|note| format!("{name}: {note}")));
+        notes.push((name.clone(), own));
         plot.facets.push(Facet { name, layers: made?, ..Facet::default() });
     }
+    // What is true of every panel is said once.
+    let everywhere: Vec<String> = match notes.split_first() {
+        Some(((_, first), rest)) if !rest.is_empty() => {
+            first.iter().filter(|note| rest.iter().all(|(_, own)| own.contains(note))).cloned().collect()
+        }
+        _ => Vec::new(),
+    };
+    let of_one = notes.iter().flat_map(|(name, own)| {
+        own.iter().filter(|note| !everywhere.contains(note)).map(move |note| format!("{name}: {note}"))
+    });
+    let mut notes: Vec<String> = of_one.collect();
+    plot.notes.extend(everywhere.iter().cloned());
     let more = notes.len().saturating_sub(NOTES);
     notes.truncate(NOTES);
     if more > 0 {

@@ -117,16 +117,35 @@ impl Data {
 }
 
 /// Whether each panel has a range of its own, along x and along y: where the user says so, and where the panels' axes cannot be one
-/// because they have numbers here and times or categories there.
+/// because they say different things, or have numbers here and times or categories there.
 pub fn free(plot: &Plot) -> (bool, bool) {
-    let scales: Vec<(AxisScale, AxisScale)> = plot
-        .facets
-        .iter()
-        .map(|facet| Builder::of(plot, &facet.layers.iter().collect::<Vec<_>>()))
-        .map(|own| (own.x.kind, own.y.kind))
-        .collect();
-    let differ = |of: fn(&(AxisScale, AxisScale)) -> AxisScale| scales.windows(2).any(|two| of(&two[0]) != of(&two[1]));
-    (plot.style.free_x || differ(|s| s.0), plot.style.free_y || differ(|s| s.1))
+    let kinds = |facet: &Facet| {
+        let own = Builder::of(plot, &facet.layers.iter().collect::<Vec<_>>());
+        (own.x.kind, own.y.kind)
+    };
+    let scales: Vec<(AxisScale, AxisScale)> = plot.facets.iter().map(kinds).collect();
+    let said: Vec<(String, String)> = plot.facets.iter().map(|facet| labels(plot, facet)).collect();
+    let differ = |scale: fn(&(AxisScale, AxisScale)) -> AxisScale, label: fn(&(String, String)) -> &String| {
+        let labels: Vec<&String> = said.iter().map(label).filter(|label| !label.is_empty()).collect();
+        scales.windows(2).any(|two| scale(&two[0]) != scale(&two[1])) || labels.windows(2).any(|two| two[0] != two[1])
+    };
+    (plot.style.free_x || differ(|s| s.0, |l| &l.0), plot.style.free_y || differ(|s| s.1, |l| &l.1))
+}
+
+/// What a panel's axes say: what the user wrote, or the first layer's columns.
+fn labels(plot: &Plot, part: &Facet) -> (String, String) {
+    let first = |of: fn(&Layer) -> Option<&Axis>| {
+        part.layers.iter().filter_map(of).map(|axis| axis.label.clone()).find(|label| !label.is_empty())
+    };
+    let counted = || all_histograms(&part.layers).then(|| "count".to_string());
+    let said = |whole: &Option<String>, own: &Option<String>| whole.clone().or_else(|| own.clone());
+    let x = said(&plot.style.x_label, &part.x_label).or_else(|| first(|layer| Some(axes(layer).0)));
+    let y = said(&plot.style.y_label, &part.y_label).or_else(counted).or_else(|| first(|layer| axes(layer).1));
+    (x.unwrap_or_default(), y.unwrap_or_default())
+}
+
+fn all_histograms(layers: &[Layer]) -> bool {
+    !layers.is_empty() && layers.iter().all(|layer| matches!(layer, Layer::Histogram { .. }))
 }
 
 /// A layer's axes; a histogram's counts have none.
@@ -591,7 +610,6 @@ impl Builder {
     }
 
     fn finish(mut self, plot: &Plot, part: &Facet) -> Data {
-        let layers = &part.layers;
         let mut notes = Vec::new();
         if !self.size_label.is_empty() {
             notes.push(format!("area of points: {}", self.size_label));
@@ -617,15 +635,7 @@ impl Builder {
         if self.not_positive > 0 {
             notes.push(format!("{} not positive, left out of the logarithmic axis", thousands(self.not_positive)));
         }
-        let histogram = !layers.is_empty() && layers.iter().all(|l| matches!(l, Layer::Histogram { .. }));
-        let first = |of: fn(&Layer) -> Option<&Axis>| {
-            layers.iter().filter_map(of).map(|axis| axis.label.clone()).find(|label| !label.is_empty())
-        };
-        let counted = || histogram.then(|| "count".to_string());
-        let said = |whole: &Option<String>, own: &Option<String>| whole.clone().or_else(|| own.clone());
-        let x_label = said(&plot.style.x_label, &part.x_label).or_else(|| first(|layer| Some(axes(layer).0)));
-        let y_label =
-            said(&plot.style.y_label, &part.y_label).or_else(counted).or_else(|| first(|layer| axes(layer).1));
+        let histogram = all_histograms(&part.layers);
         let x_range = range(self.shapes.iter().flat_map(|s| s.extent(true)));
         let y_range = range(self.shapes.iter().flat_map(|s| s.extent(false)));
         set_range(&mut self.x, x_range, if self.tight { (0.0, 0.0) } else { (0.03, 0.03) });
@@ -655,7 +665,7 @@ impl Builder {
             color_range: self.color_range,
             color_map: self.color_map,
             size_label: self.size_label,
-            labels: (x_label.unwrap_or_default(), y_label.unwrap_or_default()),
+            labels: labels(plot, part),
         }
     }
 }
