@@ -71,7 +71,7 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
                     format!("`{option}` is not the same in the panels `{other}` and `{name}`"),
                 )
                 .at(at, "")
-                .help(format!("say `.{option}` of all of them, or of none: of the whole, `panels(...).{option}`, it is all of them")),
+                .help(format!("say `{option}` of each, or of the whole: after `panels(...)`")),
             );
         }
         looks.get_or_insert(own);
@@ -144,14 +144,14 @@ const OPTIONS: &[(&str, &[Mark])] = &[
 fn check_option(option: &str, mark: Mark, at: Span) {
     let Some((_, marks)) = OPTIONS.iter().find(|o| o.0 == option).filter(|o| !o.1.contains(&mark)) else { return };
     let names: Vec<String> = marks.iter().map(|mark| format!("`{}`", method(*mark))).collect();
-    let names = match names.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        other => other.concat(),
+    let names = match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => names.concat(),
     };
     raise(
         Diagnostic::error(Class::Plan, "plot", format!("`{}` does not take `{option}`", method(mark)))
             .at(at, "")
-            .help(format!("it works on {names}: say it after one of these, or leave it out")),
+            .help(format!("leave it out, or say it after\n{names}")),
     )
 }
 
@@ -300,7 +300,7 @@ impl Plot {
             other => raise(
                 Diagnostic::error(Class::Plan, "color-map", format!("there is no colour map `{other}`"))
                     .at(here("color_map"), "")
-                    .help("the colour maps are \"viridis\", \"cividis\", \"magma\", \"greys\" and \"bluered\""),
+                    .help("they are \"viridis\", \"cividis\", \"magma\", \"greys\" and \"bluered\""),
             ),
         });
         self
@@ -410,7 +410,7 @@ impl Plot {
             Source::Frame { layers, .. } if layers.is_empty() => raise(
                 Diagnostic::error(Class::Plan, "plot", "this plot does not say what is drawn")
                     .at(self.at.clone(), "")
-                    .help("add `.bar(x, y)`, `.line(x, y)`, `.scatter(x, y)`, `.area(x, y)`, `.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)` or `.correlation()`"),
+                    .help("add `.bar(x, y)`, `.line(x, y)`, `.area(x, y)`, `.scatter(x, y)`,\n`.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)`\nor `.correlation()`"),
             ),
             Source::Frame { frame, layers } => {
                 let request = PlotRequest {

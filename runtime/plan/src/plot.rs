@@ -162,7 +162,7 @@ impl Source<'_> {
             if rows.len() > BARS {
                 let message = format!("{} bars cannot be told apart", rows.len());
                 let expr = place(plan_error("plot-size", message), x.span.as_ref(), None, "too many values");
-                return Err(expr.help("combine rows with `.aggregate(\"mean\")`, or draw `.hist(x)` or `.line(x, y)`"));
+                return Err(expr.help("combine rows with `.aggregate(\"mean\")`,\nor draw `.hist(x)` or `.line(x, y)`"));
             }
         }
         let mut series = Vec::new();
@@ -716,11 +716,7 @@ fn unknown_aggregate(function: &str, layer: &LayerRequest) -> Diagnostic {
 }
 
 fn too_many(axis: &Axis, expr: &Expr) -> Diagnostic {
-    let message = format!(
-        "`{}` has {} different values, more than can be drawn beside each other",
-        axis.label,
-        axis.categories.len()
-    );
+    let message = format!("`{}` has {} different values, too many to be drawn", axis.label, axis.categories.len());
     place(plan_error("plot-size", message), expr.span.as_ref(), None, "too many values")
         .help("filter the frame, or take a column with fewer values")
 }

@@ -57,14 +57,10 @@ pub fn grid(x: &Values, wanted: Option<&str>, is_bars: bool, at: &Expr, task: &T
     let most = if is_bars { BARS as f64 } else { MOST };
     if count > most {
         let what = if is_bars { "bars" } else { "points" };
-        let message = format!(
-            "there would be {} {what}, one for each {}, and at most {} can be drawn",
-            thousands(count.ceil() as u64),
-            every.words(),
-            thousands(most as u64)
-        );
+        let (count, most) = (thousands(count.ceil() as u64), thousands(most as u64));
+        let message = format!("{count} {what}, one for each {}, are more than {most}", every.words());
         return Err(place(plan_error("plot-size", message), at.span.as_ref(), None, "spans too much time")
-            .help("take longer ones, such as `.every(\"1d\")`, or leave it out: then they fit the plot"));
+            .help("take longer ones, such as `.every(\"1d\")`, or leave it out"));
     }
     Ok(Grid::Stretches(every))
 }
