@@ -75,8 +75,8 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
             );
         }
         looks.get_or_insert(own);
+        notes.extend(drawn.notes.iter().map(|note| format!("{name}: {note}")));
         facets.push(Facet { name, layers: drawn.layers, x_label, y_label, rules });
-        notes.extend(drawn.notes);
     }
     Plot { source: Source::Panels(facets, notes), style: looks.unwrap_or_default(), facet: None, at, raw: None }
 }

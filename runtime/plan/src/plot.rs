@@ -68,6 +68,8 @@ struct Shared {
     edges: HashMap<usize, Vec<f64>>,
     /// Cells of a heat map, along x and along y.
     cells: HashMap<(usize, char), heat::Cells>,
+    /// Numbers and times that are a box plot's categories.
+    values: HashMap<usize, Vec<f64>>,
     /// Stretches of time.
     grids: HashMap<usize, time::Grid>,
 }
@@ -253,6 +255,10 @@ impl Source<'_> {
             }
             Mark::HeatMap => {
                 self.sides(layer)?;
+            }
+            Mark::Box if layer.y.is_some() => {
+                let table = self.select([layer.y.as_ref(), layer.x.as_ref(), None])?;
+                self.box_categories(layer, &table)?;
             }
             Mark::Bar | Mark::Line | Mark::Area if self.is_over_time(layer)? => {
                 let x = needed(layer.x.as_ref(), layer.mark, "x")?;
@@ -517,9 +523,7 @@ impl Source<'_> {
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let table = self.select([Some(y), layer.x.as_ref(), None])?;
         let values = Values::of(&table, 0, y)?.number("the y of a box plot", y)?;
-        let x_column =
-            layer.x.as_ref().map(|expr| Column::of(&table, 1, expr)).transpose()?.map(Column::into_categories);
-        let mut x_column = x_column;
+        let mut x_column = self.box_categories(layer, &table)?;
         if let Some(x) = &mut x_column {
             self.most_frequent(x);
         }
@@ -532,6 +536,14 @@ impl Source<'_> {
         let hidden = x_column.as_ref().map_or(0, |c| c.hidden);
         self.left_out(usize::saturating_sub(left_out, hidden), "row", "no value");
         Ok(Layer::Box { x: axis, y: values.axis(), boxes })
+    }
+
+    /// The categories of a box plot, of the second column.
+    fn box_categories(&mut self, layer: &LayerRequest, table: &Table) -> Result<Option<Column>, Diagnostic> {
+        let Some(expr) = &layer.x else { return Ok(None) };
+        let column = Column::of(table, 1, expr)?;
+        let known = self.shared.values.entry(self.index).or_insert_with(|| column.distinct());
+        Ok(Some(column.among(known)))
     }
 
     fn heat_map(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {

@@ -79,17 +79,29 @@ impl Column {
     }
 
     /// Numbers and times become categories, in their order: an integer for each value.
-    pub fn into_categories(mut self) -> Self {
+    pub fn into_categories(self) -> Self {
+        let values = self.distinct();
+        self.among(&values)
+    }
+
+    /// The different values of numbers or times, in order.
+    pub fn distinct(&self) -> Vec<f64> {
+        let finite = self.positions.iter().filter(|p| p.is_finite() && self.scale != AxisScale::Category);
+        let mut values: Vec<f64> = finite.map(|p| p + 0.0).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values
+    }
+
+    /// Numbers and times become categories: those of `values`, which are all different and in order. Texts stay.
+    pub fn among(mut self, values: &[f64]) -> Self {
         if self.scale == AxisScale::Category {
             return self;
         }
-        let mut values: Vec<f64> = self.positions.iter().copied().filter(|p| p.is_finite()).collect();
-        values.sort_by(f64::total_cmp);
-        values.dedup();
         for position in &mut self.positions {
-            *position = values.binary_search_by(|v| v.total_cmp(position)).map_or(f64::NAN, |i| i as f64);
+            *position = values.binary_search_by(|v| v.total_cmp(&(*position + 0.0))).map_or(f64::NAN, |i| i as f64);
         }
-        self.categories = names(self.scale, &values);
+        self.categories = names(self.scale, values);
         self.scale = AxisScale::Category;
         self
     }

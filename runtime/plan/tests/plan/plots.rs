@@ -339,6 +339,9 @@ fn panels_share_their_stretches_and_cells() {
     );
     assert_eq!(made.notes, ["mean of each 6 hours"]);
 
+    let made = of(layer(Mark::Box, "few", Some("v")));
+    let Layer::Box { x, boxes, .. } = &made.facets[1].layers[0] else { panic!("no boxes") };
+    assert_eq!((x.categories.join(" ").as_str(), boxes[0].category.as_str(), boxes[0].median), ("0 1 2", "0", 30.0));
     let made = of(layer(Mark::HeatMap, "few", Some("v")));
     let axes = made.facets.iter().map(|facet| match &facet.layers[0] {
         Layer::HeatMap { x, y, .. } => (x.categories.join(" "), y.categories.len()),
