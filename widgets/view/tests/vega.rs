@@ -2,7 +2,7 @@
 
 use onrush_view::bundle;
 use onrush_wire::display::Content;
-use onrush_wire::plot::{Axis, AxisScale, Facet, Layer, Mark, Plot, PlotStyle, Rule, Series};
+use onrush_wire::plot::{Axis, AxisScale, Bins, Facet, Layer, Mark, Plot, PlotStyle, Rule, Series};
 use serde_json::{Value, json};
 
 const MIME: &str = "application/vnd.vegalite.v5+json";
@@ -359,6 +359,10 @@ fn panels_of_different_columns_have_axes_of_their_own() {
     assert_eq!(highest(["delay", "delay"], None), [1050.0; 2]);
     assert_eq!(highest(["speed", "delay"], Some("y")), [1050.0; 2]);
     assert_eq!(highest(["", "delay"], None), [1050.0; 2]);
+    let bins = Bins { name: String::new(), edges: vec![0.0, 1.0], counts: vec![40] };
+    let facets = vec![panel("a", of("", 20.0)), panel("b", Layer::Histogram { x: axis("", &[]), series: vec![bins] })];
+    let made = panelled(facets, PlotStyle::default());
+    assert_eq!([0, 1].map(|i| encoding(&made, i, "y")["scale"]["domain"][1].as_f64().unwrap()), [21.0, 42.0]);
 }
 
 #[test]

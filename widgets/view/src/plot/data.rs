@@ -129,7 +129,10 @@ pub fn free(plot: &Plot) -> (bool, bool) {
         let labels: Vec<&String> = said.iter().map(label).filter(|label| !label.is_empty()).collect();
         scales.windows(2).any(|two| scale(&two[0]) != scale(&two[1])) || labels.windows(2).any(|two| two[0] != two[1])
     };
-    (plot.style.free_x || differ(|s| s.0, |l| &l.0), plot.style.free_y || differ(|s| s.1, |l| &l.1))
+    // Counts are no values that happen to have no name.
+    let counts = plot.facets.iter().filter(|facet| all_histograms(&facet.layers)).count();
+    let is_mixed = counts > 0 && counts < plot.facets.len() && plot.style.y_label.is_none();
+    (plot.style.free_x || differ(|s| s.0, |l| &l.0), plot.style.free_y || is_mixed || differ(|s| s.1, |l| &l.1))
 }
 
 /// What a panel's axes say: what the user wrote, or the first layer's columns.
@@ -226,7 +229,7 @@ impl Data {
     pub fn lying(mut self) -> Self {
         std::mem::swap(&mut self.x, &mut self.y);
         std::mem::swap(&mut self.labels.0, &mut self.labels.1);
-        let last = (self.y.kind == AxisScale::Category).then(|| self.y.categories.len() as f64 - 1.0);
+        let last = (self.y.kind == AxisScale::Category).then_some(self.y.categories.len() as f64 - 1.0);
         self.y.categories.reverse();
         let turned = |at: f64| last.map_or(at, |last| last - at);
         let pair = |(a, b): (f64, f64)| if last.is_some() { (turned(b), turned(a)) } else { (a, b) };
