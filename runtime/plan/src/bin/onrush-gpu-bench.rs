@@ -19,13 +19,15 @@ use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--host] [--memory] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--show] [--host] [--memory] [--cache DIR]";
 
 struct Options {
     choice: Choice,
     rows: usize,
     only: Option<String>,
     check: bool,
+    /// Prints the first row of each result.
+    show: bool,
     host: bool,
     memory: bool,
     cache: Option<std::path::PathBuf>,
@@ -37,6 +39,7 @@ fn options() -> Result<Options, String> {
         rows: 100_000_000,
         only: None,
         check: false,
+        show: false,
         host: false,
         memory: false,
         cache: None,
@@ -50,6 +53,7 @@ fn options() -> Result<Options, String> {
             "--only" => options.only = Some(value()?),
             "--cache" => options.cache = Some(value()?.into()),
             "--check" => options.check = true,
+            "--show" => options.show = true,
             "--host" => options.host = true,
             "--memory" => options.memory = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
@@ -392,6 +396,17 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
+        name: "3 GB of texts",
+        sql: "select count(*) as n, sum(length(s)) as l, count(*) filter (where s like '%9') as e, max(right(s, 3)) as m, \
+              count(*) filter (where s > 'text number 5') as c from t",
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 28.0,
+        rows: Some(160_000_000),
+        data: |n| vec![("s", texts(n, u64::MAX >> 20))],
+        beside: None,
+    },
+    Query {
         name: "filter and project",
         sql: "select y * 2 as a, k from t where y < 0.5",
         peer: f64::NAN,
@@ -685,6 +700,10 @@ fn main() -> Result<(), String> {
             let table = engine.table(frame, &[], &task).map_err(|e| e.message)?;
             let time = begun.elapsed();
             groups = table.rows();
+            if let (true, 0, Some(batch)) = (options.show, run, table.batches().first().filter(|b| b.num_rows() > 0)) {
+                let values = batch.columns().iter().map(|column| array_value_to_string(column, 0));
+                println!("{:?}", values.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?);
+            }
             if run == 0 {
                 first = time.as_secs_f64() * 1e3;
             } else {
