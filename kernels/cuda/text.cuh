@@ -234,8 +234,11 @@ __device__ __forceinline__ bool text_matches(const Text& text, const void* autom
 }
 
 // ---- numbers ----
-// Decimal digits, with a sign or without; whether it is a number that T has a place for.
-template <class T> __device__ __forceinline__ bool text_number(const Text& text, T& value) {
+__device__ __forceinline__ bool is_blank(u8 byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\f' || byte == '\r'; }
+// Decimal digits, with a sign or without, and ASCII's blanks around them; whether it is a number that T has a place for. As Arrow reads them.
+template <class T> __device__ __forceinline__ bool text_number(Text text, T& value) {
+    while (text.length > 0 && is_blank(text.at[text.length - 1])) text.length--;
+    while (text.length > 0 && is_blank(text.at[0])) text = Text(text.at + 1, text.length - 1);
     bool negative = text.length > 0 && text.at[0] == '-';
     i64 i = text.length > 0 && (negative || text.at[0] == '+') ? 1 : 0;
     value = 0;

@@ -2,9 +2,9 @@
 //! texts do.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, StringViewArray, StringViewBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, StringViewArray, StringViewBuilder, new_null_array};
 use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 use onrush_device::Buffer;
@@ -15,15 +15,29 @@ use crate::text::Texts;
 use crate::{Error, Result};
 
 /// The texts of a column, each once, in ascending order of their bytes.
-#[derive(Debug)]
 pub struct Dictionary {
     /// Of type `Utf8View`, without nulls.
     pub values: ArrayRef,
+    bytes: OnceLock<Arc<Texts>>,
 }
 
 impl Dictionary {
+    pub fn new(values: ArrayRef) -> Dictionary {
+        Dictionary { values, bytes: OnceLock::new() }
+    }
+
     pub fn entries(&self) -> usize {
         self.values.len()
+    }
+
+    /// Its texts on the device, and behind them an empty one, for the number of a null where there is no text at all. Uploaded once.
+    pub fn bytes(&self, context: &Context) -> Result<Arc<Texts>> {
+        if let Some(known) = self.bytes.get() {
+            return Ok(Arc::clone(known));
+        }
+        let null = new_null_array(self.values.data_type(), 1);
+        let texts = Arc::new(Texts::upload(context, &[Arc::clone(&self.values), null])?);
+        Ok(Arc::clone(self.bytes.get_or_init(|| texts)))
     }
 }
 
@@ -103,7 +117,7 @@ fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
         places[*code as usize] = place;
         values.append_value(texts[*code as usize]);
     }
-    (Dictionary { values: Arc::new(values.finish()) }, places)
+    (Dictionary::new(Arc::new(values.finish())), places)
 }
 
 /// Texts that are on the device.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray};
 use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
@@ -112,9 +112,7 @@ impl DeviceColumn {
         other.validity.clone_from(&self.validity);
         match (wanted, &self.dictionary, &self.texts) {
             (Kind::Text, Some(dictionary), _) => {
-                // One behind the last: the number of a null where there is no text at all.
-                let null = new_null_array(dictionary.values.data_type(), 1);
-                other.texts = Some(Arc::new(Texts::upload(context, &[Arc::clone(&dictionary.values), null])?));
+                other.texts = Some(dictionary.bytes(context)?);
                 other.dictionary = Some(Arc::clone(dictionary));
             }
             (Kind::Code, Some(dictionary), _) => other.dictionary = Some(Arc::clone(dictionary)),

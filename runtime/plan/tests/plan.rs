@@ -13,4 +13,5 @@ mod plan {
     pub mod sql;
     pub mod steps;
     pub mod support;
+    pub mod texts;
 }

@@ -67,6 +67,7 @@ emulated! {
     order at least 50, on the device 3;
     scan at least 50, on the device 20;
     text at least 25, on the device 10;
+    texts at least 51, on the device 48;
     windows at least 80, on the device 80;
 }
 

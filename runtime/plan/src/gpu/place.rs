@@ -119,7 +119,7 @@ pub fn place(
 ) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
     let mut walk = Walk { accelerator, placements: Placements::default() };
     let placed = walk.node(plan)?;
-    let plan = walk.close(placed)?;
+    let plan = walk.end(placed, true)?;
     Ok((plan, walk.placements))
 }
 
@@ -261,11 +261,16 @@ impl Walk<'_> {
     }
 
     fn close(&mut self, placed: Placed) -> Result<Arc<dyn ExecutionPlan>> {
+        self.end(placed, false)
+    }
+
+    /// `is_result`: its rows are the query's.
+    fn end(&mut self, placed: Placed, is_result: bool) -> Result<Arc<dyn ExecutionPlan>> {
         let mut open = match placed {
             Placed::Cpu(plan) => return Ok(plan),
             Placed::Gpu(open) => open,
         };
-        let finished = if open.works { open.finish() } else { Err(String::new()) };
+        let finished = if open.works { open.finish(is_result) } else { Err(String::new()) };
         match finished {
             Ok((stages, used)) => {
                 let Open { input, others, mut chain, finish, .. } = *open;
@@ -718,10 +723,11 @@ impl Open {
         Ok(())
     }
 
-    /// The stages, the last of which gives the columns of the topmost node.
-    fn finish(&mut self) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
+    /// The stages, the last of which gives the columns of the topmost node. Texts that are passed on are numbers, which whoever groups or
+    /// joins by them needs and nobody can make quickly; those of a query's result are bytes.
+    fn finish(&mut self, is_result: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
         let schema = Arc::clone(&self.lowering.schema);
-        let preferred = |index: usize| (index, self.lowering.prefers_bytes(index));
+        let preferred = |index: usize| (index, is_result && self.lowering.prefers_bytes(index));
         let all: Vec<(usize, bool)> = (0..schema.fields().len()).map(preferred).collect();
         let columns = columns_of(&mut self.lowering, &all)?;
         let (skip, limit) = (self.skip, self.limit);

@@ -1,0 +1,149 @@
+//! Texts as bytes on the emulated device, of more kinds than the tables of `tests/sql` have.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use onrush_frame::TaskHandle;
+use onrush_plan::EngineConfig;
+use onrush_plan::gpu::Choice;
+use onrush_wire::plan::Op;
+use regex::Regex;
+
+use super::support::Bench;
+
+/// The rows of a query over one column of texts, `s`, and that they came from the device.
+fn rows(texts: &[String], query: &str) -> Vec<ArrayRef> {
+    let bench = Bench::of(EngineConfig {
+        choice: Choice::Emulated,
+        cache: Some(onrush_wire::paths::cache_dir()),
+        ..EngineConfig::default()
+    });
+    let frame = bench.frame(vec![("s", Arc::new(StringViewArray::from_iter_values(texts)) as ArrayRef)]);
+    let id = bench.step(Op::Sql { query: query.to_string(), tables: vec![("t".to_string(), frame)] });
+    let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
+    let gpu = &bench.engine.accelerator().unwrap().gpu;
+    assert!(!gpu.last_run().is_zero(), "the query ran on the CPU: {query}");
+    let columns = 0..table.schema().fields().len();
+    let of = |column: usize| {
+        let parts: Vec<&dyn Array> = table.batches().iter().map(|batch| batch.column(column).as_ref()).collect();
+        arrow::compute::concat(&parts).unwrap()
+    };
+    columns.map(of).collect()
+}
+
+/// What Python's `str.upper` and `str.lower` say. The last letter of a Greek word has a small form of its own, which the CPU knows.
+#[test]
+fn cases_are_unicodes() {
+    let expected = [
+        ("straße", "STRASSE", "straße"),
+        ("ﬁn", "FIN", "ﬁn"),
+        ("İstanbul", "İSTANBUL", "i\u{307}stanbul"),
+        ("ŉ", "\u{2bc}N", "ŉ"),
+        ("ῼ", "\u{3a9}\u{399}", "\u{1ff3}"),
+        ("ǅ", "\u{1c4}", "\u{1c6}"),
+        ("àéîõü", "ÀÉÎÕÜ", "àéîõü"),
+        ("ЖЗИ", "ЖЗИ", "жзи"),
+        ("ꮿ", "\u{13ef}", "ꮿ"),
+        ("𐐨x and sixteen", "\u{10400}X AND SIXTEEN", "𐐨x and sixteen"),
+        ("ǰ", "J\u{30c}", "ǰ"),
+        ("@[`{ plain az AZ", "@[`{ PLAIN AZ AZ", "@[`{ plain az az"),
+        ("ΐ", "\u{399}\u{308}\u{301}", "ΐ"),
+    ];
+    let check = |expected: &[(&str, &str, &str)]| {
+        let texts: Vec<String> = expected.iter().map(|(text, ..)| text.to_string()).collect();
+        let found = rows(&texts, "select upper(s), lower(s), upper(s) || lower(s) from t");
+        let (upper, lower, both) = (found[0].as_string_view(), found[1].as_string_view(), found[2].as_string_view());
+        for (row, (text, up, down)) in expected.iter().enumerate() {
+            assert_eq!((upper.value(row), lower.value(row)), (*up, *down), "{text}");
+            assert_eq!(both.value(row), format!("{up}{down}"));
+        }
+    };
+    check(&expected);
+    check(&[("ΑΣ ΣΑΣ", "ΑΣ ΣΑΣ", "ας σας"), ("x", "X", "x")]);
+}
+
+/// Texts of a few characters, short and long, so that patterns are met and nearly met.
+fn random(rows: u64) -> Vec<String> {
+    const CHARACTERS: [&str; 8] = ["a", "b", "ab", "é", "日", "1", " ", "aab"];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |bound: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) % bound
+    };
+    let text = |row: u64| {
+        let length = if row.is_multiple_of(17) { 60 } else { row % 23 };
+        (0..length).map(|_| CHARACTERS[below(8) as usize]).collect::<String>() + &row.to_string()
+    };
+    (0..rows).map(text).collect()
+}
+
+/// What the regex crate and the standard library say of the same texts.
+#[test]
+fn patterns_and_searches_are_those_of_the_host() {
+    let texts = random(700);
+    let patterns =
+        ["aab+", "^[a-z]{3}", "日.*é", "(a|b)1$", "[^ab1 ]{4}", r"\d\d$", r"\s\w", "a(b|é)?a", "^$|^1", "(?i)AB É?"];
+    let needles = ["aab", "é日", "abababab", "1", "日 日", "aabaabaabaab", ""];
+    let mut columns: Vec<String> = patterns.iter().map(|p| format!("regexp_matches(s, '{p}')")).collect();
+    columns.extend(needles.iter().map(|n| format!("contains(s, '{n}')")));
+    columns.extend(needles.iter().map(|n| format!("strpos(s, '{n}')")));
+    columns.push("replace(s, 'aa', 'é')".to_string());
+    columns.push("split_part(s, 'b', 3)".to_string());
+    columns.push("right(s, 4)".to_string());
+    let found = rows(&texts, &format!("select {} from t", columns.join(", ")));
+    let mut at = found.iter();
+    let truths = |column: Option<&ArrayRef>| -> Vec<bool> { column.unwrap().as_boolean().values().iter().collect() };
+    for pattern in patterns {
+        let regex = Regex::new(pattern).unwrap();
+        let expected: Vec<bool> = texts.iter().map(|text| regex.is_match(text)).collect();
+        assert_eq!(truths(at.next()), expected, "{pattern}");
+    }
+    for needle in needles {
+        let expected: Vec<bool> = texts.iter().map(|text| text.contains(needle)).collect();
+        assert_eq!(truths(at.next()), expected, "{needle}");
+    }
+    for needle in needles {
+        let column = arrow::compute::cast(at.next().unwrap(), &arrow::datatypes::DataType::Int64).unwrap();
+        let place = |text: &String| text.find(needle).map_or(0, |byte| text[..byte].chars().count() as i64 + 1);
+        let expected: Vec<i64> = texts.iter().map(place).collect();
+        assert_eq!(column.as_primitive::<arrow::datatypes::Int64Type>().values(), &expected, "{needle}");
+    }
+    let mut same = |expected: &dyn Fn(&str) -> String| {
+        let column = arrow::compute::cast(at.next().unwrap(), &arrow::datatypes::DataType::Utf8View).unwrap();
+        let column = column.as_string_view();
+        for (row, text) in texts.iter().enumerate() {
+            assert_eq!(column.value(row), expected(text), "{text}");
+        }
+    };
+    same(&|text| text.replace("aa", "é"));
+    same(&|text| text.split('b').nth(2).unwrap_or_default().to_string());
+    same(&|text| text.chars().skip(text.chars().count().saturating_sub(4)).collect());
+}
+
+/// Blanks around a number do not count, as in DuckDB and Arrow; by hand.
+#[test]
+fn numbers_are_read_from_texts() {
+    let expected = [
+        (" 4 ", Some(4)),
+        ("\t-7", Some(-7)),
+        ("8\r\n", Some(8)),
+        ("\u{b}9", None),
+        ("4 2", None),
+        ("+5", Some(5)),
+        ("-", None),
+        ("", None),
+        ("  ", None),
+        ("１", None),
+        ("-128", Some(-128)),
+        ("128", None),
+        ("-129", None),
+        ("00000000000000000000127", Some(127)),
+        ("1e2", None),
+    ];
+    let texts: Vec<String> = expected.iter().map(|(text, _)| text.to_string()).collect();
+    let found = rows(&texts, "select try_cast(s as tinyint) from t");
+    let found: Vec<Option<i8>> = found[0].as_primitive::<arrow::datatypes::Int8Type>().iter().collect();
+    assert_eq!(found, expected.map(|(_, number)| number));
+}
