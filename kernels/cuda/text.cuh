@@ -129,6 +129,9 @@ __device__ __forceinline__ Text text_substring(const Text& text, i64 start, i64 
     // A start below zero so far that one less would wrap leaves nothing of any count.
     return text_slice(text, start == Limits<i64>::low() ? start : start - 1, count);
 }
+__device__ __forceinline__ Text text_substring(const Text& text, i64 start) {
+    return start <= 1 ? text : text_from(text, text_skip(text, start - 1));
+}
 // From the end where the start is below zero.
 __device__ __forceinline__ Text text_slice_signed(const Text& text, i64 start, i64 count) {
     return text_slice(text, start < 0 ? start + text_chars(text) : start, count);

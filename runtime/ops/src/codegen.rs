@@ -511,6 +511,10 @@ impl<'a> Writer<'a> {
             Op::BitXor => format!("({t})({} ^ {})", a(), b()),
             Op::ShiftLeft => format!("shift_left<{t}>({}, {})", a(), b()),
             Op::ShiftRight => format!("shift_right<{t}>({}, {})", a(), b()),
+            // Of a row without a text nothing is read.
+            Op::Compare(how) if from == Some(Kind::Text) && ok != "true" => {
+                format!("{ok} && {}", compare(how, from, a(), b()))
+            }
             Op::Compare(how) => compare(how, from, a(), b()),
             Op::SameAs => {
                 valid = None;

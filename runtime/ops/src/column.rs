@@ -198,7 +198,11 @@ impl DeviceColumn {
             Some(texts) if self.dictionary.is_none() => texts.offsets.bytes(),
             _ => 0,
         };
-        let other = self.other.get().map_or(0, |other| other.values.bytes());
+        let other = match self.other.get() {
+            Some(other) if !Arc::ptr_eq(&other.values, &self.values) => other.values.bytes(),
+            _ => 0,
+        };
+        let other = other + self.dictionary.as_ref().map_or(0, |dictionary| dictionary.resident());
         self.values.bytes() + self.validity.as_ref().map_or(0, |validity| validity.bytes()) + codes + texts + other
     }
 

@@ -30,12 +30,17 @@ impl Dictionary {
         self.values.len()
     }
 
-    /// Its texts on the device, and behind them an empty one, for the number of a null where there is no text at all. Uploaded once.
+    /// Bytes of device memory.
+    pub fn resident(&self) -> u64 {
+        self.bytes.get().map_or(0, |texts| texts.bytes.bytes() + texts.offsets.bytes())
+    }
+
+    /// Its texts on the device, and behind them two empty ones, for the numbers of nulls where there is no text at all. Uploaded once.
     pub fn bytes(&self, context: &Context) -> Result<Arc<Texts>> {
         if let Some(known) = self.bytes.get() {
             return Ok(Arc::clone(known));
         }
-        let null = new_null_array(self.values.data_type(), 1);
+        let null = new_null_array(self.values.data_type(), 2);
         let texts = Arc::new(Texts::upload(context, &[Arc::clone(&self.values), null])?);
         Ok(Arc::clone(self.bytes.get_or_init(|| texts)))
     }

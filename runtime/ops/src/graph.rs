@@ -182,7 +182,8 @@ pub enum TextOp {
     Bytes,
     /// The place of the second text in the first one, in characters from 1 on; 0 where it is not there.
     Position,
-    /// Characters from the second argument on, at most as many as the third says: counted from 1, or from 0 and from the end below it.
+    /// Characters from the second argument on, at most as many as the third says, if there is one: counted from 1, or from 0 and from the
+    /// end below it.
     Substring,
     Slice,
     Left,

@@ -386,6 +386,10 @@ impl Builder<'_> {
         if base.rows > MOST_ROWS {
             return Err(Error::Unsupported(format!("a join of {} rows", base.rows)));
         }
+        // Rows that no pair has are read at the first row of the source.
+        if base.rows == 0 && join.how == How::Full {
+            return Err(Error::Unsupported("a full join of no rows".to_string()));
+        }
         let probings: Vec<&Probing> = built.iter().map(|b| &b.probing).collect();
         let beside = Beside { tables, joins: &probings, window: None };
         let body = Body::new(source, graph, beside, join.before, self.memo);

@@ -127,7 +127,17 @@ impl Residency {
 
     /// Lets go of columns whose arrays nobody else holds.
     pub fn sweep(&self) {
-        self.lock().columns.retain(|_, held| held.parts.iter().any(|part| Arc::strong_count(part) > 1));
+        let mut state = self.lock();
+        // A column is here in both forms, or in several tables.
+        let mut mine: HashMap<usize, usize> = HashMap::new();
+        for held in state.columns.values() {
+            addresses(&held.parts).into_iter().for_each(|address| *mine.entry(address).or_default() += 1);
+        }
+        let is_held = |part: &ArrayRef| {
+            let here = mine.get(&Arc::as_ptr(part).cast::<()>().addr()).copied().unwrap_or_default();
+            Arc::strong_count(part) > here
+        };
+        state.columns.retain(|_, held| held.parts.iter().any(is_held));
     }
 
     /// Lets go of the column that was used longest ago; returns its bytes.

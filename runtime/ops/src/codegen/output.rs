@@ -258,20 +258,22 @@ impl Writer<'_> {
     /// Writes the length of a text that is a result, 0 where there is none.
     fn length(&mut self, index: usize, root: Id) {
         let names = self.value(root);
-        let length = self.length_of(root, names.ok());
+        let length = self.length_of(root);
         self.line(&format!("o{index}[to] = {} ? (u32)({length}) : 0u;", names.ok()));
     }
 
-    fn length_of(&mut self, id: Id, ok: &str) -> String {
+    fn length_of(&mut self, id: Id) -> String {
         if let Some(known) = self.lengths.get(&id) {
             return known.clone();
         }
-        let length = self.measure(id, ok);
+        let length = self.measure(id);
         self.lengths.insert(id, length.clone());
         length
     }
 
-    fn measure(&mut self, id: Id, ok: &str) -> String {
+    fn measure(&mut self, id: Id) -> String {
+        // Its own: several results may be made of it.
+        let ok = self.value(id).ok().to_string();
         let node = self.body.graph.node(id).clone();
         let mut arg = |index: usize| self.value(node.args[index]).value;
         match node.op {
@@ -284,7 +286,7 @@ impl Writer<'_> {
                 format!("le{id}")
             }
             Op::Of(TextOp::Concat) => {
-                let lengths: Vec<String> = node.args.iter().map(|arg| self.length_of(*arg, ok)).collect();
+                let lengths: Vec<String> = node.args.iter().map(|arg| self.length_of(*arg)).collect();
                 lengths.join(" + ")
             }
             Op::Of(TextOp::Replace) => {

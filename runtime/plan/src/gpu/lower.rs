@@ -200,7 +200,7 @@ impl Lowering {
     }
 
     /// What is written so far, to take back an attempt.
-    fn save(&self) -> Saved {
+    pub fn save(&self) -> Saved {
         Saved {
             graph: self.graph.clone(),
             lookups: self.lookups.len(),
@@ -211,7 +211,7 @@ impl Lowering {
         }
     }
 
-    fn restore(&mut self, saved: Saved) {
+    pub fn restore(&mut self, saved: Saved) {
         self.graph = saved.graph;
         self.lookups.truncate(saved.lookups);
         self.texts.truncate(saved.texts);
@@ -242,12 +242,12 @@ impl Lowering {
             return plain;
         }
         let before = std::mem::replace(&mut self.numbered, true);
-        let id = self.expr(expr);
-        self.numbered = before;
-        match id? {
-            id if self.graph.kind(id) == Kind::Text => Err(format!("the number of `{expr}` is not on the GPU yet")),
+        let id = self.attempt(|lowering| match lowering.expr(expr)? {
+            id if lowering.graph.kind(id) == Kind::Text => Err(format!("the number of `{expr}` is not on the GPU yet")),
             id => Ok(id),
-        }
+        });
+        self.numbered = before;
+        id
     }
 
     pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
@@ -262,15 +262,15 @@ impl Lowering {
             return numbers::literal(&mut self.graph, literal.value());
         }
         let one_text = self.only_text(expr);
-        if !self.numbered
-            && one_text.is_some_and(|column| self.prefers_bytes(column))
-            && let Ok(id) = self.attempt(|lowering| lowering.direct(expr))
-        {
+        let first = !self.numbered && one_text.is_some_and(|column| self.prefers_bytes(column));
+        if first && let Ok(id) = self.attempt(|lowering| lowering.direct(expr)) {
             return Ok(id);
         }
         match one_text.map_or(Ok(None), |column| self.by_dictionary(expr, column)) {
             Ok(Some(id)) => Ok(id),
             Ok(None) => self.direct(expr),
+            // Once for each level of an expression, or deep ones would take for ever.
+            Err(reason) if first => Err(reason),
             // A function of a text that is computed.
             Err(reason) => self.attempt(|lowering| lowering.direct(expr)).map_err(|_| reason),
         }
@@ -546,7 +546,7 @@ impl Lowering {
 }
 
 /// What a stage was at some point.
-struct Saved {
+pub struct Saved {
     graph: Graph,
     lookups: usize,
     texts: usize,

@@ -1,12 +1,14 @@
 //! Regular expressions and LIKE as automata over bytes, which a kernel walks: one look at a table for each byte. `regex` means the same by
 //! them (its own engine finds the states); what needs more than [`MOST_STATES`], or looks at words beyond ASCII, is refused.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 
 use onrush_ops::Lookup;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::DFA;
+use regex_automata::nfa::thompson;
 use regex_automata::{Input, MatchKind};
 
 use super::lower::Refusal;
@@ -14,6 +16,9 @@ use super::lower::Refusal;
 const MOST_STATES: usize = 1 << 12;
 /// So that what was found stays: a state needs a few hundred bytes.
 const MEMORY: usize = 64 << 20;
+
+/// Bytes of a pattern's parts, as the `regex` crate limits them.
+const LARGEST: usize = 10 << 20;
 
 /// States that kernels know: there is no match any more, and there is one.
 const DEAD: u16 = 0;
@@ -61,11 +66,34 @@ fn regex_of(like: &str) -> String {
     text + "\\z"
 }
 
-/// The automaton that says whether a pattern is somewhere in a text, in the form of `cuda/text.cuh`.
+/// The automaton that says whether a pattern is somewhere in a text, in the form of `cuda/text.cuh`. Found once.
 pub fn automaton(pattern: &str) -> Result<Lookup, Refusal> {
+    static KNOWN: Mutex<BTreeMap<String, Result<Lookup, Refusal>>> = Mutex::new(BTreeMap::new());
+    const KEPT: usize = 256;
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().get(pattern) {
+        return known.clone();
+    }
+    let found = find(pattern);
+    let mut known = lock();
+    if known.len() >= KEPT {
+        known.clear();
+    }
+    known.insert(pattern.to_string(), found.clone());
+    found
+}
+
+fn find(pattern: &str) -> Result<Lookup, Refusal> {
     let refused = |why: &str| format!("the pattern `{pattern}` {why}");
+    // States are never let go: a full cache is an error.
     let config = DFA::config().match_kind(MatchKind::All).cache_capacity(MEMORY).skip_cache_capacity_check(true);
-    let dfa = DFA::builder().configure(config).build(pattern).map_err(|_| refused("is not on the GPU yet"))?;
+    let config = config.minimum_cache_clear_count(Some(0));
+    let thompson = thompson::Config::new().nfa_size_limit(Some(LARGEST));
+    let dfa = DFA::builder()
+        .configure(config)
+        .thompson(thompson)
+        .build(pattern)
+        .map_err(|_| refused("is not on the GPU yet"))?;
     let mut cache = dfa.create_cache();
     let start = dfa.start_state_forward(&mut cache, &Input::new("")).map_err(|_| refused("is not on the GPU yet"))?;
     let mut numbers: HashMap<LazyStateID, u16> = HashMap::new();
@@ -103,9 +131,6 @@ pub fn automaton(pattern: &str) -> Result<Lookup, Refusal> {
         rows.push(row);
         let end = dfa.next_eoi_state(&mut cache, id).map_err(full)?;
         ends.push(u8::from(end.is_match()));
-        if cache.clear_count() > 0 {
-            return Err(refused("has too many states"));
-        }
     }
     Ok(Lookup::constant(&table(begin, &rows, &ends)))
 }

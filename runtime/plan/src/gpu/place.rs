@@ -119,7 +119,7 @@ pub fn place(
 ) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
     let mut walk = Walk { accelerator, placements: Placements::default() };
     let placed = walk.node(plan)?;
-    let plan = walk.end(placed, true)?;
+    let plan = walk.close(placed)?;
     Ok((plan, walk.placements))
 }
 
@@ -178,7 +178,7 @@ impl Walk<'_> {
             _ => false,
         };
         let (below, other) = if left_goes_on { (left, right) } else { (right, left) };
-        let other = self.close(other)?;
+        let other = self.end(other, true)?;
         let (below, reason) = match below {
             Placed::Gpu(open) => (Ok(open), String::new()),
             Placed::Cpu(input) => match self.start(&input, plan) {
@@ -264,13 +264,13 @@ impl Walk<'_> {
         self.end(placed, false)
     }
 
-    /// `is_result`: its rows are the query's.
-    fn end(&mut self, placed: Placed, is_result: bool) -> Result<Arc<dyn ExecutionPlan>> {
+    /// `is_joined`: its rows stay on the device.
+    fn end(&mut self, placed: Placed, is_joined: bool) -> Result<Arc<dyn ExecutionPlan>> {
         let mut open = match placed {
             Placed::Cpu(plan) => return Ok(plan),
             Placed::Gpu(open) => open,
         };
-        let finished = if open.works { open.finish(is_result) } else { Err(String::new()) };
+        let finished = if open.works { open.finish(is_joined) } else { Err(String::new()) };
         match finished {
             Ok((stages, used)) => {
                 let Open { input, others, mut chain, finish, .. } = *open;
@@ -339,16 +339,15 @@ fn words(plan: &Arc<dyn ExecutionPlan>) -> String {
 }
 
 impl Open {
-    /// Joins a node, or leaves the fragment as it was: lookups that nobody reads would be computed all the same, and could fail.
+    /// Joins a node, or leaves the fragment as it was: what nobody reads would be uploaded and computed all the same, and could fail.
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
-        let (lookups, works, before) = (self.lowering.lookups.len(), self.works, self.before.len());
-        let (schema, columns) = (Arc::clone(&self.lowering.schema), self.lowering.columns.clone());
-        let order = self.order.clone();
+        let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
+        let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
         let added = self.join(plan);
         if added.is_err() {
             self.undo(before);
-            (self.lowering.schema, self.lowering.columns, self.order) = (schema, columns, order);
-            self.lowering.lookups.truncate(lookups);
+            self.lowering.restore(saved);
+            (self.lowering.schema, self.order) = (schema, order);
             self.works = works;
         }
         added
@@ -490,12 +489,12 @@ impl Open {
         (other, preference): (&Arc<dyn ExecutionPlan>, Preference),
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
-        let (lookups, joins, before) = (self.lowering.lookups.len(), self.lowering.joins.len(), self.before.len());
+        let (saved, joins, before) = (self.lowering.save(), self.lowering.joins.len(), self.before.len());
         let added = self.hash_join(plan, join, (other, preference), left_goes_on);
         if added.is_err() {
             self.undo(before);
-            self.lowering.lookups.truncate(lookups);
             self.lowering.joins.truncate(joins);
+            self.lowering.restore(saved);
         }
         added
     }
@@ -723,11 +722,11 @@ impl Open {
         Ok(())
     }
 
-    /// The stages, the last of which gives the columns of the topmost node. Texts that are passed on are numbers, which whoever groups or
-    /// joins by them needs and nobody can make quickly; those of a query's result are bytes.
-    fn finish(&mut self, is_result: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
+    /// The stages, the last of which gives the columns of the topmost node. Texts that stay on the device are numbers, which whoever groups or
+    /// joins by them needs and nobody can make quickly; those that go to the host are bytes.
+    fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
         let schema = Arc::clone(&self.lowering.schema);
-        let preferred = |index: usize| (index, is_result && self.lowering.prefers_bytes(index));
+        let preferred = |index: usize| (index, !is_joined && self.lowering.prefers_bytes(index));
         let all: Vec<(usize, bool)> = (0..schema.fields().len()).map(preferred).collect();
         let columns = columns_of(&mut self.lowering, &all)?;
         let (skip, limit) = (self.skip, self.limit);

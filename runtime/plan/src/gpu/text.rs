@@ -183,9 +183,8 @@ fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Re
             of(lowering, TextOp::Case(case), &[arg], Kind::Text)
         }
         ("substr" | "substring", [arg, start]) => {
-            let (arg, start) = (piece(lowering, arg)?, number(lowering, start)?);
-            let all = lowering.graph.number(Scalar::I64, i64::MAX.into());
-            of(lowering, TextOp::Substring, &[arg, start, all], Kind::Text)
+            let args = [piece(lowering, arg)?, number(lowering, start)?];
+            of(lowering, TextOp::Substring, &args, Kind::Text)
         }
         // A count below zero is an error.
         ("substr" | "substring", [arg, start, count]) if is_negative(count) == Some(false) => {
@@ -214,7 +213,7 @@ fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Re
             let set = table(lowering, set(characters).ok_or_else(refused)?);
             of(lowering, TextOp::Trim { set, start, end }, &[arg], Kind::Text)
         }
-        ("split_part", [arg, by, part]) if literal_text(by).is_some_and(|by| !by.is_empty()) && is_part(part) => {
+        ("split_part", [arg, by, part]) if literal_text(by).is_some_and(|by| is_part(by, part)) => {
             let args = [piece(lowering, arg)?, piece(lowering, by)?, number(lowering, part)?];
             of(lowering, TextOp::Part, &args, Kind::Text)
         }
@@ -258,9 +257,14 @@ fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Re
     })
 }
 
-/// Part 0 is an error.
-fn is_part(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    matches!(literal_of(expr), Some(ScalarValue::Int64(Some(v))) if *v != 0 && *v > i64::MIN)
+/// Part 0 is an error. From the end, where separators can overlap, others are found than from the start.
+fn is_part(by: &str, part: &Arc<dyn PhysicalExpr>) -> bool {
+    let overlaps = (1..by.len()).any(|length| by.as_bytes().starts_with(&by.as_bytes()[by.len() - length..]));
+    match literal_of(part) {
+        Some(ScalarValue::Int64(Some(part))) if *part < 0 => *part > i64::MIN && !by.is_empty() && !overlaps,
+        Some(ScalarValue::Int64(Some(part))) => *part > 0 && !by.is_empty(),
+        _ => false,
+    }
 }
 
 /// What `regex::escape` was given.

@@ -147,3 +147,48 @@ fn numbers_are_read_from_texts() {
     let found: Vec<Option<i8>> = found[0].as_primitive::<arrow::datatypes::Int8Type>().iter().collect();
     assert_eq!(found, expected.map(|(_, number)| number));
 }
+
+/// A text that is made for two results, one of which has no value: each has its own length. By hand.
+#[test]
+fn what_is_made_twice_has_lengths_of_its_own() {
+    let texts: Vec<String> = (0..40).map(|row| format!("xyz{row}x")).collect();
+    let query = "select upper(s) || nullif(right(s, 2), '7x'), upper(s), replace(s, 'x', 'ab') || nullif(right(s, 2), '7x'), \
+                 replace(s, 'x', 'ab') from t";
+    let found = rows(&texts, query);
+    let column = |index: usize| arrow::compute::cast(&found[index], &arrow::datatypes::DataType::Utf8View).unwrap();
+    let columns: Vec<ArrayRef> = (0..4).map(column).collect();
+    for row in 0..40 {
+        let value = |index: usize| columns[index].is_valid(row).then(|| columns[index].as_string_view().value(row));
+        assert_eq!(value(1), Some(format!("XYZ{row}X").as_str()));
+        assert_eq!(value(3), Some(format!("abyz{row}ab").as_str()));
+        let last = (row % 10 != 7).then(|| format!("{}x", row % 10));
+        assert_eq!(value(0), last.as_ref().map(|last| format!("XYZ{row}X{last}")).as_deref());
+        assert_eq!(value(2), last.as_ref().map(|last| format!("abyz{row}ab{last}")).as_deref());
+    }
+}
+
+/// PostgreSQL's and DataFusion's `split_part` searches from the end where the number is below zero.
+#[test]
+fn separators_that_overlap_are_found_from_the_end() {
+    let texts: Vec<String> = ["aaa", "x:::y", "a", "::"].map(String::from).to_vec();
+    let found = rows(&texts, "select split_part(s, 'aa', -1), split_part(s, '::', -1), length(s) from t");
+    let column = |index: usize| -> Vec<String> {
+        let column = arrow::compute::cast(&found[index], &arrow::datatypes::DataType::Utf8).unwrap();
+        column.as_string::<i32>().iter().flatten().map(String::from).collect()
+    };
+    assert_eq!(column(0), ["", "x:::y", "a", "::"]);
+    assert_eq!(column(1), ["aaa", "y", "a", ""]);
+}
+
+/// Many conditions on a text that is made: each is looked at once.
+#[test]
+fn many_conditions_on_a_computed_text_are_planned_at_once() {
+    let texts: Vec<String> = (0..50).map(|row| format!("{row} and {row}")).collect();
+    let terms: Vec<String> = (0..40).map(|term| format!("c like '%{term}-%'")).collect();
+    let query = format!("select c, {} from (select s || '-' || s as c, length(s) from t)", terms.join(" or "));
+    let begun = std::time::Instant::now();
+    let found = rows(&texts, &query);
+    assert_eq!(found[1].as_boolean().true_count(), 50);
+    // It took minutes, twice as long for each term.
+    assert!(begun.elapsed().as_secs() < 60);
+}
