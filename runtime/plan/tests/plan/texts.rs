@@ -9,15 +9,19 @@ use onrush_plan::gpu::Choice;
 use onrush_wire::plan::Op;
 use regex::Regex;
 
-use super::support::Bench;
+use super::support::{Bench, col, lit};
 
-/// The rows of a query over one column of texts, `s`, and that they came from the device.
-fn rows(texts: &[String], query: &str) -> Vec<ArrayRef> {
-    let bench = Bench::of(EngineConfig {
+fn device() -> Bench {
+    Bench::of(EngineConfig {
         choice: Choice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         ..EngineConfig::default()
-    });
+    })
+}
+
+/// The rows of a query over one column of texts, `s`, and that they came from the device.
+fn rows(texts: &[String], query: &str) -> Vec<ArrayRef> {
+    let bench = device();
     let frame = bench.frame(vec![("s", Arc::new(StringViewArray::from_iter_values(texts)) as ArrayRef)]);
     let id = bench.step(Op::Sql { query: query.to_string(), tables: vec![("t".to_string(), frame)] });
     let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
@@ -191,4 +195,35 @@ fn many_conditions_on_a_computed_text_are_planned_at_once() {
     assert_eq!(found[1].as_boolean().true_count(), 50);
     // It took minutes, twice as long for each term.
     assert!(begun.elapsed().as_secs() < 60);
+}
+
+/// Functions of frames, whose names and meanings are Polars'. What is expected is the standard library's.
+#[test]
+fn functions_of_frames_are_those_of_the_host() {
+    let mut texts = random(60);
+    texts.extend(["  both \t", "\u{a0}no-break\u{2003}", "", "xx1xx", "\u{3000}日本 "].map(String::from));
+    let bench = device();
+    let s = Arc::new(StringViewArray::from_iter_values(&texts)) as ArrayRef;
+    let frame = bench.frame(vec![("s", s)]);
+    let check = |expr: onrush_wire::Expr, expected: &dyn Fn(&str) -> String| {
+        let id = bench.step(Op::Select { input: frame, exprs: vec![expr.clone()] });
+        let expected: Vec<String> = texts.iter().map(|text| expected(text)).collect();
+        assert_eq!(bench.column(id, 0), expected, "{expr:?}");
+    };
+    let (on, of) = (|name: &str, args: Vec<onrush_wire::Expr>| onrush_wire::Expr::call(name, args), || col("s"));
+    check(on("str.strip_chars", vec![of()]), &|t| t.trim().to_string());
+    check(on("str.strip_chars_start", vec![of()]), &|t| t.trim_start().to_string());
+    check(on("str.strip_chars_end", vec![of(), lit("x1")]), &|t| t.trim_end_matches(['x', '1']).to_string());
+    check(on("str.slice", vec![of(), lit(-3), lit(2)]), &|t| {
+        let all = t.chars().count();
+        // A start before the text uses up some of the length.
+        let length = if all < 3 { (all + 2).saturating_sub(3) } else { 2 };
+        t.chars().skip(all.saturating_sub(3)).take(length).collect()
+    });
+    check(on("str.head", vec![of(), lit(3)]), &|t| t.chars().take(3).collect());
+    check(on("str.replace_all", vec![of(), lit("ab"), lit("-")]), &|t| t.replace("ab", "-"));
+    check(on("str.to_uppercase", vec![of()]), &str::to_uppercase);
+    check(on("str.len_bytes", vec![of()]), &|t| t.len().to_string());
+    check(on("str.len_chars", vec![of()]), &|t| t.chars().count().to_string());
+    assert!(!bench.engine.accelerator().unwrap().gpu.last_run().is_zero());
 }
