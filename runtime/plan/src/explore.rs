@@ -2,6 +2,7 @@
 //! view is kept until it is forgotten, its frame is released, or newer views need the space; it can always be computed again.
 
 mod order;
+mod ranks;
 mod summary;
 
 use std::hash::Hash;

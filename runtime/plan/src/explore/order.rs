@@ -2,7 +2,7 @@
 //! radix sort by them, which keeps ties as they are, is done for the last key first.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{cast, rank};
+use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
@@ -11,6 +11,7 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_wire::expr::SortKey;
 use onrush_wire::{Class, Diagnostic, ExprKind};
 
+use super::ranks::ranks;
 use crate::check;
 use crate::error::internal;
 
@@ -95,15 +96,19 @@ pub fn order(
 /// Sorts positions by the codes of the rows.
 fn sort_by(codes: Vec<u64>, order: Option<Vec<u32>>, task: &TaskHandle) -> Result<Option<Vec<u32>>, Diagnostic> {
     let sorted = match &order {
-        None => codes.is_sorted(),
-        Some(order) => order.iter().map(|row| codes[*row as usize]).is_sorted(),
+        None => is_sorted(codes.iter().copied(), task)?,
+        Some(order) => is_sorted(order.iter().map(|row| codes[*row as usize]), task)?,
     };
     if sorted {
         return Ok(order);
     }
-    let values = || codes.iter().copied().filter(|code| !NULLS.contains(code));
-    let (least, most) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
-    task.check()?;
+    let (mut least, mut most) = (u64::MAX, 0);
+    for piece in codes.chunks(STEP) {
+        task.check()?;
+        let values = || piece.iter().copied().filter(|code| !NULLS.contains(code));
+        (least, most) = values().fold((least, most), |(least, most), code| (least.min(code), most.max(code)));
+    }
+    let least = least.min(most);
     let row_codes = |row: u32| codes[row as usize];
     // Two more than values: one for each of the nulls' places.
     if most - least < u64::from(u32::MAX) - 2 {
@@ -131,8 +136,25 @@ fn sort_by(codes: Vec<u64>, order: Option<Vec<u32>>, task: &TaskHandle) -> Resul
     Ok(Some(sorted.into_iter().map(|(_, row)| row).collect()))
 }
 
+fn is_sorted(codes: impl Iterator<Item = u64>, task: &TaskHandle) -> Result<bool, Diagnostic> {
+    let mut last = 0;
+    for (row, code) in codes.enumerate() {
+        if row.is_multiple_of(STEP) {
+            task.check()?;
+        }
+        if code < last {
+            return Ok(false);
+        }
+        last = code;
+    }
+    Ok(true)
+}
+
 /// Codes that stand for null.
 const NULLS: [u64; 2] = [0, u64::MAX];
+
+/// Rows between two looks at whether the work was stopped: a few milliseconds.
+const STEP: usize = 1 << 20;
 
 /// By the bits of `key` from `first` on, those that are the same in all left out. What is equal in them stays in its order.
 fn radix<T: Copy + Default>(
@@ -143,26 +165,33 @@ fn radix<T: Copy + Default>(
 ) -> Result<Vec<T>, Diagnostic> {
     const DIGIT: u32 = 11;
     const MASK: u64 = (1 << DIGIT) - 1;
-    let (all, any) = from.iter().fold((u64::MAX, 0), |(all, any), item| (all & key(item), any | key(item)));
+    let (mut all, mut any) = (u64::MAX, 0);
+    for piece in from.chunks(STEP) {
+        task.check()?;
+        (all, any) = piece.iter().fold((all, any), |(all, any), item| (all & key(item), any | key(item)));
+    }
     let differing = all ^ any;
     let mut to = vec![T::default(); from.len()];
     for shift in (first..u64::BITS).step_by(DIGIT as usize) {
         if (differing >> shift) & MASK == 0 {
             continue;
         }
-        task.check()?;
         let mut ends = vec![0usize; 1 << DIGIT];
-        for item in &from {
-            ends[((key(item) >> shift) & MASK) as usize] += 1;
+        for piece in from.chunks(STEP) {
+            task.check()?;
+            piece.iter().for_each(|item| ends[((key(item) >> shift) & MASK) as usize] += 1);
         }
         let mut next = 0;
         for end in &mut ends {
             next += std::mem::replace(end, next);
         }
-        for item in &from {
-            let at = &mut ends[((key(item) >> shift) & MASK) as usize];
-            to[*at] = *item;
-            *at += 1;
+        for piece in from.chunks(STEP) {
+            task.check()?;
+            for item in piece {
+                let at = &mut ends[((key(item) >> shift) & MASK) as usize];
+                to[*at] = *item;
+                *at += 1;
+            }
         }
         std::mem::swap(&mut from, &mut to);
     }
@@ -173,15 +202,16 @@ fn radix<T: Copy + Default>(
 fn codes(table: &Table, key: &Key, task: &TaskHandle) -> Result<Vec<u64>, Diagnostic> {
     let null = if key.nulls_last { u64::MAX } else { 0 };
     let mut codes = Vec::with_capacity(table.rows());
-    let dtype = table.schema().field(key.column).data_type().clone();
-    let chunks: Vec<ArrayRef> = match needs_whole(&dtype) {
-        true => vec![ranks(&table.column(key.column).map_err(|e| internal(&e.to_string()))?)?],
-        false => table.batches().iter().map(|batch| std::sync::Arc::clone(batch.column(key.column))).collect(),
-    };
+    let chunks: Vec<ArrayRef> =
+        table.batches().iter().map(|batch| std::sync::Arc::clone(batch.column(key.column))).collect();
+    let ranked = ranks(&chunks, task)?;
     for chunk in &chunks {
         task.check()?;
         let from = codes.len();
-        numbers(chunk, &mut codes)?;
+        match &ranked {
+            Some(ranked) => codes.extend(ranked[from..from + chunk.len()].iter().copied().map(u64::from)),
+            None => numbers(chunk, &mut codes)?,
+        }
         for code in &mut codes[from..] {
             // One below the largest is the most that is left for values.
             *code = (*code).min(u64::MAX - 2) + 1;
@@ -196,44 +226,6 @@ fn codes(table: &Table, key: &Key, task: &TaskHandle) -> Result<Vec<u64>, Diagno
         }
     }
     Ok(codes)
-}
-
-/// Whether a value's number depends on the others.
-fn needs_whole(dtype: &DataType) -> bool {
-    matches!(
-        dtype,
-        DataType::Utf8
-            | DataType::LargeUtf8
-            | DataType::Utf8View
-            | DataType::Dictionary(..)
-            | DataType::Decimal128(..)
-            | DataType::Decimal256(..)
-    )
-}
-
-fn ranks(column: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
-    let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
-    let ranked = |array: &ArrayRef| -> Result<arrow::array::UInt32Array, Diagnostic> {
-        let array = match array.data_type() {
-            DataType::Utf8View => cast(array, &DataType::LargeUtf8).map_err(failed)?,
-            _ => std::sync::Arc::clone(array),
-        };
-        Ok(arrow::array::UInt32Array::new(rank(&array, None).map_err(failed)?.into(), array.logical_nulls()))
-    };
-    match column.data_type() {
-        DataType::Dictionary(..) => {
-            let dictionary = column.as_any_dictionary();
-            let values = ranked(dictionary.values())?;
-            let keys = dictionary.normalized_keys();
-            let nulls = column.logical_nulls();
-            let of = |row: usize| {
-                let valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-                valid.then(|| values.value(keys[row]))
-            };
-            Ok(std::sync::Arc::new((0..column.len()).map(of).collect::<arrow::array::UInt32Array>()))
-        }
-        _ => Ok(std::sync::Arc::new(ranked(column)?)),
-    }
 }
 
 const SIGN: u64 = 1 << 63;
