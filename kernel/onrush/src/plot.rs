@@ -29,6 +29,8 @@ pub struct Plot {
     at: Span,
     /// What [`hist`] counted, for other bins.
     raw: Option<Vec<f64>>,
+    /// Of Rust values: what was left out or put together.
+    notes: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -78,7 +80,14 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
         notes.extend(drawn.notes.iter().map(|note| format!("{name}: {note}")));
         facets.push(Facet { name, layers: drawn.layers, x_label, y_label, rules });
     }
-    Plot { source: Source::Panels(facets, notes), style: looks.unwrap_or_default(), facet: None, at, raw: None }
+    Plot {
+        source: Source::Panels(facets, notes),
+        style: looks.unwrap_or_default(),
+        facet: None,
+        at,
+        raw: None,
+        notes: Vec::new(),
+    }
 }
 
 /// What all panels must have in common; the rest is each one's own, or has no meaning in a panel.
@@ -127,6 +136,7 @@ impl Frame {
             facet: None,
             at: here("plot"),
             raw: None,
+            notes: Vec::new(),
         }
     }
 }
@@ -324,6 +334,7 @@ impl Plot {
             (Source::Values(layers), Source::Values(more)) => {
                 layers.extend(more);
                 self.raw = None;
+                self.notes.extend(other.notes);
             }
             (Source::Frame { frame, layers }, Source::Frame { frame: second, layers: more })
                 if frame.id() == second.id() =>
@@ -402,7 +413,7 @@ impl Plot {
                 onrush_wire::plot::Plot {
                     layers: layers.clone(),
                     style: self.style.clone(),
-                    notes: Vec::new(),
+                    notes: self.notes.clone(),
                     facets: Vec::new(),
                     facet_label: String::new(),
                 }

@@ -1,5 +1,7 @@
 //! Plots from arrays, slices and vectors: no session is asked.
 
+use std::collections::HashMap;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type, TimeUnit};
@@ -56,17 +58,57 @@ pub fn scatter(xs: impl IntoColumn, ys: impl IntoColumn) -> Plot {
 /// A bar for each label: `bar(["a", "b"], [3, 5])`.
 #[track_caller]
 pub fn bar(labels: impl IntoColumn, values: impl IntoColumn) -> Plot {
-    let at = here("bar");
-    let (labels, values) = (labels.to_array(), values.to_array());
-    same_length(&labels, &values, &at);
-    let categories = texts(&labels, &at);
-    let series = Series {
-        name: String::new(),
-        x: (0..categories.len()).map(|i| i as f64).collect(),
-        y: numbers(&values, "values", &at).0,
-    };
-    let x = Axis { label: String::new(), scale: AxisScale::Category, categories };
-    finished(Layer::Xy { mark: Mark::Bar, x, y: axis(AxisScale::Number), series: vec![series] }, at)
+    bars(&labels.to_array(), &values.to_array(), here("bar"))
+}
+
+#[inline(never)]
+fn bars(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
+    same_length(labels, values, &at);
+    let labelled = labelled(labels, values, &at);
+    // NaN where there is no value, as without a sum.
+    let sum = |values: &Vec<f64>| values.iter().copied().filter(|v| !v.is_nan()).reduce(|a, b| a + b);
+    let y: Vec<f64> = labelled.groups.iter().map(|values| sum(values).unwrap_or(f64::NAN)).collect();
+    let (values, bars): (usize, usize) = (labelled.groups.iter().map(Vec::len).sum(), y.len());
+    let mut notes = labelled.notes;
+    if values > bars {
+        notes.push(format!("{values} values in {bars} bars: their sums"));
+    }
+    let series = Series { name: String::new(), x: (0..bars).map(|i| i as f64).collect(), y };
+    let x = Axis { label: String::new(), scale: AxisScale::Category, categories: labelled.names };
+    let mut plot = finished(Layer::Xy { mark: Mark::Bar, x, y: axis(AxisScale::Number), series: vec![series] }, at);
+    plot.notes = notes;
+    plot
+}
+
+/// The values of each label, in the order in which labels first appear.
+struct Labelled {
+    names: Vec<String>,
+    groups: Vec<Vec<f64>>,
+    /// What was left out.
+    notes: Vec<String>,
+}
+
+fn labelled(labels: &ArrayRef, values: &ArrayRef, at: &Span) -> Labelled {
+    let texts = cast(labels, &Arrow::LargeUtf8).unwrap_or_else(|_| not_numbers(labels, "labels", at));
+    let values = numbers(values, "values", at).0;
+    let (mut names, mut groups): (Vec<String>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut without = 0;
+    for (label, value) in texts.as_string::<i64>().iter().zip(values) {
+        let Some(label) = label else {
+            without += 1;
+            continue;
+        };
+        let index = *known.entry(label).or_insert_with(|| {
+            names.push(label.to_string());
+            groups.push(Vec::new());
+            names.len() - 1
+        });
+        groups[index].push(value);
+    }
+    let s = if without == 1 { "" } else { "s" };
+    let notes = (without > 0).then(|| format!("{without} value{s} with no label left out")).into_iter().collect();
+    Labelled { names, groups, notes }
 }
 
 /// How often values lie in each of several bins: `hist(values)`, `hist(values).bins(30)`. Nulls and NaN are left out.
@@ -86,12 +128,14 @@ fn axis(scale: AxisScale) -> Axis {
 }
 
 fn finished(layer: Layer, at: Span) -> Plot {
-    Plot { source: Source::Values(vec![layer]), style: PlotStyle::default(), facet: None, at, raw: None }
-}
-
-fn texts(labels: &ArrayRef, at: &Span) -> Vec<String> {
-    let texts = cast(labels, &Arrow::LargeUtf8).unwrap_or_else(|_| not_numbers(labels, "labels", at));
-    texts.as_string::<i64>().iter().map(|t| t.unwrap_or("null").to_string()).collect()
+    Plot {
+        source: Source::Values(vec![layer]),
+        style: PlotStyle::default(),
+        facet: None,
+        at,
+        raw: None,
+        notes: Vec::new(),
+    }
 }
 
 #[inline(never)]
@@ -113,17 +157,12 @@ fn smooth(values: &ArrayRef, at: Span) -> Plot {
 #[inline(never)]
 fn boxes(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
     same_length(labels, values, &at);
-    let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
-    for (label, value) in texts(labels, &at).into_iter().zip(numbers(values, "values", &at).0) {
-        match groups.iter_mut().find(|(known, _)| *known == label) {
-            Some((_, list)) => list.push(value),
-            None => groups.push((label, vec![value])),
-        }
-    }
-    let categories = groups.iter().map(|(label, _)| label.clone()).collect();
-    let boxes = groups.into_iter().filter_map(|(label, list)| statistics::box_of(label, list)).collect();
-    let x = Axis { label: String::new(), scale: AxisScale::Category, categories };
-    finished(Layer::Box { x, y: axis(AxisScale::Number), boxes }, at)
+    let Labelled { names, groups, notes } = labelled(labels, values, &at);
+    let boxes = names.iter().zip(groups).filter_map(|(label, list)| statistics::box_of(label.clone(), list)).collect();
+    let x = Axis { label: String::new(), scale: AxisScale::Category, categories: names };
+    let mut plot = finished(Layer::Box { x, y: axis(AxisScale::Number), boxes }, at);
+    plot.notes = notes;
+    plot
 }
 
 #[inline(never)]
@@ -231,6 +270,21 @@ pub fn rebin(plot: &mut Plot, bins: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By hand.
+    #[test]
+    fn values_of_one_label_are_together_and_null_is_none() {
+        let labels = [Some("b"), None, Some("null"), Some("b"), Some("a"), None];
+        let values = [1.0, 2.0, 4.0, 8.0, f64::NAN, 16.0];
+        let made = bar(labels, values);
+        let Source::Values(layers) = &made.source else { panic!("no values") };
+        let Layer::Xy { x, series, .. } = &layers[0] else { panic!("no bars") };
+        assert_eq!((x.categories.join(" ").as_str(), &series[0].y[..2]), ("b null a", &[9.0, 4.0][..]));
+        assert!(series[0].y[2].is_nan());
+        assert_eq!(made.notes, ["2 values with no label left out", "4 values in 3 bars: their sums"]);
+        let made = box_plot(labels, values);
+        assert_eq!(made.notes, ["2 values with no label left out"]);
+    }
 
     #[test]
     fn bins_cover_all_values() {
