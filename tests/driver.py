@@ -33,7 +33,9 @@ class Ran:
         """The error as it is read: name, value and traceback, without colours."""
         error = self.error
         assert error is not None, f"the cell did not fail: {self}"
-        return plain("\n".join([error["ename"], error["evalue"], *error["traceback"]]))
+        text = "\n".join([error["ename"], error["evalue"], *error["traceback"]])
+        # Lines that only a terminal's width made.
+        return plain(re.sub(r"\n\x1b\[0m *", " ", text))
 
     def stream(self, name: str) -> str:
         return "".join(o["text"] for o in self.outputs if o["output_type"] == "stream" and o["name"] == name)

@@ -21,14 +21,16 @@ pub fn parse_size(text: &str) -> Option<u64> {
 
 /// Bytes as a user reads them: `1.5 GB`, `24 bytes`.
 pub fn size(bytes: u64) -> String {
-    let number = bytes as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{:.0} kB", number / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.0} MB", number / 1e6),
-        1_000_000_000..1_000_000_000_000 => format!("{:.1} GB", number / 1e9),
-        _ => format!("{:.1} TB", number / 1e12),
+    let units = [("kB", 1e3, 0), ("MB", 1e6, 0), ("GB", 1e9, 1), ("TB", 1e12, 1)];
+    if bytes < 1_000 {
+        return format!("{bytes} bytes");
     }
+    // Of 999,999 bytes, a rounded number of kB would be 1000.
+    let below_a_thousand =
+        |per: f64, digits: i32| (bytes as f64 / per * 10f64.powi(digits)).round() < 10f64.powi(3 + digits);
+    let fitting = units.iter().find(|(_, per, digits)| below_a_thousand(*per, *digits));
+    let (unit, per, digits) = *fitting.unwrap_or(&units[units.len() - 1]);
+    format!("{:.*} {unit}", digits as usize, bytes as f64 / per)
 }
 
 fn number_in(path: &str) -> Option<u64> {
@@ -120,6 +122,9 @@ mod tests {
     fn sizes_are_read_easily() {
         let all = [24, 4096, 70 << 20, 3 << 30, 1 << 40].map(size);
         assert_eq!(all, ["24 bytes", "4 kB", "73 MB", "3.2 GB", "1.1 TB"]);
+        let near = [999, 999_499, 999_500, 999_999_999, 999_949_999_999, 999_950_000_000].map(size);
+        assert_eq!(near, ["999 bytes", "999 kB", "1 MB", "1.0 GB", "999.9 GB", "1.0 TB"]);
+        assert_eq!(size(u64::MAX), "18446744.1 TB");
         assert_eq!(kilobytes("MemFree: 1 kB\nMemAvailable:   24 kB\n", "MemAvailable"), Some(24 << 10));
     }
 }

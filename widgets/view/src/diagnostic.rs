@@ -9,6 +9,13 @@ use unicode_width::UnicodeWidthStr;
 const SOURCE_WIDTH: usize = 120;
 /// Cells of a tab.
 const TAB: usize = 4;
+/// Cells of a line of words, where a terminal has no more.
+const WIDTH: usize = 80;
+/// Cells that words have however far to the right they begin.
+const NARROWEST: usize = 28;
+/// What a line that goes on from the one above begins with, in colours: by it a front end that is wider puts them together
+/// (`widgets/web/ts/error/read.ts`).
+const GOES_ON: &str = "\x1b[0m";
 
 /// The lines of a traceback.
 pub fn lines(
@@ -25,14 +32,18 @@ pub fn lines(
     let code = if diagnostic.code.is_empty() { String::new() } else { format!("[{}]", diagnostic.code) };
     let mut out = Vec::new();
     for (i, line) in diagnostic.message.lines().enumerate() {
-        if i == 0 {
-            out.push(format!(
-                "{}{}",
-                paint.with(color, &format!("{word}{code}")),
-                paint.with(BOLD, &format!(": {line}"))
-            ));
-        } else {
-            out.push(line.to_string());
+        // What goes on stands two cells to the right.
+        let first = if i == 0 { word.len() + code.width() + 2 } else { 0 };
+        for (n, part) in wrapped(line, first, 2).into_iter().enumerate() {
+            out.push(match (i, n) {
+                (0, 0) => {
+                    let head = paint.with(color, &format!("{word}{code}"));
+                    format!("{head}{}", paint.with(BOLD, &format!(": {part}")))
+                }
+                (_, 0) => part,
+                (0, _) => format!("{}  {}", paint.goes_on(), paint.with(BOLD, &part)),
+                _ => format!("{}  {part}", paint.goes_on()),
+            });
         }
     }
     if out.is_empty() {
@@ -63,6 +74,7 @@ pub fn lines(
                         &format!("{margin} {} ", paint.with(BLUE, "=")),
                         gutter + 3,
                         &format!("{place}{}", label.text),
+                        paint,
                     );
                 }
             }
@@ -77,14 +89,14 @@ pub fn lines(
             } else {
                 (format!("{}: ", paint.with(BOLD, name)), name.len() + 2)
             };
-            push_item(&mut out, &start, width, item);
+            push_item(&mut out, &start, width, item, paint);
         }
     }
     // The place itself has been shown: the trace is of those who called.
     if diagnostic.trace.len() > 1 {
         let calls: Vec<String> = diagnostic.trace.iter().map(|call| described(call, title)).collect();
         let start = format!("{margin} {} {}: ", paint.with(BLUE, "="), paint.with(BOLD, "trace"));
-        push_item(&mut out, &start, gutter + 10, &calls.join("\n"));
+        push_lines(&mut out, &start, gutter + 10, &calls.join("\n"));
     }
     out
 }
@@ -117,10 +129,59 @@ impl Paint {
     fn with(self, color: &str, text: &str) -> String {
         if self.ansi && !text.is_empty() { format!("{color}{text}\x1b[0m") } else { text.to_string() }
     }
+
+    fn goes_on(self) -> &'static str {
+        if self.ansi { GOES_ON } else { "" }
+    }
 }
 
-/// An item whose further lines stand under its first.
-fn push_item(out: &mut Vec<String>, start: &str, width: usize, text: &str) {
+/// A line of words in as many lines as it needs: the first begins at cell `first`, the others at `others`. Code in backticks stays in
+/// one piece if it can, and what is indented is code: it stays as it is.
+fn wrapped(line: &str, first: usize, others: usize) -> Vec<String> {
+    if first + line.width() <= WIDTH || line.starts_with(' ') {
+        return vec![line.to_string()];
+    }
+    let room = |start: usize| WIDTH.saturating_sub(start).max(NARROWEST);
+    let mut words: Vec<String> = Vec::new();
+    let mut is_code = false;
+    for word in line.split(' ') {
+        match words.last_mut().filter(|last| is_code && last.width() + 1 + word.width() <= room(others)) {
+            Some(last) => *last = format!("{last} {word}"),
+            None => words.push(word.to_string()),
+        }
+        is_code ^= word.matches('`').count() % 2 == 1;
+    }
+    let (mut out, mut now, mut start) = (Vec::new(), String::new(), first);
+    for (i, word) in words.into_iter().enumerate() {
+        if i > 0 && now.width() + 1 + word.width() > room(start) {
+            out.push(std::mem::replace(&mut now, word));
+            start = others;
+        } else {
+            if i > 0 {
+                now.push(' ');
+            }
+            now.push_str(&word);
+        }
+    }
+    out.push(now);
+    out
+}
+
+/// An item whose further lines stand under its first, and what goes on two cells to the right of it.
+fn push_item(out: &mut Vec<String>, start: &str, width: usize, text: &str, paint: Paint) {
+    for (i, line) in text.lines().enumerate() {
+        for (n, part) in wrapped(line, width, width + 2).into_iter().enumerate() {
+            out.push(match (i, n) {
+                (0, 0) => format!("{start}{part}"),
+                (_, 0) => format!("{}{part}", " ".repeat(width)),
+                _ => format!("{}{}{part}", paint.goes_on(), " ".repeat(width + 2)),
+            });
+        }
+    }
+}
+
+/// The same of lines that stay as they are.
+fn push_lines(out: &mut Vec<String>, start: &str, width: usize, text: &str) {
     for (i, line) in text.lines().enumerate() {
         if i == 0 {
             out.push(format!("{start}{line}"));
@@ -180,7 +241,7 @@ fn snippet(out: &mut Vec<String>, text: &str, labels: &[&Label], gutter: usize, 
         let anchor = drawn.marks.iter().find(|m| m.primary).or(drawn.marks.first()).map_or(0, |m| m.start);
         let (shown, shift) = drawn.window(anchor);
         out.push(numbered(number, gutter, &shown, paint));
-        for below in underlines(&drawn.marks, shift, color, paint) {
+        for below in underlines(&drawn.marks, shift, gutter + 3, color, paint) {
             out.push(format!("{margin} {bar} {below}"));
         }
     }
@@ -266,7 +327,10 @@ impl<'a> Line<'a> {
 
 /// The rows under a source line: the underlines with the rightmost label's words beside them, then the other words from
 /// right to left, each hanging from its own bar.
-fn underlines(marks: &[Mark], shift: isize, color: &str, paint: Paint) -> Vec<String> {
+fn underlines(marks: &[Mark], shift: isize, margin: usize, color: &str, paint: Paint) -> Vec<String> {
+    let words_of = |text: &str, start: usize| -> Vec<String> {
+        text.lines().flat_map(|line| wrapped(line, margin + start, margin + start)).collect()
+    };
     let at = |cell: usize| usize::try_from(cell as isize - shift).ok().filter(|c| *c <= SOURCE_WIDTH + 2);
     let visible: Vec<(usize, usize, &Mark)> =
         marks.iter().filter_map(|m| Some((at(m.start)?, at(m.end).unwrap_or(SOURCE_WIDTH + 2), m))).collect();
@@ -292,14 +356,14 @@ fn underlines(marks: &[Mark], shift: isize, color: &str, paint: Paint) -> Vec<St
     let beside = last.1 >= cells.len();
     let mut out = Vec::new();
     let mut hanging: Vec<&(usize, usize, &Mark)> = visible.iter().filter(|(_, _, m)| !m.text.is_empty()).collect();
-    let mut words = last.2.text.lines();
+    let mut words = words_of(last.2.text, last.1 + 1).into_iter();
     if beside && !last.2.text.is_empty() {
         hanging.pop();
         first.push(' ');
-        first.push_str(&paint.with(style(last.2.primary), words.next().unwrap_or("")));
+        first.push_str(&paint.with(style(last.2.primary), &words.next().unwrap_or_default()));
         out.push(first);
         for line in words {
-            out.push(format!("{}{}", " ".repeat(last.1 + 1), paint.with(style(last.2.primary), line)));
+            out.push(format!("{}{}", " ".repeat(last.1 + 1), paint.with(style(last.2.primary), &line)));
         }
     } else {
         out.push(first);
@@ -325,7 +389,7 @@ fn underlines(marks: &[Mark], shift: isize, color: &str, paint: Paint) -> Vec<St
         let (start, _, mark) = &hanging[i];
         // Words that hang from the same place stand below each other, without a bar of their own.
         let (row, width) = bars(hanging[..i].iter().filter(|(other, _, _)| *other < *start).count());
-        for (n, line) in mark.text.lines().enumerate() {
+        for (n, line) in words_of(mark.text, *start).iter().enumerate() {
             let lead = if n == 0 { row.clone() } else { " ".repeat(width) };
             out.push(format!(
                 "{lead}{}{}",

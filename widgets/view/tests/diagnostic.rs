@@ -209,3 +209,42 @@ fn the_front_end_reads_these_lines() {
     let drawn = |one: &Diagnostic| onrush_view::diagnostic(one, &source, &|_| "In [3]".to_string(), true).join("\n");
     assert_eq!(format!("{}\n\n{}\n", drawn(&first), drawn(&second)), include_str!("../../web/test/error.txt"));
 }
+
+/// Lines of at most 80 cells, counted by hand; in colours a reset tells that a line goes on.
+#[test]
+fn long_words_go_on_below() {
+    let long =
+        "the column `a b c` has 12 values that are no numbers, and the other one has none at all of them, and more";
+    let mut diagnostic = Diagnostic::error(Class::Plan, "type", long).at(span(1, 9, 1), long).help(long);
+    diagnostic.help.push(
+        "write:\n    a line of code that is longer than a terminal is wide, and stays as it is because it is code"
+            .into(),
+    );
+    let lines = lines(&diagnostic, "let a = b;");
+    assert_eq!(
+        lines,
+        "\
+error[type]: the column `a b c` has 12 values that are no numbers, and the other
+  one has none at all of them, and more
+ --> In [3], line 1, column 9
+  |
+1 | let a = b;
+  |         ^ the column `a b c` has 12 values that are no numbers, and the
+  |           other one has none at all of them, and more
+  |
+  = help: the column `a b c` has 12 values that are no numbers, and the other
+            one has none at all of them, and more
+  = help: write:
+              a line of code that is longer than a terminal is wide, and stays as it is because it is code"
+    );
+    let none = |_: &str| None;
+    let colored = onrush_view::diagnostic(&diagnostic, &none, &|_| "In [3]".to_string(), true);
+    assert!(colored[1].starts_with("\x1b[0m  \x1b[1mone has none"), "{colored:?}");
+    let narrow = Diagnostic::error(Class::Plan, "c", "").help(
+        "a `code with blanks that stays together` and \
+         `another one that would not fit on the first of the lines`",
+    );
+    let lines = onrush_view::diagnostic(&narrow, &none, &|_| String::new(), false);
+    assert_eq!(lines[1], "help: a `code with blanks that stays together` and");
+    assert_eq!(lines[2], "        `another one that would not fit on the first of the lines`");
+}

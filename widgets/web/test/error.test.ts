@@ -48,6 +48,19 @@ test("everything that the kernel says is found again", () => {
     assert.deepEqual(second.items, [{ name: "help", text: "write:\n    v.clone();\n     ++++++++" }]);
 });
 
+test("lines that the kernel had no more room for are put together", () => {
+    const traceback = [
+        "\x1b[1;31merror[plot]\x1b[0m\x1b[1m: a long\x1b[0m",
+        "\x1b[0m  \x1b[1mmessage\x1b[0m",
+        "\x1b[1mhelp\x1b[0m: write",
+        "\x1b[0m        less",
+        "      or more",
+    ];
+    const [one] = read({ traceback }) ?? [];
+    assert.equal(one?.message, "a long message");
+    assert.deepEqual(one?.items, [{ name: "help", text: "write less\nor more" }]);
+});
+
 test("errors of others are left to the page", () => {
     const python = ["\x1b[31m---------\x1b[39m", "\x1b[31mNameError\x1b[39m  Traceback (most recent call last)"];
     for (const traceback of [python, [], ["error: x"], ["\x1b[1;31mEasy\x1b[0m"], [1], "error", null])

@@ -63,6 +63,9 @@ const BOLD = "1";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character begins a colour.
 const COLOUR = /\x1b\[([0-9;]*)m/;
 
+/** What a line begins with that goes on from the one above, where the kernel had no more room. */
+const GOES_ON = "\x1b[0m";
+
 function pieces(line: string): Piece[] {
     const found: Piece[] = [];
     let style = "";
@@ -174,6 +177,13 @@ class Reader {
 
     line(line: string): void {
         const all = pieces(line);
+        if (line.startsWith(GOES_ON) && this.open) {
+            const last = this.open.items.at(-1);
+            const text = ` ${plain(all).trim()}`;
+            if (last) last.text += text;
+            else this.open.message += text;
+            return;
+        }
         const head = headOf(all);
         if (head) {
             this.open = head;
