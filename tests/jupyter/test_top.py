@@ -52,6 +52,22 @@ def test_two_notebooks_have_their_tasks_and_their_memory(named):
     assert len(set(re.findall(r"^weather \([0-9a-f]{4}\)", text, re.MULTILINE))) == 2, text
 
 
+def test_an_engine_can_be_chosen_before_the_first_frame(named, tmp_path_factory, monkeypatch):
+    monkeypatch.delenv("ONRUSH_ENGINE", raising=False)
+    kernel = named("chosen", ONRUSH_RUNTIME_DIR=str(tmp_path_factory.mktemp("r")))
+    text = kernel.ok(":engine emulated").stdout
+    assert re.match(r"engine +emulated", text), text
+    # Nothing is held yet: a newer word counts.
+    assert re.match(r"engine +cpu", kernel.ok(":engine cpu").stdout)
+    kernel.ok("drop(frame! { a: [1] });")
+    kernel.ok(":engine emulated")
+    assert kernel.ok("let held = frame! { a: [1, 2] };\nheld.height()").result == "2"
+    assert re.match(r"engine +emulated", kernel.ok(":engine").stdout)
+    assert "runs on `emulated`" in kernel.fails(":engine cpu").error_text
+    given = named("given", ONRUSH_ENGINE="cpu", ONRUSH_RUNTIME_DIR=str(tmp_path_factory.mktemp("r")))
+    assert "ONRUSH_ENGINE=cpu" in given.fails(":engine emulated").error_text
+
+
 def test_lines_say_what_is_held_on_the_device(named, tmp_path_factory):
     folder = tmp_path_factory.mktemp("r")
     kernel = named("emulated", ONRUSH_ENGINE="emulated", ONRUSH_RUNTIME_DIR=str(folder))

@@ -110,6 +110,8 @@ struct State {
     generation: Generation,
     /// The cell that runs: said again to a session that was started in the middle of it.
     open_cell: Option<u64>,
+    /// The engine that a cell asked for before a session ran.
+    engine: Option<String>,
 }
 
 /// This notebook's session.
@@ -128,7 +130,7 @@ impl Session {
         Arc::new(Session {
             socket,
             notebook,
-            state: Mutex::new(State { connection: None, generation: Generation(0), open_cell: None }),
+            state: Mutex::new(State { connection: None, generation: Generation(0), open_cell: None, engine: None }),
             board: Mutex::new(Board::default()),
             subscribed: AtomicBool::new(false),
             starting: Mutex::new(()),
@@ -147,11 +149,45 @@ impl Session {
             Ok(()) => Ok(()),
             // One of another build answers and says why it will not talk.
             Err(refused) if refused.code != "no-session" => Err(refused),
-            Err(_) => start(&self.socket).and_then(|()| self.connect_within(Duration::from_secs(2))),
+            Err(_) => {
+                let engine = self.engine();
+                start(&self.socket, engine.as_deref()).and_then(|()| self.connect_within(Duration::from_secs(2)))
+            }
         };
         connected?;
         self.subscribe();
         Ok(())
+    }
+
+    /// The engine that was chosen for a session that is yet to start.
+    pub fn engine(&self) -> Option<String> {
+        self.state.lock().engine.clone()
+    }
+
+    /// A session that this notebook starts has this engine.
+    pub fn choose_engine(&self, name: &str) {
+        self.state.lock().engine = Some(name.to_string());
+    }
+
+    /// A session in which nothing is held, and that nobody else uses, ends; another one with this engine starts.
+    ///
+    /// # Errors
+    /// If it does not end, and if the other one does not start or has no such engine.
+    pub fn restart(self: &Arc<Self>, engine: &str) -> Result<(), Diagnostic> {
+        let gone = {
+            let mut state = self.state.lock();
+            tell(&mut state, &Request::Shutdown { force: true });
+            state.connection = None;
+            Instant::now() + ANSWER_LIMIT
+        };
+        while UnixStream::connect(&self.socket).is_ok() {
+            if Instant::now() > gone {
+                return Err(unreachable_session(&self.socket, "it was to end, and does not"));
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        self.choose_engine(engine);
+        self.ensure()
     }
 
     fn connect_within(&self, limit: Duration) -> Result<(), Diagnostic> {
@@ -177,6 +213,17 @@ impl Session {
             state.connection = None;
         }
         let mut connection = Connection::open(&self.socket, &self.notebook, Role::Kernel, state.generation)?;
+        // Another notebook may have started it meanwhile. What was asked for is never quietly another engine, but for once: then it
+        // is known that the session has its own.
+        if let Some(wanted) = state.engine.take_if(|wanted| *wanted != "auto" && *wanted != connection.engine) {
+            let message =
+                format!("the engine `{wanted}` was asked for, and the session runs on `{}`", connection.engine);
+            return Err(Diagnostic::error(Class::Environment, "engine", message)
+                .note("another notebook started the session meanwhile")
+                .help(
+                    "run the cell again to work with the engine that runs, or end the kernels of all notebooks first",
+                ));
+        }
         if let Some(cell) = state.open_cell {
             let begin = Request::BeginCell { cell, generation: state.generation };
             connection.ask(&begin).map_err(|e| unreachable_session(&self.socket, &e.to_string()))?;
@@ -473,8 +520,8 @@ fn log_path(socket: &Path) -> PathBuf {
 }
 
 /// Starts a session in the background. It outlives this kernel and does not belong to its process group, because Jupyter
-/// ends whole groups.
-fn start(socket: &Path) -> Result<(), Diagnostic> {
+/// ends whole groups. Without an `engine` it has that of the environment.
+fn start(socket: &Path, engine: Option<&str>) -> Result<(), Diagnostic> {
     let executable = executable()?;
     let failed = |what: &str, error: io::Error| {
         Diagnostic::error(
@@ -494,6 +541,7 @@ fn start(socket: &Path) -> Result<(), Diagnostic> {
     let mut child = Command::new(&executable)
         .arg("serve")
         .env(paths::SESSION, socket)
+        .envs(engine.map(|engine| (paths::ENGINE, engine)))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(output)

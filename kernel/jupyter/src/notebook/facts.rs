@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_cell::Times;
@@ -11,25 +12,45 @@ use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::{NamedFrame, NotebookUse};
 use onrush_wire::{Class, Diagnostic, NotebookId, paths};
 
-use crate::session;
+use crate::session::{self, Session};
 
-/// `:engine`, or `:engine NAME`.
-pub fn engine(choice: Option<&str>) -> Result<String, Diagnostic> {
+/// `:engine`, or `:engine NAME`: for a session that is yet to start, or in which nothing is held, the engine that it will have.
+pub fn engine(choice: Option<&str>, session: &Arc<Session>) -> Result<String, Diagnostic> {
     if let Some(choice) = choice {
-        let running = session::status(&paths::session_socket()).map(|(status, _)| status.engine);
-        check_engine(choice, running.ok().as_deref())?;
+        let status = session::status(&paths::session_socket()).map(|(status, _)| status).ok();
+        let running = status.as_ref().map(|status| status.engine.as_str());
+        let is_own = |one: &NotebookUse| one.notebook.0.trim_end_matches(TABLES) == session.notebook().0;
+        let is_empty = status.as_ref().is_some_and(|s| s.frames == 0 && s.notebooks.iter().all(is_own));
+        let given = std::env::var(paths::ENGINE).ok();
+        check_engine(choice, running.filter(|_| !is_empty), given.as_deref())?;
+        match running {
+            None => session.choose_engine(named(choice)),
+            Some(running) if !["auto", running].contains(&named(choice)) => session.restart(named(choice))?,
+            Some(_) => {}
+        }
     }
-    Ok(describe())
+    Ok(describe(session.engine().as_deref()))
 }
 
-/// A session that runs has the engine that it was started with.
-fn check_engine(choice: &str, running: Option<&str>) -> Result<(), Diagnostic> {
+fn named(choice: &str) -> &str {
+    if choice == "gpu" { "cuda" } else { choice }
+}
+
+/// A session that runs has the engine that it was started with; one that does not gets what the kernel was started with.
+fn check_engine(choice: &str, running: Option<&str>, given: Option<&str>) -> Result<(), Diagnostic> {
     let no_engine = |message: String, help: &str| Diagnostic::error(Class::Environment, "engine", message).help(help);
-    let choice = if choice == "gpu" { "cuda" } else { choice };
+    let choice = named(choice);
     if !["auto", "cpu", "cuda", "emulated"].contains(&choice) {
         return Err(no_engine(
             format!("there is no engine `{choice}`"),
             "engines are `auto`, `cpu`, `cuda` and `emulated`",
+        ));
+    }
+    let given = given.filter(|given| running.is_none() && !given.is_empty() && *given != "auto");
+    if let Some(given) = given.filter(|given| *given != choice) {
+        return Err(no_engine(
+            format!("this kernel was started with {}={given}, and its frames are on that engine", paths::ENGINE),
+            "start it without that, or with another engine",
         ));
     }
     match running.filter(|running| choice != "auto" && *running != choice) {
@@ -37,7 +58,7 @@ fn check_engine(choice: &str, running: Option<&str>) -> Result<(), Diagnostic> {
         Some(running) => Err(no_engine(
             format!("the session runs on `{running}`: its engine is chosen when it starts"),
             &format!(
-                "end the kernels of all notebooks, and start one with ONRUSH_ENGINE={choice} in its environment; \
+                "end the kernels of all notebooks, and say `:engine {choice}` before the first frame;\n\
                  `:engine auto` is what runs now"
             ),
         )),
@@ -114,8 +135,8 @@ fn short_name(notebook: &str, all: &[&NotebookId]) -> String {
     if alike > 1 { format!("{name} ({figures})") } else { name.to_string() }
 }
 
-/// The session as it is now. Starts none.
-fn describe() -> String {
+/// The session as it is now, or the engine that was `chosen` for the next. Starts none.
+fn describe(chosen: Option<&str>) -> String {
     let socket = paths::session_socket();
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
@@ -154,8 +175,10 @@ fn describe() -> String {
             }
         }
         Err(_) => {
-            line("engine", "cpu (DataFusion)".to_string());
-            line("session", "none runs: the first frame starts it".to_string());
+            let given = std::env::var(paths::ENGINE).ok().filter(|given| !given.is_empty());
+            let engine = chosen.map(str::to_string).or(given).unwrap_or_else(|| "auto".to_string());
+            line("engine", format!("{engine} (DataFusion)"));
+            line("session", "none runs: the first frame starts it with this engine".to_string());
         }
     }
     text
@@ -245,12 +268,15 @@ mod tests {
     #[test]
     fn engines_that_do_not_run_are_said() {
         for (name, running) in [("quantum", None), ("cuda", Some("cpu")), ("gpu", Some("cpu")), ("cpu", Some("cuda"))] {
-            let error = check_engine(name, running).unwrap_err();
+            let error = check_engine(name, running, None).unwrap_err();
             assert!(error.message.contains(running.unwrap_or(name)) && !error.help.is_empty(), "{error:?}");
         }
         for (name, running) in [("cuda", None), ("auto", Some("cpu")), ("emulated", Some("emulated"))] {
-            assert!(check_engine(name, running).is_ok());
+            assert!(check_engine(name, running, None).is_ok());
         }
+        let error = check_engine("emulated", None, Some("cpu")).unwrap_err();
+        assert!(error.message.contains("ONRUSH_ENGINE=cpu"), "{error:?}");
+        assert!(check_engine("gpu", None, Some("cuda")).is_ok() && check_engine("cpu", None, Some("auto")).is_ok());
     }
 
     #[test]
