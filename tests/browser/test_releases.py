@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from lab import cells, open_notebook
+from lab import cells, open_in_notebook_7, open_notebook
 
 CELLS = [
     'sql("select n * 3 as three from range(1000) as t(n)").persist()',
@@ -140,3 +140,46 @@ def test_cleared_outputs_and_closed_notebooks_hold_nothing(page, lab, notebook, 
     table = page.locator(".onrush-output .foot").first
     table.wait_for()
     print(table.inner_text())
+
+
+def test_a_closed_page_of_notebook_7_is_told_to_the_kernel(page, lab, notebook, kernel):
+    """What the kernel does then is in `tests/jupyter/test_tables.py`."""
+    address, token = lab
+    page.goto(f"{address}/lab?reset&token={token}")
+    page.wait_for_function("window.jupyterapp?.serviceManager.isReady")
+    pages = lambda: page.evaluate(
+        """async notebook => {
+            const { sessions, kernels } = window.jupyterapp.serviceManager;
+            await sessions.refreshRunning();
+            const model = [...sessions.running()].find(one => one.path === notebook)?.kernel;
+            window.watched ??= kernels.connectTo({ model });
+            const { content } = await window.watched.requestCommInfo({ target_name: 'onrush.outputs' });
+            return Object.keys(content.comms).length;
+        }""",
+        notebook,
+    )
+
+    def wait(wanted: int):
+        for _ in range(200):
+            if pages() == wanted:
+                return
+            page.wait_for_timeout(150)
+        assert pages() == wanted
+
+    second = page.context.browser.new_page()
+    second.set_default_timeout(60_000)
+    open_in_notebook_7(second, lab, notebook)
+    run_all(second)
+    wait_live(second, 2)
+    wait(1)
+    ledger = Ledger(kernel, page, notebook)
+    ledger.wait(3)
+    second.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    second.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+    # A page that is loaded again goes on with what there is.
+    second.reload()
+    wait_live(second, 2)
+    wait(1)
+    assert ledger.frames() == 3
+    second.close(run_before_unload=True)
+    wait(0)

@@ -273,3 +273,37 @@ def test_a_view_becomes_a_file(kernel):
     assert table.ask("export_file", format="csv", name="mine")["name"] == "mine-2.csv"
     written = table.ask("export_file", format="parquet", name="mine", column_indices=[1])
     assert duckdb.sql(f"select * from '{kernel.folder}/{written['name']}'").fetchall() == [("a",), ("b",), ("c",)]
+
+
+class Page(Table):
+    """A page that shows a notebook, and says which cells hold something."""
+
+    def __init__(self, kernel, patience: float, *holding: str):
+        self.client, self.comm, self.events, self.count, self.closed = kernel.client, uuid.uuid4().hex, [], 0, False
+        self.send("comm_open", {"target_name": "onrush.outputs", "data": {"page": {"patience": patience}}})
+        self.send("comm_msg", {"data": {"holding": list(holding)}})
+
+
+def test_pages_that_were_left_hold_nothing_after_a_while(kernel):
+    def is_held(frame: str) -> bool:
+        table = Table(kernel, frame)
+        # A comm of an output that is gone is closed at once; else its state comes.
+        asked = table.start("get_state")
+        return table.read(lambda kind, data: False if kind == "comm_close" else True if data.get("id") == asked else None)
+
+    held = shown(run_as(kernel, "left", "frame! { left: [1, 2, 3] }"))
+    other = shown(run_as(kernel, "kept", "frame! { kept: [1, 2, 3] }"))
+    first, second = Page(kernel, 0, "left"), Page(kernel, 0, "left")
+    first.send("comm_close", {"data": {}})
+    # Loaded again within its time.
+    patient = Page(kernel, 3600, "left")
+    second.send("comm_close", {"data": {}})
+    assert is_held(held["frame"])
+    third = Page(kernel, 0, "left")
+    patient.send("comm_close", {"data": {}})
+    third.send("comm_close", {"data": {}})
+    end = time.monotonic() + PATIENCE
+    while is_held(held["frame"]):
+        assert time.monotonic() < end
+    # No page had said anything of this one.
+    assert is_held(other["frame"])

@@ -506,7 +506,7 @@ impl Run<'_> {
                 self.show(Output::Stream { stream: Stream::Stdout, text });
             }
             Event::Engine { choice, reply } => {
-                let _ = reply.send(facts::engine(choice.as_deref()));
+                let _ = reply.send(facts::engine(choice.as_deref(), &self.notebook.session));
             }
             Event::Top { reply } => {
                 let _ = reply.send(facts::top(self.notebook.session.notebook()));

@@ -1,6 +1,7 @@
 // Tells the kernel of outputs that are gone for good: cleared, or their notebook was closed. It knows by itself of cells that run
 // again or were deleted. Renderers cannot say it: a page makes and drops them as it likes, when it scrolls or moves a tab.
 
+import { Connection } from "./connection.ts";
 import { CONTROLS } from "./controls.ts";
 import type { SessionContext, Signal } from "./session.ts";
 import { TABLE } from "./table/view.ts";
@@ -10,6 +11,10 @@ const TARGET = "onrush.outputs";
 const HOLDING = [TABLE, CONTROLS];
 /** A cell that is moved, or an output that is drawn anew, is back after this time. */
 const SETTLED = 700;
+/** A page that was to be left, and is there after this time, stays. */
+const STAYED = 3000;
+/** Seconds after which a page that was left does not come back: one that is loaded again does, by then. */
+const PATIENCE = 60;
 
 interface Cell {
     readonly id: string;
@@ -32,16 +37,42 @@ export class Watch {
     /** Cells whose outputs hold something, as far as is known. */
     private holding = new Set<string>();
     private timer: ReturnType<typeof setTimeout> | undefined;
+    /** Open as long as the page is: when the kernel knows of no page any more, it releases what outputs hold. */
+    private page: Connection | null = null;
     private readonly changed = () => {
         this.timer ??= setTimeout(() => this.look(), SETTLED);
     };
+    private readonly left = () => {
+        this.page?.dispose();
+        this.page = null;
+    };
+    /** The page asks whether to save, and may stay: then this comes to pass. */
+    private back: ReturnType<typeof setTimeout> | undefined;
+    private readonly leaving = () => {
+        this.left();
+        clearTimeout(this.back);
+        this.back = setTimeout(this.shown, STAYED);
+    };
+    private readonly shown = () => {
+        const opened = () => this.page?.send({ holding: [...this.holding] });
+        this.page ??= new Connection(this.session, TARGET, () => ({ page: { patience: PATIENCE } }), { opened });
+    };
 
+    /** `alone`: closing the page closes the notebook, as in Notebook 7. */
     constructor(
         private readonly model: NotebookModel,
         private readonly session: SessionContext,
+        alone: boolean,
     ) {
         model.contentChanged.connect(this.changed);
         this.changed();
+        this.shown();
+        if (!alone) return;
+        // By the time of the second, what is sent may not arrive any more.
+        window.addEventListener("beforeunload", this.leaving);
+        window.addEventListener("pagehide", this.left);
+        // The page may come back as it was.
+        window.addEventListener("pageshow", this.shown);
     }
 
     private look(): void {
@@ -54,15 +85,22 @@ export class Watch {
             // What was there before a cell began to run, the kernel has released.
             else if (this.holding.has(cell.id) && cell.executionState !== "running") gone.push(cell.id);
         }
+        const changed = gone.length > 0 || [...holding].some(cell => !this.holding.has(cell));
         this.holding = holding;
         this.tell(gone);
+        if (changed) this.page?.send({ holding: [...holding] });
     }
 
     /** The notebook is closed. */
     close(): void {
         clearTimeout(this.timer);
         this.model.contentChanged.disconnect(this.changed);
+        clearTimeout(this.back);
+        window.removeEventListener("beforeunload", this.leaving);
+        window.removeEventListener("pagehide", this.left);
+        window.removeEventListener("pageshow", this.shown);
         this.tell([...this.holding]);
+        this.left();
     }
 
     private tell(gone: string[]): void {
@@ -96,6 +134,8 @@ export interface Context {
 
 /** Watches each notebook as long as a view of it is open. To be called for each view. */
 export class Watches {
+    constructor(private readonly alone: boolean) {}
+
     private readonly open = new Map<Context, { views: number; watch: Watch | null }>();
 
     createNew(panel: Panel, context: Context): undefined {
@@ -104,7 +144,9 @@ export class Watches {
         this.open.set(context, one);
         void context.ready.then(() => {
             const model = panel.content.model;
-            if (model && !one.watch && one.views > 0) one.watch = new Watch(model, context.sessionContext);
+            if (model && !one.watch && one.views > 0) {
+                one.watch = new Watch(model, context.sessionContext, this.alone);
+            }
         });
         panel.disposed.connect(() => {
             one.views -= 1;

@@ -86,6 +86,7 @@ const USUAL = "application/vnd.jupyter.stderr";
 
 /** The used part of the page's application. */
 interface Application {
+    readonly name?: string;
     readonly docRegistry?: {
         addWidgetExtension(
             factory: string,
@@ -100,7 +101,7 @@ export default {
     autoStart: true,
     requires: [IRenderMimeRegistry],
     activate: (app: Application, registry: IRenderMimeRegistry): void => {
-        app.docRegistry?.addWidgetExtension("Notebook", new Watches());
+        app.docRegistry?.addWidgetExtension("Notebook", new Watches(app.name === "Jupyter Notebook"));
         for (const [mimeType, draw] of Object.entries(RENDERERS)) {
             const createRenderer = () => new Output(mimeType, draw);
             // Safe: data becomes text, never markup.
