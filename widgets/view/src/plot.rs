@@ -46,7 +46,7 @@ pub fn bundle(plot: &Plot) -> Bundle {
     let plot = noted.as_ref().unwrap_or(plot);
     let text = describe(plot);
     if let Ok(svg) = svg(plot) {
-        if let Ok(png) = raster::png(&svg, 1.5)
+        if let Ok(png) = complete(plot, svg.clone()).map_err(|e| e.message).and_then(|svg| raster::png(&svg, 1.5))
             && (plot.style.png || png.len() <= PNG_LIMIT)
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
@@ -85,6 +85,20 @@ fn svg(plot: &Plot) -> Result<String, Diagnostic> {
         .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the plot could not be drawn: {e}")))
 }
 
+/// For a picture whose letters are drawn here: says which it lacks.
+fn complete(plot: &Plot, drawn: String) -> Result<String, Diagnostic> {
+    const NAMED: usize = 3;
+    let letters = raster::undrawn(&drawn);
+    if letters.is_empty() {
+        return Ok(drawn);
+    }
+    let names: Vec<String> = letters.iter().take(NAMED).map(|c| format!("U+{:04X}", *c as u32)).collect();
+    let more = if letters.len() > NAMED { format!(" and {} more", letters.len() - NAMED) } else { String::new() };
+    let mut plot = plot.clone();
+    plot.notes.push(format!("no font here can draw {}{more}", names.join(", ")));
+    svg(&plot)
+}
+
 /// What is said in place of the picture.
 fn alt(plot: &Plot) -> String {
     plot.style.alt.clone().filter(|alt| !alt.trim().is_empty()).unwrap_or_else(|| describe(plot))
@@ -96,8 +110,10 @@ pub fn save(plot: &Plot, path: &Path) -> Result<(), Diagnostic> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
     let bytes = match extension.as_str() {
         "svg" => svg(plot)?.into_bytes(),
-        "png" => raster::png(&svg(plot)?, 2.0).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?,
-        "pdf" => paper::pdf(&svg(plot)?).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?,
+        "png" => {
+            raster::png(&complete(plot, svg(plot)?)?, 2.0).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?
+        }
+        "pdf" => paper::pdf(&complete(plot, svg(plot)?)?).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?,
         _ => {
             let found = if extension.is_empty() { "no extension".to_string() } else { format!("`.{extension}`") };
             let message = format!("a plot is saved as `.svg`, `.png` or `.pdf`; `{}` has {found}", path.display());

@@ -1,4 +1,4 @@
-//! SVG to PDF: lines stay lines and text stays text, in the face that comes along (see `raster.rs`).
+//! SVG to PDF: lines stay lines and text stays text where its font can be taken along (see `raster.rs`).
 
 use std::sync::Arc;
 
@@ -16,7 +16,11 @@ pub fn pdf(svg: &str) -> Result<Vec<u8>, String> {
     let options =
         usvg::Options { font_family: "DejaVu Sans".to_string(), fontdb: Arc::new(fonts), ..usvg::Options::default() };
     let tree = usvg::Tree::from_str(svg, &options).map_err(|e| format!("the plot's SVG is not valid: {e}"))?;
-    let page = svg2pdf::PageOptions { dpi: 96.0 };
-    svg2pdf::to_pdf(&tree, svg2pdf::ConversionOptions::default(), page)
-        .map_err(|e| format!("the PDF could not be made: {e}"))
+    let made = |embed_text| {
+        let options = svg2pdf::ConversionOptions { embed_text, ..svg2pdf::ConversionOptions::default() };
+        svg2pdf::to_pdf(&tree, options, svg2pdf::PageOptions { dpi: 96.0 })
+    };
+    // Not every font of a machine can be taken along: then letters are lines.
+    let (as_text, as_lines) = (true, false);
+    made(as_text).or_else(|_| made(as_lines)).map_err(|e| format!("the PDF could not be made: {e}"))
 }

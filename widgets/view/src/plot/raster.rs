@@ -27,18 +27,75 @@ pub fn own_suffices(svg: &str) -> bool {
     svg.chars().all(|c| (c as u32) < 0x0590 || matches!(c as u32, 0x1e00..=0x22ff))
 }
 
-/// A PNG of `scale` pixels for each pixel of the document.
-pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
+/// Letters that a PNG or PDF of this document will not show: no font of the machine has them, or as coloured pictures alone.
+pub fn undrawn(svg: &str) -> Vec<char> {
+    let mut letters = Vec::new();
+    if !own_suffices(svg)
+        && let Ok(tree) = tree(svg)
+    {
+        collect_undrawn(tree.root(), &mut letters);
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    letters
+}
+
+fn collect_undrawn(group: &usvg::Group, letters: &mut Vec<char>) {
+    const NONE: u32 = 0;
+    // Of a family of people the joiners between them are no letters.
+    let is_shown = |c: &char| {
+        !c.is_whitespace() && !c.is_control() && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}')
+    };
+    for node in group.children() {
+        match node {
+            usvg::Node::Group(group) => collect_undrawn(group, letters),
+            usvg::Node::Text(text) => {
+                let glyphs = text.layouted().iter().flat_map(|span| &span.positioned_glyphs);
+                for glyph in glyphs {
+                    let missing = |c: &char| glyph.id.0 == NONE || ('\u{1f000}'..'\u{20000}').contains(c);
+                    letters.extend(glyph.text.chars().filter(|c| is_shown(c) && missing(c)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn tree(svg: &str) -> Result<usvg::Tree, String> {
     let options = usvg::Options {
         font_family: "DejaVu Sans".to_string(),
         fontdb: Arc::clone(if own_suffices(svg) { &OWN } else { &ALL }),
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| format!("the plot's SVG is not valid: {e}"))?;
+    usvg::Tree::from_str(svg, &options).map_err(|e| format!("the plot's SVG is not valid: {e}"))
+}
+
+/// A PNG of `scale` pixels for each pixel of the document.
+pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
+    let tree = tree(svg)?;
     let size = tree.size();
     let (width, height) = ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
     let mut pixels = tiny_skia::Pixmap::new(width, height)
         .ok_or_else(|| format!("a picture of {width} × {height} pixels is too large"))?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|e| format!("the PNG could not be written: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Letters of planes that nobody has given a meaning, and a crab that only coloured fonts have.
+    #[test]
+    fn letters_that_no_font_has_are_told() {
+        let of = |text: &str| {
+            let svg = format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"90\" height=\"20\">\
+                 <g><text x=\"0\" y=\"10\" font-size=\"9\">{text}</text></g></svg>"
+            );
+            undrawn(&svg)
+        };
+        assert_eq!(of("Ærø é Ж β ∞"), []);
+        assert_eq!(of("a\u{e1234} b\u{e1234}\u{1f980} c"), ['\u{1f980}', '\u{e1234}']);
+    }
 }
