@@ -17,9 +17,10 @@ use crate::{Error, Result};
 
 /// A range of keys up to this size always has a slot for each; a larger one if there are rows for it.
 const ALWAYS_DENSE: u64 = 1 << 12;
-/// Slots of a hash table for each group that is expected, groups at first, and how much larger the next table is.
+/// Slots of a hash table for each group that is expected, groups at first and at least, and how much larger the next table is.
 const SLOTS: u64 = 2;
 const GUESS: u64 = 1 << 18;
+const LEAST: u64 = 1 << 9;
 const GROWTH: u64 = 4;
 /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
 const HALF_SHARED: u32 = 113 << 10;
@@ -190,13 +191,23 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
     let (mut slots, mut expected) = match finding {
         Finding::Dense { size, .. } => (size, 0),
         _ => {
-            let expected = tools.sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(1 << 9));
+            let expected = tools.sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(LEAST));
             (expected * SLOTS, expected)
         }
     };
+    let mut may_be_less = !dense;
     loop {
         let all = slots + finding.special();
-        let table = context.allocate(all * stride * 8)?;
+        let table = match context.allocate(all * stride * 8).map_err(Error::from) {
+            // Fewer groups than were guessed may do.
+            Err(error) if error.is_memory() && may_be_less && expected > LEAST => {
+                expected = (expected / (GROWTH * GROWTH)).max(LEAST);
+                slots = expected * SLOTS;
+                continue;
+            }
+            table => table?,
+        };
+        may_be_less = false;
         tools.clear(body, &finding, &layout, &table, all)?;
         add(body, &finding, Round::First, &table, slots)?;
         if dense || !tools.status.overflowed(context)? {

@@ -50,12 +50,18 @@ pub enum Error {
 impl Error {
     /// Whether the device has too little memory for now.
     pub fn is_memory(&self) -> bool {
-        matches!(
-            self,
+        self.missing().is_some()
+    }
+
+    /// How many bytes of device memory there were too few for the allocation that failed.
+    pub fn missing(&self) -> Option<u64> {
+        match self {
             Error::Kernels(onrush_kernels::Error::Device(
-                onrush_device::Error::OutOfMemory { .. } | onrush_device::Error::DriverOutOfMemory { .. }
-            ))
-        )
+                onrush_device::Error::OutOfMemory { requested, free, .. }
+                | onrush_device::Error::DriverOutOfMemory { requested, free, .. },
+            )) => Some(requested.saturating_sub(*free).max(1)),
+            _ => None,
+        }
     }
 }
 

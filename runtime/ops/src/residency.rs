@@ -140,11 +140,22 @@ impl Residency {
         state.columns.retain(|_, held| held.parts.iter().any(is_held));
     }
 
-    /// Lets go of the column that was used longest ago; returns its bytes.
-    pub fn evict(&self) -> Option<u64> {
+    /// A moment that tells what was used before it from what is used after it.
+    pub fn now(&self) -> u64 {
+        self.lock().clock
+    }
+
+    /// Lets go of columns that were not used after a moment, those first that were used longest ago, until so many bytes are free; returns
+    /// how many are.
+    pub fn evict(&self, bytes: u64, before: u64) -> u64 {
         let mut state = self.lock();
-        let oldest = state.columns.iter().min_by_key(|(_, held)| held.used).map(|(key, _)| key.clone())?;
-        state.columns.remove(&oldest).map(|held| held.column.bytes())
+        let mut freed = 0;
+        while freed < bytes {
+            let old = state.columns.iter().filter(|(_, held)| held.used <= before);
+            let Some(oldest) = old.min_by_key(|(_, held)| held.used).map(|(key, _)| key.clone()) else { break };
+            freed += state.columns.remove(&oldest).map_or(0, |held| held.column.bytes().max(1));
+        }
+        freed
     }
 
     /// Bytes of device memory, and of those that belong to some arrays.

@@ -290,6 +290,21 @@ impl Gpu {
         &self.context
     }
 
+    /// Writes far behind a buffer's end, for tests of what comes after: on a GPU the driver ends the context, the emulated device finds it.
+    ///
+    /// # Errors
+    /// Always, unless the device has a page there.
+    pub fn fault(&self) -> Result<()> {
+        let body = "extern \"C\" __global__ void out_of_bounds(u64* words, u64 far) { words[far + threadIdx.x] = 1; }";
+        let program =
+            onrush_kernels::Program::new(&[&onrush_kernels::headers::PRELUDE], body.to_string(), ["out_of_bounds"]);
+        let function = self.context.library.function(&program, "out_of_bounds")?;
+        let words = self.context.zeros(64)?;
+        launch_blocks(&self.context, &function, Arguments::new().buffer(&words).value(1_u64 << 40), 1, (32, 1), 0)?;
+        words.read_one::<u64>(&self.context.stream)?;
+        Ok(())
+    }
+
     /// How long the last run took, for measurements: it means something only while there is one at a time.
     pub fn last_run(&self) -> Duration {
         Duration::from_nanos(self.last.load(Ordering::Relaxed))
