@@ -58,7 +58,7 @@ fn engine(workspace: &Workspace) -> Result<(), Failure> {
     bench::build_engine(workspace)?;
     let folder = workspace.target.join("bundle");
     make(&folder)?;
-    for name in ["onrush-oracle", "onrush-gpu-bench"] {
+    for name in ["onrush-oracle", "onrush-gpu-bench", "onrush-limit-bench"] {
         let to = folder.join(name);
         fs::copy(workspace.binary(name), &to).map_err(|e| Failure::io(to.display(), e))?;
         process::run("strip", workspace.command("strip").arg("--strip-all").arg(&to))?;
@@ -66,7 +66,7 @@ fn engine(workspace: &Workspace) -> Result<(), Failure> {
         process::run("xz", workspace.command("xz").args(["--force", "--threads=0", "-3"]).arg(&to))?;
         println!("{}.xz", to.display());
     }
-    println!("there: unxz *.xz; chmod +x onrush-oracle onrush-gpu-bench");
+    println!("there: unxz *.xz; chmod +x onrush-oracle onrush-*-bench");
     println!("       ./onrush-oracle sql --engine cuda && ./onrush-oracle tpch --engine cuda --scale 1");
     println!("       ./onrush-oracle random --engine cuda --plans 10000 && ./onrush-gpu-bench --engine cuda");
     Ok(())

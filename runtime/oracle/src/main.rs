@@ -127,12 +127,13 @@ fn sql(engine: &str, cache: Option<PathBuf>, only: &str, chunk: Option<usize>, r
         subject.reasons().iter().for_each(|(reason, count)| println!("{count:>6}  {reason}"));
     }
     println!(
-        "{engine}: {} passed, {} failed, {} skipped, {} on a device, {} given up there, in {:.1} s",
+        "{engine}: {} passed, {} failed, {} skipped, {} on a device, {} given up there, {} parts, in {:.1} s",
         outcome.passed,
         outcome.failures.len(),
         outcome.skipped,
         subject.on_device(),
         subject.gave_up(),
+        subject.parts(),
         outcome.took.as_secs_f64()
     );
     Ok(outcome.failures.is_empty() && outcome.passed > 0)
@@ -153,7 +154,7 @@ fn compare(
     }
     let report = random::run(&mut a, &mut b, seed, plans);
     report.differences.iter().for_each(|difference| println!("{difference}\n"));
-    println!("{}; {} on a device", report.line(), b.on_device());
+    println!("{}; {} on a device, {} parts", report.line(), b.on_device(), b.parts());
     Ok(report.differences.is_empty() && report.same > 0)
 }
 

@@ -45,6 +45,10 @@ pub struct EngineConfig {
     pub choice: Choice,
     /// When a plan that can run on the device does; `None` leaves it to the choice.
     pub policy: Option<Policy>,
+    /// For tests: rows of which at most so many fit into a device's memory.
+    pub part_rows: Option<u64>,
+    /// For tests: when this file is there, a kernel writes where it must not, once.
+    pub fault_file: Option<PathBuf>,
     /// Where compiled kernels are kept.
     pub cache: Option<PathBuf>,
     /// Bytes of a device's memory that may be used; `None` leaves it to the device.
@@ -63,6 +67,8 @@ impl Default for EngineConfig {
         EngineConfig {
             choice: Choice::Cpu,
             policy: None,
+            part_rows: None,
+            fault_file: None,
             cache: None,
             device_memory: None,
             memory_limit: 4 << 30,
@@ -95,8 +101,10 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Result<Self, Diagnostic> {
         let (mut accelerator, why_cpu) =
             Accelerator::open(config.choice, config.cache.as_deref(), config.device_memory)?;
-        if let (Some(opened), Some(policy)) = (accelerator.as_mut().and_then(Arc::get_mut), config.policy) {
-            opened.policy = policy;
+        if let Some(opened) = accelerator.as_mut().and_then(Arc::get_mut) {
+            opened.policy = config.policy.unwrap_or(opened.policy);
+            opened.part_rows = config.part_rows;
+            opened.fault_file.clone_from(&config.fault_file);
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(config.threads)

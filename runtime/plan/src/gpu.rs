@@ -5,7 +5,9 @@ mod aggregates;
 mod exec;
 mod functions;
 mod lower;
+mod nodes;
 mod numbers;
+mod parts;
 mod pattern;
 mod place;
 mod quantiles;
@@ -14,7 +16,7 @@ mod text;
 mod window;
 mod zones;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -22,7 +24,7 @@ use onrush_device::{Device, Emulation, Options};
 use onrush_ops::Gpu;
 use onrush_wire::{Class, Diagnostic};
 
-pub use exec::{GpuExec, memory};
+pub use exec::{GPU_LOST, GpuExec, memory};
 pub use place::{Placements, place};
 
 /// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
@@ -93,6 +95,12 @@ pub struct Accelerator {
     pub name: &'static str,
     /// How many fragments ran on the CPU after all: a row had no result, or the device could not do what their data asked for.
     pub gave_up: AtomicU64,
+    /// How many parts of fragments have run that did not fit.
+    pub in_parts: AtomicU64,
+    /// For tests: when this file is there, it is removed, and a kernel writes where it must not.
+    pub fault_file: Option<PathBuf>,
+    /// For tests: everything runs in parts of so many rows, as if nothing else fit.
+    pub part_rows: Option<u64>,
 }
 
 impl Accelerator {
@@ -113,7 +121,15 @@ impl Accelerator {
             device.compiler()?;
             drop(device.warm_compiler());
             let gpu = Gpu::new(&device, kernels.as_deref())?;
-            Ok(Accelerator { gpu, policy, name: "cuda", gave_up: AtomicU64::new(0) })
+            Ok(Accelerator {
+                gpu,
+                policy,
+                name: "cuda",
+                gave_up: AtomicU64::new(0),
+                in_parts: AtomicU64::new(0),
+                fault_file: None,
+                part_rows: None,
+            })
         };
         let refused = |name: &str, error: onrush_ops::Error| {
             Diagnostic::error(Class::Environment, "engine", format!("the engine `{name}` cannot be used: {error}"))
@@ -138,6 +154,9 @@ impl Accelerator {
                         policy: Policy::Always,
                         name: "emulated",
                         gave_up: AtomicU64::new(0),
+                        in_parts: AtomicU64::new(0),
+                        fault_file: None,
+                        part_rows: None,
                     })
                 };
                 open().map(|found| (Some(Arc::new(found)), String::new())).map_err(|e| refused("emulated", e))

@@ -8,6 +8,7 @@ mod plan {
     pub mod explore;
     pub mod expressions;
     pub mod orders;
+    pub mod parts;
     pub mod plots;
     pub mod semantics;
     pub mod sql;

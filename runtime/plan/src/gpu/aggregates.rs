@@ -32,6 +32,8 @@ impl Accumulators {
 /// How a result is made of accumulators, by their number.
 pub enum Recipe {
     Count(usize),
+    /// The same as a number without a sign.
+    CountUnsigned(usize),
     /// Null where the count is zero.
     Value {
         of: usize,
@@ -55,13 +57,14 @@ pub enum Recipe {
     },
     /// The sum of squared distances from the mean by the count less `less`, or its root.
     Spread {
-        sum: usize,
-        count: usize,
-        about: usize,
-        squares: usize,
+        of: Squares,
         less: u32,
         root: bool,
     },
+    /// That sum.
+    Squares(Squares),
+    /// A float, and zero where it is null.
+    OrZero(Box<Recipe>),
     /// A column of the input at the row of this number.
     Fetch {
         row: usize,
@@ -76,6 +79,50 @@ pub enum Recipe {
         kind: Kind,
         float: bool,
     },
+}
+
+/// What a sum of squared distances from the mean is made of.
+#[derive(Clone, Copy)]
+pub struct Squares {
+    sum: usize,
+    count: usize,
+    about: usize,
+    squares: usize,
+}
+
+/// Whether [`state`] knows a function's states, whatever its values are.
+pub fn merges(function: &AggregateFunctionExpr) -> bool {
+    let spreads = ["var", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"];
+    let name = function.fun().name();
+    let known = ["count", "sum", "avg", "min", "max", "bool_and", "bool_or"].contains(&name) || spreads.contains(&name);
+    known && !function.is_distinct() && function.order_bys().is_empty()
+}
+
+/// What is needed for the state that DataFusion's function keeps of some of the rows, for each of its fields, so that such states can be
+/// merged: of counts, sums, means, extremes and spreads.
+pub fn state(
+    lowering: &mut Lowering,
+    accumulators: &mut Accumulators,
+    function: &AggregateFunctionExpr,
+    filter: Option<&Arc<dyn PhysicalExpr>>,
+) -> Result<Vec<Recipe>, Refusal> {
+    let refused = || Err(format!("`{}` in two steps is not on the GPU yet", function.fun().name()));
+    if function.is_distinct() {
+        return refused();
+    }
+    Ok(match aggregate(lowering, accumulators, function, filter)? {
+        whole @ (Recipe::Count(_) | Recipe::Value { .. } | Recipe::Extreme { .. } | Recipe::Wide { .. }) => vec![whole],
+        Recipe::Mean { sum, count } | Recipe::DecimalMean { sum, count, .. } => {
+            vec![Recipe::CountUnsigned(count), Recipe::Value { of: sum, count }]
+        }
+        Recipe::Spread { of, .. } => {
+            let Squares { sum, count, .. } = of;
+            // States have no nulls.
+            let or_zero = |recipe| Recipe::OrZero(Box::new(recipe));
+            vec![Recipe::CountUnsigned(count), or_zero(Recipe::Mean { sum, count }), or_zero(Recipe::Squares(of))]
+        }
+        _ => return refused(),
+    })
 }
 
 /// What is needed for one aggregate. Rows that its FILTER leaves out count as null.
@@ -164,11 +211,9 @@ pub fn aggregate(
         }
         ("var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop", DataType::Float64) => {
             let mut add = |what| accumulators.add(what, Some(id));
+            let (sum, about, squares) = (add(What::SumFloat), add(What::About), add(What::SquaresAbout));
             Recipe::Spread {
-                sum: add(What::SumFloat),
-                count,
-                about: add(What::About),
-                squares: add(What::SquaresAbout),
+                of: Squares { sum, count, about, squares },
                 less: u32::from(!name.ends_with("pop")),
                 root: name.starts_with("stddev"),
             }
@@ -254,6 +299,10 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
     };
     match recipe {
         Recipe::Count(count) => at(graph, *count),
+        Recipe::CountUnsigned(count) => {
+            let count = at(graph, *count);
+            graph.add(Op::Convert(Misfit::Fault), &[count], Kind::Number(Scalar::U64))
+        }
         Recipe::Value { of, count } => {
             let value = at(graph, *of);
             unless_empty(graph, *count, value)
@@ -282,30 +331,10 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
             let whole = graph.add(Op::BitOr, &[upper, lower], WIDE);
             unless_empty(graph, *count, whole)
         }
-        Recipe::Spread { sum, count, about, squares, less, root } => {
-            let long = at(graph, *count);
-            let n = graph.add(Op::Convert(Misfit::Fault), &[long], FLOAT);
-            let (sum, about, squares) = (at(graph, *sum), at(graph, *about), at(graph, *squares));
-            let float = |graph: &mut Graph, value: f64| graph.literal(FLOAT, Value::F64(value.to_bits()));
+        Recipe::Spread { of, less, root } => {
+            let (long, n, spread) = squares(graph, of, at);
             let two = |graph: &mut Graph, op, a, b| graph.add(op, &[a, b], FLOAT);
-            // What the mean's rounding adds, corrected: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
-            let bias = two(graph, Op::Multiply, about, about);
-            let bias = two(graph, Op::Divide, bias, n);
-            let spread = two(graph, Op::Subtract, squares, bias);
-            // Different numbers lie further apart than this: below it all are the same one.
-            let mean = two(graph, Op::Divide, sum, n);
-            let unit = float(graph, f64::EPSILON / 4.0);
-            let least = two(graph, Op::Multiply, mean, unit);
-            let least = two(graph, Op::Multiply, least, least);
-            let least = two(graph, Op::Multiply, least, n);
-            let none = graph.add(Op::Compare(Comparison::LessEqual), &[spread, least], Kind::Bool);
-            // What is not a number is no spread of zero.
-            let unknown = graph.add(Op::Call("is_nan"), &[spread], Kind::Bool);
-            let known = graph.add(Op::Not, &[unknown], Kind::Bool);
-            let none = graph.add(Op::And, &[none, known], Kind::Bool);
-            let zero = float(graph, 0.0);
-            let spread = graph.add(Op::Choose, &[none, zero, spread], FLOAT);
-            let less_by = float(graph, f64::from(*less));
+            let less_by = graph.literal(FLOAT, Value::F64(f64::from(*less).to_bits()));
             let by = two(graph, Op::Subtract, n, less_by);
             let mut result = two(graph, Op::Divide, spread, by);
             if *root {
@@ -315,6 +344,15 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
             let enough = graph.add(Op::Compare(Comparison::Greater), &[long, least], Kind::Bool);
             let null = graph.null(FLOAT);
             graph.add(Op::Choose, &[enough, result, null], FLOAT)
+        }
+        Recipe::OrZero(recipe) => {
+            let value = result(graph, recipe, at);
+            let zero = graph.literal(FLOAT, Value::F64(0));
+            graph.add(Op::Coalesce, &[value, zero], FLOAT)
+        }
+        Recipe::Squares(of) => {
+            let (.., spread) = squares(graph, of, at);
+            unless_empty(graph, of.count, spread)
         }
         Recipe::Fetch { row, count, input, kind } => {
             let row = at(graph, *row);
@@ -331,4 +369,30 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
             unless_empty(graph, *count, value)
         }
     }
+}
+
+/// The count, as it is and as a float, and the sum of squared distances from the mean.
+fn squares(graph: &mut Graph, of: &Squares, at: &dyn Fn(&mut Graph, usize) -> Id) -> (Id, Id, Id) {
+    let long = at(graph, of.count);
+    let n = graph.add(Op::Convert(Misfit::Fault), &[long], FLOAT);
+    let (sum, about, squares) = (at(graph, of.sum), at(graph, of.about), at(graph, of.squares));
+    let float = |graph: &mut Graph, value: f64| graph.literal(FLOAT, Value::F64(value.to_bits()));
+    let two = |graph: &mut Graph, op, a, b| graph.add(op, &[a, b], FLOAT);
+    // What the mean's rounding adds, corrected: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
+    let bias = two(graph, Op::Multiply, about, about);
+    let bias = two(graph, Op::Divide, bias, n);
+    let spread = two(graph, Op::Subtract, squares, bias);
+    // Different numbers lie further apart than this: below it all are the same one.
+    let mean = two(graph, Op::Divide, sum, n);
+    let unit = float(graph, f64::EPSILON / 4.0);
+    let least = two(graph, Op::Multiply, mean, unit);
+    let least = two(graph, Op::Multiply, least, least);
+    let least = two(graph, Op::Multiply, least, n);
+    let none = graph.add(Op::Compare(Comparison::LessEqual), &[spread, least], Kind::Bool);
+    // What is not a number is no spread of zero.
+    let unknown = graph.add(Op::Call("is_nan"), &[spread], Kind::Bool);
+    let known = graph.add(Op::Not, &[unknown], Kind::Bool);
+    let none = graph.add(Op::And, &[none, known], Kind::Bool);
+    let zero = float(graph, 0.0);
+    (long, n, graph.add(Op::Choose, &[none, zero, spread], FLOAT))
 }

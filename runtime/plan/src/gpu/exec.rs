@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -24,7 +24,7 @@ use futures::{StreamExt, TryStreamExt};
 use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
-use super::{Accelerator, Policy, read};
+use super::{Accelerator, Policy, parts, read};
 
 /// A node that runs on a device.
 #[derive(Clone, Debug)]
@@ -67,7 +67,14 @@ pub struct GpuExec {
     used: Vec<Vec<usize>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    /// Of a larger one: what does not fit is an error, and its result is not kept on the device.
+    is_part: bool,
 }
+
+/// What a part of a fragment ends with that is too large.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct DoesNotFit(onrush_ops::Error);
 
 impl fmt::Debug for GpuExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,6 +121,34 @@ impl GpuExec {
             used,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
+            is_part: false,
+        }
+    }
+
+    /// A plan whose fragments are parts of a larger one.
+    pub fn as_part(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_part = |plan: Arc<dyn ExecutionPlan>| {
+            let any: &dyn Any = plan.as_ref();
+            Ok(match any.downcast_ref::<GpuExec>() {
+                Some(found) => Transformed::yes(Arc::new(GpuExec { is_part: true, ..found.again() }) as _),
+                None => Transformed::no(plan),
+            })
+        };
+        Ok(plan.transform_down(is_part)?.data)
+    }
+
+    /// The same one, before it has run.
+    fn again(&self) -> GpuExec {
+        GpuExec {
+            accelerator: Arc::clone(&self.accelerator),
+            chain: self.chain.clone(),
+            finish: self.finish,
+            inputs: self.inputs.clone(),
+            stages: Arc::clone(&self.stages),
+            used: self.used.clone(),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            is_part: self.is_part,
         }
     }
 
@@ -174,7 +209,7 @@ pub fn with_inputs(
 
 /// Rows in memory, and which of their columns are read.
 pub fn memory(plan: &Arc<dyn ExecutionPlan>) -> Option<(&[RecordBatch], Vec<usize>)> {
-    let any: &dyn Any = plan.as_ref();
+    let any: &dyn Any = read::source(plan).as_ref();
     let source: &dyn Any = any.downcast_ref::<DataSourceExec>()?.data_source().as_ref();
     let memory = source.downcast_ref::<MemorySourceConfig>()?;
     let [batches] = memory.partitions() else { return None };
@@ -217,16 +252,7 @@ impl ExecutionPlan for GpuExec {
             let (found, inputs) = (children.len(), self.inputs.len());
             return Err(DataFusionError::Internal(format!("a GPU fragment of {inputs} inputs got {found}")));
         }
-        Ok(Arc::new(GpuExec {
-            accelerator: Arc::clone(&self.accelerator),
-            chain: self.chain.clone(),
-            finish: self.finish,
-            inputs: children,
-            stages: Arc::clone(&self.stages),
-            used: self.used.clone(),
-            properties: Arc::clone(&self.properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
+        Ok(Arc::new(GpuExec { inputs: children, ..self.again() }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -237,7 +263,7 @@ impl ExecutionPlan for GpuExec {
         let schema = self.schema();
         let running = Running::of(self, &context);
         let finish = self.chain[..self.finish].to_vec();
-        let rows = running.rows.clone();
+        let (rows, keep) = (running.rows.clone(), !self.is_part);
         let future = async move {
             let (accelerator, schema) = (Arc::clone(&running.accelerator), Arc::clone(&running.schema));
             let table = match running.run().await? {
@@ -245,7 +271,7 @@ impl ExecutionPlan for GpuExec {
                 Outcome::Host(stream) => return Ok::<_, DataFusionError>(stream.boxed()),
             };
             let left = Arc::clone(&schema);
-            let batches = blocking(move || download(&accelerator.gpu, &schema, &table)).await?;
+            let batches = blocking(move || download(&accelerator.gpu, &schema, &table, keep)).await?;
             let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
             if finish.is_empty() {
                 rows.add(batches.iter().map(RecordBatch::num_rows).sum());
@@ -280,6 +306,7 @@ struct Running {
     context: Arc<TaskContext>,
     rows: Count,
     time: Time,
+    is_part: bool,
 }
 
 impl Running {
@@ -293,11 +320,12 @@ impl Running {
             context: Arc::clone(context),
             rows: MetricBuilder::new(&node.metrics).output_rows(0),
             time: MetricBuilder::new(&node.metrics).elapsed_compute(0),
+            is_part: node.is_part,
         }
     }
 
     async fn run(self) -> Result<Outcome> {
-        let Running { accelerator, stages, inputs, chain, context, time, .. } = self;
+        let Running { accelerator, stages, inputs, chain, context, time, is_part, .. } = self;
         let mut tables = Vec::new();
         let mut gathered = Vec::new();
         for (input, used) in inputs {
@@ -306,16 +334,28 @@ impl Running {
             gathered.push(input);
         }
         let tables = Arc::new(tables);
-        let cpu = async |accelerator: &Arc<Accelerator>| {
+        let on_host = async |accelerator: &Arc<Accelerator>| {
             let mut inputs = Vec::new();
             for input in gathered {
                 inputs.push(input.plan(accelerator).await?);
             }
-            Ok::<_, DataFusionError>(Outcome::Host(execute_stream(on_cpu(&chain, &inputs)?, Arc::clone(&context))?))
+            Ok::<_, DataFusionError>(inputs)
+        };
+        let run = |inputs: &[Arc<dyn ExecutionPlan>]| {
+            Ok::<_, DataFusionError>(Outcome::Host(execute_stream(on_cpu(&chain, inputs)?, Arc::clone(&context))?))
         };
         if tables.iter().any(|rows| rows.count() == 0) {
             // Without rows there is nothing to upload, and nothing to win.
-            return cpu(&accelerator).await;
+            return run(&on_host(&accelerator).await?);
+        }
+        if let (Some(_), false) = (accelerator.part_rows, is_part) {
+            let inputs = on_host(&accelerator).await?;
+            let (gpu, context) = (Arc::clone(&accelerator), Arc::clone(&context));
+            let fragment = parts::Fragment { accelerator: gpu, chain: chain.clone(), inputs: inputs.clone(), context };
+            if let Some(stream) = Box::pin(parts::run(fragment)).await? {
+                return Ok(Outcome::Host(stream));
+            }
+            return run(&inputs);
         }
         // Set when this is dropped: the work stops at its next step.
         let stop = Arc::new(AtomicBool::new(false));
@@ -332,16 +372,27 @@ impl Running {
             // Some row has no result: the CPU says which, or finds that nobody asks for it.
             Err(onrush_ops::Error::Fault) => {
                 accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
-                cpu(&accelerator).await
+                run(&on_host(&accelerator).await?)
             }
             Err(onrush_ops::Error::Unsupported(_)) if accelerator.policy != Policy::Only => {
                 accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
-                cpu(&accelerator).await
+                run(&on_host(&accelerator).await?)
             }
-            // What does not fit is the CPU's, which spills to disk, unless it must be the device's.
-            Err(error) if error.is_memory() && accelerator.policy != Policy::Only => {
-                accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
-                cpu(&accelerator).await
+            Err(error) if error.is_memory() && is_part => Err(DataFusionError::External(Box::new(DoesNotFit(error)))),
+            Err(error) if error.is_memory() => {
+                let inputs = on_host(&accelerator).await?;
+                let (accelerator, context) = (Arc::clone(&accelerator), Arc::clone(&context));
+                let (gpu, chain) = (Arc::clone(&accelerator), chain.clone());
+                let fragment = parts::Fragment { accelerator: gpu, chain, inputs: inputs.clone(), context };
+                match Box::pin(parts::run(fragment)).await? {
+                    Some(stream) => Ok(Outcome::Host(stream)),
+                    // The CPU spills to disk, unless it must be the device's.
+                    None if accelerator.policy != Policy::Only => {
+                        accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
+                        run(&inputs)
+                    }
+                    None => Err(DataFusionError::External(Box::new(diagnostic(error)))),
+                }
             }
             Err(error) => Err(DataFusionError::External(Box::new(diagnostic(error)))),
         }
@@ -349,7 +400,7 @@ impl Running {
 }
 
 /// On a thread that may wait for the device.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|e| DataFusionError::Internal(format!("the GPU's thread failed: {e}")))
 }
@@ -375,7 +426,7 @@ impl Gathered {
             Gathered::Device(table, of) => (table, of),
         };
         let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
-        let batches = blocking(move || download(&accelerator.gpu, &schema, &table)).await?;
+        let batches = blocking(move || download(&accelerator.gpu, &schema, &table, true)).await?;
         let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
         read::again(batches, &of)
     }
@@ -427,7 +478,8 @@ impl Rows {
     }
 }
 
-struct StopOnDrop(Arc<AtomicBool>);
+/// Sets a flag when it goes.
+pub struct StopOnDrop(pub Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -444,7 +496,11 @@ struct Work {
 impl Work {
     fn run(&self, tables: &[Rows], stop: &AtomicBool) -> onrush_ops::Result<DeviceTable> {
         let gpu = &self.accelerator.gpu;
+        if self.accelerator.fault_file.as_ref().is_some_and(|file| std::fs::remove_file(file).is_ok()) {
+            gpu.fault()?;
+        }
         gpu.residency.sweep();
+        let begun = gpu.residency.now();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
             let table = |(number, rows): (usize, &Rows)| -> onrush_ops::Result<DeviceTable> {
                 let (parts, count) = match rows {
@@ -464,8 +520,8 @@ impl Work {
         };
         loop {
             match attempt() {
-                // What lies there for later makes room.
-                Err(error) if error.is_memory() && gpu.residency.evict().is_some() => {}
+                // What lies there for later makes room, but not what this needs.
+                Err(error) if error.missing().is_some_and(|bytes| gpu.residency.evict(bytes, begun) > 0) => {}
                 done => return done,
             }
         }
@@ -485,18 +541,23 @@ impl Work {
     }
 }
 
-fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable) -> onrush_ops::Result<Vec<RecordBatch>> {
+/// `keep`: whoever keeps the rows has them on the device, too.
+fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> onrush_ops::Result<Vec<RecordBatch>> {
     let mut arrays = Vec::new();
     for (column, field) in result.columns.iter().zip(schema.fields()) {
         let array = column.download(gpu.context(), field.data_type(), result.rows)?;
-        // Whoever keeps the rows has them on the device, too.
-        gpu.residency.put(std::slice::from_ref(&array), column);
+        if keep {
+            gpu.residency.put(std::slice::from_ref(&array), column);
+        }
         arrays.push(array);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
     let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?;
     Ok(if batch.num_rows() == 0 { Vec::new() } else { vec![batch] })
 }
+
+/// What an error is called after which the process must end: CUDA does not recover from a kernel that wrote where it must not.
+pub const GPU_LOST: &str = "gpu-lost";
 
 fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
     use onrush_ops::Error;
@@ -507,6 +568,9 @@ fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
             let (class, code) = match device.class() {
                 onrush_device::Class::Resources => (Class::Resources, "gpu-memory"),
                 onrush_device::Class::Environment => (Class::Environment, "gpu"),
+                onrush_device::Class::Lost => (Class::Internal, GPU_LOST),
+                // Nobody knows what such a kernel wrote.
+                _ if matches!(device, onrush_device::Error::Kernel { .. }) => (Class::Internal, GPU_LOST),
                 _ => (Class::Internal, "gpu"),
             };
             let diagnostic = Diagnostic::error(class, code, text);

@@ -11,6 +11,7 @@ use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::InputOrderMode;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
@@ -18,7 +19,6 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{InputOrderMode, StatisticsArgs, StatisticsContext};
 use onrush_kernels::Scalar;
 use onrush_ops::{
     Accumulator, How, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, Window, kind_of,
@@ -27,9 +27,9 @@ use onrush_ops::{
 use super::aggregates::{self, Accumulators};
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::lower::{Lowering, Preference, Refusal, Side, Slot};
+use super::nodes::{is_known, is_larger, is_transparent, keeps_order, words};
 use super::window;
 use super::{Accelerator, Policy, quantiles};
-use crate::check::HIDDEN;
 
 /// More first rows than this are sorted by the CPU.
 const MOST_SORTED: u64 = 10_000;
@@ -294,50 +294,6 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a join's rows are to be in the order of its right input: frames say so by the names of their columns (`ops/join.rs`).
-fn keeps_order(join: &HashJoinExec) -> bool {
-    join.join_schema().fields().iter().any(|field| field.name().starts_with(HIDDEN))
-}
-
-/// Whether one plan gives more rows than another one, as far as can be told.
-fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) -> bool {
-    let rows = |plan: &Arc<dyn ExecutionPlan>| {
-        let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok()?;
-        statistics.num_rows.get_value().copied()
-    };
-    rows(plan).zip(rows(other)).is_some_and(|(a, b)| a > b)
-}
-
-fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let any: &dyn Any = plan.as_ref();
-    any.is::<FilterExec>()
-        || any.is::<ProjectionExec>()
-        || any.is::<AggregateExec>()
-        || any.is::<HashJoinExec>()
-        || any.is::<GlobalLimitExec>()
-        || any.is::<LocalLimitExec>()
-        || any.is::<SortExec>()
-        || any.is::<BoundedWindowAggExec>()
-        || any.is::<WindowAggExec>()
-        || is_transparent(plan)
-}
-
-fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
-}
-
-/// What users call a node.
-fn words(plan: &Arc<dyn ExecutionPlan>) -> String {
-    match plan.name() {
-        "SortExec" | "SortPreservingMergeExec" => "sorting".to_string(),
-        "HashJoinExec" | "NestedLoopJoinExec" | "CrossJoinExec" | "SortMergeJoinExec" => "joining".to_string(),
-        "WindowAggExec" | "BoundedWindowAggExec" => "a window".to_string(),
-        "UnionExec" | "InterleaveExec" => "concatenation".to_string(),
-        "UnnestExec" => "explode".to_string(),
-        other => other.trim_end_matches("Exec").to_lowercase(),
-    }
-}
-
 impl Open {
     /// Joins a node, or leaves the fragment as it was: what nobody reads would be uploaded and computed all the same, and could fail.
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
@@ -438,10 +394,11 @@ impl Open {
             }
             self.lowering.columns = columns;
         } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
-            if !matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned) {
-                return Err("an aggregate in two steps is not on the GPU yet".to_string());
+            let (partial, whole) = (AggregateMode::Partial, [AggregateMode::Single, AggregateMode::SinglePartitioned]);
+            if *aggregate.mode() != partial && !whole.contains(aggregate.mode()) {
+                return Err("the second step of an aggregate is not on the GPU yet".to_string());
             }
-            match quantiles::has_quantiles(aggregate) {
+            match quantiles::has_quantiles(aggregate) && *aggregate.mode() != partial {
                 true => quantiles::aggregate(self, aggregate)?,
                 false => self.aggregate(aggregate)?,
             }
@@ -698,8 +655,13 @@ impl Open {
         }
         let mut accumulators = Accumulators::default();
         let mut recipes = Vec::new();
+        let is_partial = *aggregate.mode() == AggregateMode::Partial;
         for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
-            recipes.push(aggregates::aggregate(&mut self.lowering, &mut accumulators, function, filter.as_ref())?);
+            let (lowering, filter) = (&mut self.lowering, filter.as_ref());
+            match is_partial {
+                true => recipes.extend(aggregates::state(lowering, &mut accumulators, function, filter)?),
+                false => recipes.push(aggregates::aggregate(lowering, &mut accumulators, function, filter)?),
+            }
         }
         let mut next = Lowering { begins: false, ..Lowering::new(&aggregate.schema()) };
         let kinds: Vec<Kind> = keys.iter().map(|key| self.lowering.graph.kind(*key)).collect();

@@ -1,5 +1,6 @@
 //! Rows that were read for the device, should the CPU need them after all.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,6 +31,17 @@ pub fn again(batches: Vec<RecordBatch>, of: &Arc<dyn ExecutionPlan>) -> Result<A
     );
     let rows = MemorySourceConfig::try_new_exec(&[batches], of.schema(), None)?;
     Ok(Arc::new(ReadExec { rows, properties: Arc::new(properties) }))
+}
+
+/// What holds a node's rows, if it stands for rows that were read.
+pub fn source(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
+    let any: &dyn Any = plan.as_ref();
+    any.downcast_ref::<ReadExec>().map_or(plan, |read| &read.rows)
+}
+
+/// The rows of a node that has them in memory.
+pub fn rows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[RecordBatch]> {
+    super::memory(plan).map(|(batches, _)| batches)
 }
 
 /// What is known of a node's rows when they are in one place: a column that is constant in each of several parts is not in their union.

@@ -1,0 +1,66 @@
+//! What nodes of a physical plan are to the device.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{StatisticsArgs, StatisticsContext};
+
+use crate::check::HIDDEN;
+
+/// Whether a join's rows are to be in the order of its right input: frames say so by the names of their columns (`ops/join.rs`).
+pub fn keeps_order(join: &HashJoinExec) -> bool {
+    join.join_schema().fields().iter().any(|field| field.name().starts_with(HIDDEN))
+}
+
+/// Whether one plan gives more rows than another one, as far as can be told.
+pub fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) -> bool {
+    let rows = |plan: &Arc<dyn ExecutionPlan>| {
+        let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok()?;
+        statistics.num_rows.get_value().copied()
+    };
+    rows(plan).zip(rows(other)).is_some_and(|(a, b)| a > b)
+}
+
+pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    any.is::<FilterExec>()
+        || any.is::<ProjectionExec>()
+        || any.is::<AggregateExec>()
+        || any.is::<HashJoinExec>()
+        || any.is::<GlobalLimitExec>()
+        || any.is::<LocalLimitExec>()
+        || any.is::<SortExec>()
+        || any.is::<BoundedWindowAggExec>()
+        || any.is::<WindowAggExec>()
+        || is_transparent(plan)
+}
+
+/// Whether a node looks at one row at a time.
+pub fn is_light(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    (any.is::<FilterExec>() && plan.fetch().is_none()) || any.is::<ProjectionExec>() || is_transparent(plan)
+}
+
+pub fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
+}
+
+/// What users call a node.
+pub fn words(plan: &Arc<dyn ExecutionPlan>) -> String {
+    match plan.name() {
+        "SortExec" | "SortPreservingMergeExec" => "sorting".to_string(),
+        "HashJoinExec" | "NestedLoopJoinExec" | "CrossJoinExec" | "SortMergeJoinExec" => "joining".to_string(),
+        "WindowAggExec" | "BoundedWindowAggExec" => "a window".to_string(),
+        "UnionExec" | "InterleaveExec" => "concatenation".to_string(),
+        "UnnestExec" => "explode".to_string(),
+        other => other.trim_end_matches("Exec").to_lowercase(),
+    }
+}
