@@ -12,7 +12,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_frame::{Table, TaskHandle, ipc};
-use onrush_plan::gpu::Choice;
+use onrush_plan::gpu::{Choice, GPU_LOST};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Held, Reply};
@@ -27,6 +27,10 @@ use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 const REPORT: Duration = Duration::from_millis(150);
 /// When memory runs out the kernel ends processes of a high score first: the engine can be rebuilt, notebooks cannot.
 const OOM_SCORE: &str = "600";
+/// The exit status after a fatal error of the device.
+pub const LOST: i32 = 75;
+/// For tests: a file; when it is there, a kernel writes where it must not.
+const FAULT: &str = "ONRUSH_TEST_FAULT";
 /// Plans are trees, and DataFusion walks them by recursion.
 const STACK: usize = 32 << 20;
 
@@ -45,7 +49,8 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let choice = Choice::parse(&std::env::var(paths::ENGINE).unwrap_or_default())?;
     let device_memory = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
     let cache = Some(paths::cache_dir());
-    let config = EngineConfig { choice, cache, device_memory, memory_limit: limit, ..Default::default() };
+    let fault_file = std::env::var_os(FAULT).map(Into::into);
+    let config = EngineConfig { choice, cache, device_memory, memory_limit: limit, fault_file, ..Default::default() };
     let engine = match Engine::new(config.clone()) {
         // Whoever asked for that engine is told that this is another one (`Ready`); the session's frames are there all the same.
         Err(error) if choice != Choice::Cpu => {
@@ -99,6 +104,13 @@ impl Process {
                             (Reply::Failed(bug.help("please report it with the cell that led to it")), None)
                         });
                         process.running.lock().remove(&call);
+                        if let Reply::Failed(error) = &reply
+                            && error.code == GPU_LOST
+                        {
+                            // Its context works no more: the supervisor starts another engine, and asks that one.
+                            eprintln!("onrush-session: {}", error.message);
+                            std::process::exit(LOST);
+                        }
                         process.tell(call, reply, descriptor);
                     });
                     if !started {

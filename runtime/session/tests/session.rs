@@ -345,6 +345,45 @@ fn frames_come_back_after_the_engine_was_killed() {
     }
 }
 
+/// CUDA asks for a new process then; kernels of the emulated device, which checks only those of users, are the process. On a GPU with
+/// `ONRUSH_TEST_ENGINE=cuda`. Expected values are those of the file.
+#[test]
+fn frames_come_back_after_a_fatal_error_of_the_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault = folder.path().join("fault");
+    let session = Session::start_in(&[("ONRUSH_ENGINE", "emulated"), ("ONRUSH_TEST_FAULT", fault.to_str().unwrap())]);
+    let mut events = session.kernel("one");
+    events.sender.send(&Request::Subscribe, None).unwrap();
+    let (mut one, mut two) = (session.cell("one"), session.cell("two"));
+    let mut persisted = Vec::new();
+    for (cell, least) in [(&mut one, 1), (&mut two, 2)] {
+        let read = cell.step(Op::Read(session.file("a.csv", CSV)));
+        let filtered = cell.step(greater(read, "n", least));
+        match cell.ask(Request::Persist { frame: filtered }) {
+            Reply::Frame { id, .. } => persisted.push(id),
+            other => panic!("{other:?}"),
+        }
+    }
+    let made = from_values(&mut two, [5, 6, 7]);
+    assert_eq!((one.count(persisted[0]), two.count(persisted[1])), (2, 1));
+    std::fs::write(&fault, "").unwrap();
+    // The request that met the fault is answered by the next engine.
+    let least = two.step(greater(made, "n", 5));
+    assert_eq!(two.count(least), 2);
+    assert!(!fault.exists());
+    assert_eq!(session.status().engine_starts, 2);
+    let head = one.preview(persisted[0]).head;
+    assert_eq!(head, [[Value::from("b"), Value::Int(2)], [Value::from("c"), Value::Int(3)]]);
+    assert_eq!(two.preview(persisted[1]).head, [[Value::from("c"), Value::Int(3)]]);
+    assert_eq!((two.count(made), session.status().engine_starts), (3, 2));
+    loop {
+        if let Event::EngineRestarted { reason } = events.receiver.receive::<Event>().unwrap().0 {
+            assert_eq!(reason, if engine == "cuda" { "the GPU stopped" } else { "ended by signal 11" });
+            break;
+        }
+    }
+}
+
 #[test]
 fn a_request_under_way_survives_the_engine() {
     let session = Session::start();

@@ -262,6 +262,7 @@ impl Shared {
             (Some(status), _) if status.signal().is_some() => {
                 format!("ended by signal {}", status.signal().unwrap_or(0))
             }
+            (Some(status), None) if status.code() == Some(crate::engine::LOST) => "the GPU stopped".to_string(),
             (Some(status), None) => format!("ended with {status}"),
             (_, Some(failure)) => failure,
             (None, None) => "it stopped answering".to_string(),
