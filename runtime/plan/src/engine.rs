@@ -2,6 +2,7 @@
 //!
 //! Methods block and can be called from any thread. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
+mod large;
 mod plans;
 mod run;
 
@@ -35,8 +36,10 @@ use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::filters::FilterFirst;
 use crate::gpu::{Accelerator, Choice, Policy};
 use crate::ops::{self, Inputs};
+use crate::plot::Rows;
 use crate::table::{self, Frame};
 use crate::{key, sql};
+pub(crate) use large::Whole;
 use plans::Plans;
 
 #[derive(Clone, Debug)]
@@ -230,7 +233,7 @@ impl Engine {
                             .and_then(LogicalPlanBuilder::build)
                             .map_err(diagnose)?;
                         let mut frame = frame(loaded.key, title, ops::unqualified(plan)?);
-                        frame.rows = Some(loaded.rows);
+                        frame.rows = loaded.rows.into();
                         Ok(frame)
                     }
                 }
@@ -322,50 +325,44 @@ impl Engine {
             nulls,
             location: "memory".to_string(),
         };
-        if let (Some(total), None) = (frame.rows, self.held(&frame)) {
-            // A file that is too large to hold: only its ends are read, and nulls stay uncounted.
-            let part = |skip: u64, fetch: u32| {
-                let plan = LogicalPlanBuilder::new(frame.plan.clone())
-                    .limit(skip as usize, Some(fetch as usize))
-                    .and_then(LogicalPlanBuilder::build)
-                    .map_err(diagnose)?;
-                self.run_plan(plan, Arc::clone(&frame.schema), task)
-            };
-            let all = total <= u64::from(head) + u64::from(tail);
-            let first = part(0, if all { head.saturating_add(tail) } else { head })?;
-            options.nulls = false;
-            options.location = "file".to_string();
-            options.head = first.rows();
-            options.tail = 0;
-            let mut preview = onrush_frame::preview(&first, &options);
-            if !all && tail > 0 {
-                let last = part(total - u64::from(tail), tail)?;
-                options.head = last.rows();
-                preview.tail = onrush_frame::preview(&last, &options).head;
+        let ends = match self.whole(&frame, (options.head, options.tail), task)? {
+            Whole::Held(table) => {
+                if self.place(&table) != "cpu" {
+                    options.location = format!("memory and {}", self.name());
+                }
+                return Ok(onrush_frame::preview(&table, &options));
             }
-            preview.total_rows = total;
-            preview.bytes = None;
-            return Ok(preview);
-        }
-        let table = self.run(&frame, task)?;
-        if self.place(&table) != "cpu" {
-            options.location = format!("memory and {}", self.name());
-        }
-        Ok(onrush_frame::preview(&table, &options))
+            Whole::Ends(ends) => ends,
+            Whole::Counted(rows) => self.ends(&frame, rows, (options.head, options.tail), task)?,
+        };
+        let location = if frame.title.starts_with("read ") { "file" } else { "plan" };
+        Ok(TablePreview {
+            kind: options.kind,
+            columns: onrush_frame::preview::columns(&frame.schema, ends.nulls.as_deref().filter(|_| nulls)),
+            total_rows: ends.rows,
+            head: onrush_frame::preview::rows(&ends.first),
+            tail: onrush_frame::preview::rows(&ends.last),
+            bytes: None,
+            location: location.to_string(),
+        })
     }
 
     pub fn row_count(&self, id: FrameId, task: &TaskHandle) -> Result<u64, Diagnostic> {
         let frame = self.frame(id)?;
-        match frame.rows {
+        match frame.too_many() {
             Some(rows) => Ok(rows),
-            None => Ok(self.run(&frame, task)?.rows() as u64),
+            None => Ok(match self.whole(&frame, (0, 0), task)? {
+                Whole::Held(table) => table.rows() as u64,
+                Whole::Ends(ends) => ends.rows,
+                Whole::Counted(rows) => rows,
+            }),
         }
     }
 
     /// If it is known without running anything.
     pub fn known_rows(&self, id: FrameId) -> Option<u64> {
         let frame = self.frame(id).ok()?;
-        frame.rows.or_else(|| self.held(&frame).map(|t| t.rows() as u64))
+        frame.too_many().or_else(|| self.held(&frame).map(|t| t.rows() as u64))
     }
 
     /// The named columns (all if none is named), in the given order.
@@ -392,7 +389,7 @@ impl Engine {
                 Err(_) => return Err(check::unknown_column(name, &frame.schema)),
             }
         }
-        if frame.rows.is_some() && self.held(&frame).is_none() {
+        if frame.too_many().is_some() && self.held(&frame).is_none() {
             let plan = ops::keep(ops::plain(&frame)?, columns)?;
             let schema = Arc::new(plan.schema().as_arrow().clone());
             return self.run_plan(plan, schema, task).map(Arc::new);
@@ -503,6 +500,12 @@ impl Engine {
         self.run_op(&Op::Select { input: id, exprs: exprs.to_vec() }, task)
     }
 
+    /// Selects expressions of a frame, to be walked over. Nothing runs yet; up to `keep` bytes are kept between walks.
+    pub(crate) fn walk(&self, id: FrameId, exprs: &[Expr], keep: u64) -> Result<Rows<'_>, Diagnostic> {
+        let op = Op::Select { input: id, exprs: exprs.to_vec() };
+        Ok(Rows::of_plan(self, self.made(&op, &TaskHandle::new())?, keep))
+    }
+
     /// What type an expression over a frame has. Nothing runs.
     pub fn type_of(
         &self,
@@ -511,14 +514,18 @@ impl Engine {
         task: &TaskHandle,
     ) -> Result<arrow::datatypes::DataType, Diagnostic> {
         let op = Op::Select { input: id, exprs: vec![expr.clone().alias("value")] };
-        let frame = guarded(|| self.plan(&op, None, None, task))?;
+        let frame = self.made(&op, task)?;
         Ok(frame.schema.field(0).data_type().clone())
     }
 
     /// Any step whose result is wanted and that needs no id.
     pub fn run_op(&self, op: &Op, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
-        let frame = guarded(|| self.plan(op, None, None, task))?;
-        self.run(&Arc::new(frame), task)
+        self.run(&Arc::new(self.made(op, task)?), task)
+    }
+
+    /// The frame of a step that needs no id. Nothing runs.
+    pub(crate) fn made(&self, op: &Op, task: &TaskHandle) -> Result<Frame, Diagnostic> {
+        guarded(|| self.plan(op, None, None, task))
     }
 
     fn write_frames(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<FrameId, Arc<Frame>>> {
@@ -565,14 +572,15 @@ fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
     let schema = Arc::new(plan.schema().as_arrow().clone());
     let sorts = table::sorts(&plan);
     let depth = 1 + table::inputs(&plan).iter().map(|f| f.depth).max().unwrap_or(0);
-    Frame { key, title, plan, schema, resident: None, rows: None, sorts, depth, running: Mutex::new(()) }
+    let rows = OnceLock::new();
+    Frame { key, title, plan, schema, resident: None, rows, sorts, depth, running: Mutex::new(()) }
 }
 
 /// A frame whose rows are there.
 fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagnostic> {
     let plan = table::memory("values", &table).map_err(diagnose)?;
     let schema = Arc::clone(table.schema());
-    let rows = None;
+    let rows = OnceLock::new();
     Ok(Frame { key, title, plan, schema, resident: Some(table), rows, sorts: false, depth: 0, running: Mutex::new(()) })
 }
 

@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
-use datafusion::logical_expr::LogicalPlanBuilder;
 use onrush_frame::{Table, TaskHandle, preview};
 use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value};
 
-use crate::engine::Engine;
-use crate::error::{diagnose, internal};
+use crate::engine::{Engine, Whole};
+use crate::error::internal;
 use crate::key;
 use crate::ops::Inputs;
 use crate::table::Frame;
@@ -118,6 +117,9 @@ impl Engine {
     /// # Errors
     /// What running the frame and its filter can give, columns that cannot be sorted, and stopping.
     pub fn explore(&self, view: &View, what: &Explore, task: &TaskHandle) -> Result<Explored, Diagnostic> {
+        if !matches!(what, Explore::Forget) {
+            self.look_at(view.frame, task)?;
+        }
         match what {
             Explore::Arrange => Ok(Explored::Count(self.arranged_rows(view, task)?)),
             Explore::Rows { offset, count, columns } => self.page(view, *offset, (*count).min(PAGE), columns, task),
@@ -137,15 +139,38 @@ impl Engine {
         }
     }
 
+    /// Computes a frame that is not held, so that its rows are, or are known to be too many.
+    fn look_at(&self, id: FrameId, task: &TaskHandle) -> Result<(), Diagnostic> {
+        let frame = self.frame(id)?;
+        let all = View { frame: id, filter: None, sort: Vec::new() };
+        let key = self.view_key(&all)?;
+        if self.held(&frame).is_some() || frame.too_many().is_some() || self.explorer.get(key).is_some() {
+            return Ok(());
+        }
+        if let Whole::Held(table) = self.whole(&frame, (0, 0), task)? {
+            self.keep(key, &all, Arrangement::new(table, None))?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a frame that are not too many.
+    fn rows_of_frame(&self, frame: &Arc<Frame>, id: FrameId, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        let key = self.view_key(&View { frame: id, filter: None, sort: Vec::new() })?;
+        match self.explorer.get(key) {
+            Some(all) => Ok(Arc::clone(&all.table)),
+            None => self.run(frame, task),
+        }
+    }
+
     fn view_key(&self, view: &View) -> Result<u128, Diagnostic> {
         let frame = self.frame(view.frame)?;
         let text = format!("{:?} {:?}", view.filter, view.sort);
         Ok(key::hash(|h| ("view", view.frame.0, frame.key, &text).hash(h)))
     }
 
-    /// A file that is too large to be held, and its rows.
+    /// How many rows a frame has that is too large to be held.
     fn scanned(&self, frame: &Frame) -> Option<u64> {
-        frame.rows.filter(|_| self.held(frame).is_none())
+        frame.too_many().filter(|_| self.held(frame).is_none())
     }
 
     fn column_name(&self, frame: FrameId, column: u32) -> Result<String, Diagnostic> {
@@ -203,14 +228,14 @@ impl Engine {
     fn arrange(&self, view: &View, task: &TaskHandle) -> Result<Arrangement, Diagnostic> {
         let frame = self.frame(view.frame)?;
         let (table, mut order) = match (&view.filter, self.scanned(&frame)) {
-            (None, _) => (self.run(&frame, task)?, None),
-            // The rows that pass are held instead of the whole file.
+            (None, _) => (self.rows_of_frame(&frame, view.frame, task)?, None),
+            // The rows that pass are held instead of the whole.
             (Some(predicate), Some(_)) => {
                 let filter = Op::Filter { input: view.frame, predicate: predicate.clone() };
                 (self.run_op(&filter, task)?, None)
             }
             (Some(predicate), None) => {
-                let table = self.run(&frame, task)?;
+                let table = self.rows_of_frame(&frame, view.frame, task)?;
                 let kept = self.passing(view.frame, predicate, task)?;
                 (table, Some(kept))
             }
@@ -262,11 +287,8 @@ impl Engine {
             return Err(internal(&format!("the frame has {} columns", frame.schema.fields().len())));
         }
         if let (Some(total), true) = (self.scanned(&frame), view.filter.is_none() && view.sort.is_empty()) {
-            let plan = LogicalPlanBuilder::new(frame.plan.clone())
-                .limit(offset.min(total) as usize, Some(count as usize))
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(diagnose)?;
-            let part = Arrangement::new(Arc::new(self.run_plan(plan, Arc::clone(&frame.schema), task)?), None);
+            let part = self.part(&frame, offset.min(total) as usize, count as usize, task)?;
+            let part = Arrangement::new(Arc::new(part), None);
             return Ok(rows_of(&part, 0, count, columns, total, offset));
         }
         let arrangement = self.arrangement(view, task)?;
@@ -307,6 +329,10 @@ impl Engine {
     }
 
     fn write_view(&self, view: &View, columns: &[u32], sink: &Sink, task: &TaskHandle) -> Result<Explored, Diagnostic> {
+        let frame = self.frame(view.frame)?;
+        if view.sort.is_empty() && self.scanned(&frame).is_some() {
+            return self.write_rows(view, columns, sink, task);
+        }
         let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
         let arrangement = self.arrangement(view, task)?;
         let positions: Vec<usize> = match columns {
@@ -328,13 +354,33 @@ impl Engine {
                 }
             }
         }
-        let written = writer.finish()?;
-        Ok(Explored::Written {
-            path: written.path.to_string_lossy().into_owned(),
-            rows: written.rows,
-            bytes: written.bytes,
-        })
+        Ok(written(writer.finish()?))
     }
+
+    /// The rows of a view that has no order of its own, as they are computed.
+    fn write_rows(&self, view: &View, columns: &[u32], sink: &Sink, task: &TaskHandle) -> Result<Explored, Diagnostic> {
+        let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
+        let frame = match &view.filter {
+            None => self.frame(view.frame)?,
+            Some(predicate) => {
+                Arc::new(self.made(&Op::Filter { input: view.frame, predicate: predicate.clone() }, task)?)
+            }
+        };
+        let positions: Vec<usize> = match columns {
+            [] => (0..frame.schema.fields().len()).collect(),
+            some => some.iter().map(|c| *c as usize).collect(),
+        };
+        let schema = Arc::new(frame.schema.project(&positions).map_err(failed)?);
+        let mut writer = onrush_io::FileWriter::create(sink, &schema)?;
+        self.stream(&frame, &task.clone(), &mut |batch| {
+            writer.write(&batch.project(&positions).map_err(failed)?, task)
+        })?;
+        Ok(written(writer.finish()?))
+    }
+}
+
+fn written(file: onrush_io::Written) -> Explored {
+    Explored::Written { path: file.path.to_string_lossy().into_owned(), rows: file.rows, bytes: file.bytes }
 }
 
 fn rows_of(arrangement: &Arrangement, offset: u64, count: u32, columns: &[u32], total: u64, before: u64) -> Explored {

@@ -7,19 +7,20 @@ mod correlation;
 mod facets;
 mod heat;
 mod lines;
+mod rows;
 mod time;
 
 use std::collections::{HashMap, HashSet};
 
-use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
-use onrush_frame::{Table, TaskHandle};
+use onrush_frame::TaskHandle;
 use onrush_wire::plot::statistics::{self, Cell, Combine, Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use crate::Engine;
 use crate::check::{place, plan_error};
-use columns::{Column, Values, label};
+use columns::{Column, Values, grown, label, rank_of};
+pub(crate) use rows::{Rows, own_bytes};
 
 /// Points of a scatter plot that are drawn.
 const POINTS: usize = 5_000;
@@ -35,7 +36,11 @@ const SERIES: usize = 20;
 const CATEGORIES: usize = 40;
 /// Points of a density's curve.
 const CURVE: usize = 400;
-/// Rows that a scatter plot looks at; of more, it takes some at equal distances.
+/// The part of the session's memory that rows may take between two walks over them: more are computed again.
+const KEPT: u64 = 4;
+/// Different bars that are counted, to say how many there are.
+const COUNTED: usize = 1_000_000;
+/// Rows that a scatter plot looks at, up to twice as many; of more, it takes some at equal distances.
 const LOOKED_AT: usize = 400_000;
 /// Values that quartiles are taken from when bins are chosen.
 const SAMPLE: usize = 200_000;
@@ -69,7 +74,7 @@ struct Shared {
     /// Cells of a heat map, along x and along y.
     cells: HashMap<(usize, char), heat::Cells>,
     /// Numbers and times that are a box plot's categories.
-    values: HashMap<usize, Vec<f64>>,
+    values: HashMap<usize, Vec<i64>>,
     /// Stretches of time.
     grids: HashMap<usize, time::Grid>,
 }
@@ -114,7 +119,7 @@ struct Source<'a> {
     notes: &'a mut Vec<String>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
     fn xy(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         if (layer.aggregate.is_some() || layer.every.is_some())
@@ -135,13 +140,17 @@ impl Source<'_> {
             }
             None => {
                 let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-                let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
-                if layer.mark != Mark::Bar
-                    && let Some(layer) = self.long_line(&table, layer, (x, y))?
-                {
-                    return Ok(layer);
+                let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
+                let x_values = Values::of(&rows, 0, x)?;
+                let what = format!("the y of a {}", name(layer.mark));
+                let y_values = Values::of(&rows, 1, y)?.number(&what, y)?;
+                if layer.mark == Mark::Bar {
+                    return self.bars(layer, &rows, (&x_values, &y_values), x);
                 }
-                (table, label(y))
+                if x_values.scale != AxisScale::Category {
+                    return self.line(layer, &rows, (&x_values, &y_values));
+                }
+                ((*rows.table(self.task)?).clone(), label(y))
             }
         };
         let mut x_column = Column::of(&table, 0, x)?;
@@ -157,14 +166,11 @@ impl Source<'_> {
             .collect();
         self.left_out(table.rows() - rows.len(), "point", "no value");
         if layer.mark == Mark::Bar {
-            let is_category = x_column.scale == AxisScale::Category;
-            if is_category && layer.aggregate.is_some() && x_column.categories.len() > CATEGORIES {
+            if x_column.scale == AxisScale::Category && x_column.categories.len() > CATEGORIES {
                 self.largest(&mut x_column, &mut y_column, &mut rows, layer, color.is_some());
             }
             if rows.len() > BARS {
-                let message = format!("{} bars cannot be told apart", rows.len());
-                let expr = place(plan_error("plot-size", message), x.span.as_ref(), None, "too many values");
-                return Err(expr.help("combine rows with `.aggregate(\"mean\")`,\nor draw `.hist(x)` or `.line(x, y)`"));
+                return Err(too_many_bars(&rows.len().to_string(), x));
             }
         }
         let mut series = Vec::new();
@@ -189,6 +195,78 @@ impl Source<'_> {
         Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
     }
 
+    /// Bars of rows that are not combined: where several are at one place, their sum is what stacked bars would reach.
+    fn bars(
+        &mut self,
+        layer: &LayerRequest,
+        rows: &Rows,
+        (x, y): (&Values, &Values),
+        x_expr: &Expr,
+    ) -> Result<Layer, Diagnostic> {
+        let color = self.color(rows, 2, layer)?;
+        let mut at: HashMap<(i64, usize), usize> = HashMap::new();
+        let mut bars: Vec<Vec<(f64, f64)>> = Vec::new();
+        let (mut without_value, mut without_color, mut count) = (0, 0, 0usize);
+        columns::each_of(rows, [Some(x), Some(y), color.as_ref()], self.task, |[x, y, series]| {
+            let series = if color.is_some() { series } else { 0.0 };
+            if x.is_nan() || y.is_nan() {
+                without_value += 1;
+            } else if series.is_nan() {
+                without_color += 1;
+            } else if let Some(bar) = at.get(&(rank_of(x), series as usize)) {
+                bars[series as usize][*bar].1 += y;
+                count += 1;
+            } else if at.len() <= COUNTED {
+                let bars = grown(&mut bars, series as usize);
+                at.insert((rank_of(x), series as usize), bars.len());
+                bars.push((x, y));
+                count += 1;
+            }
+        })?;
+        self.left_out(without_value, "point", "no value");
+        self.left_out(without_color, "row", "no colour");
+        if at.len() > BARS {
+            let count = if at.len() > COUNTED { format!("more than {COUNTED}") } else { at.len().to_string() };
+            return Err(too_many_bars(&count, x_expr));
+        }
+        if count > at.len() {
+            let (count, at) = (grouped(count), grouped(at.len()));
+            self.notes.push(format!("{count} rows in {at} bars: their sums; choose with `.aggregate(\"mean\")`"));
+        }
+        let names = color.as_ref().map_or(vec![String::new()], Values::categories);
+        bars.resize_with(names.len(), Vec::new);
+        let sizes: Vec<usize> = bars.iter().map(Vec::len).collect();
+        let hidden = sizes.iter().filter(|size| **size > 0).count().saturating_sub(SERIES);
+        let shown = most(&sizes, SERIES);
+        let made = names.into_iter().zip(bars).zip(shown);
+        let series = made.filter(|((_, bars), shown)| *shown && (color.is_none() || !bars.is_empty()));
+        let series: Vec<Series> = series
+            .map(|((name, bars), _)| {
+                let (x, y) = bars.into_iter().unzip();
+                Series { name, x, y }
+            })
+            .collect();
+        self.series_left_out(hidden, series.len(), layer);
+        Ok(Layer::Xy { mark: Mark::Bar, x: x.axis(), y: y.axis(), series })
+    }
+
+    /// A line through rows in the order of `x`, which are numbers or times.
+    fn line(&mut self, layer: &LayerRequest, rows: &Rows, (x, y): (&Values, &Values)) -> Result<Layer, Diagnostic> {
+        let color = self.color(rows, 2, layer)?;
+        let made = lines::lines(rows, (x, y), color.as_ref(), self.line, self.task)?;
+        self.left_out(made.without_x, "point", "no value");
+        self.left_out(made.without_color, "row", "no colour");
+        self.series_left_out(made.hidden, made.series.len(), layer);
+        self.stretches(made.kept, made.all);
+        Ok(Layer::Xy { mark: layer.mark, x: made.x, y: made.y, series: made.series })
+    }
+
+    /// The column of the colour as categories.
+    fn color(&self, rows: &Rows, index: usize, layer: &LayerRequest) -> Result<Option<Values>, Diagnostic> {
+        let of = |expr| Values::of(rows, index, expr)?.into_categories(rows, None, self.task);
+        layer.color.as_ref().map(of).transpose()
+    }
+
     /// Rows of each moment, hour, day or month combined. `None` if `x` is no time.
     fn over_time(&mut self, layer: &LayerRequest, x: &Expr) -> Result<Option<Layer>, Diagnostic> {
         let function = layer.aggregate.as_deref().unwrap_or("mean");
@@ -200,15 +278,14 @@ impl Source<'_> {
         if !self.is_over_time(layer)? {
             return Ok(None);
         }
-        let table = self.select([Some(x), y, layer.color.as_ref()])?;
-        let x_values = Values::of(&table, 0, x)?;
+        let rows = self.rows([Some(x), y, layer.color.as_ref()])?;
+        let x_values = Values::of(&rows, 0, x)?;
         let what = format!("the y of a {}", name(layer.mark));
-        let y_values = y.map(|y| Values::of(&table, 1, y)?.number(&what, y)).transpose()?;
-        let at = 1 + usize::from(y.is_some());
-        let color = layer.color.as_ref().map(|expr| Column::of(&table, at, expr)).transpose()?;
-        let grid = self.grid(layer, &x_values, x)?;
+        let y_values = y.map(|y| Values::of(&rows, 1, y)?.number(&what, y)).transpose()?;
+        let color = self.color(&rows, 1 + usize::from(y.is_some()), layer)?;
+        let grid = self.grid(layer, (&rows, &x_values), x)?;
         let asked = time::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line.max(OVER_TIME) };
-        let made = time::combine(&table, &x_values, y_values.as_ref(), color, &asked, self.task)?;
+        let made = time::combine(&rows, &x_values, y_values.as_ref(), color.as_ref(), &asked, self.task)?;
         self.left_out(made.left_out, "row", "no value");
         self.series_left_out(made.hidden, made.series.len(), layer);
         let label = if y.is_some() { label(&aggregate(function, layer)?) } else { "rows".to_string() };
@@ -237,7 +314,7 @@ impl Source<'_> {
         Ok(is_time)
     }
 
-    fn grid(&mut self, layer: &LayerRequest, x: &Values, at: &Expr) -> Result<time::Grid, Diagnostic> {
+    fn grid(&mut self, layer: &LayerRequest, x: (&Rows, &Values), at: &Expr) -> Result<time::Grid, Diagnostic> {
         if let Some(known) = self.shared.grids.get(&self.index) {
             return Ok(*known);
         }
@@ -250,46 +327,24 @@ impl Source<'_> {
     fn share(&mut self, layer: &LayerRequest) -> Result<(), Diagnostic> {
         match layer.mark {
             Mark::Histogram => {
-                let values = self.values(&LayerRequest { color: None, ..layer.clone() })?.0;
-                self.edges(layer, &values)?;
+                let (rows, values, _) = self.values(&LayerRequest { color: None, ..layer.clone() })?;
+                self.edges(layer, &rows, &values)?;
             }
             Mark::HeatMap => {
                 self.sides(layer)?;
             }
             Mark::Box if layer.y.is_some() => {
-                let table = self.select([layer.y.as_ref(), layer.x.as_ref(), None])?;
-                self.box_categories(layer, &table)?;
+                let rows = self.rows([layer.y.as_ref(), layer.x.as_ref(), None])?;
+                self.box_categories(layer, &rows)?;
             }
             Mark::Bar | Mark::Line | Mark::Area if self.is_over_time(layer)? => {
                 let x = needed(layer.x.as_ref(), layer.mark, "x")?;
-                let table = self.select([Some(x), None, None])?;
-                self.grid(layer, &Values::of(&table, 0, x)?, x)?;
+                let rows = self.rows([Some(x), None, None])?;
+                self.grid(layer, (&rows, &Values::of(&rows, 0, x)?), x)?;
             }
             _ => {}
         }
         Ok(())
-    }
-
-    /// A line through more rows than can be drawn, of a table of `x`, `y` and perhaps a colour. `None` if there are fewer, or if `x` has
-    /// categories.
-    fn long_line(
-        &mut self,
-        table: &Table,
-        layer: &LayerRequest,
-        (x, y): (&Expr, &Expr),
-    ) -> Result<Option<Layer>, Diagnostic> {
-        let values = Values::of(table, 0, x)?;
-        if table.rows() <= self.line || values.scale == AxisScale::Category {
-            return Ok(None);
-        }
-        let color = layer.color.as_ref().map(|expr| Column::of(table, 2, expr)).transpose()?;
-        let what = format!("the y of a {}", name(layer.mark));
-        let made = lines::lines(table, (values, y), color, self.line, &what, self.task)?;
-        self.left_out(made.without_x, "point", "no value");
-        self.left_out(made.without_color, "row", "no colour");
-        self.series_left_out(made.hidden, made.series.len(), layer);
-        self.stretches(made.kept, made.all);
-        Ok(Some(Layer::Xy { mark: layer.mark, x: made.x, y: made.y, series: made.series }))
     }
 
     fn stretches(&mut self, kept: usize, all: usize) {
@@ -356,9 +411,7 @@ impl Source<'_> {
         let mut exprs = vec![x.clone().alias("x"), y.clone().alias("y")];
         exprs.extend(layer.color.clone().map(|c| c.alias("color")));
         exprs.extend(layer.size.clone().map(|c| c.alias("size")));
-        let table = self.engine.run_select(self.frame, &exprs, self.task)?;
-        let total = table.rows();
-        let table = some_rows(&table, LOOKED_AT)?;
+        let (table, total) = self.engine.walk(self.frame, &exprs, 0)?.some(LOOKED_AT, self.task)?;
         let (x_column, y_column) = (Column::of(&table, 0, x)?, Column::of(&table, 1, y)?);
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
         let size_at = 2 + usize::from(layer.color.is_some());
@@ -417,44 +470,51 @@ impl Source<'_> {
     }
 
     /// The values of `x`, and the series that each row belongs to.
-    fn values(&mut self, layer: &LayerRequest) -> Result<(Values, Option<Column>), Diagnostic> {
+    fn values(&self, layer: &LayerRequest) -> Result<(Rows<'a>, Values, Option<Values>), Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
-        let table = self.select([Some(x), layer.color.as_ref(), None])?;
-        let values = Values::of(&table, 0, x)?;
+        let rows = self.rows([Some(x), layer.color.as_ref(), None])?;
+        let values = Values::of(&rows, 0, x)?;
         if values.scale == AxisScale::Category {
             let message = format!("a {} needs numbers or times, and `{}` is text", name(layer.mark), values.label);
             return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a number")
                 .help("count the rows of each value: `.bar(x, len())`"));
         }
-        let color = layer.color.as_ref().map(|expr| Column::of(&table, 1, expr)).transpose()?;
-        Ok((values, color.map(Column::into_categories)))
+        let color = self.color(&rows, 1, layer)?;
+        Ok((rows, values, color))
     }
 
     /// One thing for each series, made of its values.
     fn by_series<T>(
         &mut self,
-        values: &Values,
-        color: Option<&Column>,
-        mut made: Vec<T>,
+        (rows, values): (&Rows, &Values),
+        color: Option<&Values>,
+        new: impl Fn(usize) -> T,
         mut add: impl FnMut(&mut T, f64) -> bool,
     ) -> Result<Vec<(String, T)>, Diagnostic> {
-        let (mut sizes, mut nulls, mut missing) = (vec![0usize; made.len()], 0, 0);
-        values.each(self.task, |row, value| {
+        let (mut made, mut sizes) = (Vec::new(), Vec::new());
+        let (mut nulls, mut missing) = (0, 0);
+        columns::each_of(rows, [Some(values), color], self.task, |[value, at]| {
             if !value.is_finite() {
                 missing += 1;
                 return;
             }
-            let series = color.map_or(0.0, |c| c.positions[row]);
+            let series = if color.is_some() { at } else { 0.0 };
             if series.is_nan() {
                 nulls += 1;
                 return;
             }
-            sizes[series as usize] += usize::from(add(&mut made[series as usize], value));
+            while made.len() <= series as usize {
+                made.push(new(made.len()));
+            }
+            *grown(&mut sizes, series as usize) += usize::from(add(&mut made[series as usize], value));
         })?;
+        let nulls = nulls - color.map_or(0, |c| c.hidden).min(nulls);
         self.left_out(missing, "row", "no finite value");
         self.left_out(nulls, "row", "no colour");
-        let names = color.map_or(vec![String::new()], |c| c.categories.clone());
+        let names = color.map_or(vec![String::new()], Values::categories);
         let all = names.len();
+        sizes.resize(all, 0);
+        (made.len()..all).for_each(|series| made.push(new(series)));
         let mut order: Vec<usize> = (0..all).collect();
         order.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
         let kept: HashSet<usize> = order.into_iter().take(SERIES).collect();
@@ -467,11 +527,14 @@ impl Source<'_> {
     }
 
     fn histogram(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
-        let (values, color) = self.values(layer)?;
-        let edges = self.edges(layer, &values)?;
-        let series = color.as_ref().map_or(1, |c| c.categories.len());
-        let empty = vec![vec![0u64; edges.len() - 1]; series];
-        let made = self.by_series(&values, color.as_ref(), empty, |counts, value| {
+        let (rows, values, mut color) = self.values(layer)?;
+        let edges = self.edges(layer, &rows, &values)?;
+        if let Some(color) = &mut color {
+            let all = color.keep_most(&rows, SERIES, self.task)?;
+            self.most_frequent(SERIES, all, &color.label);
+        }
+        let empty = |_| vec![0u64; edges.len() - 1];
+        let made = self.by_series((&rows, &values), color.as_ref(), empty, |counts, value| {
             let bin = statistics::bin(value, &edges);
             bin.inspect(|bin| counts[*bin] += 1).is_some()
         })?;
@@ -479,31 +542,29 @@ impl Source<'_> {
         Ok(Layer::Histogram { x: values.axis(), series })
     }
 
-    fn edges(&mut self, layer: &LayerRequest, values: &Values) -> Result<Vec<f64>, Diagnostic> {
+    fn edges(&mut self, layer: &LayerRequest, rows: &Rows, values: &Values) -> Result<Vec<f64>, Diagnostic> {
         if let Some(known) = self.shared.edges.get(&self.index) {
             return Ok(known.clone());
         }
-        let edges = values.survey(self.task, SAMPLE)?.edges(layer.bins, values.is_integer);
+        let edges = values.survey(rows, self.task, SAMPLE)?.edges(layer.bins, values.is_integer);
         self.shared.edges.insert(self.index, edges.clone());
         Ok(edges)
     }
 
     fn density(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
-        let (values, color) = self.values(layer)?;
-        let series = color.as_ref().map_or(1, |c| c.categories.len());
-        if let (Some(by), true) = (&layer.color, series > CATEGORIES) {
-            let axis = color.as_ref().map(Column::axis);
-            return Err(too_many(&axis.unwrap_or_else(|| values.axis()), by));
-        }
-        let mut surveys = vec![Survey::default(); series];
-        values.each(self.task, |row, value| {
-            let series = color.as_ref().map_or(0.0, |c| c.positions[row]);
+        let (rows, values, color) = self.values(layer)?;
+        let mut surveys: Vec<Survey> = Vec::new();
+        columns::each_of(&rows, [Some(&values), color.as_ref()], self.task, |[value, at]| {
+            let series = if color.is_some() { at } else { 0.0 };
             if series >= 0.0 {
-                surveys[series as usize].add(value);
+                grown(&mut surveys, series as usize).add(value);
             }
         })?;
-        let empty = surveys.iter().map(|survey| Density::new(survey, layer.bandwidth)).collect();
-        let made = self.by_series(&values, color.as_ref(), empty, |density: &mut Density, value| {
+        if let (Some(by), Some(color)) = (&layer.color, color.as_ref().filter(|_| surveys.len() > CATEGORIES)) {
+            return Err(too_many(&color.axis(), by));
+        }
+        let new = |series: usize| Density::new(surveys.get(series).unwrap_or(&Survey::default()), layer.bandwidth);
+        let made = self.by_series((&rows, &values), color.as_ref(), new, |density: &mut Density, value| {
             density.add(value);
             true
         })?;
@@ -521,43 +582,47 @@ impl Source<'_> {
 
     fn boxes(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-        let table = self.select([Some(y), layer.x.as_ref(), None])?;
-        let values = Values::of(&table, 0, y)?.number("the y of a box plot", y)?;
-        let mut x_column = self.box_categories(layer, &table)?;
-        if let Some(x) = &mut x_column {
-            self.most_frequent(x);
+        let rows = self.rows([Some(y), layer.x.as_ref(), None])?;
+        let values = Values::of(&rows, 0, y)?.number("the y of a box plot", y)?;
+        let mut x = self.box_categories(layer, &rows)?;
+        if let Some(x) = &mut x {
+            let all = x.keep_most(&rows, CATEGORIES, self.task)?;
+            self.most_frequent(CATEGORIES, all, &x.label);
         }
-        let axis = x_column.as_ref().map_or_else(
+        let axis = x.as_ref().map_or_else(
             || Axis { label: String::new(), scale: AxisScale::Category, categories: vec![String::new()] },
-            Column::axis,
+            Values::axis,
         );
-        let (boxes, left_out) =
-            boxes::boxes(&table, &values, x_column.as_ref(), &axis.categories, (boxes::HELD, self.task))?;
-        let hidden = x_column.as_ref().map_or(0, |c| c.hidden);
+        let (boxes, left_out) = boxes::boxes(&rows, &values, x.as_ref(), &axis.categories, (boxes::HELD, self.task))?;
+        let hidden = x.as_ref().map_or(0, |c| c.hidden);
         self.left_out(usize::saturating_sub(left_out, hidden), "row", "no value");
         Ok(Layer::Box { x: axis, y: values.axis(), boxes })
     }
 
     /// The categories of a box plot, of the second column.
-    fn box_categories(&mut self, layer: &LayerRequest, table: &Table) -> Result<Option<Column>, Diagnostic> {
+    fn box_categories(&mut self, layer: &LayerRequest, rows: &Rows) -> Result<Option<Values>, Diagnostic> {
         let Some(expr) = &layer.x else { return Ok(None) };
-        let column = Column::of(table, 1, expr)?;
-        let known = self.shared.values.entry(self.index).or_insert_with(|| column.distinct());
-        Ok(Some(column.among(known)))
+        let known = self.shared.values.get(&self.index).map(Vec::as_slice);
+        let x = Values::of(rows, 1, expr)?.into_categories(rows, known, self.task)?;
+        if let (Some(keys), None) = (x.keys(), known) {
+            self.shared.values.insert(self.index, keys.to_vec());
+        }
+        Ok(Some(x))
     }
 
     fn heat_map(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
-        let (table, mut sides) = self.sides(layer)?;
+        let (rows, mut sides) = self.sides(layer)?;
         let mut hidden = 0;
         for side in &mut sides {
-            if let heat::Side::Texts(column) = side {
-                self.most_frequent(column);
-                hidden += column.hidden;
+            if side.is_text() {
+                let all = side.values.keep_most(&rows, CATEGORIES, self.task)?;
+                hidden += side.values.hidden;
+                self.most_frequent(CATEGORIES, all, &side.values.label);
             }
         }
         let [x_side, y_side] = &sides;
         let color =
-            layer.color.as_ref().map(|expr| Values::of(&table, 2, expr)?.number("the colour of a heat map", expr));
+            layer.color.as_ref().map(|expr| Values::of(&rows, 2, expr)?.number("the colour of a heat map", expr));
         let color = color.transpose()?;
         let default = if color.is_some() { "mean" } else { "count" };
         let function = layer.aggregate.as_deref().unwrap_or(default);
@@ -565,11 +630,12 @@ impl Source<'_> {
         let (x_axis, y_axis) = (x_side.axis(), y_side.axis());
         let mut values = vec![vec![Cell::default(); x_axis.categories.len()]; y_axis.categories.len()];
         let mut left_out = 0;
-        let walked = [x_side.values(), y_side.values(), color.as_ref()];
-        columns::each_of(walked, table.rows(), self.task, |row, [x, y, value]| {
+        let walked = [Some(&x_side.values), Some(&y_side.values), color.as_ref()];
+        columns::each_of(&rows, walked, self.task, |[x, y, value]| {
             let value = if color.is_some() { value } else { 1.0 };
-            match (x_side.cell(row, x), y_side.cell(row, y)) {
-                (Some(column), Some(line)) if !value.is_nan() => values[line][column].add(value, combine),
+            let (column, line) = (x_side.cell(x), y_side.cell(y));
+            match line.and_then(|line| values.get_mut(line)?.get_mut(column?)) {
+                Some(cell) if !value.is_nan() => cell.add(value, combine),
                 _ => left_out += 1,
             }
         })?;
@@ -586,50 +652,30 @@ impl Source<'_> {
     }
 
     /// The rows of a heat map, and its sides.
-    fn sides(&mut self, layer: &LayerRequest) -> Result<(Table, [heat::Side; 2]), Diagnostic> {
+    fn sides(&mut self, layer: &LayerRequest) -> Result<(Rows<'a>, [heat::Side; 2]), Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-        let table = self.select([Some(x), Some(y), layer.color.as_ref()])?;
+        let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
         let mut side = |index: usize, expr: &Expr, name: char| {
             let known = (&mut self.shared.cells, (self.index, name));
-            heat::Side::of(&table, index, expr, layer.bins, known, self.task)
+            heat::Side::of(&rows, index, expr, layer.bins, known, self.task)
         };
         let sides = [side(0, x, 'x')?, side(1, y, 'y')?];
-        Ok((table, sides))
+        Ok((rows, sides))
     }
 
-    /// Leaves the [`CATEGORIES`] with most rows; rows of others have no position any more.
-    fn most_frequent(&mut self, column: &mut Column) {
-        let all = column.categories.len();
-        if all <= CATEGORIES {
-            return;
+    /// Says that of `all` categories `shown` were kept.
+    fn most_frequent(&mut self, shown: usize, all: usize, label: &str) {
+        if all > shown {
+            self.notes.push(format!("{shown} of {} values of {label} shown: those with most rows", grouped(all)));
         }
-        let mut sizes = vec![0usize; all];
-        column.positions.iter().filter(|p| **p >= 0.0).for_each(|p| sizes[*p as usize] += 1);
-        let mut order: Vec<usize> = (0..all).collect();
-        order.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
-        let mut kept = order[..CATEGORIES].to_vec();
-        kept.sort_unstable();
-        let mut place = vec![f64::NAN; all];
-        kept.iter().enumerate().for_each(|(at, old)| place[*old] = at as f64);
-        for position in column.positions.iter_mut().filter(|p| **p >= 0.0) {
-            *position = place[*position as usize];
-        }
-        column.categories = kept.iter().map(|i| column.categories[*i].clone()).collect();
-        let rest: usize = order[CATEGORIES..].iter().map(|i| sizes[*i]).sum();
-        column.hidden = rest;
-        self.notes.push(format!(
-            "{CATEGORIES} of {} values of {} shown: those with most rows",
-            grouped(all),
-            column.label
-        ));
     }
 
-    /// The expressions that are there, as columns in this order.
-    fn select(&self, exprs: [Option<&Expr>; 3]) -> Result<Table, Diagnostic> {
+    /// The expressions that are there, as columns in this order, to be walked over.
+    fn rows(&self, exprs: [Option<&Expr>; 3]) -> Result<Rows<'a>, Diagnostic> {
         let named = exprs.into_iter().flatten().enumerate();
         let exprs: Vec<Expr> = named.map(|(i, expr)| expr.clone().alias(format!("p{i}"))).collect();
-        self.engine.run_select(self.frame, &exprs, self.task).map(|table| (*table).clone())
+        self.engine.walk(self.frame, &exprs, self.engine.memory_limit() / KEPT)
     }
 
     /// Rows by the value of the colour, in the order of the values' first rows. The rarest beyond [`SERIES`] are left out.
@@ -676,33 +722,6 @@ fn most(sizes: &[usize], keep: usize) -> Vec<bool> {
     most
 }
 
-/// At most `keep` rows at about equal distances; which of a stretch it is changes, so that no pattern in the rows is met again
-/// and again.
-fn some_rows(table: &Table, keep: usize) -> Result<Table, Diagnostic> {
-    if table.rows() <= keep {
-        return Ok(table.clone());
-    }
-    let broken = |e: arrow::error::ArrowError| crate::error::internal(&e.to_string());
-    let stretch = table.rows().div_ceil(keep);
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let (mut batches, mut start) = (Vec::new(), 0usize);
-    for batch in table.batches() {
-        let mut wanted = Vec::new();
-        while start < batch.num_rows() {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let at = start + (random >> 33) as usize % stretch;
-            wanted.extend((at < batch.num_rows()).then_some(at as u32));
-            start += stretch;
-        }
-        start -= batch.num_rows();
-        let wanted = UInt32Array::from(wanted);
-        let columns: Result<Vec<ArrayRef>, _> =
-            batch.columns().iter().map(|column| arrow::compute::take(column, &wanted, None)).collect();
-        batches.push(RecordBatch::try_new(batch.schema(), columns.map_err(broken)?).map_err(broken)?);
-    }
-    Ok(Table::new(std::sync::Arc::clone(table.schema()), batches))
-}
-
 fn needed<'a>(expr: Option<&'a Expr>, mark: Mark, what: &str) -> Result<&'a Expr, Diagnostic> {
     expr.ok_or_else(|| plan_error("plot", format!("a {} needs `{what}`, a column or an expression", name(mark))))
 }
@@ -725,6 +744,12 @@ fn unknown_aggregate(function: &str, layer: &LayerRequest) -> Diagnostic {
     let diagnostic =
         plan_error("plot-aggregate", format!("a {} cannot combine rows by `{function}`", name(layer.mark)));
     place(diagnostic, span, None, "").help("write `sum`, `mean`, `median`, `min`, `max` or `count`")
+}
+
+fn too_many_bars(count: &str, x: &Expr) -> Diagnostic {
+    let message = format!("{count} bars cannot be told apart");
+    place(plan_error("plot-size", message), x.span.as_ref(), None, "too many values")
+        .help("combine rows with `.aggregate(\"mean\")`,\nor draw `.hist(x)` or `.line(x, y)`")
 }
 
 fn too_many(axis: &Axis, expr: &Expr) -> Diagnostic {

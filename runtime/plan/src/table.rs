@@ -2,7 +2,7 @@
 //! result computed meanwhile is used instead of its plan.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -24,8 +24,8 @@ pub struct Frame {
     pub schema: SchemaRef,
     /// Rows that need no computing: of values, of files in memory, of `persist`.
     pub resident: Option<Arc<Table>>,
-    /// Of a file that is too large to hold.
-    pub rows: Option<u64>,
+    /// Of a file that is too large to hold, and of a plan once it was found to be.
+    pub rows: OnceLock<u64>,
     /// The plan sorts. DataFusion drops a sort under an operator that does not ask for its order, even where the order
     /// decides what comes out (row numbers, the first of a group), so such a frame is computed before it is used there.
     pub sorts: bool,
@@ -39,6 +39,13 @@ pub struct Frame {
 impl std::fmt::Debug for Frame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Frame({:032x}, {})", self.key, self.title)
+    }
+}
+
+impl Frame {
+    /// How many rows a frame has that is too large to be held.
+    pub fn too_many(&self) -> Option<u64> {
+        self.rows.get().copied()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Running a plan: its inputs put in place, the rows taken from DataFusion batch by batch, results kept.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -22,6 +22,9 @@ use crate::explain::{self, Placement};
 use crate::gpu::{self, Accelerator, Placements, Policy};
 use crate::ops::Inputs;
 use crate::table::{self, Frame};
+
+/// A plan that runs.
+type Runs = Arc<dyn ExecutionPlan>;
 
 impl Engine {
     /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
@@ -90,40 +93,106 @@ impl Engine {
         if let Some(table) = self.held(frame) {
             return Ok(table);
         }
-        // Another request may be computing it: wait for that, unless this one is cancelled.
-        let _running = loop {
-            match frame.running.try_lock() {
-                Ok(guard) => break guard,
-                Err(std::sync::TryLockError::Poisoned(e)) => break e.into_inner(),
-                Err(std::sync::TryLockError::WouldBlock) => {
-                    task.check()?;
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-            }
-        };
+        let _running = self.alone(frame, task)?;
         if let Some(table) = self.held(frame) {
             return Ok(table);
         }
         task.stage(frame.title.clone());
-        let batches = match self.plans.get(frame.key)? {
-            Some(physical) => self.drain_plan(physical, task)?,
-            None => {
-                let (physical, steady) = self.physical(&frame.plan, task)?;
-                if steady {
-                    // What is kept does not run itself: it would hold what its joins have built. A plan that failed is not kept: the
-                    // same step of another cell has its mistake at another place.
-                    let fresh = reset_plan_states(Arc::clone(&physical)).map_err(diagnose)?;
-                    let batches = self.drain_plan(fresh, task)?;
-                    self.plans.put(frame.key, &physical);
-                    batches
-                } else {
-                    self.drain_plan(physical, task)?
-                }
-            }
-        };
+        let (physical, steady) = self.ready(frame, task)?;
+        let batches = self.drain_plan(physical, task)?;
+        self.keep_plan(frame, steady);
         let table = Arc::new(conform(Arc::clone(&frame.schema), batches)?);
         self.results.put(frame.key, Arc::clone(&table));
         Ok(table)
+    }
+
+    /// The rows of a frame one batch after another; none of them is kept here. The frame runs while they are looked at.
+    pub(crate) fn stream(
+        &self,
+        frame: &Frame,
+        task: &TaskHandle,
+        each: &mut dyn FnMut(RecordBatch) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        /// Batches that may wait.
+        const AHEAD: usize = 16;
+        task.stage(frame.title.clone());
+        task.set_rows(0);
+        let (physical, steady) = self.ready(frame, task)?;
+        let context = Arc::clone(self.task_context.get_or_init(|| self.context.task_ctx()));
+        let (sender, mut receiver) = tokio::sync::mpsc::channel(AHEAD);
+        let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
+        let of_task = task.clone();
+        let work = runtime.spawn(async move {
+            let mut stream = execute_stream(physical, context).map_err(diagnose)?;
+            loop {
+                let batch = tokio::select! {
+                    biased;
+                    () = of_task.wait_cancelled() => return Err(Diagnostic::from(onrush_frame::Cancelled)),
+                    batch = stream.next() => batch,
+                };
+                let Some(batch) = batch else { return Ok(()) };
+                let batch = batch.map_err(diagnose)?;
+                of_task.add_rows(batch.num_rows() as u64);
+                // Nobody looks at them any more: what went wrong is known there.
+                if sender.send(batch).await.is_err() {
+                    return Ok(());
+                }
+            }
+        });
+        while let Some(batch) = futures::executor::block_on(receiver.recv()) {
+            each(fit(&frame.schema, batch)?)?;
+        }
+        self.block(async move { work.await })?.map_err(|e| match e.try_into_panic() {
+            Ok(panic) => internal(&panic_text(&*panic)),
+            Err(e) => internal(&e.to_string()),
+        })??;
+        self.keep_plan(frame, steady);
+        Ok(())
+    }
+
+    /// Keeps the rows of a frame that something else has run.
+    pub(crate) fn remember(&self, frame: &Frame, table: &Arc<Table>) {
+        self.results.put(frame.key, Arc::clone(table));
+    }
+
+    /// Whether a frame has other rows each time that it runs.
+    pub(crate) fn varies(&self, frame: &Frame) -> bool {
+        frame.resident.is_none()
+            && (table::changes(&frame.plan) || table::inputs(&frame.plan).iter().any(|input| self.varies(input)))
+    }
+
+    /// Another request may be computing the frame: waits for that, unless this one is cancelled.
+    pub(super) fn alone<'a>(&self, frame: &'a Frame, task: &TaskHandle) -> Result<MutexGuard<'a, ()>, Diagnostic> {
+        loop {
+            match frame.running.try_lock() {
+                Ok(guard) => return Ok(guard),
+                Err(TryLockError::Poisoned(e)) => return Ok(e.into_inner()),
+                Err(TryLockError::WouldBlock) => {
+                    task.check()?;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        }
+    }
+
+    /// What computes a frame, and the plan that may be kept after that.
+    fn ready(&self, frame: &Frame, task: &TaskHandle) -> Result<(Runs, Option<Runs>), Diagnostic> {
+        if let Some(physical) = self.plans.get(frame.key)? {
+            return Ok((physical, None));
+        }
+        let (physical, steady) = self.physical(&frame.plan, task)?;
+        if !steady {
+            return Ok((physical, None));
+        }
+        // What is kept does not run itself: it would hold what its joins have built. A plan that failed is not kept: the same step of
+        // another cell has its mistake at another place.
+        Ok((reset_plan_states(Arc::clone(&physical)).map_err(diagnose)?, Some(physical)))
+    }
+
+    fn keep_plan(&self, frame: &Frame, steady: Option<Runs>) {
+        if let Some(physical) = steady {
+            self.plans.put(frame.key, &physical);
+        }
     }
 
     pub(crate) fn run_plan(
@@ -203,7 +272,8 @@ impl Engine {
 /// Whether a plan reads only rows that frames hold for good; `ready` are all that it reads.
 fn is_steady(plan: &LogicalPlan, ready: &HashMap<u128, Arc<Table>>) -> bool {
     let steady = |frame: &Arc<Frame>| {
-        let computed = || frame.rows.is_none() && !ready.contains_key(&frame.key) && is_steady(&frame.plan, ready);
+        let computed =
+            || frame.too_many().is_none() && !ready.contains_key(&frame.key) && is_steady(&frame.plan, ready);
         frame.resident.is_some() || computed()
     };
     !table::changes(plan) && table::inputs(plan).iter().all(steady)
@@ -272,12 +342,7 @@ async fn drain(
         bytes += batch.columns().iter().map(|c| (c.len() * 16) as u64).sum::<u64>();
         task.set_memory(bytes);
         if bytes > limit {
-            return Err(Diagnostic::error(
-                Class::Resources,
-                "out-of-memory",
-                format!("the result is larger than the session's memory limit of {} MB", limit >> 20),
-            )
-            .help("take fewer rows or columns, aggregate first, or raise ONRUSH_MEMORY"));
+            return Err(too_large(limit));
         }
         batches.push(batch);
         // The stream may always be ready: let the cancellation be seen.
@@ -285,22 +350,29 @@ async fn drain(
     }
 }
 
-/// Batches under the frame's schema; a type that the physical plan chose differently is cast.
+pub(super) fn too_large(limit: u64) -> Diagnostic {
+    let message = format!("the result is larger than the session's memory limit of {} MB", limit >> 20);
+    Diagnostic::error(Class::Resources, "out-of-memory", message)
+        .help("take fewer rows or columns, aggregate first, or raise ONRUSH_MEMORY")
+}
+
+/// Batches under the frame's schema.
 fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagnostic> {
-    let fit = |batch: RecordBatch| {
-        let columns = batch
-            .columns()
-            .iter()
-            .zip(schema.fields())
-            .map(|(column, field)| match column.data_type() == field.data_type() {
-                true => Ok(Arc::clone(column)),
-                false => arrow::compute::cast(column, field.data_type()),
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
-    };
-    let batches = batches.into_iter().map(fit).collect::<Result<Vec<_>, _>>();
-    let batches = batches.map_err(|e| internal(&format!("a result does not have the frame's types: {e}")))?;
+    let batches = batches.into_iter().map(|batch| fit(&schema, batch)).collect::<Result<Vec<_>, _>>()?;
     Ok(Table::new(schema, batches))
+}
+
+/// A type that the physical plan chose differently is cast.
+fn fit(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch, Diagnostic> {
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
+        match column.data_type() == field.data_type() {
+            true => Ok(Arc::clone(column)),
+            false => arrow::compute::cast(column, field.data_type()),
+        }
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    columns
+        .collect::<Result<Vec<_>, _>>()
+        .and_then(|columns| RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options))
+        .map_err(|e| internal(&format!("a result does not have the frame's types: {e}")))
 }

@@ -1,12 +1,13 @@
 //! Quartiles of more rows than should be held: counted into ever narrower bins, walk by walk, until a bin has one value. The result
 //! is exact, and needs no memory for rows.
 
-use onrush_frame::{Table, TaskHandle};
+use onrush_frame::TaskHandle;
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::BoxStats;
 use onrush_wire::plot::statistics::{self, Extent};
 
-use super::columns::{Column, Values, each_of, rank_of};
+use super::columns::{Values, each_of, rank_of};
+use super::rows::Rows;
 
 /// Rows whose values are held, because that is faster.
 pub const HELD: usize = 2_000_000;
@@ -19,30 +20,38 @@ const OUTLIERS: usize = 20_000;
 
 /// A box for each category of `x` (or one), and the rows without a value or category.
 pub fn boxes(
-    table: &Table,
+    rows: &Rows,
     y: &Values,
-    x: Option<&Column>,
+    x: Option<&Values>,
     categories: &[String],
     (held, task): (usize, &TaskHandle),
 ) -> Result<(Vec<BoxStats>, usize), Diagnostic> {
-    let group_of = |row: usize| x.map_or(0.0, |x| x.positions[row]);
+    let group_of = |at: f64| if x.is_some() { at } else { 0.0 };
     let mut left_out = 0;
-    if table.rows() <= held {
-        let mut groups = vec![Vec::new(); categories.len()];
-        y.each(task, |row, value| match group_of(row) {
-            group if value.is_finite() && group >= 0.0 => groups[group as usize].push(value),
-            _ => left_out += 1,
-        })?;
-        let boxes = categories.iter().zip(groups).filter_map(|(c, v)| statistics::box_of(c.clone(), v));
-        return Ok((boxes.collect(), left_out));
-    }
     let mut walk = |each: &mut dyn FnMut(usize, f64)| {
         left_out = 0;
-        each_of([Some(y)], table.rows(), task, |row, [value]| match group_of(row) {
-            group if value.is_finite() && group >= 0.0 => each(group as usize, value),
+        each_of(rows, [Some(y), x], task, |[value, at]| match group_of(at) {
+            group if value.is_finite() && group >= 0.0 && (group as usize) < categories.len() => {
+                each(group as usize, value);
+            }
             _ => left_out += 1,
         })
     };
+    if rows.count().is_none_or(|rows| rows <= held) {
+        let (mut groups, mut count) = (vec![Vec::new(); categories.len()], 0);
+        walk(&mut |group, value| {
+            count += 1;
+            if count <= held {
+                groups[group].push(value);
+            } else if count == held + 1 {
+                groups.iter_mut().for_each(|group| *group = Vec::new());
+            }
+        })?;
+        if count <= held {
+            let boxes = categories.iter().zip(groups).filter_map(|(c, v)| statistics::box_of(c.clone(), v));
+            return Ok((boxes.collect(), left_out));
+        }
+    }
     let (spans, wanted) = quartiles(categories.len(), &mut walk)?;
     let mut boxes: Vec<BoxStats> = Vec::new();
     let mut places = vec![None; categories.len()];
@@ -209,6 +218,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Float64Array, RecordBatch};
+    use onrush_frame::Table;
     use onrush_wire::Expr;
 
     use super::*;
@@ -216,9 +226,9 @@ mod tests {
     fn one_box(values: &[f64], held: usize) -> BoxStats {
         let array: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
         let batch = RecordBatch::try_from_iter([("v", array)]).unwrap();
-        let table = Table::new(batch.schema(), vec![batch]);
-        let y = Values::of(&table, 0, &Expr::column("v")).unwrap();
-        let made = boxes(&table, &y, None, &["all".to_string()], (held, &TaskHandle::new())).unwrap();
+        let rows = Rows::of_table(Table::new(batch.schema(), vec![batch]));
+        let y = Values::of(&rows, 0, &Expr::column("v")).unwrap();
+        let made = boxes(&rows, &y, None, &["all".to_string()], (held, &TaskHandle::new())).unwrap();
         made.0.into_iter().next().unwrap()
     }
 

@@ -5,7 +5,7 @@ use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Axis, AxisScale, Layer};
 use onrush_wire::{DataType, Diagnostic, Expr, FrameId};
 
-use super::columns::{Column, Values};
+use super::columns::Values;
 use crate::Engine;
 use crate::check::plan_error;
 
@@ -52,31 +52,31 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
     }
     let exprs: Vec<Expr> =
         names.iter().enumerate().map(|(i, name)| Expr::column(name).alias(format!("p{i}"))).collect();
-    let table = engine.run_select(frame, &exprs, task)?;
-    let mut means = Vec::new();
-    let mut has_values = Vec::new();
-    for (i, name) in names.iter().enumerate() {
-        let (mut sum, mut count) = (0.0, 0.0);
-        Values::of(&table, i, &Expr::column(name))?.each(task, |_, v| {
-            if v.is_finite() {
-                sum += v;
-                count += 1.0;
+    let rows = engine.walk(frame, &exprs, engine.memory_limit() / super::KEPT)?;
+    let columns: Vec<Values> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| Values::of(&rows, i, &Expr::column(name)))
+        .collect::<Result<_, _>>()?;
+    let mut sums = vec![(0.0, 0.0); names.len()];
+    rows.each(task, &mut |piece, batch| {
+        for (column, (sum, count)) in columns.iter().zip(&mut sums) {
+            for value in column.read(&rows, piece, batch)?.into_iter().filter(|v| v.is_finite()) {
+                *sum += value;
+                *count += 1.0;
             }
-        })?;
-        means.push(if count > 0.0 { sum / count } else { 0.0 });
-        has_values.push(count > 0.0);
-    }
+        }
+        Ok(())
+    })?;
+    let means: Vec<f64> = sums.iter().map(|(sum, count)| if *count > 0.0 { sum / count } else { 0.0 }).collect();
+    let has_values: Vec<bool> = sums.iter().map(|(_, count)| *count > 0.0).collect();
     let mut pairs = vec![vec![Pair::default(); names.len()]; names.len()];
-    for batch in table.batches() {
-        task.check()?;
-        let piece = onrush_frame::Table::new(batch.schema(), vec![batch.clone()]);
-        let columns: Result<Vec<Vec<f64>>, Diagnostic> = (0..names.len())
-            .map(|i| {
-                let column = Column::of(&piece, i, &Expr::column(&names[i]))?;
-                Ok(column.positions.into_iter().map(|v| v - means[i]).collect())
-            })
-            .collect();
-        let columns = columns?;
+    rows.each(task, &mut |piece, batch| {
+        let centred = |(column, mean): (&Values, &f64)| {
+            let values = column.read(&rows, piece, batch)?;
+            Ok::<Vec<f64>, Diagnostic>(values.into_iter().map(|v| v - mean).collect())
+        };
+        let columns = columns.iter().zip(&means).map(centred).collect::<Result<Vec<_>, _>>()?;
         for i in 0..names.len() {
             for j in 0..i {
                 let pair = &mut pairs[i][j];
@@ -93,7 +93,8 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
                 }
             }
         }
-    }
+        Ok(())
+    })?;
     let cell = |i: usize, j: usize| {
         if i == j { has_values[i].then_some(1.0) } else { pairs[i.max(j)][i.min(j)].coefficient() }
     };

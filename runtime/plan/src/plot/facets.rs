@@ -62,7 +62,7 @@ pub fn panels(
     }
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     let count = found.len();
-    let names = column.names(&found.iter().map(|f| column.positions[f.0]).collect::<Vec<_>>());
+    let names = column.names(&found.iter().map(|f| f.0).collect::<Vec<_>>());
     for ((_, value), name) in found.into_iter().zip(names) {
         let literal = Expr::new(ExprKind::Literal(value));
         let predicate = Expr::new(ExprKind::Binary(BinaryOp::Equal, Box::new(by.clone()), Box::new(literal)));

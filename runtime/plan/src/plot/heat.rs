@@ -1,13 +1,14 @@
 //! A side of a heat map: each row's cell along it, found while walking over the rows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use onrush_frame::{Table, TaskHandle};
-use onrush_wire::plot::statistics::{self, Survey};
+use onrush_frame::TaskHandle;
+use onrush_wire::plot::statistics;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::columns::{Column, Values, names, rank_of, ranked};
+use super::columns::{Values, names};
+use super::rows::Rows;
 
 /// Bins of a side with more values than can be told apart.
 const CELLS: u32 = 30;
@@ -17,86 +18,73 @@ const VALUES: usize = 50;
 /// The cells of a side with numbers or times: one for each value, or bins.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cells {
-    Values(Vec<f64>),
+    Values(Vec<i64>),
     Bins(Vec<f64>),
 }
 
-pub enum Side {
-    Texts(Column),
-    Numbers { values: Values, cells: Cells },
+pub struct Side {
+    /// Categories, or what lies in the bins.
+    pub values: Values,
+    bins: Option<Vec<f64>>,
 }
 
 impl Side {
     /// Texts have a cell for each value, and so have numbers and times of which there are few; the others have bins: `bins` of them,
     /// and those that another panel has.
     pub fn of(
-        table: &Table,
+        rows: &Rows,
         index: usize,
         expr: &Expr,
         bins: Option<u32>,
         (known, key): (&mut HashMap<(usize, char), Cells>, (usize, char)),
         task: &TaskHandle,
     ) -> Result<Self, Diagnostic> {
-        let values = Values::of(table, index, expr)?;
+        let values = Values::of(rows, index, expr)?;
         if values.scale == AxisScale::Category {
-            return Column::of(table, index, expr).map(Side::Texts);
+            return Ok(Side { values, bins: None });
         }
         let cells = match known.get(&key) {
             Some(cells) => cells.clone(),
-            None => cells(&values, bins, task)?,
+            None => cells(&values, rows, bins, task)?,
         };
         known.insert(key, cells.clone());
-        Ok(Side::Numbers { values, cells })
+        Ok(match cells {
+            Cells::Values(keys) => Side { values: values.into_categories(rows, Some(&keys), task)?, bins: None },
+            Cells::Bins(edges) => Side { values, bins: Some(edges) },
+        })
     }
 
-    /// What must be walked over.
-    pub fn values(&self) -> Option<&Values> {
-        match self {
-            Side::Texts(_) => None,
-            Side::Numbers { values, .. } => Some(values),
+    /// Whether only walks tell its cells.
+    pub fn is_text(&self) -> bool {
+        self.bins.is_none() && self.values.keys().is_none()
+    }
+
+    /// The cell of a row at that position.
+    pub fn cell(&self, at: f64) -> Option<usize> {
+        match &self.bins {
+            None => Some(at).filter(|at| *at >= 0.0).map(|at| at as usize),
+            Some(edges) => statistics::bin(at, edges),
         }
     }
 
-    /// The cell of a row whose value is that.
-    pub fn cell(&self, row: usize, value: f64) -> Option<usize> {
-        match self {
-            Side::Texts(column) => Some(column.positions[row]).filter(|p| *p >= 0.0).map(|p| p as usize),
-            Side::Numbers { cells: Cells::Values(distinct), .. } => {
-                distinct.binary_search_by(|d| d.total_cmp(&(value + 0.0))).ok()
-            }
-            Side::Numbers { cells: Cells::Bins(edges), .. } => statistics::bin(value, edges),
-        }
-    }
-
+    /// Of texts that were met in a walk.
     pub fn axis(&self) -> Axis {
-        match self {
-            Side::Texts(column) => column.axis(),
-            Side::Numbers { values, cells } => {
-                let positions = match cells {
-                    Cells::Values(distinct) => distinct.as_slice(),
-                    Cells::Bins(edges) => &edges[..edges.len() - 1],
-                };
-                let categories = names(values.scale, positions);
-                Axis { label: values.label.clone(), scale: AxisScale::Category, categories }
-            }
-        }
+        let categories = match &self.bins {
+            None => self.values.categories(),
+            Some(edges) => names(self.values.scale, &edges[..edges.len() - 1]),
+        };
+        Axis { label: self.values.label.clone(), scale: AxisScale::Category, categories }
     }
 }
 
-/// In one walk.
-fn cells(values: &Values, bins: Option<u32>, task: &TaskHandle) -> Result<Cells, Diagnostic> {
-    let (mut survey, mut distinct) = (Survey::default(), HashSet::new());
-    values.each(task, |_, value| {
-        survey.add(value);
-        if bins.is_none() && distinct.len() <= VALUES && value.is_finite() {
-            distinct.insert(rank_of(value));
+fn cells(values: &Values, rows: &Rows, bins: Option<u32>, task: &TaskHandle) -> Result<Cells, Diagnostic> {
+    if bins.is_none() {
+        let distinct = values.distinct(rows, VALUES, task)?;
+        if distinct.len() <= VALUES {
+            return Ok(Cells::Values(distinct));
         }
-    })?;
-    if bins.is_none() && distinct.len() <= VALUES {
-        let mut distinct: Vec<i64> = distinct.into_iter().collect();
-        distinct.sort_unstable();
-        return Ok(Cells::Values(distinct.into_iter().map(ranked).collect()));
     }
+    let survey = values.survey(rows, task, 0)?;
     Ok(Cells::Bins(match (bins, values.scale) {
         (None, AxisScale::Number) if survey.count > 0 => statistics::round_edges(survey.low, survey.high, CELLS),
         _ => survey.edges(Some(bins.unwrap_or(CELLS)), false),
@@ -109,18 +97,20 @@ mod tests {
 
     use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
+    use onrush_frame::Table;
+
     use super::super::columns::each_of;
     use super::*;
 
-    fn table(columns: Vec<ArrayRef>) -> Table {
+    fn rows(columns: Vec<ArrayRef>) -> Rows<'static> {
         let named = columns.into_iter().enumerate().map(|(i, column)| (format!("p{i}"), column));
         let batch = RecordBatch::try_from_iter(named).unwrap();
-        Table::new(batch.schema(), vec![batch])
+        Rows::of_table(Table::new(batch.schema(), vec![batch]))
     }
 
-    fn side(table: &Table, index: usize, bins: Option<u32>) -> Side {
+    fn side(rows: &Rows, index: usize, bins: Option<u32>) -> Side {
         let known = (&mut HashMap::new(), (0, 'x'));
-        Side::of(table, index, &Expr::column("v"), bins, known, &TaskHandle::new()).unwrap()
+        Side::of(rows, index, &Expr::column("v"), bins, known, &TaskHandle::new()).unwrap()
     }
 
     /// `numpy.histogram2d(x, y, bins=[3, 2])`, NumPy 2.4.
@@ -128,13 +118,13 @@ mod tests {
     fn cells_hold_what_numpys_hold() {
         let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..200).map(|i| f64::from(i * 37 % 101) / 10.0)));
         let y: ArrayRef = Arc::new(Float64Array::from_iter_values((0..200).map(|i| f64::from(i * 53 % 97) / 4.0)));
-        let table = table(vec![x, y]);
-        let (x, y) = (side(&table, 0, Some(3)), side(&table, 1, Some(2)));
+        let rows = rows(vec![x, y]);
+        let (x, y) = (side(&rows, 0, Some(3)), side(&rows, 1, Some(2)));
         assert_eq!(x.axis().categories, ["0", "3.33333", "6.66667"]);
         assert_eq!(y.axis().categories, ["0", "12"]);
         let mut counts = [[0; 2]; 3];
-        each_of([x.values(), y.values()], 200, &TaskHandle::new(), |row, [at, up]| {
-            counts[x.cell(row, at).unwrap()][y.cell(row, up).unwrap()] += 1;
+        each_of(&rows, [Some(&x.values), Some(&y.values)], &TaskHandle::new(), |[at, up]| {
+            counts[x.cell(at).unwrap()][y.cell(up).unwrap()] += 1;
         })
         .unwrap();
         assert_eq!(counts, [[36, 31], [30, 35], [33, 35]]);
@@ -147,13 +137,13 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Float64Array::from(numbers.to_vec()));
         let texts: ArrayRef =
             Arc::new(StringArray::from(vec![Some("b"), None, Some("a"), Some(""), Some("\"\""), Some("b")]));
-        let table = table(vec![numbers, texts]);
-        let (x, y) = (side(&table, 0, None), side(&table, 1, None));
+        let rows = rows(vec![numbers, texts]);
+        let (x, y) = (side(&rows, 0, None), side(&rows, 1, None));
+        let mut cells = Vec::new();
+        let both = [Some(&x.values), Some(&y.values)];
+        each_of(&rows, both, &TaskHandle::new(), |[at, up]| cells.push((x.cell(at), y.cell(up)))).unwrap();
         assert_eq!(x.axis().categories, ["0", "0.1234567", "0.1234568", "2"]);
         assert_eq!(y.axis().categories, ["b", "a", "\"\"", "\"\" (2)"]);
-        let mut cells = Vec::new();
-        each_of([x.values()], 6, &TaskHandle::new(), |row, [at]| cells.push((x.cell(row, at), y.cell(row, f64::NAN))))
-            .unwrap();
         let (columns, lines): (Vec<_>, Vec<_>) = cells.into_iter().unzip();
         assert_eq!(columns, [Some(3), Some(0), None, Some(0), Some(1), Some(2)]);
         assert_eq!(lines, [Some(0), None, Some(1), Some(2), Some(3), Some(0)]);
@@ -165,7 +155,7 @@ mod tests {
         let few: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 599.0]));
         let mut known = HashMap::new();
         let of = |known: &mut HashMap<(usize, char), Cells>, column| {
-            Side::of(&table(vec![column]), 0, &Expr::column("v"), None, (known, (0, 'x')), &TaskHandle::new()).unwrap()
+            Side::of(&rows(vec![column]), 0, &Expr::column("v"), None, (known, (0, 'x')), &TaskHandle::new()).unwrap()
         };
         let all = of(&mut known, many).axis().categories;
         // 600 by 30 bins is 20.

@@ -1,12 +1,13 @@
 //! Lines through more rows than can be drawn: what stays of them is found while walking over the rows, twice, and no column is held.
 
-use onrush_frame::{Table, TaskHandle};
+use onrush_frame::TaskHandle;
+use onrush_wire::Diagnostic;
 use onrush_wire::plot::statistics::{Envelope, Extent};
 use onrush_wire::plot::{Axis, Series};
-use onrush_wire::{Diagnostic, Expr};
 
 use super::SERIES;
-use super::columns::{Column, Values, each_of};
+use super::columns::{Values, each_of, grown};
+use super::rows::Rows;
 
 pub struct Lines {
     pub x: Axis,
@@ -29,32 +30,29 @@ enum Line {
     Hidden,
 }
 
-/// `x`, `y` and perhaps a colour are the table's columns. A line has at most about `keep` points.
+/// `x` and perhaps a colour are columns of `rows`, and `y` is the second. A line has at most about `keep` points.
 pub fn lines(
-    table: &Table,
-    (x, y_expr): (Values, &Expr),
-    color: Option<Column>,
+    rows: &Rows,
+    (x, y): (&Values, &Values),
+    color: Option<&Values>,
     keep: usize,
-    what: &str,
     task: &TaskHandle,
 ) -> Result<Lines, Diagnostic> {
-    let y = Values::of(table, 1, y_expr)?.number(what, y_expr)?;
-    let color = color.map(Column::into_categories);
-    let series_of = |row: usize| color.as_ref().map_or(0.0, |c| c.positions[row]);
-    let names = color.as_ref().map_or(vec![String::new()], |c| c.categories.clone());
-
-    let mut extents = vec![Extent::default(); names.len()];
+    let series_of = |at: f64| if color.is_some() { at } else { 0.0 };
+    let mut extents: Vec<Extent> = Vec::new();
     let (mut without_x, mut without_color) = (0, 0);
-    each_of([Some(&x)], table.rows(), task, |row, [x]| {
-        let series = series_of(row);
+    each_of(rows, [Some(x), color], task, |[x, at]| {
+        let series = series_of(at);
         if !x.is_finite() {
             without_x += 1;
         } else if series.is_nan() {
             without_color += 1;
         } else {
-            extents[series as usize].add(x);
+            grown(&mut extents, series as usize).add(x);
         }
     })?;
+    let names = if let Some(color) = color { color.categories() } else { vec![String::new()] };
+    extents.resize(names.len(), Extent::default());
 
     let mut order: Vec<usize> = (0..names.len()).filter(|i| extents[*i].count > 0).collect();
     order.sort_by_key(|i| std::cmp::Reverse(extents[*i].count));
@@ -68,15 +66,15 @@ pub fn lines(
             _ => Line::Envelope(Envelope::new(extent.low, extent.high, keep)),
         });
     }
-    each_of([Some(&x), Some(&y)], table.rows(), task, |row, [x, y]| {
-        let series = series_of(row);
+    each_of(rows, [Some(x), Some(y), color], task, |[x, y, at]| {
+        let series = series_of(at);
         if !x.is_finite() || series.is_nan() {
             return;
         }
-        match &mut made[series as usize] {
-            Line::Points(points) => points.push((x, y)),
-            Line::Envelope(envelope) => envelope.add((x, y)),
-            Line::Hidden => {}
+        match made.get_mut(series as usize) {
+            Some(Line::Points(points)) => points.push((x, y)),
+            Some(Line::Envelope(envelope)) => envelope.add((x, y)),
+            Some(Line::Hidden) | None => {}
         }
     })?;
 
@@ -105,6 +103,8 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+    use onrush_frame::Table;
+    use onrush_wire::Expr;
 
     use super::*;
 
@@ -114,10 +114,10 @@ mod tests {
         columns.extend(color.map(|c| ("color", Arc::new(StringArray::from(c)) as ArrayRef)));
         let has_color = columns.len() > 2;
         let batch = RecordBatch::try_from_iter(columns).unwrap();
-        let table = Table::new(batch.schema(), vec![batch]);
-        let x = Values::of(&table, 0, &Expr::column("x")).unwrap();
-        let color = has_color.then(|| Column::of(&table, 2, &Expr::column("color")).unwrap());
-        lines(&table, (x, &Expr::column("y")), color, keep, "the y", &TaskHandle::new()).unwrap()
+        let rows = Rows::of_table(Table::new(batch.schema(), vec![batch]));
+        let column = |index, name| Values::of(&rows, index, &Expr::column(name)).unwrap();
+        let (x, y, color) = (column(0, "x"), column(1, "y"), has_color.then(|| column(2, "color")));
+        lines(&rows, (&x, &y), color.as_ref(), keep, &TaskHandle::new()).unwrap()
     }
 
     /// By hand: of 0..=99 in two stretches, 0..=49 and 50..=99, the first, lowest, highest and last points.

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use onrush_frame::{Table, TaskHandle};
+use onrush_frame::TaskHandle;
 use onrush_wire::number::thousands;
 use onrush_wire::plot::statistics::{Cell, Combine, thin};
 use onrush_wire::plot::{Axis, Series};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::columns::{Column, Values, each_of, rank_of, ranked};
+use super::columns::{Values, each_of, grown, rank_of, ranked};
+use super::rows::Rows;
 use super::{BARS, SERIES, most};
 use crate::check::{place, plan_error};
 use crate::every::{self, Every};
@@ -35,12 +36,18 @@ pub enum Grid {
 ///
 /// # Errors
 /// If `wanted` is no length of time, or is too short for the column.
-pub fn grid(x: &Values, wanted: Option<&str>, is_bars: bool, at: &Expr, task: &TaskHandle) -> Result<Grid, Diagnostic> {
+pub fn grid(
+    (rows, x): (&Rows, &Values),
+    wanted: Option<&str>,
+    is_bars: bool,
+    at: &Expr,
+    task: &TaskHandle,
+) -> Result<Grid, Diagnostic> {
     let wanted = wanted.map(|text| Every::parse(text).ok_or_else(|| unknown(text, at))).transpose()?;
     let few = if is_bars { BAR_MOMENTS } else { MOMENTS };
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut moments = HashSet::new();
-    x.each(task, |_, moment| {
+    x.each(rows, task, |moment| {
         if moment.is_finite() {
             (low, high) = (low.min(moment), high.max(moment));
             if moments.len() <= few {
@@ -100,31 +107,30 @@ pub struct Combined {
 /// The rows of each stretch combined as Pandas' `resample` does: a stretch without a value has a sum and a count of 0, and no mean,
 /// median, lowest or highest. Without a `y` rows are counted.
 pub fn combine(
-    table: &Table,
+    rows: &Rows,
     x: &Values,
     y: Option<&Values>,
-    color: Option<Column>,
+    color: Option<&Values>,
     asked: &Asked,
     task: &TaskHandle,
 ) -> Result<Combined, Diagnostic> {
-    let color = color.map(Column::into_categories);
-    let names = color.as_ref().map_or(vec![String::new()], |c| c.categories.clone());
-    let mut cells: Vec<BTreeMap<i64, Cell>> = vec![BTreeMap::new(); names.len()];
+    let mut cells: Vec<BTreeMap<i64, Cell>> = Vec::new();
     let mut left_out = 0;
     let index_of = |moment: f64| match asked.grid {
         Grid::Moments => Some(rank_of(moment)),
         Grid::Stretches(every) => every.index((moment * 1e6).round() as i64),
     };
-    each_of([Some(x), y], table.rows(), task, |row, [moment, value]| {
-        let series = color.as_ref().map_or(0.0, |c| c.positions[row]);
+    each_of(rows, [Some(x), y, color], task, |[moment, value, at]| {
+        let series = if color.is_some() { at } else { 0.0 };
         let value = if y.is_some() { value } else { 1.0 };
         let index = Some(moment).filter(|m| m.is_finite() && !series.is_nan()).and_then(index_of);
-        let cell = index.map(|index| cells[series as usize].entry(index).or_default());
+        let cell = index.map(|index| grown(&mut cells, series as usize).entry(index).or_default());
         match cell {
             Some(cell) if !value.is_nan() => cell.add(value, asked.combine),
             _ => left_out += 1,
         }
     })?;
+    let names = color.map_or(vec![String::new()], Values::categories);
     let mut series: Vec<(usize, Series)> = Vec::new();
     for (name, mut cells) in names.into_iter().zip(cells) {
         let (Some((first, _)), Some((last, _))) = (cells.first_key_value(), cells.last_key_value()) else { continue };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use onrush_frame::TaskHandle;
+use onrush_plan::EngineConfig;
 use onrush_wire::explore::{Distinct, Explore, Explored, Summary, SummaryRequest, View};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::{Op, Sink, SinkFormat};
@@ -193,5 +194,43 @@ fn a_view_is_written_in_its_order() {
     let written = ask(&bench, &sorted, &Explore::Write { columns: vec![0], sink }).unwrap();
     assert!(matches!(written, Explored::Written { rows: 2, .. }), "{written:?}");
     assert_eq!(std::fs::read_to_string(folder.join("view.csv")).unwrap(), "a\n1\n2\n");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A plan with more rows than the session may hold is counted, looked at, filtered and written all the same; numbers by hand.
+#[test]
+fn plans_with_more_rows_than_memory_are_looked_at() {
+    let bench = Bench::of(EngineConfig { memory_limit: 12 << 20, ..EngineConfig::default() });
+    let query =
+        "select n, case when n % 10 = 3 then null else n * 2 end as v, 'k' || (n % 60) as k from range(600000) as r(n)";
+    let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
+    let task = TaskHandle::new();
+    let first = bench.engine.preview(frame, 2, 1, true, &task).unwrap();
+    assert_eq!((first.total_rows, first.columns[1].nulls, first.location.as_str()), (600_000, Some(60_000), "plan"));
+    assert_eq!((first.head.len(), &first.head[1][0], &first.tail[0][1]), (2, &Value::Int(1), &Value::Int(1_199_998)));
+    assert_eq!(bench.engine.known_rows(frame), Some(600_000));
+    let again = bench.engine.preview(frame, 2, 1, true, &task).unwrap();
+    assert_eq!((again.head, again.tail, again.columns[1].nulls), (first.head, first.tail, None));
+    assert_eq!(bench.engine.row_count(frame, &task).unwrap(), 600_000);
+
+    let all = view(frame, None, Vec::new());
+    assert!(matches!(ask(&bench, &all, &Explore::Arrange), Ok(Explored::Count(600_000))));
+    assert_eq!(
+        rows(&bench, &all, 500_000, 2),
+        (vec!["500000 1000000 k20".into(), "500001 1000002 k21".into()], vec![500_000, 500_001])
+    );
+    let few = view(frame, Some(op(col("n"), BinaryOp::Less, lit(5))), vec![desc("n")]);
+    assert_eq!(rows(&bench, &few, 0, 2).0, ["4 8 k4", "3 null k3"]);
+    assert_eq!(summary(&bench, &all, 1, 4, 0).nulls, 60_000);
+    let folder = std::env::temp_dir().join(format!("onrush-explore-all-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let sink = Sink {
+        path: "all.csv".into(),
+        folder: folder.display().to_string(),
+        format: SinkFormat::Csv { separator: ',', header: true, null: String::new() },
+    };
+    let written = ask(&bench, &all, &Explore::Write { columns: vec![0], sink });
+    assert!(matches!(written, Ok(Explored::Written { rows: 600_000, .. })), "{written:?}");
+    assert!(std::fs::read_to_string(folder.join("all.csv")).unwrap().ends_with("\n599999\n"));
     std::fs::remove_dir_all(folder).unwrap();
 }

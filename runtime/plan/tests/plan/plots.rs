@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray, TimestampSecondArray};
+use arrow::array::{
+    ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    TimestampSecondArray,
+};
 use onrush_frame::TaskHandle;
+use onrush_plan::EngineConfig;
+use onrush_wire::plan::Op;
 use onrush_wire::plot::{AxisScale, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
 use onrush_wire::{Diagnostic, Expr, FrameId};
 
@@ -32,7 +37,9 @@ fn bars_keep_their_order_or_combine() {
     let made = plot(&bench, frame, layer(Mark::Bar, "k", Some("n"))).unwrap();
     let Layer::Xy { x, series, .. } = &made.layers[0] else { panic!("no bars") };
     assert_eq!((x.scale, x.categories.join(" ").as_str()), (AxisScale::Category, "b a"));
-    assert_eq!((series[0].x.as_slice(), series[0].y.as_slice()), (&[0.0, 1.0, 0.0][..], &[1.0, 2.0, 3.0][..]));
+    assert_eq!((series[0].x.as_slice(), series[0].y.as_slice()), (&[0.0, 1.0][..], &[4.0, 2.0][..]));
+    let added = "3 rows in 2 bars: their sums; choose with `.aggregate(\"mean\")`";
+    assert_eq!(made.notes, ["2 points with no value left out", added]);
 
     let mean = LayerRequest { aggregate: Some("mean".into()), ..layer(Mark::Bar, "k", Some("n")) };
     let made = plot(&bench, frame, mean).unwrap();
@@ -414,6 +421,10 @@ fn categories_that_are_close_have_different_names() {
         names(micros),
         ["1969-12-31 23:59:59.999999", "2013-01-01 00:00:00.000001", "2013-01-01 00:00:00.000002"]
     );
+    // As seconds in floats these two are one.
+    let nanos: ArrayRef =
+        Arc::new(TimestampNanosecondArray::from(vec![1_356_998_400_000_000_001, 1_356_998_400_000_000_002]));
+    assert_eq!(names(nanos), ["2013-01-01 00:00:00.000000001", "2013-01-01 00:00:00.000000002"]);
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["", "\"\"", " ", "\u{a0}"]));
     assert_eq!(names(texts), ["\"\"", "\"\" (2)", "\"␣\"", "\"␣\" (2)"]);
 }
@@ -432,4 +443,41 @@ fn the_rest_has_a_name_of_its_own() {
     assert_eq!((x.categories.len(), x.categories[0].as_str(), series[0].y[0]), (41, "other", 50.0));
     assert_eq!((x.categories[40].as_str(), series[0].y[40]), ("other (2)", 55.0));
     assert_eq!(made.notes, ["40 of 50 values of k shown: the largest; the rest is `other (2)`"]);
+}
+
+/// A plan with more rows than the session may hold is walked over as it runs, as often as needed; what is drawn is what is drawn of
+/// rows that are held.
+#[test]
+fn plans_with_more_rows_than_memory_are_drawn() {
+    let query = "select n, (n * 7919) % 100003 / 7.0 as v, n % 7 as few, 'k' || (n % 60) as k, \
+                 to_timestamp(n * 60) as t from range(600000) as r(n)";
+    let frame = |memory_limit| {
+        let bench = Bench::of(EngineConfig { memory_limit, ..EngineConfig::default() });
+        let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
+        (bench, frame)
+    };
+    let (small, lazy) = frame(4 << 20);
+    let (large, held) = frame(4 << 30);
+    let error = small.engine.table(lazy, &[], &TaskHandle::new()).unwrap_err();
+    assert_eq!(error.code, "out-of-memory");
+    let column = |name: &str| Some(Expr::column(name));
+    let mean = LayerRequest { aggregate: Some("mean".into()), ..layer(Mark::Line, "t", Some("v")) };
+    for layer in [
+        layer(Mark::Histogram, "v", None),
+        LayerRequest { color: column("k"), ..layer(Mark::Histogram, "v", None) },
+        LayerRequest { color: column("few"), ..layer(Mark::Density, "v", None) },
+        LayerRequest { color: column("few"), ..layer(Mark::Line, "n", Some("v")) },
+        LayerRequest { color: column("k"), ..mean },
+        layer(Mark::Box, "k", Some("v")),
+        layer(Mark::Box, "few", Some("v")),
+        layer(Mark::HeatMap, "few", Some("v")),
+        LayerRequest { color: column("v"), ..layer(Mark::HeatMap, "k", Some("n")) },
+        layer(Mark::Scatter, "n", Some("v")),
+        layer(Mark::Bar, "k", Some("v")),
+        LayerRequest { mark: Mark::Correlation, ..LayerRequest::default() },
+    ] {
+        let (few, many) = (plot(&small, lazy, layer.clone()).unwrap(), plot(&large, held, layer.clone()).unwrap());
+        // NaN is not itself.
+        assert_eq!(format!("{few:?}"), format!("{many:?}"), "{layer:?}");
+    }
 }

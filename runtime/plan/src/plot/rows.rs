@@ -1,0 +1,177 @@
+//! The rows that a plot walks over, several times where it must: those of a table that is held, or those of a plan, which are kept
+//! after the first walk if they are few enough and computed again for each walk if they are not.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::datatypes::{DataType, SchemaRef};
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::Diagnostic;
+
+use crate::Engine;
+use crate::error::internal;
+use crate::table::Frame;
+
+/// Rows that are looked at together.
+const TOGETHER: usize = 1 << 16;
+
+pub struct Rows<'a> {
+    /// What gives them; none if they are held from the beginning.
+    plan: Option<Plan<'a>>,
+    schema: SchemaRef,
+    held: RefCell<Option<Arc<Table>>>,
+    /// Known after a walk.
+    count: Cell<Option<usize>>,
+}
+
+struct Plan<'a> {
+    engine: &'a Engine,
+    frame: Arc<Frame>,
+    keep: u64,
+}
+
+impl<'a> Rows<'a> {
+    /// What a frame that needs no id gives. Up to `keep` bytes of it are kept for the next walk.
+    pub fn of_plan(engine: &'a Engine, frame: Frame, keep: u64) -> Self {
+        let (schema, held) = (Arc::clone(&frame.schema), engine.held(&frame));
+        let count = Cell::new(held.as_ref().map(|table| table.rows()));
+        Rows { plan: Some(Plan { engine, frame: Arc::new(frame), keep }), schema, held: RefCell::new(held), count }
+    }
+
+    #[cfg(test)]
+    pub fn of_table(table: Table) -> Self {
+        let (schema, count) = (Arc::clone(table.schema()), Cell::new(Some(table.rows())));
+        Rows { plan: None, schema, held: RefCell::new(Some(Arc::new(table))), count }
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub fn count(&self) -> Option<usize> {
+        self.count.get()
+    }
+
+    /// Whether the next walk has the same pieces as this one, without anything that runs.
+    pub fn is_held(&self) -> bool {
+        self.held.borrow().is_some()
+    }
+
+    /// All rows at once.
+    pub fn table(&self, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        if let Some(table) = self.held.borrow().as_ref() {
+            return Ok(Arc::clone(table));
+        }
+        let Some(Plan { engine, frame, .. }) = &self.plan else { return Err(internal("a plot has no rows")) };
+        let table = engine.run(frame, task)?;
+        self.hold(&table);
+        Ok(table)
+    }
+
+    fn hold(&self, table: &Arc<Table>) {
+        self.count.set(Some(table.rows()));
+        *self.held.borrow_mut() = Some(Arc::clone(table));
+    }
+
+    /// One piece after another, each with its number.
+    pub fn each(
+        &self,
+        task: &TaskHandle,
+        each: &mut dyn FnMut(usize, &RecordBatch) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        let mut pieces = 0;
+        let mut cut = |batch: &RecordBatch| {
+            for start in (0..batch.num_rows()).step_by(TOGETHER) {
+                task.check()?;
+                each(pieces, &batch.slice(start, TOGETHER.min(batch.num_rows() - start)))?;
+                pieces += 1;
+            }
+            Ok::<_, Diagnostic>(())
+        };
+        let held = self.held.borrow().clone();
+        let Plan { engine, frame, keep } = match (held, &self.plan) {
+            (Some(table), _) => return table.batches().iter().try_for_each(cut),
+            (None, Some(plan)) => plan,
+            (None, None) => return Err(internal("a plot has no rows")),
+        };
+        if engine.varies(frame) {
+            // Other rows each time would not fit what was counted.
+            return self.table(task)?.batches().iter().try_for_each(cut);
+        }
+        let is_first = self.count.get().is_none();
+        let (mut kept, mut bytes, mut count) = (Some(Vec::new()).filter(|_| is_first), 0, 0);
+        engine.stream(frame, task, &mut |batch| {
+            count += batch.num_rows();
+            cut(&batch)?;
+            if let Some(batches) = &mut kept {
+                bytes += batch.columns().iter().map(own_bytes).sum::<u64>();
+                batches.push(batch);
+                task.set_memory(bytes);
+            }
+            if bytes > *keep {
+                kept = None;
+                task.set_memory(0);
+            }
+            Ok(())
+        })?;
+        self.count.set(Some(count));
+        if let Some(batches) = kept {
+            let table = Arc::new(Table::new(Arc::clone(&self.schema), batches));
+            engine.remember(frame, &table);
+            self.hold(&table);
+        }
+        Ok(())
+    }
+
+    /// At most about twice `most` rows at about equal distances, and how many there are. Which of a stretch it is changes, so that no
+    /// pattern in the rows is met again and again. In one walk, of which nothing else is kept.
+    pub fn some(&self, most: usize, task: &TaskHandle) -> Result<(Table, usize), Diagnostic> {
+        let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut below = move |bound: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) as usize % bound
+        };
+        let (mut stretch, mut next, mut total) = (1, 0, 0);
+        let (mut batches, mut kept) = (Vec::<RecordBatch>::new(), 0);
+        self.each(task, &mut |_, batch| {
+            let mut wanted = Vec::new();
+            // `next` is a row of the whole; each is in its own stretch.
+            while next < total + batch.num_rows() {
+                wanted.push((next - total) as u32);
+                next = (next / stretch + 1) * stretch + below(stretch);
+            }
+            total += batch.num_rows();
+            kept += wanted.len();
+            let all = wanted.len() == batch.num_rows();
+            batches.push(if all { batch.clone() } else { taken(batch, wanted).map_err(broken)? });
+            if kept > 2 * most {
+                // One of each pair.
+                let all = arrow::compute::concat_batches(batch.schema_ref(), &batches).map_err(broken)?;
+                let half = (0..all.num_rows() / 2).map(|pair| (2 * pair + below(2)) as u32).collect::<Vec<u32>>();
+                kept = half.len();
+                batches = vec![taken(&all, half).map_err(broken)?];
+                stretch *= 2;
+                next = total.div_ceil(stretch) * stretch + below(stretch);
+            }
+            Ok(())
+        })?;
+        Ok((Table::new(Arc::clone(&self.schema), batches), total))
+    }
+}
+
+fn taken(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let rows = UInt32Array::from(rows);
+    let columns = batch.columns().iter().map(|column| arrow::compute::take(column, &rows, None));
+    RecordBatch::try_new(batch.schema(), columns.collect::<Result<Vec<ArrayRef>, _>>()?)
+}
+
+/// What a copy of an array would take; texts that are looked at through views count once for each.
+pub fn own_bytes(array: &ArrayRef) -> u64 {
+    let bytes = match array.data_type() {
+        DataType::Utf8View => array.len() * 16 + array.as_string_view().total_buffer_bytes_used(),
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
+    };
+    bytes as u64
+}
