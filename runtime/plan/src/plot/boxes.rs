@@ -1,5 +1,5 @@
-//! Quartiles of more rows than should be held: counted into ever narrower bins, walk by walk, until a bin has one value. The result
-//! is exact, and needs no memory for rows.
+//! Quartiles of more rows than should be held: a sample says about where they are, and the values there are held. Where it misleads,
+//! values are counted into ever narrower bins, walk by walk, until a bin has one value. The result is exact either way.
 
 use onrush_frame::TaskHandle;
 use onrush_wire::Diagnostic;
@@ -15,6 +15,11 @@ pub const HELD: usize = 2_000_000;
 const BINS: usize = 1024;
 /// Walks whose bins are equally wide, which suits most values.
 const BY_VALUE: usize = 2;
+/// Values of all groups by which quartiles are looked for, and of a group at least; twice as many are held.
+const SAMPLES: usize = 500_000;
+const FEWEST: usize = 20_000;
+/// Values around the quartiles that are held.
+const HELD_BETWEEN: usize = 16_000_000;
 /// Outliers from which those that are drawn are taken.
 const OUTLIERS: usize = 20_000;
 
@@ -52,7 +57,8 @@ pub fn boxes(
             return Ok((boxes.collect(), left_out));
         }
     }
-    let (spans, wanted) = quartiles(categories.len(), &mut walk)?;
+    let sample = (SAMPLES / categories.len().max(1)).max(FEWEST);
+    let (spans, wanted) = quartiles(categories.len(), sample, &mut walk)?;
     let mut boxes: Vec<BoxStats> = Vec::new();
     let mut places = vec![None; categories.len()];
     for (group, wanted) in wanted.iter().enumerate().filter(|(_, wanted)| !wanted.is_empty()) {
@@ -87,11 +93,23 @@ pub fn boxes(
 /// A walk over the rows that have a group and a value.
 type Walk<'a> = dyn FnMut(&mut dyn FnMut(usize, f64)) -> Result<(), Diagnostic> + 'a;
 
-/// What there is in each group, and the values around its quartiles: in at most ten walks, whatever the values are.
-fn quartiles(groups: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<Wanted>>), Diagnostic> {
-    let mut spans = vec![Extent::default(); groups];
-    walk(&mut |group, value| spans[group].add(value))?;
+/// What there is in each group, and the values around its quartiles: in two walks where a sample of that size tells about where they are,
+/// and in at most eleven, whatever the values are. Without a sample (0), in at most ten.
+fn quartiles(groups: usize, keep: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<Wanted>>), Diagnostic> {
+    let (mut spans, mut samples) = (vec![Extent::default(); groups], vec![Sample::default(); groups]);
+    walk(&mut |group, value| {
+        if keep > 0 {
+            samples[group].add(spans[group].count, value, keep);
+        }
+        spans[group].add(value);
+    })?;
     let mut wanted: Vec<Vec<Wanted>> = spans.iter().map(Wanted::quartiles).collect();
+    if keep > 0 {
+        if between(&mut wanted, &spans, samples, walk)? {
+            return Ok((spans, wanted));
+        }
+        wanted = spans.iter().map(Wanted::quartiles).collect();
+    }
     for done in 0.. {
         let mut bins: Vec<Vec<Span>> = wanted.iter().map(|all| Wanted::spans(all)).collect();
         if bins.iter().all(Vec::is_empty) {
@@ -110,6 +128,91 @@ fn quartiles(groups: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<Wan
         }
     }
     Ok((spans, wanted))
+}
+
+/// Values at equal distances, some for each group.
+#[derive(Clone, Default)]
+struct Sample {
+    every: u64,
+    kept: Vec<f64>,
+}
+
+impl Sample {
+    #[inline]
+    fn add(&mut self, row: u64, value: f64, keep: usize) {
+        if !row.is_multiple_of(self.every.max(1)) {
+            return;
+        }
+        self.kept.push(value);
+        if self.kept.len() >= 2 * keep {
+            every_second(&mut self.kept);
+            self.every = 2 * self.every.max(1);
+        }
+    }
+}
+
+fn every_second(kept: &mut Vec<f64>) {
+    let mut nth = 0;
+    kept.retain(|_| {
+        nth += 1;
+        nth % 2 == 1
+    });
+}
+
+/// Where a quartile is by its group's sample, with what was found there.
+struct Bracket {
+    low: f64,
+    high: f64,
+    below: u64,
+    inside: Vec<f64>,
+}
+
+/// Holds the values around each quartile, as the samples place it: `false` if it was not there, or if they are too many.
+fn between(
+    wanted: &mut [Vec<Wanted>],
+    spans: &[Extent],
+    mut samples: Vec<Sample>,
+    walk: &mut Walk,
+) -> Result<bool, Diagnostic> {
+    samples.iter_mut().for_each(|sample| sample.kept.sort_unstable_by(f64::total_cmp));
+    let bracket = |group: usize, rank: u64| {
+        let kept = &samples[group].kept;
+        let at = (rank as f64 / spans[group].count as f64 * kept.len() as f64) as usize;
+        // Five standard deviations of a place in a sample, at the median.
+        let reach = 2 + (2.5 * (kept.len() as f64).sqrt()) as usize;
+        let (first, last) = (at.checked_sub(reach), Some(at + reach).filter(|at| *at < kept.len()));
+        let low = first.map_or(spans[group].low, |at| kept[at]);
+        Bracket { low, high: last.map_or(spans[group].high, |at| kept[at]), below: 0, inside: Vec::new() }
+    };
+    let of_group = |(group, wanted): (usize, &Vec<Wanted>)| -> Vec<Bracket> {
+        wanted.chunks(2).map(|two| bracket(group, two[0].rank)).collect()
+    };
+    let mut brackets: Vec<Vec<Bracket>> = wanted.iter().enumerate().map(of_group).collect();
+    let mut held = 0;
+    walk(&mut |group, value| {
+        for bracket in &mut brackets[group] {
+            if value < bracket.low {
+                bracket.below += 1;
+            } else if value <= bracket.high && held < HELD_BETWEEN {
+                bracket.inside.push(value);
+                held += 1;
+            }
+        }
+    })?;
+    if held == HELD_BETWEEN {
+        return Ok(false);
+    }
+    for (wanted, brackets) in wanted.iter_mut().zip(&mut brackets) {
+        for (wanted, bracket) in wanted.chunks_mut(2).zip(brackets) {
+            bracket.inside.sort_unstable_by(f64::total_cmp);
+            for one in wanted {
+                let at = one.rank.checked_sub(bracket.below).and_then(|at| bracket.inside.get(at as usize));
+                let Some(value) = at else { return Ok(false) };
+                (one.low, one.high) = (*value, *value);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// The lowest value has the first bin and the highest the last, so that each walk tells at least two values apart.
@@ -194,11 +297,7 @@ impl Outside {
         if self.ends.count.is_multiple_of(self.every) {
             self.kept.push(value);
             if self.kept.len() >= OUTLIERS {
-                let mut nth = 0;
-                self.kept.retain(|_| {
-                    nth += 1;
-                    nth % 2 == 1
-                });
+                every_second(&mut self.kept);
                 self.every *= 2;
             }
         }
@@ -268,6 +367,30 @@ mod tests {
         }
     }
 
+    /// The ranks are those of the sorted values, whether a sample tells where they are or misleads.
+    #[test]
+    fn samples_that_mislead_change_nothing() {
+        let mixed = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as f64;
+        // Every second row, and so each of the sample, is far from the others.
+        let periodic = |i: u64| if i.is_multiple_of(2) { mixed(i) + 1e15 } else { mixed(i) };
+        for (values, walked) in
+            [((0..100_000).map(mixed).collect(), 2), ((0..100_000).map(periodic).collect::<Vec<f64>>(), 3)]
+        {
+            let mut walks = 0;
+            let mut walk = |each: &mut dyn FnMut(usize, f64)| {
+                walks += 1;
+                values.iter().for_each(|value| each(0, *value));
+                Ok(())
+            };
+            let (_, wanted) = quartiles(1, 2_000, &mut walk).unwrap();
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let found: Vec<f64> = wanted[0].iter().map(|w| w.low).collect();
+            assert_eq!(found, [24_999, 25_000, 49_999, 50_000, 74_999, 75_000].map(|rank| sorted[rank]));
+            assert!(if walked == 2 { walks == 2 } else { walks > 2 }, "{walks} walks");
+        }
+    }
+
     /// Each of these is half of the one before it: bins of equal width would leave all but a few of them in the lowest bin.
     #[test]
     fn far_values_take_few_walks() {
@@ -278,8 +401,8 @@ mod tests {
             values.iter().for_each(|value| each(0, *value));
             Ok(())
         };
-        let (_, wanted) = quartiles(1, &mut walk).unwrap();
-        assert!(walks <= 10, "{walks} walks");
+        let (_, wanted) = quartiles(1, 0, &mut walk).unwrap();
+        assert!(walks > 2 && walks <= 10, "{walks} walks");
         // Of 4000 values in order, the 1000th and the 1001st; the 2000th and the 2001st; the 3000th and the 3001st.
         let small = 2.0_f64.powi(-1_000);
         let found: Vec<f64> = wanted[0].iter().map(|w| w.low).collect();
