@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type};
 use onrush_frame::{Cancelled, TaskHandle};
 use onrush_wire::Diagnostic;
@@ -19,7 +19,15 @@ pub const PIECE: usize = 1 << 16;
 pub fn ranks(chunks: &[ArrayRef], task: &TaskHandle) -> Result<Option<Vec<u32>>, Diagnostic> {
     let Some(first) = chunks.first() else { return Ok(None) };
     match first.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => of_texts(chunks, task).map(Some),
+        DataType::Utf8 => {
+            of_texts(&chunks.iter().map(|c| c.as_string::<i32>()).collect::<Vec<_>>(), chunks, task).map(Some)
+        }
+        DataType::LargeUtf8 => {
+            of_texts(&chunks.iter().map(|c| c.as_string::<i64>()).collect::<Vec<_>>(), chunks, task).map(Some)
+        }
+        DataType::Utf8View => {
+            of_texts(&chunks.iter().map(|c| c.as_string_view()).collect::<Vec<_>>(), chunks, task).map(Some)
+        }
         DataType::Dictionary(..) => of_dictionaries(chunks, task).map(Some),
         DataType::Decimal128(..) => {
             let value = |chunk: usize, row: usize| chunks[chunk].as_primitive::<Decimal128Type>().value(row);
@@ -33,31 +41,55 @@ pub fn ranks(chunks: &[ArrayRef], task: &TaskHandle) -> Result<Option<Vec<u32>>,
     }
 }
 
-/// The text of a row that is not null.
-fn text_at(array: &ArrayRef, row: usize) -> &str {
-    match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().value(row),
-        DataType::LargeUtf8 => array.as_string::<i64>().value(row),
-        _ => array.as_string_view().value(row),
-    }
-}
+/// A row of a chunk, with what it is compared by.
+type Item<T> = (T, u32, u32);
 
-fn of_texts(chunks: &[ArrayRef], task: &TaskHandle) -> Result<Vec<u32>, Diagnostic> {
-    let starts = starts(chunks);
-    let place = |row: u32| {
-        let chunk = starts.partition_point(|start| *start <= row as usize) - 1;
-        text_at(&chunks[chunk], row as usize - starts[chunk])
-    };
-    let prefix = |text: &str| {
+fn of_texts<'a, A: ArrayAccessor<Item = &'a str>>(
+    texts: &[A],
+    chunks: &[ArrayRef],
+    task: &TaskHandle,
+) -> Result<Vec<u32>, Diagnostic> {
+    let place = |item: &Item<u64>| texts[item.1 as usize].value(item.2 as usize).as_bytes();
+    let skip = common(texts, chunks, task)?;
+    let prefix = |chunk: usize, row: usize| {
+        let text = &texts[chunk].value(row).as_bytes()[skip..];
         let mut bytes = [0; 8];
         let length = text.len().min(8);
-        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        bytes[..length].copy_from_slice(&text[..length]);
         u64::from_be_bytes(bytes)
     };
-    let items = items(chunks, |chunk, row| prefix(text_at(&chunks[chunk], row)), task)?;
+    let items = items(chunks, prefix, task)?;
     // A text that ends within the eight bytes has zeros there, as another one may have.
-    let compare = |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| place(a.1).cmp(place(b.1)));
-    Ok(numbered(items, compare, rows(chunks), task)?)
+    let compare = |a: &Item<u64>, b: &Item<u64>| a.0.cmp(&b.0).then_with(|| place(a)[skip..].cmp(&place(b)[skip..]));
+    Ok(numbered(items, compare, chunks, task)?)
+}
+
+/// How many bytes all texts begin with alike.
+fn common<'a, A: ArrayAccessor<Item = &'a str>>(
+    texts: &[A],
+    chunks: &[ArrayRef],
+    task: &TaskHandle,
+) -> Result<usize, Cancelled> {
+    let mut first: Option<&[u8]> = None;
+    for (texts, chunk) in texts.iter().zip(chunks) {
+        let nulls = chunk.logical_nulls();
+        for row in 0..chunk.len() {
+            if row % PIECE == 0 {
+                task.check()?;
+            }
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                continue;
+            }
+            let text = texts.value(row).as_bytes();
+            let known = first.unwrap_or(text);
+            let alike = known.iter().zip(text).take_while(|(a, b)| a == b).count();
+            first = Some(&known[..alike]);
+            if alike == 0 {
+                return Ok(0);
+            }
+        }
+    }
+    Ok(first.map_or(0, <[u8]>::len))
 }
 
 fn of_values<T: Ord + Copy>(
@@ -66,7 +98,7 @@ fn of_values<T: Ord + Copy>(
     task: &TaskHandle,
 ) -> Result<Vec<u32>, Diagnostic> {
     let items = items(chunks, value, task)?;
-    Ok(numbered(items, |a, b| a.0.cmp(&b.0), rows(chunks), task)?)
+    Ok(numbered(items, |a, b| a.0.cmp(&b.0), chunks, task)?)
 }
 
 /// The texts of the dictionaries are ranked, not those of the rows.
@@ -127,13 +159,8 @@ fn rows(chunks: &[ArrayRef]) -> usize {
 }
 
 /// The rows that are not null, with what they are compared by.
-fn items<T>(
-    chunks: &[ArrayRef],
-    of: impl Fn(usize, usize) -> T,
-    task: &TaskHandle,
-) -> Result<Vec<(T, u32)>, Cancelled> {
+fn items<T>(chunks: &[ArrayRef], of: impl Fn(usize, usize) -> T, task: &TaskHandle) -> Result<Vec<Item<T>>, Cancelled> {
     let mut items = Vec::with_capacity(rows(chunks));
-    let mut start = 0;
     for (at, chunk) in chunks.iter().enumerate() {
         let nulls = chunk.logical_nulls();
         for row in 0..chunk.len() {
@@ -141,28 +168,28 @@ fn items<T>(
                 task.check()?;
             }
             if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
-                items.push((of(at, row), (start + row) as u32));
+                items.push((of(at, row), at as u32, row as u32));
             }
         }
-        start += chunk.len();
     }
     Ok(items)
 }
 
 fn numbered<T: Copy>(
-    items: Vec<(T, u32)>,
-    compare: impl Fn(&(T, u32), &(T, u32)) -> Ordering,
-    rows: usize,
+    items: Vec<Item<T>>,
+    compare: impl Fn(&Item<T>, &Item<T>) -> Ordering,
+    chunks: &[ArrayRef],
     task: &TaskHandle,
 ) -> Result<Vec<u32>, Cancelled> {
     let sorted = sorted(items, &compare, task)?;
-    let (mut ranks, mut rank) = (vec![0; rows], 0);
+    let starts = starts(chunks);
+    let (mut ranks, mut rank) = (vec![0; rows(chunks)], 0);
     for (at, item) in sorted.iter().enumerate() {
         if at % PIECE == 0 {
             task.check()?;
         }
         rank += u32::from(at > 0 && compare(&sorted[at - 1], item) != Ordering::Equal);
-        ranks[item.1 as usize] = rank;
+        ranks[starts[item.1 as usize] + item.2 as usize] = rank;
     }
     Ok(ranks)
 }
@@ -230,6 +257,11 @@ mod tests {
         let expected =
             |text: &Option<String>| text.as_deref().map(|text| different.binary_search(&text).unwrap() as u32);
         let expected: Vec<Option<u32>> = texts.iter().map(expected).collect();
+        // With something in common, the order is the same.
+        let long: Vec<Option<String>> = texts.iter().map(|t| t.as_ref().map(|t| format!("row a{t}"))).collect();
+        let long: ArrayRef = Arc::new(long.into_iter().collect::<StringArray>());
+        let found = ranks(&[long], &TaskHandle::new()).unwrap().unwrap();
+        assert!(found.iter().zip(&expected).all(|(found, expected)| expected.is_none_or(|e| e == *found)));
         let (first, second) = texts.split_at(70_001);
         let views = |part: &[Option<String>]| Arc::new(part.iter().cloned().collect::<StringViewArray>()) as ArrayRef;
         let plain = |part: &[Option<String>]| Arc::new(part.iter().cloned().collect::<StringArray>()) as ArrayRef;
