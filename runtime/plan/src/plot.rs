@@ -230,8 +230,9 @@ impl<'a> Source<'a> {
             return Err(too_many_bars(&count, x_expr));
         }
         if count > at.len() {
+            let bars = if at.len() == 1 { "bar: their sum" } else { "bars: their sums" };
             let (count, at) = (grouped(count), grouped(at.len()));
-            self.notes.push(format!("{count} rows in {at} bars: their sums; choose with `.aggregate(\"mean\")`"));
+            self.notes.push(format!("{count} rows in {at} {bars}; choose with `.aggregate(\"mean\")`"));
         }
         let names = color.as_ref().map_or(vec![String::new()], Values::categories);
         bars.resize_with(names.len(), Vec::new);

@@ -71,7 +71,8 @@ fn bars(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
     let (values, bars): (usize, usize) = (labelled.groups.iter().map(Vec::len).sum(), y.len());
     let mut notes = labelled.notes;
     if values > bars {
-        notes.push(format!("{values} values in {bars} bars: their sums"));
+        let sums = if bars == 1 { "bar: their sum" } else { "bars: their sums" };
+        notes.push(format!("{values} values in {bars} {sums}"));
     }
     let series = Series { name: String::new(), x: (0..bars).map(|i| i as f64).collect(), y };
     let x = Axis { label: String::new(), scale: AxisScale::Category, categories: labelled.names };
