@@ -351,7 +351,8 @@ fn frames_come_back_after_the_engine_was_killed() {
 fn frames_come_back_after_a_fatal_error_of_the_device() {
     let folder = tempfile::tempdir().unwrap();
     let fault = folder.path().join("fault");
-    let session = Session::start_in(&[("ONRUSH_ENGINE", "emulated"), ("ONRUSH_TEST_FAULT", fault.to_str().unwrap())]);
+    let engine = std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "emulated".to_string());
+    let session = Session::start_in(&[("ONRUSH_ENGINE", &engine), ("ONRUSH_TEST_FAULT", fault.to_str().unwrap())]);
     let mut events = session.kernel("one");
     events.sender.send(&Request::Subscribe, None).unwrap();
     let (mut one, mut two) = (session.cell("one"), session.cell("two"));

@@ -32,7 +32,7 @@ impl Accumulators {
 /// How a result is made of accumulators, by their number.
 pub enum Recipe {
     Count(usize),
-    /// The same as a number without a sign.
+    /// The same as a number without a sign, null where it is zero.
     CountUnsigned(usize),
     /// Null where the count is zero.
     Value {
@@ -63,7 +63,7 @@ pub enum Recipe {
     },
     /// That sum.
     Squares(Squares),
-    /// A float, and zero where it is null.
+    /// A number, and zero where it is null.
     OrZero(Box<Recipe>),
     /// A column of the input at the row of this number.
     Fetch {
@@ -117,9 +117,13 @@ pub fn state(
         }
         Recipe::Spread { of, .. } => {
             let Squares { sum, count, .. } = of;
-            // States have no nulls.
+            // These states have no nulls.
             let or_zero = |recipe| Recipe::OrZero(Box::new(recipe));
-            vec![Recipe::CountUnsigned(count), or_zero(Recipe::Mean { sum, count }), or_zero(Recipe::Squares(of))]
+            vec![
+                or_zero(Recipe::CountUnsigned(count)),
+                or_zero(Recipe::Mean { sum, count }),
+                or_zero(Recipe::Squares(of)),
+            ]
         }
         _ => return refused(),
     })
@@ -300,8 +304,9 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
     match recipe {
         Recipe::Count(count) => at(graph, *count),
         Recipe::CountUnsigned(count) => {
-            let count = at(graph, *count);
-            graph.add(Op::Convert(Misfit::Fault), &[count], Kind::Number(Scalar::U64))
+            let long = at(graph, *count);
+            let unsigned = graph.add(Op::Convert(Misfit::Fault), &[long], Kind::Number(Scalar::U64));
+            unless_empty(graph, *count, unsigned)
         }
         Recipe::Value { of, count } => {
             let value = at(graph, *of);
@@ -347,8 +352,12 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
         }
         Recipe::OrZero(recipe) => {
             let value = result(graph, recipe, at);
-            let zero = graph.literal(FLOAT, Value::F64(0));
-            graph.add(Op::Coalesce, &[value, zero], FLOAT)
+            let kind = graph.kind(value);
+            let zero = match kind {
+                Kind::Number(scalar) => graph.number(scalar, 0),
+                _ => graph.null(kind),
+            };
+            graph.add(Op::Coalesce, &[value, zero], kind)
         }
         Recipe::Squares(of) => {
             let (.., spread) = squares(graph, of, at);
