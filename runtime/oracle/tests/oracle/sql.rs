@@ -32,6 +32,24 @@ fn cpu_split() {
     check("cpu-split", Some(11), "", 600);
 }
 
+/// As if no more than 33 rows fit into a device's memory. All files pass (docs/measurements/2026-11-22-h200-parts.md); most would take long here.
+#[test]
+fn in_parts() {
+    for (file, least) in [("groups.slt", 25), ("order.slt", 50)] {
+        let mut subject = Subject::open("emulated-parts", cache()).unwrap();
+        corpus::load(&mut subject, None).unwrap();
+        let outcome = corpus::run(&mut subject, file).unwrap();
+        assert!(outcome.failures.is_empty(), "{file}:\n{}", outcome.failures.join("\n\n"));
+        assert!(
+            outcome.passed >= least && subject.parts() > 100,
+            "{} passed, {} parts",
+            outcome.passed,
+            subject.parts()
+        );
+        assert_eq!(subject.gave_up(), 0);
+    }
+}
+
 /// A test for each file: they run beside each other, and most of the time goes into the compiler.
 macro_rules! emulated {
     ($($name:ident at least $queries:literal, on the device $device:literal;)*) => {

@@ -3,7 +3,7 @@
 //!
 //! - filters, projections and joins with a table that fits: over some of the rows, one after the other;
 //! - aggregates whose states can be merged, if there are few groups: the states of some of the rows, merged by DataFusion;
-//! - orders: some of the rows in order, merged by DataFusion;
+//! - orders: some of the rows in order, then each range of keys of all of these (of the first rows: merged by DataFusion);
 //! - other aggregates, windows and joins: all inputs are parted by a hash of the keys first, so that rows of the same keys meet
 //!   (Kitsuregawa, Tanaka and Moto-oka, "Application of hash to data base machine and its architecture", 1983).
 //!
@@ -14,8 +14,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use arrow::array::make_comparator;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
-use arrow::compute::{SortOptions, cast, take_record_batch};
+use arrow::compute::{
+    SortColumn, SortOptions, cast, concat, concat_batches, lexsort_to_indices, take, take_record_batch,
+};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::common::{JoinType, NullEquality};
@@ -36,7 +39,7 @@ use futures::TryStreamExt;
 use super::exec::{DoesNotFit, GpuExec, Link, StopOnDrop, blocking};
 use super::nodes::{is_light, keeps_order};
 use super::place::place;
-use super::{Accelerator, Policy, aggregates, read};
+use super::{Accelerator, Policy, aggregates, memory, read};
 use crate::check::HIDDEN;
 
 /// A part is at first this share of the memory that is free: its input, what is made of it, and what that takes.
@@ -47,8 +50,12 @@ const LEAST: usize = 256;
 const DEPTH: u32 = 4;
 const MOST: u64 = 1 << 10;
 const AGAIN: u64 = 4;
-/// Rows whose parts are found at once.
+/// Rows whose parts are found at once, at least: what a part is made of should be few arrays.
 const PIECE: usize = 1 << 18;
+/// Pieces for each thread.
+const PIECES: usize = 2;
+/// Rows of a run that are looked at for each range of an order.
+const SAMPLES: usize = 8;
 /// Bytes of a value whose type does not tell.
 const TEXT: u64 = 32;
 
@@ -192,6 +199,10 @@ impl Fragment {
     }
 
     async fn rows(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
+        // Those in memory as they lie there: a stream would cut them into thousands.
+        if let Some((batches, columns)) = memory(plan) {
+            return batches.iter().map(|batch| Ok(batch.project(&columns)?)).collect();
+        }
         execute_stream(Arc::clone(plan), Arc::clone(&self.context))?.try_collect().await
     }
 
@@ -349,7 +360,32 @@ impl Fragment {
         };
         let Some(sort) = any.downcast_ref::<SortExec>() else { return Ok(None) };
         let Some(parts) = self.lowest_in_chunks(links, None).await? else { return Ok(None) };
-        self.merged(parts, sort.schema(), sort.expr().clone(), sort.fetch()).await.map(Some)
+        let runs: Parts = parts.into_iter().filter(|part| count(part) > 0).collect();
+        if runs.len() < 2 || sort.fetch().is_some() {
+            return self.merged(runs, sort.schema(), sort.expr().clone(), sort.fetch()).await.map(Some);
+        }
+        // Each range of keys, of all runs, is put in order on the device.
+        let (schema, by) = (sort.schema(), sort.expr().clone());
+        let rows = self.rows_of_part(&schema);
+        let (found_in, of) = (Arc::clone(&schema), by.clone());
+        let ranges = blocking(move || ranges(runs, &found_in, &of, rows)).await??;
+        let unordered: Arc<dyn ExecutionPlan> =
+            MemorySourceConfig::try_new_exec(&[Vec::new()], Arc::clone(&schema), None)?;
+        let mut all = Vec::new();
+        for range in ranges {
+            let range: Parts = range.into_iter().filter(|part| count(part) > 0).collect();
+            if range.len() < 2 {
+                all.extend(range.concat());
+                continue;
+            }
+            let rows = read::again(range.concat(), &unordered)?;
+            let found = match self.attempt(Arc::new(SortExec::new(by.clone(), rows))).await? {
+                Some(found) => found,
+                None => self.merged(range, Arc::clone(&schema), by.clone(), None).await?,
+            };
+            all.extend(found);
+        }
+        Ok(Some(all))
     }
 
     /// Parts in an order as one; of equal rows those of an earlier part come first.
@@ -619,6 +655,60 @@ fn plain(key: ArrayRef) -> Result<ArrayRef> {
     })
 }
 
+/// Runs that are in an order, cut at the same keys into ranges of about so many rows in all: the pieces of each range, in the order of the
+/// runs. (Frazer and McKellar, "Samplesort: a sampling approach to minimal storage tree sorting", 1970.)
+fn ranges(runs: Parts, schema: &SchemaRef, by: &LexOrdering, rows: u64) -> Result<Vec<Parts>> {
+    let runs = runs.iter().map(|run| Ok(concat_batches(schema, run)?)).collect::<Result<Vec<_>>>()?;
+    let all: usize = runs.iter().map(RecordBatch::num_rows).sum();
+    // Samples are not even: ranges of two thirds fit.
+    let wanted = (all as u64 * 3 / 2 / rows.max(1) + 1).clamp(2, MOST) as usize;
+    let keys_of = |run: &RecordBatch| -> Result<Vec<ArrayRef>> {
+        by.iter().map(|key| plain(key.expr.evaluate(run)?.into_array(run.num_rows())?)).collect()
+    };
+    let keys = runs.iter().map(keys_of).collect::<Result<Vec<_>>>()?;
+    let mut samples = vec![Vec::new(); by.len()];
+    for (run, keys) in runs.iter().zip(&keys) {
+        let (rows, most) = (run.num_rows(), (wanted * SAMPLES).min(run.num_rows()));
+        let at = UInt32Array::from_iter_values((0..most).map(|sample| (sample * rows / most) as u32));
+        for (samples, key) in samples.iter_mut().zip(keys) {
+            samples.push(take(key, &at, None)?);
+        }
+    }
+    let column = |(samples, key): (&Vec<ArrayRef>, &PhysicalSortExpr)| -> Result<SortColumn> {
+        let samples: Vec<&dyn Array> = samples.iter().map(AsRef::as_ref).collect();
+        Ok(SortColumn { values: concat(&samples)?, options: Some(key.options) })
+    };
+    let columns = samples.iter().zip(by.iter()).map(column).collect::<Result<Vec<_>>>()?;
+    let order = lexsort_to_indices(&columns, None)?;
+    let edges = (1..wanted).map(|edge| order.value(edge * order.len() / wanted) as usize).collect::<Vec<_>>();
+    let mut found: Vec<Parts> = (0..wanted).map(|_| Vec::new()).collect();
+    for (run, keys) in runs.iter().zip(&keys) {
+        let compare = |(key, (samples, by)): (&ArrayRef, (&SortColumn, &PhysicalSortExpr))| {
+            Ok(make_comparator(key.as_ref(), samples.values.as_ref(), by.options)?)
+        };
+        let compare = keys.iter().zip(columns.iter().zip(by.iter())).map(compare).collect::<Result<Vec<_>>>()?;
+        let is_before = |row: usize, sample: usize| {
+            let differs = compare.iter().map(|compare| compare(row, sample)).find(|found| found.is_ne());
+            differs == Some(std::cmp::Ordering::Less)
+        };
+        let mut begin = 0;
+        for (number, range) in found.iter_mut().enumerate() {
+            // The first row that is not before the edge: all rows of one key are in the same range.
+            let mut end = run.num_rows();
+            if let Some(edge) = edges.get(number) {
+                let mut low = begin;
+                while low < end {
+                    let middle = low.midpoint(end);
+                    if is_before(middle, *edge) { low = middle + 1 } else { end = middle }
+                }
+            }
+            range.push(if begin < end { vec![run.slice(begin, end - begin)] } else { Vec::new() });
+            begin = end;
+        }
+    }
+    Ok(found)
+}
+
 /// How rows are parted.
 struct Hashing {
     keys: Vec<Arc<dyn PhysicalExpr>>,
@@ -630,13 +720,10 @@ struct Hashing {
 
 /// The rows of each part, in their order.
 fn part(batches: &[RecordBatch], by: &Hashing, stop: &AtomicBool) -> Result<Parts> {
-    let pieces: Vec<RecordBatch> = batches
-        .iter()
-        .flat_map(|batch| {
-            let rows = batch.num_rows();
-            (0..rows).step_by(PIECE).map(move |at| batch.slice(at, PIECE.min(rows - at)))
-        })
-        .collect();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let size = (count(batches) / (PIECES * threads)).max(PIECE);
+    let all = count(batches);
+    let pieces: Vec<Vec<RecordBatch>> = (0..all).step_by(size).map(|at| slice(batches, at, size)).collect();
     let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, Vec<RecordBatch>)>> {
         let mut done = Vec::new();
@@ -646,10 +733,12 @@ fn part(batches: &[RecordBatch], by: &Hashing, stop: &AtomicBool) -> Result<Part
             if stop.load(Ordering::Relaxed) {
                 return Err(DataFusionError::External(Box::new(onrush_ops::Error::Cancelled)));
             }
-            done.push((number, part_piece(piece, by)?));
+            let Some(first) = piece.first() else { continue };
+            let piece = concat_batches(&first.schema(), piece)?;
+            done.push((number, part_piece(&piece, by)?));
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(pieces.len().max(1));
+    let threads = threads.min(pieces.len().max(1));
     let done = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, Result<Vec<_>>>| {
