@@ -143,20 +143,25 @@ def test_variables_and_their_snapshot_together_keep_to_the_limit(notebook):
     unchanged(notebook)
 
 
+def words(text):
+    """Without colours, and as one line however wide the terminal is."""
+    return " ".join(plain(text).split())
+
+
 def test_what_is_there_twice_is_said(notebook):
     notebook.ok("let mut big = vec![1u8; 200_000_000];")
     try:
         # 200 MB, less large pages that the system had split or not yet counted: it says that of itself, so it may be asked again.
         for attempt in range(4):
             quiet = notebook.ok("big.len()").stderr
-            changed = plain(notebook.ok("big.iter_mut().for_each(|b| *b = b.wrapping_add(1));").stderr)
+            changed = words(notebook.ok("big.iter_mut().for_each(|b| *b = b.wrapping_add(1));").stderr)
             found = re.search(r"the cell changed (\d+) MB of the variables' memory, which its snapshot kept until now", changed)
             if "warning" not in quiet and found and 150 <= int(found[1]) <= 210:
                 break
         else:
             raise AssertionError(f"after {attempt + 1} attempts: {quiet!r}, {changed!r}")
         notebook.ok("let mut big = vec![1u8; 400_000_000];")
-        ran = plain(notebook.ok("1 + 1").stderr)
+        ran = words(notebook.ok("1 + 1").stderr)
         assert "the notebook's limit is 629 MB" in ran and "needs as much again for its snapshot" in ran, ran
         assert "limit" not in notebook.ok("1 + 2").stderr, "once is enough"
     finally:
@@ -177,6 +182,29 @@ def test_a_cell_memory_that_is_no_size_is_said(onrush_bin, tmp_path):
     assert ran.returncode == 1 and "ONRUSH_CELL_MEMORY: `12 apples` is no size" in ran.stdout
     for given in ("1G", "none"):
         assert "Out[1]: 2" in run("--cell-memory", given).stdout
+
+
+def test_ten_times_the_memory_of_a_device(onrush_bin, tmp_path):
+    """A join and an order of 22 MB on an emulated device of 2 MB. 7,919 is no divisor of the number of rows: keys are those numbers in
+    another order, and the sums those of arithmetic series."""
+    cells = [
+        "let n = 1_400_000i64;\n"
+        "let f = frame! { k: (0..n).map(|i| i * 7919 % n).collect::<Vec<_>>(), v: (0..n).collect::<Vec<_>>() }.persist();",
+        'f.join(&f, "k").value::<i64>(x!(v.sum()))',
+        'f.sort("k").with_row_index("at").filter(x!(at == 500_000)).value::<i64>(x!(k.sum()))',
+    ]
+    cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "in.ipynb")
+
+    def run(size):
+        command = [onrush_bin, "run", tmp_path / "in.ipynb", "--engine", "emulated", "--device-memory", size]
+        environment = os.environ | {"ONRUSH_RUNTIME_DIR": str(tmp_path / "run")}
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+
+    ran = run("2M")
+    assert ran.returncode == 0 and "979999300000" in ran.stdout and "500000" in ran.stdout, ran.stdout + ran.stderr
+    ran = run("much")
+    assert ran.returncode == 2 and "`much` is no size: write 8G or 512M" in ran.stderr
 
 
 WAITS = {

@@ -22,9 +22,8 @@ A first start:
   onrush run IN.ipynb     run a notebook without Jupyter
 
 Environment: ONRUSH_ENGINE (as --engine), ONRUSH_CELL_MEMORY (as --cell-memory),
-ONRUSH_MEMORY (limit of the session, such as 8G), ONRUSH_DEVICE_MEMORY (the same
-of a GPU), ONRUSH_CACHE_DIR and
-ONRUSH_RUNTIME_DIR (where files are kept).")]
+ONRUSH_DEVICE_MEMORY (as --device-memory), ONRUSH_MEMORY (limit of the session,
+such as 8G), ONRUSH_CACHE_DIR and ONRUSH_RUNTIME_DIR (where files are kept).")]
 struct Cli {
     #[command(subcommand)]
     command: Commands,
@@ -68,6 +67,9 @@ pub struct EngineArgs {
     /// Where frames are computed [default: auto, the GPU if one works]
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<Engine>,
+    /// What a session that starts may use of a GPU's memory, such as 8G [default: nine tenths of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = device_memory)]
+    pub device_memory: Option<String>,
 }
 
 /// What cells may use.
@@ -81,6 +83,14 @@ pub struct CellArgs {
 /// The text as it was given, if it is a size.
 fn cell_memory(text: &str) -> Result<String, String> {
     limits::parse_cell_memory(text).map(|_| text.to_string())
+}
+
+/// The same of a size.
+fn device_memory(text: &str) -> Result<String, String> {
+    match limits::parse_size(text) {
+        Some(_) => Ok(text.to_string()),
+        None => Err(format!("`{text}` is no size: write 8G or 512M")),
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -109,12 +119,18 @@ impl EngineArgs {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     // The processes that this one starts take their settings from its environment.
-    let (engine, cell_memory) = match &cli.command {
-        Commands::Kernel { engine, cells, .. } => (engine.value(), cells.cell_memory.as_deref()),
-        Commands::Run(arguments) => (arguments.engine.value(), arguments.cells.cell_memory.as_deref()),
-        _ => (None, None),
+    let given = match &cli.command {
+        Commands::Kernel { engine, cells, .. } => Some((engine, cells)),
+        Commands::Run(arguments) => Some((&arguments.engine, &arguments.cells)),
+        _ => None,
     };
-    let given = [(paths::ENGINE, engine), (paths::CELL_MEMORY, cell_memory)];
+    let given = given.map_or([(paths::ENGINE, None); 3], |(engine, cells)| {
+        [
+            (paths::ENGINE, engine.value()),
+            (paths::DEVICE_MEMORY, engine.device_memory.as_deref()),
+            (paths::CELL_MEMORY, cells.cell_memory.as_deref()),
+        ]
+    });
     let settings: Vec<(&str, &str)> = given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     if settings.iter().any(|(name, value)| std::env::var_os(name).is_none_or(|set| set != *value)) {
         return start_with(&settings);

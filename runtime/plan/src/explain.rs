@@ -24,7 +24,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use self::words::Names;
-use crate::gpu::{GpuExec, memory};
+use crate::gpu::{GpuExec, PARTS, memory};
 use crate::ops::summary::STATISTIC;
 
 /// Where a node of a plan runs.
@@ -246,6 +246,10 @@ impl Tree<'_> {
             let metrics = metrics.aggregate_by_name();
             if let Some(rows) = metrics.output_rows() {
                 let _ = write!(self.out, "  rows={rows}");
+            }
+            let parts = metrics.sum_by_name(PARTS).map_or(0, |parts| parts.as_usize());
+            if parts > 0 {
+                let _ = write!(self.out, "  parts={parts}");
             }
             let time = metrics.iter().find_map(|m| match m.value() {
                 MetricValue::ElapsedCompute(time) => Some(time.value()),

@@ -24,7 +24,7 @@ use onrush_device::{Device, Emulation, Options};
 use onrush_ops::Gpu;
 use onrush_wire::{Class, Diagnostic};
 
-pub use exec::{GPU_LOST, GpuExec, memory};
+pub use exec::{GPU_LOST, GpuExec, PARTS, memory};
 pub use place::{Placements, place};
 
 /// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
@@ -77,6 +77,20 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> bool {
     std::thread::Builder::new().name(name.to_string()).stack_size(STACK).spawn(work).is_ok()
 }
 
+fn progress(call: u64, task: &TaskHandle, device: Option<u64>) -> CallProgress {
+    let p = task.progress();
+    CallProgress {
+        call,
+        stage: p.stage,
+        rows: p.rows,
+        total_rows: p.total_rows,
+        bytes: p.bytes,
+        total_bytes: p.total_bytes,
+        memory: p.memory,
+        device,
+    }
+}
+
 impl Process {
     fn listen(self: &Arc<Self>, receiver: &mut Receiver) -> Result<(), CodecError> {
         loop {
@@ -96,6 +110,7 @@ impl Process {
                     let task = TaskHandle::new();
                     self.running.lock().insert(call, task.clone());
                     let process = Arc::clone(self);
+                    let begun = Instant::now();
                     let started = spawn("call", move || {
                         let work = std::panic::AssertUnwindSafe(|| process.answer(ask, descriptor, &task));
                         let (reply, descriptor) = std::panic::catch_unwind(work).unwrap_or_else(|_| {
@@ -104,14 +119,22 @@ impl Process {
                             (Reply::Failed(bug.help("please report it with the cell that led to it")), None)
                         });
                         process.running.lock().remove(&call);
-                        if let Reply::Failed(error) = &reply
-                            && error.code == GPU_LOST
-                        {
-                            // Its context works no more: the supervisor starts another engine, and asks that one.
-                            eprintln!("onrush-session: {}", error.message);
+                        if begun.elapsed() >= REPORT {
+                            // What was reported last is old by up to as much.
+                            let last = progress(call, &task, process.engine.device_bytes());
+                            let _ = process.out.lock().send(&FromEngine::Progress(vec![last]), None);
+                        }
+                        let lost = match &reply {
+                            Reply::Failed(error) if error.code == GPU_LOST => Some(error.message.clone()),
+                            _ => None,
+                        };
+                        process.tell(call, reply, descriptor);
+                        if let Some(message) = lost {
+                            // Its context works no more: the supervisor starts another engine, and asks that one. No message ends half-written.
+                            let _out = process.out.lock();
+                            eprintln!("onrush-session: {message}");
                             std::process::exit(LOST);
                         }
-                        process.tell(call, reply, descriptor);
                     });
                     if !started {
                         self.running.lock().remove(&call);
@@ -152,24 +175,8 @@ impl Process {
         loop {
             std::thread::sleep(REPORT);
             let device = self.engine.device_bytes();
-            let calls: Vec<CallProgress> = self
-                .running
-                .lock()
-                .iter()
-                .map(|(call, task)| {
-                    let p = task.progress();
-                    CallProgress {
-                        call: *call,
-                        stage: p.stage,
-                        rows: p.rows,
-                        total_rows: p.total_rows,
-                        bytes: p.bytes,
-                        total_bytes: p.total_bytes,
-                        memory: p.memory,
-                        device,
-                    }
-                })
-                .collect();
+            let calls: Vec<CallProgress> =
+                self.running.lock().iter().map(|(call, task)| progress(*call, task, device)).collect();
             if !calls.is_empty() && self.out.lock().send(&FromEngine::Progress(calls), None).is_err() {
                 return;
             }

@@ -2,14 +2,15 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{
@@ -53,6 +54,9 @@ impl Link {
         with_inputs(&self.node, inputs)?.reset_state()
     }
 }
+
+/// The metric of how many parts a fragment ran in.
+pub const PARTS: &str = "parts";
 
 pub struct GpuExec {
     accelerator: Arc<Accelerator>,
@@ -268,7 +272,10 @@ impl ExecutionPlan for GpuExec {
             let (accelerator, schema) = (Arc::clone(&running.accelerator), Arc::clone(&running.schema));
             let table = match running.run().await? {
                 Outcome::Device(table) => table,
-                Outcome::Host(stream) => return Ok::<_, DataFusionError>(stream.boxed()),
+                Outcome::Host(stream) => {
+                    let counted = stream.inspect_ok(move |batch| rows.add(batch.num_rows()));
+                    return Ok::<_, DataFusionError>(counted.boxed());
+                }
             };
             let left = Arc::clone(&schema);
             let batches = blocking(move || download(&accelerator.gpu, &schema, &table, keep)).await?;
@@ -306,6 +313,8 @@ struct Running {
     context: Arc<TaskContext>,
     rows: Count,
     time: Time,
+    /// In how many parts it ran, of one that did not fit.
+    parts: Count,
     is_part: bool,
 }
 
@@ -320,12 +329,13 @@ impl Running {
             context: Arc::clone(context),
             rows: MetricBuilder::new(&node.metrics).output_rows(0),
             time: MetricBuilder::new(&node.metrics).elapsed_compute(0),
+            parts: MetricBuilder::new(&node.metrics).counter(PARTS, 0),
             is_part: node.is_part,
         }
     }
 
     async fn run(self) -> Result<Outcome> {
-        let Running { accelerator, stages, inputs, chain, context, time, is_part, .. } = self;
+        let Running { accelerator, stages, inputs, chain, context, time, parts: ran, is_part, .. } = self;
         let mut tables = Vec::new();
         let mut gathered = Vec::new();
         for (input, used) in inputs {
@@ -348,14 +358,20 @@ impl Running {
             // Without rows there is nothing to upload, and nothing to win.
             return run(&on_host(&accelerator).await?);
         }
+        let fragment = |inputs: &[Arc<dyn ExecutionPlan>]| parts::Fragment {
+            accelerator: Arc::clone(&accelerator),
+            chain: chain.clone(),
+            inputs: inputs.to_vec(),
+            context: Arc::clone(&context),
+            ran: ran.clone(),
+            held: Mutex::new(MemoryConsumer::new("parts").register(context.memory_pool())),
+        };
         if let (Some(_), false) = (accelerator.part_rows, is_part) {
             let inputs = on_host(&accelerator).await?;
-            let (gpu, context) = (Arc::clone(&accelerator), Arc::clone(&context));
-            let fragment = parts::Fragment { accelerator: gpu, chain: chain.clone(), inputs: inputs.clone(), context };
-            if let Some(stream) = Box::pin(parts::run(fragment)).await? {
-                return Ok(Outcome::Host(stream));
-            }
-            return run(&inputs);
+            return match Box::pin(parts::run(fragment(&inputs))).await? {
+                Some(stream) => Ok(Outcome::Host(stream)),
+                None => run(&inputs),
+            };
         }
         // Set when this is dropped: the work stops at its next step.
         let stop = Arc::new(AtomicBool::new(false));
@@ -381,10 +397,7 @@ impl Running {
             Err(error) if error.is_memory() && is_part => Err(DataFusionError::External(Box::new(DoesNotFit(error)))),
             Err(error) if error.is_memory() => {
                 let inputs = on_host(&accelerator).await?;
-                let (accelerator, context) = (Arc::clone(&accelerator), Arc::clone(&context));
-                let (gpu, chain) = (Arc::clone(&accelerator), chain.clone());
-                let fragment = parts::Fragment { accelerator: gpu, chain, inputs: inputs.clone(), context };
-                match Box::pin(parts::run(fragment)).await? {
+                match Box::pin(parts::run(fragment(&inputs))).await? {
                     Some(stream) => Ok(Outcome::Host(stream)),
                     // The CPU spills to disk, unless it must be the device's.
                     None if accelerator.policy != Policy::Only => {

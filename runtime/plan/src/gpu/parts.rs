@@ -9,33 +9,34 @@
 //!
 //! What of this does not fit is halved, or parted again by another hash.
 
+mod cuts;
+
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::make_comparator;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
-use arrow::compute::{
-    SortColumn, SortOptions, cast, concat, concat_batches, lexsort_to_indices, take, take_record_batch,
-};
-use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
-use datafusion::common::hash_utils::{RandomState, create_hashes};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::metrics::Count;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr, execute_stream};
 use futures::TryStreamExt;
 
+use self::cuts::{Hashing, count, part, ranges, slice};
 use super::exec::{DoesNotFit, GpuExec, Link, StopOnDrop, blocking};
 use super::nodes::{is_light, keeps_order};
 use super::place::place;
@@ -48,14 +49,8 @@ const SHARE: u64 = 8;
 const LEAST: usize = 256;
 /// How often rows are parted by another hash, and into how many parts at most, at first and then.
 const DEPTH: u32 = 4;
-const MOST: u64 = 1 << 10;
+pub const MOST: u64 = 1 << 10;
 const AGAIN: u64 = 4;
-/// Rows whose parts are found at once, at least: what a part is made of should be few arrays.
-const PIECE: usize = 1 << 18;
-/// Pieces for each thread.
-const PIECES: usize = 2;
-/// Rows of a run that are looked at for each range of an order.
-const SAMPLES: usize = 8;
 /// Bytes of a value whose type does not tell.
 const TEXT: u64 = 32;
 
@@ -67,6 +62,10 @@ pub struct Fragment {
     /// What it goes over, and what is joined: rows in memory.
     pub inputs: Vec<Arc<dyn ExecutionPlan>>,
     pub context: Arc<TaskContext>,
+    /// Counts parts.
+    pub ran: Count,
+    /// What the parts gave, of the memory of running plans.
+    pub held: Mutex<MemoryReservation>,
 }
 
 /// How the lowest nodes of a fragment run.
@@ -95,7 +94,10 @@ pub async fn run(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>
     let (lowest, rest) = chain.split_at(count);
     let Some(top) = lowest.last() else { return Ok(None) };
     let found = match way {
-        Way::Rows => fragment.lowest_in_chunks(lowest, rest.first().and_then(wanted)).await?,
+        Way::Rows => {
+            let enough = top.node.fetch().or_else(|| rest.first().and_then(wanted));
+            fragment.lowest_in_chunks(lowest, enough).await?
+        }
         Way::Groups => fragment.groups(lowest).await?.map(|batches| vec![batches]),
         Way::Order => fragment.order(lowest).await?.map(|batches| vec![batches]),
         Way::Windows => fragment.windows(lowest).await?.map(|batches| vec![batches]),
@@ -111,8 +113,13 @@ pub async fn run(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>
     let Some(found) = found else { return Ok(None) };
     let schema = top.node.schema();
     let batches = found.into_iter().flatten().filter(|batch| batch.num_rows() > 0);
-    let batches = batches.map(|batch| with_schema(&batch, &schema)).collect::<Result<Vec<_>>>()?;
-    let below = read::again(batches, &top.node)?;
+    let mut batches = batches.map(|batch| with_schema(&batch, &schema)).collect::<Result<Vec<_>>>()?;
+    if let Some(fetch) = top.node.fetch() {
+        batches = slice(&batches, 0, fetch);
+    }
+    // As a fragment that runs whole says: groups and joined rows are in no order.
+    let keeps_order = way != Way::Groups && lowest.iter().all(|link| link.other.is_none());
+    let below = if keeps_order { read::again(batches, &top.node)? } else { read::unordered(batches, &top.node)? };
     if rest.is_empty() {
         return below.execute(0, Arc::clone(&fragment.context)).map(Some);
     }
@@ -123,7 +130,8 @@ pub async fn run(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>
 /// How many rows a limit needs.
 fn wanted(link: &Link) -> Option<usize> {
     let any: &dyn Any = link.node.as_ref();
-    let global = any.downcast_ref::<GlobalLimitExec>().and_then(|limit| Some(limit.skip() + limit.fetch()?));
+    let global =
+        any.downcast_ref::<GlobalLimitExec>().and_then(|limit| Some(limit.skip().saturating_add(limit.fetch()?)));
     global.or_else(|| any.downcast_ref::<LocalLimitExec>().map(LocalLimitExec::fetch))
 }
 
@@ -139,23 +147,6 @@ fn row_bytes(schema: &Schema) -> u64 {
         dtype => dtype.primitive_width().map_or(TEXT, |bytes| bytes as u64),
     };
     schema.fields().iter().map(width).sum::<u64>().max(1)
-}
-
-fn count(batches: &[RecordBatch]) -> usize {
-    batches.iter().map(RecordBatch::num_rows).sum()
-}
-
-/// Some rows of a table.
-fn slice(batches: &[RecordBatch], at: usize, rows: usize) -> Vec<RecordBatch> {
-    let (mut before, mut found) = (0, Vec::new());
-    for batch in batches {
-        let (from, to) = (at.max(before), (at.saturating_add(rows)).min(before + batch.num_rows()));
-        if from < to {
-            found.push(batch.slice(from - before, to - from));
-        }
-        before += batch.num_rows();
-    }
-    found
 }
 
 /// Of a window node.
@@ -191,7 +182,7 @@ impl Fragment {
     /// Rows of a part, for a start.
     fn rows_of_part(&self, schema: &Schema) -> u64 {
         let fit = || (self.budget() / row_bytes(schema)).max(LEAST as u64);
-        self.accelerator.part_rows.unwrap_or_else(fit)
+        self.accelerator.part_rows.map_or_else(fit, |rows| rows.max(1))
     }
 
     fn over(&self, links: &[Link], below: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -213,15 +204,20 @@ impl Fragment {
             let (next, way) = match link.other {
                 _ if is_light(&link.node) => continue,
                 Some((other, is_left)) => match any.downcast_ref::<HashJoinExec>() {
-                    Some(join) if self.joins_rows(join, &self.inputs[1 + other], is_left) => continue,
+                    Some(join) if self.joins_rows(join, &self.inputs[1 + other], is_left) => match link.node.fetch() {
+                        None => continue,
+                        // What comes after sees so many rows and no more.
+                        Some(_) => return (at + 1, Way::Rows),
+                    },
                     Some(_) => (0, Way::Apart),
                     None => (0, Way::Host),
                 },
                 None if any.is::<AggregateExec>() => (1, Way::Groups),
-                None if any.is::<SortExec>() => match chain.get(at + 1).is_some_and(|next| groups_rows(&next.node)) {
-                    true => (0, Way::Windows),
-                    false => (1, Way::Order),
-                },
+                None if any.is::<SortExec>() => {
+                    let is_windows = chain.get(at + 1).is_some_and(|next| groups_rows(&next.node));
+                    // The first rows of all are not those of each part.
+                    if is_windows && link.node.fetch().is_none() { (0, Way::Windows) } else { (1, Way::Order) }
+                }
                 None if groups_rows(&link.node) => (0, Way::Windows),
                 None => (0, Way::Host),
             };
@@ -258,10 +254,15 @@ impl Fragment {
     async fn attempt(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Option<Vec<RecordBatch>>> {
         let (plan, _) = place(plan, &self.accelerator)?;
         self.accelerator.in_parts.fetch_add(1, Ordering::Relaxed);
-        match self.rows(&GpuExec::as_part(plan)?).await {
-            Err(error) if does_not_fit(&error) => Ok(None),
-            done => done.map(Some),
-        }
+        self.ran.add(1);
+        let found = match self.rows(&GpuExec::as_part(plan)?).await {
+            Err(error) if does_not_fit(&error) => return Ok(None),
+            done => done?,
+        };
+        let bytes = found.iter().map(RecordBatch::get_array_memory_size).sum();
+        // More than the session may hold: the CPU's plans spill.
+        let fits = self.held.lock().unwrap_or_else(PoisonError::into_inner).try_grow(bytes).is_ok();
+        Ok(fits.then_some(found))
     }
 
     /// What `make` makes of some of an input's rows at a time. `stop`: told of how many rows something came, and how many have come so far,
@@ -305,13 +306,16 @@ impl Fragment {
     async fn above(&self, below: &[Link]) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(top) = below.last() else { return Ok(Some(Arc::clone(&self.inputs[0]))) };
         let Some(parts) = self.lowest_in_chunks(below, None).await? else { return Ok(None) };
-        read::again(parts.into_iter().flatten().collect(), &top.node).map(Some)
+        read::unordered(parts.into_iter().flatten().collect(), &top.node).map(Some)
     }
 
     async fn groups(&self, links: &[Link]) -> Result<Option<Vec<RecordBatch>>> {
         let Some((last, below)) = links.split_last() else { return Ok(None) };
         let any: &dyn Any = last.node.as_ref();
         let Some(aggregate) = any.downcast_ref::<AggregateExec>() else { return Ok(None) };
+        if !matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned) {
+            return Ok(None);
+        }
         let keys: Vec<_> = aggregate.group_expr().expr().iter().map(|(key, _)| Arc::clone(key)).collect();
         if aggregate.aggr_expr().iter().all(|function| aggregates::merges(function)) {
             let partial = |below: Arc<dyn ExecutionPlan>| -> Result<Arc<dyn ExecutionPlan>> {
@@ -324,10 +328,10 @@ impl Fragment {
                     aggregate.input_schema(),
                 )?))
             };
-            // As many states as half of the rows: nothing is won.
+            // As many states as an eighth of the rows: the host would merge for long.
             let many = AtomicBool::new(false);
             let stop = |rows: usize, states: usize| {
-                let are_many = !keys.is_empty() && states > rows / 2 && states > LEAST;
+                let are_many = !keys.is_empty() && states > rows / 8 && states > LEAST;
                 many.store(are_many, Ordering::Relaxed);
                 are_many
             };
@@ -439,6 +443,9 @@ impl Fragment {
         let (left, right) = if is_left { (its, mine) } else { (mine, its) };
         let (left_keys, right_keys) = join.on().iter().cloned().unzip();
         let is_ordered = is_left && (keeps_order(join) || right.properties().output_ordering().is_some());
+        if is_ordered && *join.join_type() == JoinType::RightMark {
+            return Ok(None);
+        }
         // A side that fits stays whole.
         if in_parts(*join.join_type(), Side::Right) && self.fits(&left) {
             let make = |mut inputs: Plans| joined(join, vec![Arc::clone(&left), inputs.remove(0)], None);
@@ -609,7 +616,7 @@ fn joined(
     let [left, right] = <[_; 2]>::try_from(inputs)
         .map_err(|inputs| DataFusionError::Internal(format!("a join of {} tables", inputs.len())))?;
     let projection = projection.or_else(|| join.projection.as_ref().map(|of| of.to_vec()));
-    Ok(Arc::new(HashJoinExec::try_new(
+    let plan: Arc<dyn ExecutionPlan> = Arc::new(HashJoinExec::try_new(
         left,
         right,
         join.on().to_vec(),
@@ -619,7 +626,8 @@ fn joined(
         *join.partition_mode(),
         join.null_equality(),
         join.null_aware,
-    )?))
+    )?);
+    Ok(join.fetch().and_then(|fetch| plan.with_fetch(Some(fetch))).unwrap_or(plan))
 }
 
 fn does_not_fit(error: &DataFusionError) -> bool {
@@ -633,166 +641,4 @@ impl fmt::Debug for Fragment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fragment({:?})", self.chain)
     }
-}
-
-/// Keys that are equal have the same bits.
-fn plain(key: ArrayRef) -> Result<ArrayRef> {
-    Ok(match key.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 => cast(&key, &DataType::Utf8View)?,
-        DataType::Dictionary(_, values) => {
-            let values = if values.is_string() { DataType::Utf8View } else { values.as_ref().clone() };
-            cast(&key, &values)?
-        }
-        DataType::Float64 => {
-            let one = |x: f64| if x.is_nan() { f64::NAN } else { x + 0.0 };
-            Arc::new(key.as_primitive::<Float64Type>().unary::<_, Float64Type>(one))
-        }
-        DataType::Float32 => {
-            let one = |x: f32| if x.is_nan() { f32::NAN } else { x + 0.0 };
-            Arc::new(key.as_primitive::<Float32Type>().unary::<_, Float32Type>(one))
-        }
-        _ => key,
-    })
-}
-
-/// Runs that are in an order, cut at the same keys into ranges of about so many rows in all: the pieces of each range, in the order of the
-/// runs. (Frazer and McKellar, "Samplesort: a sampling approach to minimal storage tree sorting", 1970.)
-fn ranges(runs: Parts, schema: &SchemaRef, by: &LexOrdering, rows: u64) -> Result<Vec<Parts>> {
-    let runs = runs.iter().map(|run| Ok(concat_batches(schema, run)?)).collect::<Result<Vec<_>>>()?;
-    let all: usize = runs.iter().map(RecordBatch::num_rows).sum();
-    // Samples are not even: ranges of two thirds fit.
-    let wanted = (all as u64 * 3 / 2 / rows.max(1) + 1).clamp(2, MOST) as usize;
-    let keys_of = |run: &RecordBatch| -> Result<Vec<ArrayRef>> {
-        by.iter().map(|key| plain(key.expr.evaluate(run)?.into_array(run.num_rows())?)).collect()
-    };
-    let keys = runs.iter().map(keys_of).collect::<Result<Vec<_>>>()?;
-    let mut samples = vec![Vec::new(); by.len()];
-    for (run, keys) in runs.iter().zip(&keys) {
-        let (rows, most) = (run.num_rows(), (wanted * SAMPLES).min(run.num_rows()));
-        let at = UInt32Array::from_iter_values((0..most).map(|sample| (sample * rows / most) as u32));
-        for (samples, key) in samples.iter_mut().zip(keys) {
-            samples.push(take(key, &at, None)?);
-        }
-    }
-    let column = |(samples, key): (&Vec<ArrayRef>, &PhysicalSortExpr)| -> Result<SortColumn> {
-        let samples: Vec<&dyn Array> = samples.iter().map(AsRef::as_ref).collect();
-        Ok(SortColumn { values: concat(&samples)?, options: Some(key.options) })
-    };
-    let columns = samples.iter().zip(by.iter()).map(column).collect::<Result<Vec<_>>>()?;
-    let order = lexsort_to_indices(&columns, None)?;
-    let edges = (1..wanted).map(|edge| order.value(edge * order.len() / wanted) as usize).collect::<Vec<_>>();
-    let mut found: Vec<Parts> = (0..wanted).map(|_| Vec::new()).collect();
-    for (run, keys) in runs.iter().zip(&keys) {
-        let compare = |(key, (samples, by)): (&ArrayRef, (&SortColumn, &PhysicalSortExpr))| {
-            Ok(make_comparator(key.as_ref(), samples.values.as_ref(), by.options)?)
-        };
-        let compare = keys.iter().zip(columns.iter().zip(by.iter())).map(compare).collect::<Result<Vec<_>>>()?;
-        let is_before = |row: usize, sample: usize| {
-            let differs = compare.iter().map(|compare| compare(row, sample)).find(|found| found.is_ne());
-            differs == Some(std::cmp::Ordering::Less)
-        };
-        let mut begin = 0;
-        for (number, range) in found.iter_mut().enumerate() {
-            // The first row that is not before the edge: all rows of one key are in the same range.
-            let mut end = run.num_rows();
-            if let Some(edge) = edges.get(number) {
-                let mut low = begin;
-                while low < end {
-                    let middle = low.midpoint(end);
-                    if is_before(middle, *edge) { low = middle + 1 } else { end = middle }
-                }
-            }
-            range.push(if begin < end { vec![run.slice(begin, end - begin)] } else { Vec::new() });
-            begin = end;
-        }
-    }
-    Ok(found)
-}
-
-/// How rows are parted.
-struct Hashing {
-    keys: Vec<Arc<dyn PhysicalExpr>>,
-    /// As [`Keyed`]'s.
-    spreads_nulls: bool,
-    parts: usize,
-    seed: u64,
-}
-
-/// The rows of each part, in their order.
-fn part(batches: &[RecordBatch], by: &Hashing, stop: &AtomicBool) -> Result<Parts> {
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let size = (count(batches) / (PIECES * threads)).max(PIECE);
-    let all = count(batches);
-    let pieces: Vec<Vec<RecordBatch>> = (0..all).step_by(size).map(|at| slice(batches, at, size)).collect();
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, Vec<RecordBatch>)>> {
-        let mut done = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(piece) = pieces.get(number) else { return Ok(done) };
-            if stop.load(Ordering::Relaxed) {
-                return Err(DataFusionError::External(Box::new(onrush_ops::Error::Cancelled)));
-            }
-            let Some(first) = piece.first() else { continue };
-            let piece = concat_batches(&first.schema(), piece)?;
-            done.push((number, part_piece(&piece, by)?));
-        }
-    };
-    let threads = threads.min(pieces.len().max(1));
-    let done = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let join = |handle: std::thread::ScopedJoinHandle<'_, Result<Vec<_>>>| {
-            handle
-                .join()
-                .unwrap_or_else(|_| Err(DataFusionError::Internal("a thread that parts rows panicked".to_string())))
-        };
-        handles.into_iter().map(join).collect::<Result<Vec<_>>>()
-    })?;
-    let mut done: Vec<_> = done.into_iter().flatten().collect();
-    done.sort_unstable_by_key(|(number, _)| *number);
-    let mut found = vec![Vec::new(); by.parts];
-    for (_, piece) in done {
-        for (part, rows) in found.iter_mut().zip(piece) {
-            if rows.num_rows() > 0 {
-                part.push(rows);
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// Another hash of a hash: the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-fn mixed(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-fn part_piece(piece: &RecordBatch, by: &Hashing) -> Result<Vec<RecordBatch>> {
-    let Hashing { keys, spreads_nulls, parts, seed } = by;
-    let parts = *parts;
-    let rows = piece.num_rows();
-    let evaluate = |key: &Arc<dyn PhysicalExpr>| plain(key.evaluate(piece)?.into_array(rows)?);
-    let arrays = keys.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-    let mut hashes = vec![0; rows];
-    create_hashes(&arrays, &RandomState::with_seed(0), &mut hashes)?;
-    if *spreads_nulls && arrays.iter().any(|array| array.logical_null_count() > 0) {
-        let nulls: Vec<_> = arrays.iter().filter_map(|array| array.logical_nulls()).collect();
-        let lacks = |row: usize| nulls.iter().any(|nulls| nulls.is_null(row));
-        hashes.iter_mut().zip(0..).filter(|(_, row)| lacks(*row)).for_each(|(hash, row)| *hash = row as u64);
-    }
-    hashes.iter_mut().for_each(|hash| *hash = mixed(*hash ^ (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    let of = |hash: &u64| ((hash >> 32) as usize * parts) >> 32;
-    let mut ends = vec![0_usize; parts + 1];
-    hashes.iter().for_each(|hash| ends[of(hash) + 1] += 1);
-    (0..parts).for_each(|part| ends[part + 1] += ends[part]);
-    let (begins, mut places) = (ends.clone(), ends);
-    let mut order = vec![0_u32; rows];
-    for (row, hash) in hashes.iter().enumerate() {
-        let place = &mut places[of(hash)];
-        order[*place] = row as u32;
-        *place += 1;
-    }
-    let sorted = take_record_batch(piece, &UInt32Array::from(order))?;
-    Ok((0..parts).map(|part| sorted.slice(begins[part], begins[part + 1] - begins[part])).collect())
 }

@@ -23,8 +23,23 @@ struct ReadExec {
 
 /// The rows of a node as a node.
 pub fn again(batches: Vec<RecordBatch>, of: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    as_known(batches, of, known_of(of.properties()))
+}
+
+/// The same where they came out in another order.
+pub fn unordered(batches: Vec<RecordBatch>, of: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let mut known = known_of(of.properties());
+    known.clear_orderings();
+    as_known(batches, of, known)
+}
+
+fn as_known(
+    batches: Vec<RecordBatch>,
+    of: &Arc<dyn ExecutionPlan>,
+    known: EquivalenceProperties,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let properties = PlanProperties::new(
-        known_of(of.properties()),
+        known,
         Partitioning::UnknownPartitioning(1),
         EmissionType::Incremental,
         Boundedness::Bounded,

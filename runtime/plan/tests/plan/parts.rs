@@ -92,6 +92,13 @@ const QUERIES: &[&str] = &[
      (select n, 1 as one from t where n > 329900) b on a.one = b.one and a.n < b.n - 1000",
     "select a.g, count(*), sum(b.n) from t a join t b on a.n = b.k group by a.g order by a.g",
     "select s, count(*) from t join u on t.k = u.k where u.w > 10 group by s having count(*) > 5 order by s",
+    // Limits over joins and below windows.
+    "select count(*), count(n), min(w) >= 0 from (select t.n, u.w from t join u on t.k = u.k limit 50000)",
+    "select count(*), count(n) from (select t.n, e.x from t join (select g, count(*) x from t group by g) e on t.g = e.g limit 40000)",
+    "select count(*), sum(n), sum(r), max(r) from (select n, rank() over (partition by k order by v, n) r
+     from (select * from t where k is not null order by k, v, n limit 20000))",
+    "select count(*), sum(c), max(c) from (select k, count(*) c from (select k, g, count(*) from (select k, g, row_number() over
+     (partition by k order by v, n) r from t where k is not null) where r < 5 group by k, g) group by k)",
     // Everything.
     "select s, g, c, rank() over (partition by s order by c desc, g) r from (select s, g, count(*) c, sum(w) from t
      left join u on t.k = u.k group by s, g) order by s, r limit 20",
@@ -110,6 +117,11 @@ fn what_does_not_fit_runs_in_parts() {
         assert_eq!(accelerator.gave_up.load(Ordering::Relaxed), 0, "{query}");
         small.engine.forget_results();
     }
+    // What ran says in how many parts.
+    let id = small.try_sql(QUERIES[1], &here).unwrap();
+    let text = small.engine.explain(id, true, &onrush_frame::TaskHandle::new()).unwrap();
+    let said = text.split("parts=").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    assert!(said.is_some_and(|parts| parts > 50), "{text}");
     // Nothing is left behind.
     let held = accelerator.gpu.context().device().ledger().total();
     assert!(held.used < LIMIT && held.reserved == 0, "{held:?}");

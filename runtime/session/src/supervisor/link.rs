@@ -1,7 +1,7 @@
 //! The engine process and the socket to it. A link is one life of an engine; when it dies, its calls end with
 //! [`Broken::Gone`] and a new link is made.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -22,6 +22,10 @@ use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 
 /// How long an engine may take to answer a cancellation before its caller is sent away without it.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
+/// Why an engine ended after a fatal error of its device.
+pub const GPU_STOPPED: &str = "the GPU stopped";
+/// Calls that ended whose last progress is kept: their tasks end a moment later.
+const ENDED: usize = 64;
 /// Between two looks at whether the caller still wants the answer.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -40,6 +44,8 @@ pub(super) struct Link {
 struct Shared {
     waiting: Mutex<HashMap<u64, mpsc::Sender<(Reply, Option<OwnedFd>)>>>,
     progress: Mutex<HashMap<u64, CallProgress>>,
+    /// The last that was heard of calls that ended, for their tasks' last line.
+    ended: Mutex<VecDeque<CallProgress>>,
     next: AtomicU64,
     dead: AtomicBool,
     reason: Mutex<String>,
@@ -80,6 +86,7 @@ impl Link {
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             progress: Mutex::default(),
+            ended: Mutex::default(),
             next: AtomicU64::new(1),
             dead: AtomicBool::new(false),
             reason: Mutex::default(),
@@ -129,7 +136,8 @@ impl Link {
     }
 
     pub fn progress(&self, call: u64) -> Option<CallProgress> {
-        self.shared.progress.lock().get(&call).cloned()
+        let running = self.shared.progress.lock().get(&call).cloned();
+        running.or_else(|| self.shared.ended.lock().iter().find(|last| last.call == call).cloned())
     }
 
     /// Sends a call and waits for its answer. `wanted` is asked now and then: false cancels the call. `begun` learns the
@@ -216,7 +224,13 @@ struct Forget<'a> {
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
         self.shared.waiting.lock().remove(&self.call);
-        self.shared.progress.lock().remove(&self.call);
+        if let Some(last) = self.shared.progress.lock().remove(&self.call) {
+            let mut ended = self.shared.ended.lock();
+            ended.push_back(last);
+            if ended.len() > ENDED {
+                ended.pop_front();
+            }
+        }
     }
 }
 
@@ -262,7 +276,7 @@ impl Shared {
             (Some(status), _) if status.signal().is_some() => {
                 format!("ended by signal {}", status.signal().unwrap_or(0))
             }
-            (Some(status), None) if status.code() == Some(crate::engine::LOST) => "the GPU stopped".to_string(),
+            (Some(status), _) if status.code() == Some(crate::engine::LOST) => GPU_STOPPED.to_string(),
             (Some(status), None) => format!("ended with {status}"),
             (_, Some(failure)) => failure,
             (None, None) => "it stopped answering".to_string(),

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use onrush_plan::gpu::GPU_LOST;
 use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
@@ -12,7 +13,7 @@ use onrush_wire::session::{NotebookUse, Reply, Request, Role, Status};
 use onrush_wire::{Class, Diagnostic, FrameId, Span};
 
 use super::frames::{Frame, Plan, inputs};
-use super::link::{Broken, Link};
+use super::link::{Broken, GPU_STOPPED, Link};
 use super::serving::{Client, Supervisor};
 use super::tasks::Stop;
 use crate::connection::is_closed;
@@ -23,6 +24,8 @@ type Answer = Result<(Reply, Option<OwnedFd>), Diagnostic>;
 
 /// A plan's last words in the title of its tasks.
 const TITLE_STEPS: usize = 3;
+/// Ends of engines that other requests met, after which one is not tried again.
+const OTHERS: usize = 5;
 
 impl Supervisor {
     pub fn answer(
@@ -311,7 +314,9 @@ impl Supervisor {
         pure: bool,
     ) -> Answer {
         let mut reason = String::new();
-        for _ in 0..2 {
+        // Of engines that this request may have ended, and of those that another one did.
+        let (mut own, mut others) = (0, 0);
+        while own < 2 && others < OTHERS {
             let link = self.link()?;
             let prepared = self.prepare(&link, work, frames);
             let result = match prepared {
@@ -327,16 +332,24 @@ impl Supervisor {
             };
             match result {
                 Ok(answer) => return Ok(answer),
-                Err(Failure::Broken(Broken::Gone(why))) => reason = why,
+                Err(Failure::Broken(Broken::Gone(why))) => {
+                    *(if why == GPU_STOPPED { &mut others } else { &mut own }) += 1;
+                    reason = why;
+                }
                 Err(Failure::Broken(Broken::Cancelled)) => {
                     return Err(onrush_frame::Cancelled.into());
+                }
+                // The engine ends after this answer, and nothing was done: the next one is asked once.
+                Err(Failure::Said(diagnostic)) if diagnostic.code == GPU_LOST && own == 0 => {
+                    own += 1;
+                    reason = diagnostic.message;
                 }
                 Err(Failure::Broken(Broken::Unsendable(diagnostic)) | Failure::Said(diagnostic)) => {
                     return Err(diagnostic);
                 }
             }
         }
-        Err(died(&reason).note("it died twice over this request"))
+        Err(died(&reason).note("it died more than once over this request"))
     }
 
     fn call(
