@@ -67,7 +67,7 @@ pub struct EngineArgs {
     /// Where frames are computed [default: auto, the GPU if one works]
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<Engine>,
-    /// What a session that starts may use of a GPU's memory, such as 8G [default: nine tenths of what is free]
+    /// What a session that starts may use of a GPU, such as 8G [default: 90 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = device_memory)]
     pub device_memory: Option<String>,
 }

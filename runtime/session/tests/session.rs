@@ -349,10 +349,20 @@ fn frames_come_back_after_the_engine_was_killed() {
 /// `ONRUSH_TEST_ENGINE=cuda`. Expected values are those of the file.
 #[test]
 fn frames_come_back_after_a_fatal_error_of_the_device() {
+    let engine = std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "emulated".to_string());
+    fail_the_device(&engine, "", if engine == "cuda" { "the GPU stopped" } else { "ended by signal 11" });
+}
+
+/// The same where the engine still answers, as it does after an error of the driver.
+#[test]
+fn frames_come_back_after_the_device_was_lost() {
+    fail_the_device("emulated", "lost", "the GPU stopped");
+}
+
+fn fail_the_device(engine: &str, how: &str, why: &str) {
     let folder = tempfile::tempdir().unwrap();
     let fault = folder.path().join("fault");
-    let engine = std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "emulated".to_string());
-    let session = Session::start_in(&[("ONRUSH_ENGINE", &engine), ("ONRUSH_TEST_FAULT", fault.to_str().unwrap())]);
+    let session = Session::start_in(&[("ONRUSH_ENGINE", engine), ("ONRUSH_TEST_FAULT", fault.to_str().unwrap())]);
     let mut events = session.kernel("one");
     events.sender.send(&Request::Subscribe, None).unwrap();
     let (mut one, mut two) = (session.cell("one"), session.cell("two"));
@@ -367,7 +377,7 @@ fn frames_come_back_after_a_fatal_error_of_the_device() {
     }
     let made = from_values(&mut two, [5, 6, 7]);
     assert_eq!((one.count(persisted[0]), two.count(persisted[1])), (2, 1));
-    std::fs::write(&fault, "").unwrap();
+    std::fs::write(&fault, how).unwrap();
     // The request that met the fault is answered by the next engine.
     let least = two.step(greater(made, "n", 5));
     assert_eq!(two.count(least), 2);
@@ -379,7 +389,7 @@ fn frames_come_back_after_a_fatal_error_of_the_device() {
     assert_eq!((two.count(made), session.status().engine_starts), (3, 2));
     loop {
         if let Event::EngineRestarted { reason } = events.receiver.receive::<Event>().unwrap().0 {
-            assert_eq!(reason, if engine == "cuda" { "the GPU stopped" } else { "ended by signal 11" });
+            assert_eq!(reason, why);
             break;
         }
     }

@@ -509,8 +509,15 @@ struct Work {
 impl Work {
     fn run(&self, tables: &[Rows], stop: &AtomicBool) -> onrush_ops::Result<DeviceTable> {
         let gpu = &self.accelerator.gpu;
-        if self.accelerator.fault_file.as_ref().is_some_and(|file| std::fs::remove_file(file).is_ok()) {
-            gpu.fault()?;
+        if let Some(file) = &self.accelerator.fault_file
+            && let Ok(kind) = std::fs::read_to_string(file)
+            && std::fs::remove_file(file).is_ok()
+        {
+            match kind.as_str() {
+                // What the driver says after such a kernel, where there is no driver.
+                "lost" => return Err(onrush_device::Error::Lost { call: "a test", code: "lost".to_string() }.into()),
+                _ => gpu.fault()?,
+            }
         }
         gpu.residency.sweep();
         let begun = gpu.residency.now();
