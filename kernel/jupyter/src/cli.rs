@@ -116,22 +116,24 @@ impl EngineArgs {
     }
 }
 
+/// Those that were given, as variables of the environment.
+fn settings<'a>(engine: &'a EngineArgs, cells: &'a CellArgs) -> Vec<(&'static str, &'a str)> {
+    let given = [
+        (paths::ENGINE, engine.value()),
+        (paths::DEVICE_MEMORY, engine.device_memory.as_deref()),
+        (paths::CELL_MEMORY, cells.cell_memory.as_deref()),
+    ];
+    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     // The processes that this one starts take their settings from its environment.
-    let given = match &cli.command {
-        Commands::Kernel { engine, cells, .. } => Some((engine, cells)),
-        Commands::Run(arguments) => Some((&arguments.engine, &arguments.cells)),
-        _ => None,
+    let settings = match &cli.command {
+        Commands::Kernel { engine, cells, .. } => settings(engine, cells),
+        Commands::Run(arguments) => settings(&arguments.engine, &arguments.cells),
+        _ => Vec::new(),
     };
-    let given = given.map_or([(paths::ENGINE, None); 3], |(engine, cells)| {
-        [
-            (paths::ENGINE, engine.value()),
-            (paths::DEVICE_MEMORY, engine.device_memory.as_deref()),
-            (paths::CELL_MEMORY, cells.cell_memory.as_deref()),
-        ]
-    });
-    let settings: Vec<(&str, &str)> = given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     if settings.iter().any(|(name, value)| std::env::var_os(name).is_none_or(|set| set != *value)) {
         return start_with(&settings);
     }

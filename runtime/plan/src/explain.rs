@@ -12,7 +12,6 @@ use arrow::array::RecordBatch;
 use datafusion::common::JoinType;
 use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
@@ -20,11 +19,10 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use self::words::Names;
-use crate::gpu::{GpuExec, PARTS, memory};
+use crate::gpu::{GpuExec, PARTS, memory, windows};
 use crate::ops::summary::STATISTIC;
 
 /// Where a node of a plan runs.
@@ -126,13 +124,6 @@ fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Na
         }
     }
     names
-}
-
-fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
-    let any: &dyn Any = plan.as_ref();
-    any.downcast_ref::<WindowAggExec>()
-        .map(WindowAggExec::window_expr)
-        .or_else(|| any.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr))
 }
 
 struct Tree<'t> {

@@ -7,6 +7,15 @@ use onrush_frame::Table;
 use onrush_wire::plan::Op;
 use onrush_wire::{Arg, Expr, ExprKind, FrameId};
 
+/// Another number for each: the finaliser of SplitMix64, with Stafford's constants (Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
+#[inline(always)]
+pub fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
 /// The frames that a step is made from, in a fixed order.
 pub fn inputs(op: &mut Op) -> Vec<&mut FrameId> {
     match op {

@@ -15,6 +15,7 @@ use onrush_wire::explore::{Distinct, Histogram, Quantile, Summary, SummaryReques
 use onrush_wire::{Diagnostic, TimeUnit, Value};
 
 use crate::error::internal;
+use crate::key::mix;
 
 /// Values that are counted one by one; beyond, distinct values are estimated and none is the most frequent.
 const COUNTED: usize = 20_000;
@@ -478,14 +479,6 @@ fn float_histogram(
 }
 
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Stafford's mixer, as in SplitMix64.
-#[inline(always)]
-fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
 
 fn text_hash(text: &str) -> u64 {
     let mut hash = SALT ^ text.len() as u64;

@@ -594,6 +594,10 @@ fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
                 _ => (Class::Internal, "gpu"),
             };
             let diagnostic = Diagnostic::error(class, code, text);
+            if code == GPU_LOST {
+                let again = "the engine starts again, and makes frames from their plans when they are next used";
+                return diagnostic.note(again).help("please report it with the cell that led to it");
+            }
             match device.help() {
                 Some(help) => diagnostic.help(help),
                 None => diagnostic,

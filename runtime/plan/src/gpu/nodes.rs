@@ -11,7 +11,7 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{StatisticsArgs, StatisticsContext, WindowExpr};
 
 use crate::check::HIDDEN;
 
@@ -41,6 +41,13 @@ pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || any.is::<BoundedWindowAggExec>()
         || any.is::<WindowAggExec>()
         || is_transparent(plan)
+}
+
+/// Of a window node.
+pub fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
+    let any: &dyn Any = plan.as_ref();
+    let bounded = any.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
+    bounded.or_else(|| any.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr))
 }
 
 /// Whether a node looks at one row at a time.

@@ -12,7 +12,6 @@
 mod cuts;
 
 use std::any::Any;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +24,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::window::StandardWindowExpr;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::joins::HashJoinExec;
@@ -32,13 +32,13 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::metrics::Count;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::windows::WindowUDFExpr;
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr, execute_stream};
 use futures::TryStreamExt;
 
 use self::cuts::{Hashing, count, part, ranges, slice};
 use super::exec::{DoesNotFit, GpuExec, Link, StopOnDrop, blocking};
-use super::nodes::{is_light, keeps_order};
+use super::nodes::{is_light, keeps_order, windows};
 use super::place::place;
 use super::{Accelerator, Policy, aggregates, memory, read};
 use crate::check::HIDDEN;
@@ -149,25 +149,22 @@ fn row_bytes(schema: &Schema) -> u64 {
     schema.fields().iter().map(width).sum::<u64>().max(1)
 }
 
-/// Of a window node.
-fn windows_of(node: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
-    let any: &dyn Any = node.as_ref();
-    let bounded = any.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
-    bounded.or_else(|| any.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr))
-}
-
 /// What all windows of a node are parted by.
 fn partition_by(node: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn PhysicalExpr>]> {
-    let [first, others @ ..] = windows_of(node)? else { return None };
+    let [first, others @ ..] = windows(node)? else { return None };
     others.iter().all(|other| other.partition_by() == first.partition_by()).then(|| first.partition_by())
 }
 
 /// Whether a node does nothing but number its input's rows, which costs the host nothing.
 fn numbers_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
-    let plain = |window: &Arc<dyn WindowExpr>| {
-        window.partition_by().is_empty() && window.order_by().is_empty() && window.name().starts_with("row_number()")
+    let is_number = |window: &Arc<dyn WindowExpr>| {
+        let standard = window.as_any().downcast_ref::<StandardWindowExpr>()?;
+        // Its own name: that of the window says what the column is called.
+        let function: &dyn Any = standard.get_standard_func_expr().as_any();
+        Some(function.downcast_ref::<WindowUDFExpr>()?.fun().name() == "row_number")
     };
-    windows_of(node).is_some_and(|windows| windows.iter().all(plain))
+    let plain = |window: &Arc<dyn WindowExpr>| window.partition_by().is_empty() && is_number(window) == Some(true);
+    windows(node).is_some_and(|windows| windows.iter().all(plain))
 }
 
 impl Fragment {
@@ -234,7 +231,7 @@ impl Fragment {
 
     /// The nodes from the lowest on, an order or a window, whose windows are parted by the same keys.
     fn same_windows(&self, chain: &[Link]) -> usize {
-        let sorts = usize::from(windows_of(&chain[0].node).is_none());
+        let sorts = usize::from(windows(&chain[0].node).is_none());
         let by = chain.get(sorts).and_then(|link| partition_by(&link.node));
         sorts + chain[sorts..].iter().take_while(|link| by.is_some() && partition_by(&link.node) == by).count()
     }
@@ -246,7 +243,7 @@ impl Fragment {
 
     /// Whether a table is no larger than a part.
     fn fits(&self, table: &Arc<dyn ExecutionPlan>) -> bool {
-        let rows = read::rows(table).map_or(u64::MAX, |batches| count(batches) as u64);
+        let rows = memory(table).map_or(u64::MAX, |(batches, _)| count(batches) as u64);
         rows <= self.rows_of_part(&table.schema())
     }
 
@@ -259,7 +256,7 @@ impl Fragment {
             Err(error) if does_not_fit(&error) => return Ok(None),
             done => done?,
         };
-        let bytes = found.iter().map(RecordBatch::get_array_memory_size).sum();
+        let bytes = cuts::bytes(&found);
         // More than the session may hold: the CPU's plans spill.
         let fits = self.held.lock().unwrap_or_else(PoisonError::into_inner).try_grow(bytes).is_ok();
         Ok(fits.then_some(found))
@@ -505,7 +502,7 @@ impl Fragment {
     /// What `make` makes of the parts of some sides, whose rows of the same keys are in the same one.
     async fn apart(
         &self,
-        sides: Vec<Keyed>,
+        mut sides: Vec<Keyed>,
         make: &Make<'_>,
         depth: u32,
         can_be_halved: bool,
@@ -514,33 +511,25 @@ impl Fragment {
         let all: u64 = sides.iter().map(bytes).sum();
         let parts: u64 = sides.iter().map(|side| count(&side.rows) as u64 / self.rows_of_part(&side.of.schema())).sum();
         let parts = if depth == 0 { (parts + 1).clamp(2, MOST) } else { AGAIN } as usize;
-        let (mut of, mut parted) = (Vec::new(), Vec::new());
-        for Keyed { rows, of: plan, keys, spreads_nulls } in sides {
+        let mut parted = Vec::new();
+        for side in &mut sides {
             let stop = Arc::new(AtomicBool::new(false));
             let _guard = StopOnDrop(Arc::clone(&stop));
-            let by = Hashing { keys: keys.clone(), spreads_nulls, parts, seed: u64::from(depth) };
+            let (rows, keys) = (std::mem::take(&mut side.rows), side.keys.clone());
+            let by = Hashing { keys, spreads_nulls: side.spreads_nulls, parts, seed: u64::from(depth) };
             parted.push(blocking(move || part(&rows, &by, &stop)).await??);
-            of.push((plan, keys, spreads_nulls));
         }
         let mut found = Vec::new();
         for number in 0..parts {
-            let rows: Parts = parted.iter_mut().map(|parts| std::mem::take(&mut parts[number])).collect();
-            if rows.iter().all(|side| count(side) == 0) {
+            let rows = parted.iter_mut().map(|parts| std::mem::take(&mut parts[number]));
+            let sides: Vec<Keyed> = sides.iter().zip(rows).map(|(side, rows)| Keyed { rows, ..side.clone() }).collect();
+            if sides.iter().all(|side| count(&side.rows) == 0) {
                 continue;
             }
-            let inputs = rows.iter().zip(&of).map(|(rows, (of, ..))| read::again(rows.clone(), of));
-            if let Some(batches) = self.attempt(make(inputs.collect::<Result<_>>()?)?).await? {
+            if let Some(batches) = self.attempt(make(plans(&sides)?)?).await? {
                 found.push(batches);
                 continue;
             }
-            let sides: Vec<Keyed> = rows
-                .into_iter()
-                .zip(&of)
-                .map(|(rows, (of, keys, spreads_nulls))| {
-                    let (of, keys) = (Arc::clone(of), keys.clone());
-                    Keyed { rows, of, keys, spreads_nulls: *spreads_nulls }
-                })
-                .collect();
             // Rows of one key stay together: they cannot be parted.
             let is_less = sides.iter().map(bytes).sum::<u64>() < all / 10 * 9;
             let more = match depth < DEPTH && is_less {
@@ -562,8 +551,7 @@ impl Fragment {
         let (mut found, all) = (Vec::new(), count(&whole));
         for (at, rows) in [(0, all / 2), (all / 2, all - all / 2)] {
             sides[larger].rows = slice(&whole, at, rows);
-            let inputs = sides.iter().map(|side| read::again(side.rows.clone(), &side.of)).collect::<Result<_>>()?;
-            let more = match self.attempt(make(inputs)?).await? {
+            let more = match self.attempt(make(plans(&sides)?)?).await? {
                 Some(batches) => vec![batches],
                 None if rows < LEAST => return Ok(None),
                 None => match Box::pin(self.halves(sides.clone(), make)).await? {
@@ -607,12 +595,12 @@ struct Keyed {
     spreads_nulls: bool,
 }
 
+fn plans(sides: &[Keyed]) -> Result<Plans> {
+    sides.iter().map(|side| read::again(side.rows.clone(), &side.of)).collect()
+}
+
 /// A join of other inputs.
-fn joined(
-    join: &HashJoinExec,
-    inputs: Vec<Arc<dyn ExecutionPlan>>,
-    projection: Option<Vec<usize>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
+fn joined(join: &HashJoinExec, inputs: Plans, projection: Option<Vec<usize>>) -> Result<Arc<dyn ExecutionPlan>> {
     let [left, right] = <[_; 2]>::try_from(inputs)
         .map_err(|inputs| DataFusionError::Internal(format!("a join of {} tables", inputs.len())))?;
     let projection = projection.or_else(|| join.projection.as_ref().map(|of| of.to_vec()));
@@ -634,11 +622,5 @@ fn does_not_fit(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::External(error) => error.is::<DoesNotFit>(),
         _ => false,
-    }
-}
-
-impl fmt::Debug for Fragment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fragment({:?})", self.chain)
     }
 }

@@ -54,11 +54,6 @@ pub fn source(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     any.downcast_ref::<ReadExec>().map_or(plan, |read| &read.rows)
 }
 
-/// The rows of a node that has them in memory.
-pub fn rows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[RecordBatch]> {
-    super::memory(plan).map(|(batches, _)| batches)
-}
-
 /// What is known of a node's rows when they are in one place: a column that is constant in each of several parts is not in their union.
 pub fn known_of(properties: &PlanProperties) -> EquivalenceProperties {
     let mut known = properties.equivalence_properties().clone();

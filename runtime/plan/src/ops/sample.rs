@@ -19,6 +19,7 @@ use super::{build, keep, names};
 use crate::check::{self, HIDDEN};
 use crate::expr::kernels::kernel;
 use crate::expr::{Aggregation, Lower, Scope, column, lit};
+use crate::key;
 
 /// Without replacement each row's place comes from a hash of its number and the seed, and the first places are taken.
 pub fn sample(
@@ -159,12 +160,9 @@ fn draws(rows: usize, amount: Amount, seed: u64) -> Vec<u32> {
     counts
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// A step of SplitMix64.
 fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    key::mix(value.wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
 
 #[cfg(test)]

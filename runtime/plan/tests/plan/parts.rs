@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
 use onrush_plan::EngineConfig;
-use onrush_plan::gpu::Choice;
+use onrush_plan::gpu::{Choice, Policy};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
@@ -15,13 +15,17 @@ const LIMIT: u64 = 3 << 19;
 const ROWS: i64 = 330_000;
 const SIDE: i64 = 180_000;
 
-fn device() -> Bench {
-    Bench::of(EngineConfig {
+fn small() -> EngineConfig {
+    EngineConfig {
         choice: Choice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         device_memory: Some(LIMIT),
         ..EngineConfig::default()
-    })
+    }
+}
+
+fn device() -> Bench {
+    Bench::of(small())
 }
 
 /// A row's number as one that looks like chance (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -131,7 +135,9 @@ fn what_does_not_fit_runs_in_parts() {
 #[test]
 fn joined_parts_are_in_the_order_of_the_left_side() {
     use onrush_wire::plan::JoinKind;
-    let (cpu, small) = (Bench::on_cpu(), device());
+    // As with `--engine cuda`, nothing is left to the processor.
+    let small = Bench::of(EngineConfig { policy: Some(Policy::Only), ..small() });
+    let cpu = Bench::on_cpu();
     let joined = |bench: &Bench, how: JoinKind| {
         let [(_, t), (_, u)] = tables(bench);
         let on = vec![col("k")];

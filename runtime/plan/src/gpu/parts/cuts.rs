@@ -11,6 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 
 use super::{MOST, Parts};
+use crate::key::mix;
 
 /// Rows whose parts are found at once, at least: what a part is made of should be few arrays.
 const PIECE: usize = 1 << 18;
@@ -20,8 +21,18 @@ const LONGEST: usize = 1 << 21;
 const PIECES: usize = 2;
 /// Rows of a run that are looked at for each range of an order.
 const SAMPLES: usize = 8;
+
 pub fn count(batches: &[RecordBatch]) -> usize {
     batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+/// Bytes of the rows themselves: batches may be pieces of larger arrays, which they share.
+pub fn bytes(batches: &[RecordBatch]) -> usize {
+    let of = |column: &ArrayRef| match column.as_string_view_opt() {
+        Some(texts) => texts.len() * 16 + texts.total_buffer_bytes_used(),
+        None => column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size()),
+    };
+    batches.iter().flat_map(RecordBatch::columns).map(of).sum()
 }
 
 /// Some rows of a table.
@@ -163,13 +174,6 @@ pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &AtomicBool) -> Result<
     Ok(found)
 }
 
-/// Another hash of a hash: the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-fn mixed(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 fn part_piece(piece: &RecordBatch, by: &Hashing) -> Result<Vec<RecordBatch>> {
     let Hashing { keys, spreads_nulls, parts, seed } = by;
     let parts = *parts;
@@ -183,7 +187,7 @@ fn part_piece(piece: &RecordBatch, by: &Hashing) -> Result<Vec<RecordBatch>> {
         let lacks = |row: usize| nulls.iter().any(|nulls| nulls.is_null(row));
         hashes.iter_mut().zip(0..).filter(|(_, row)| lacks(*row)).for_each(|(hash, row)| *hash = row as u64);
     }
-    hashes.iter_mut().for_each(|hash| *hash = mixed(*hash ^ (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    hashes.iter_mut().for_each(|hash| *hash = mix(*hash ^ (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     let of = |hash: &u64| ((hash >> 32) as usize * parts) >> 32;
     let mut ends = vec![0_usize; parts + 1];
     hashes.iter().for_each(|hash| ends[of(hash) + 1] += 1);
