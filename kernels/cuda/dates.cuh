@@ -42,15 +42,36 @@ __device__ __forceinline__ i64 weekday(i64 days) { return days + 3 - floor_div<7
 
 // What a zone's clocks show at a moment. The table: since which second (ascending, the first one is the beginning of time) clocks are so
 // many seconds ahead of UTC, first all seconds, then what belongs to them.
-template <i64 PER_SECOND> __device__ __forceinline__ i64 local_time(i64 ticks, const i64* table, u32 entries) {
-    i64 second = floor_div<PER_SECOND>(ticks);
+__device__ __forceinline__ u32 zone_entry(i64 second, const i64* table, u32 entries) {
     u32 low = 0, high = entries;
     while (high - low > 1) {
         u32 middle = (low + high) / 2;
         if (table[middle] <= second) low = middle;
         else high = middle;
     }
-    return ticks + table[entries + low] * PER_SECOND;
+    return low;
+}
+// Seconds ahead of UTC.
+template <i64 PER_SECOND> __device__ __forceinline__ i64 zone_ahead(i64 ticks, const i64* table, u32 entries) {
+    return table[entries + zone_entry(floor_div<PER_SECOND>(ticks), table, entries)];
+}
+template <i64 PER_SECOND> __device__ __forceinline__ i64 local_time(i64 ticks, const i64* table, u32 entries) {
+    return ticks + zone_ahead<PER_SECOND>(ticks, table, entries) * PER_SECOND;
+}
+// The moment at which clocks show a time, and how often they do. Twice: the moment at which they are `ahead`, else the later one. Never: as
+// counted on from before the gap. Clocks must not change twice within two days.
+template <i64 PER_SECOND>
+__device__ __forceinline__ i64 utc_time(i64 local, i64 ahead, const i64* table, u32 entries, u32& times) {
+    i64 second = floor_div<PER_SECOND>(local), found = 0, before_gap = 0;
+    u32 at = zone_entry(second, table, entries);
+    times = 0;
+    for (u32 i = at == 0 ? 0 : at - 1; i <= at + 1 && i < entries; i++) {
+        i64 its = table[entries + i], moment = second - its;
+        bool ends = i + 1 < entries && moment >= table[i + 1];
+        if (moment >= table[i] && !ends && (times++ == 0 || found != ahead)) found = its;
+        if (ends && second - table[entries + i + 1] < table[i + 1]) before_gap = its;
+    }
+    return local - (times == 0 ? before_gap : found) * PER_SECOND;
 }
 
 template <int PART, i64 PER_DAY> __device__ __forceinline__ i32 date_part(i64 ticks) {

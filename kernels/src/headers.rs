@@ -33,6 +33,7 @@ headers! {
     TOP_K "top_k.cuh" needs [PRELUDE, PTX]
     DICTIONARY "dictionary.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     PARTITION "partition.cuh" needs [PRELUDE]
+    PARTED "parted.cuh" needs [PRELUDE, PTX]
     SORT "sort.cuh" needs [PRELUDE, PTX, LOOKBACK]
     DENSE_GROUP "dense_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]

@@ -7,6 +7,7 @@
 pub mod group;
 pub mod join;
 pub mod output;
+pub mod parted;
 pub mod reduce;
 pub mod window;
 
@@ -21,7 +22,7 @@ use onrush_kernels::headers::{self, Header};
 use onrush_kernels::{Program, Scalar};
 
 use crate::Result;
-use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Node, Op, TextOp, Value};
+use crate::graph::{Comparison, Fold, Graph, Id, Kind, Misfit, Node, Op, TextOp, Value};
 use crate::memo::{Key, Memo};
 use crate::range::{self, Range};
 
@@ -276,7 +277,7 @@ impl<'a> Body<'a> {
         all.extend(kernel);
         for id in 0..self.graph.len() as Id {
             match self.graph.node(id).op {
-                Op::Part(..) | Op::Truncate(..) | Op::Local(..) => all.push(&headers::DATES),
+                Op::Part(..) | Op::Truncate(..) | Op::Local(..) | Op::Utc(..) => all.push(&headers::DATES),
                 Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => all.push(&headers::DECIMAL),
                 Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
                 Op::Probe(_) => all.push(&headers::HASH_GROUP),
@@ -309,7 +310,14 @@ impl<'a> Body<'a> {
             let wide = node.kind == Kind::Number(Scalar::I128);
             matches!(
                 node.op,
-                Op::Of(_) | Op::Call(_) | Op::Divide | Op::Remainder | Op::Part(..) | Op::Truncate(..) | Op::Local(..)
+                Op::Of(_)
+                    | Op::Call(_)
+                    | Op::Divide
+                    | Op::Remainder
+                    | Op::Part(..)
+                    | Op::Truncate(..)
+                    | Op::Local(..)
+                    | Op::Utc(..)
             ) || wide
         });
         match (heavy.count(), needed.len()) {
@@ -408,6 +416,9 @@ impl<'a> Writer<'a> {
 
     /// Computes a node, with all that it needs.
     pub fn value(&mut self, id: Id) -> Names {
+        if let Some(known) = self.names.get(&id) {
+            return known.clone();
+        }
         for needed in self.body.graph.needed(&[id]) {
             if !self.names.contains_key(&needed) {
                 let names = self.node(needed);
@@ -601,6 +612,24 @@ impl<'a> Writer<'a> {
             Op::Local(table, tick) => {
                 let per_second = tick.per_day() / 86_400;
                 format!("local_time<{per_second}>((i64){}, (const i64*)l{table}, n{table} + 1)", a())
+            }
+            Op::Utc(table, tick, fold) => {
+                let per_second = tick.per_day() / 86_400;
+                let zone = format!("(const i64*)l{table}, n{table} + 1");
+                let ahead = match fold {
+                    Fold::As => format!("zone_ahead<{per_second}>((i64){}, {zone})", b()),
+                    Fold::No(_) => "0".to_string(),
+                };
+                self.line(&format!(
+                    "u32 tx{id}; const i64 ux{id} = utc_time<{per_second}>((i64){}, {ahead}, {zone}, tx{id});",
+                    a()
+                ));
+                match fold {
+                    Fold::As => {}
+                    Fold::No(Misfit::Fault) => found_fault = Some(format!("tx{id} != 1")),
+                    Fold::No(Misfit::Null) => valid = both(&valid, &Some(format!("(tx{id} == 1)")), "&&"),
+                }
+                format!("ux{id}")
             }
             Op::Lookup(table) => {
                 let found = &self.body.beside.tables[table as usize];

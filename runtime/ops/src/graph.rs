@@ -63,6 +63,16 @@ pub enum Misfit {
     Null,
 }
 
+/// Which moment it is where a zone's clocks show a time twice, or never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// That at which they are as far ahead of UTC as at another moment, the second argument, else the later one; and as counted on from
+    /// before the gap.
+    As,
+    /// None.
+    No(Misfit),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     Equal,
@@ -154,6 +164,8 @@ pub enum Op {
     Truncate(Unit, Tick),
     /// A moment as the clocks of a zone show it, by the zone's table.
     Local(u32, Tick),
+    /// The moment at which the clocks of a zone show a time, by the zone's table.
+    Utc(u32, Tick, Fold),
     /// What a table holds for a code; the entry behind the last is that of null.
     Lookup(u32),
     /// A number as the text of that number in the stage's list of texts.

@@ -12,6 +12,7 @@ use crate::codegen::group::{self, Digit, Finding};
 use crate::codegen::{Beside, Body, Source, reduce};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::memo::Key;
+use crate::parted::Tuning;
 use crate::run::{Status, launch, launch_blocks};
 use crate::{Error, Result};
 
@@ -23,7 +24,7 @@ const GUESS: u64 = 1 << 18;
 const LEAST: u64 = 1 << 9;
 const GROWTH: u64 = 4;
 /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
-const HALF_SHARED: u32 = 113 << 10;
+pub const HALF_SHARED: u32 = 113 << 10;
 
 /// What the values of an accumulator are, once they are in a slot.
 pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
@@ -91,11 +92,11 @@ impl Sizes {
         hasher.finish()
     }
 
-    fn get(&self, place: u64) -> Option<u64> {
+    pub fn get(&self, place: u64) -> Option<u64> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&place).copied()
     }
 
-    fn put(&self, place: u64, expected: u64) {
+    pub fn put(&self, place: u64, expected: u64) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() > 10_000 {
             known.clear();
@@ -109,6 +110,7 @@ pub struct Tools<'a> {
     pub context: &'a Context,
     pub status: &'a Status,
     pub sizes: &'a Sizes,
+    pub tuning: &'a Tuning,
 }
 
 impl Tools<'_> {
@@ -159,9 +161,8 @@ impl Tools<'_> {
         size: u64,
     ) -> Result<()> {
         let each = layout.shared_bytes(round).max(4);
-        let most = self.context.device().properties().shared_memory_per_block;
         let bytes = size.saturating_mul(u64::from(each));
-        if bytes > u64::from(most) {
+        if bytes > u64::from(self.tuning.shared_bytes) {
             return self.direct(body, finding, layout, round, table, size);
         }
         let bytes = (bytes as u32).max(1);
@@ -195,10 +196,15 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
             (expected * SLOTS, expected)
         }
     };
+    let mut parted = tools.part(body, &finding, &layout, place)?;
     let mut may_be_less = !dense;
     loop {
         let all = slots + finding.special();
         let table = match context.allocate(all * stride * 8).map_err(Error::from) {
+            Err(error) if error.is_memory() && parted.is_some() => {
+                parted = None;
+                continue;
+            }
             // Fewer groups than were guessed may do.
             Err(error) if error.is_memory() && may_be_less && expected > LEAST => {
                 expected = (expected / (GROWTH * GROWTH)).max(LEAST);
@@ -209,13 +215,17 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
         };
         may_be_less = false;
         tools.clear(body, &finding, &layout, &table, all)?;
-        add(body, &finding, Round::First, &table, slots)?;
+        let add_rows = |round: Round| match &parted {
+            Some(parted) => parted.add(tools, &finding, &layout, round, &table),
+            None => add(body, &finding, round, &table, slots),
+        };
+        add_rows(Round::First)?;
         if dense || !tools.status.overflowed(context)? {
             if !dense {
                 tools.sizes.put(place, expected);
             }
             if layout.has(Round::Second) {
-                add(body, &finding, Round::Second, &table, slots)?;
+                add_rows(Round::Second)?;
             }
             for (number, of) in layout.distinct() {
                 let pairs = Pairs::new(tools, body, keys, of)?;

@@ -14,6 +14,7 @@ pub mod group;
 pub mod join;
 pub mod lookup;
 pub mod memo;
+mod parted;
 pub mod range;
 pub mod residency;
 pub mod run;
@@ -23,9 +24,10 @@ pub mod window;
 
 pub use aggregate::{Accumulator, What};
 pub use column::{DeviceColumn, DeviceTable, kind_of};
-pub use graph::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, TextOp, Value};
+pub use graph::{Comparison, Edge, Fold, Graph, Id, Kind, Misfit, Op, TextOp, Value};
 pub use join::{How, Join};
 pub use lookup::{Lookup, Origin, Zone};
+pub use parted::Tuning;
 pub use run::{Gpu, Output, Sink, Sort, SortKey, Stage, Top};
 pub use window::Window;
 

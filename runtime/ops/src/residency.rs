@@ -2,9 +2,10 @@
 //! uploaded once is used again; when nobody does, it goes.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 
 use crate::Kind;
 use crate::column::DeviceColumn;
@@ -22,19 +23,61 @@ struct State {
     many: HashMap<Vec<usize>, (Weak<dyn Array>, bool)>,
 }
 
-/// The addresses of a column's arrays, and whether its texts are there as bytes.
+/// The arrays of one column, in order, none of them empty. Clones are as cheap to find in the [`Residency`] as to make, however many arrays
+/// there are: whoever reads the same column again keeps one.
+#[derive(Clone)]
+pub struct Parts(Arc<Inner>);
+
+struct Inner {
+    arrays: Vec<ArrayRef>,
+    addresses: Vec<usize>,
+    hash: u64,
+}
+
+impl Parts {
+    pub fn new(arrays: Vec<ArrayRef>) -> Parts {
+        let addresses: Vec<usize> = arrays.iter().map(address).collect();
+        let mut hasher = DefaultHasher::new();
+        addresses.hash(&mut hasher);
+        Parts(Arc::new(Inner { arrays, addresses, hash: hasher.finish() }))
+    }
+
+    /// A column of some batches.
+    pub fn of(batches: &[RecordBatch], column: usize) -> Parts {
+        let arrays = batches.iter().map(|batch| Arc::clone(batch.column(column)));
+        Parts::new(arrays.filter(|part| !part.is_empty()).collect())
+    }
+
+    pub fn arrays(&self) -> &[ArrayRef] {
+        &self.0.arrays
+    }
+}
+
+impl PartialEq for Parts {
+    fn eq(&self, other: &Parts) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.addresses == other.0.addresses
+    }
+}
+
+impl Eq for Parts {}
+
+impl Hash for Parts {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash.hash(state);
+    }
+}
+
+/// A column's arrays, which keep their addresses from being used again, and whether its texts are there as bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key(Vec<usize>, bool);
+struct Key(Parts, bool);
 
 struct Held {
-    /// Keeps the addresses from being used again.
-    parts: Vec<ArrayRef>,
     column: DeviceColumn,
     used: u64,
 }
 
-fn addresses(parts: &[ArrayRef]) -> Vec<usize> {
-    parts.iter().map(|part| Arc::as_ptr(part).cast::<()>() as usize).collect()
+fn address(part: &ArrayRef) -> usize {
+    Arc::as_ptr(part).cast::<()>().addr()
 }
 
 /// Rows that are looked at to tell whether a column has many different texts.
@@ -78,9 +121,9 @@ impl Residency {
     }
 
     /// Whether a text column has so many different texts that each row's is looked at rather than each different one; found once.
-    pub fn has_many_texts(&self, parts: &[ArrayRef]) -> bool {
+    pub fn has_many_texts(&self, parts: &Parts) -> bool {
+        let (parts, place) = (parts.arrays(), parts.0.addresses.clone());
         let Some(first) = parts.first() else { return false };
-        let place = addresses(parts);
         if let Some((alive, many)) = self.lock().many.get(&place)
             && alive.strong_count() > 0
         {
@@ -94,50 +137,50 @@ impl Residency {
     }
 
     /// A column, if it has texts as bytes or as numbers.
-    pub fn get(&self, parts: &[ArrayRef], as_bytes: bool) -> Option<DeviceColumn> {
+    pub fn get(&self, parts: &Parts, as_bytes: bool) -> Option<DeviceColumn> {
         let mut state = self.lock();
         state.clock += 1;
         let clock = state.clock;
-        let held = state.columns.get_mut(&Key(addresses(parts), as_bytes))?;
+        let held = state.columns.get_mut(&Key(parts.clone(), as_bytes))?;
         held.used = clock;
         Some(held.column.clone())
     }
 
     /// Whether all columns of some batches are there.
-    pub fn holds(&self, batches: &[arrow::array::RecordBatch]) -> bool {
+    pub fn holds(&self, batches: &[RecordBatch]) -> bool {
         let columns = batches.first().map_or(0, |batch| batch.num_columns());
         let state = self.lock();
         let there = |column: usize| {
-            let place = addresses(&parts(batches, column));
-            [false, true].into_iter().any(|as_bytes| state.columns.contains_key(&Key(place.clone(), as_bytes)))
+            let parts = Parts::of(batches, column);
+            [false, true].into_iter().any(|as_bytes| state.columns.contains_key(&Key(parts.clone(), as_bytes)))
         };
         columns > 0 && (0..columns).all(there)
     }
 
-    pub fn put(&self, parts: &[ArrayRef], column: &DeviceColumn) {
-        if parts.is_empty() {
+    pub fn put(&self, parts: &Parts, column: &DeviceColumn) {
+        if parts.arrays().is_empty() {
             return;
         }
         let mut state = self.lock();
         state.clock += 1;
         let used = state.clock;
-        let key = Key(addresses(parts), column.kind == Kind::Text);
-        state.columns.insert(key, Held { parts: parts.to_vec(), column: column.clone(), used });
+        let key = Key(parts.clone(), column.kind == Kind::Text);
+        state.columns.insert(key, Held { column: column.clone(), used });
     }
 
-    /// Lets go of columns whose arrays nobody else holds.
+    /// Lets go of columns whose arrays nobody else holds: whoever holds a table's column holds its first one.
     pub fn sweep(&self) {
         let mut state = self.lock();
         // A column is here in both forms, or in several tables.
+        let lists: HashMap<*const Inner, &ArrayRef> =
+            state.columns.keys().filter_map(|key| Some((Arc::as_ptr(&key.0.0), key.0.arrays().first()?))).collect();
         let mut mine: HashMap<usize, usize> = HashMap::new();
-        for held in state.columns.values() {
-            addresses(&held.parts).into_iter().for_each(|address| *mine.entry(address).or_default() += 1);
-        }
-        let is_held = |part: &ArrayRef| {
-            let here = mine.get(&Arc::as_ptr(part).cast::<()>().addr()).copied().unwrap_or_default();
-            Arc::strong_count(part) > here
+        lists.values().for_each(|first| *mine.entry(address(first)).or_default() += 1);
+        let is_held = |first: &ArrayRef| {
+            let here = mine.get(&address(first)).copied().unwrap_or_default();
+            Arc::strong_count(first) > here
         };
-        state.columns.retain(|_, held| held.parts.iter().any(is_held));
+        state.columns.retain(|key, _| key.0.arrays().first().is_some_and(is_held));
     }
 
     /// A moment that tells what was used before it from what is used after it.
@@ -162,9 +205,4 @@ impl Residency {
     pub fn bytes(&self) -> u64 {
         self.lock().columns.values().map(|held| held.column.bytes()).sum()
     }
-}
-
-/// The arrays of one column, in order.
-pub fn parts(batches: &[arrow::array::RecordBatch], column: usize) -> Vec<ArrayRef> {
-    batches.iter().map(|batch| Arc::clone(batch.column(column))).filter(|part| !part.is_empty()).collect()
 }

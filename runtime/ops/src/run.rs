@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use onrush_device::{Arguments, Buffer, Device, Function, Owner};
+use onrush_device::{Arguments, Buffer, Device, Function, Grid, Owner};
 use onrush_kernels::{Context, Library};
 
 use crate::aggregate::Accumulator;
@@ -18,6 +18,7 @@ use crate::graph::{Graph, Id, Kind, Op};
 use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::lookup::{Lookup, Lookups};
 use crate::memo::Memo;
+use crate::parted::Tuning;
 use crate::residency::Residency;
 use crate::text::{Rows, Texts, has_texts, with_row_number};
 use crate::window::{self, Window};
@@ -36,6 +37,8 @@ pub struct Gpu {
     /// Those that no run has at the moment.
     statuses: Mutex<Vec<Status>>,
     encode_from: u64,
+    /// When the rows of groups are moved.
+    pub tuning: Tuning,
 }
 
 /// Rows from which on integer keys that lie anywhere are numbered first.
@@ -230,7 +233,7 @@ pub fn launch_blocks(
     let resident = function.resident_blocks(threads, shared)?.min(most);
     // One at least: without rows, too, there is a result.
     let blocks = items.div_ceil(u64::from(threads)).clamp(1, u64::from(resident)) as u32;
-    let grid = onrush_device::Grid::new(blocks, threads).shared(shared);
+    let grid = Grid::new(blocks, threads).shared(shared);
     // SAFETY: the arguments were declared beside the parameters of this kernel; buffers among them are as long as the number of rows, slots or
     // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
     unsafe { function.launch(&grid, arguments, &context.stream)? };
@@ -245,9 +248,13 @@ pub fn launch_tiles(
     tiles: u64,
     threads: u32,
 ) -> Result<()> {
-    let grid = onrush_device::Grid::new(tiles.max(1) as u32, threads);
+    launch_grid(context, function, arguments, &Grid::new(tiles.max(1) as u32, threads))
+}
+
+/// Launches a kernel as the caller says.
+pub fn launch_grid(context: &Context, function: &Function, arguments: Arguments, grid: &Grid) -> Result<()> {
     // SAFETY: as in `launch_blocks`; the state that is passed has a word for each tile, and what is written has been counted before.
-    unsafe { function.launch(&grid, arguments, &context.stream)? };
+    unsafe { function.launch(grid, arguments, &context.stream)? };
     Ok(())
 }
 
@@ -276,6 +283,7 @@ impl Gpu {
             lookups: Lookups::default(),
             statuses: Mutex::default(),
             encode_from: ENCODE_FROM,
+            tuning: Tuning::new(device.properties().shared_memory_per_block),
         })
     }
 
@@ -345,7 +353,7 @@ impl Gpu {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
         let context = &self.context;
-        let tools = group::Tools { context, status, sizes: &self.sizes };
+        let tools = group::Tools { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
         let mut flow: Option<Flow> = None;
         let mut table = Cow::Borrowed(table);

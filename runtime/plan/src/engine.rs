@@ -34,7 +34,7 @@ use crate::explore::Explorer;
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::filters::FilterFirst;
-use crate::gpu::{Accelerator, Choice, Policy};
+use crate::gpu::{Accelerator, Choice, Policy, Tuning};
 use crate::ops::{self, Inputs};
 use crate::plot::Rows;
 use crate::table::{self, Frame};
@@ -50,6 +50,8 @@ pub struct EngineConfig {
     pub policy: Option<Policy>,
     /// For tests: rows of which at most so many fit into a device's memory.
     pub part_rows: Option<u64>,
+    /// For measurements: when the rows of many groups are moved to their part of these first.
+    pub tuning: Option<Tuning>,
     /// For tests: when this file is there, a kernel writes where it must not, once.
     pub fault_file: Option<PathBuf>,
     /// Where compiled kernels are kept.
@@ -71,6 +73,7 @@ impl Default for EngineConfig {
             choice: Choice::Cpu,
             policy: None,
             part_rows: None,
+            tuning: None,
             fault_file: None,
             cache: None,
             device_memory: None,
@@ -108,6 +111,7 @@ impl Engine {
             opened.policy = config.policy.unwrap_or(opened.policy);
             opened.part_rows = config.part_rows;
             opened.fault_file.clone_from(&config.fault_file);
+            opened.gpu.tuning = config.tuning.unwrap_or(opened.gpu.tuning);
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(config.threads)

@@ -22,9 +22,11 @@ use std::sync::atomic::AtomicU64;
 
 use onrush_device::{Device, Emulation, Options};
 use onrush_ops::Gpu;
+pub use onrush_ops::Tuning;
 use onrush_wire::{Class, Diagnostic};
 
 pub use exec::{GPU_LOST, GpuExec, PARTS, memory};
+pub use nodes::windows;
 pub use place::{Placements, place};
 
 /// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
@@ -148,9 +150,11 @@ impl Accelerator {
             Choice::Emulated => {
                 let open = || -> onrush_ops::Result<Accelerator> {
                     let device = Device::emulated(&Emulation::default(), &options)?;
+                    // All ways of finding groups run on small tables.
+                    let mut gpu = Gpu::new(&device, kernels.as_deref())?.encoding_from(6);
+                    gpu.tuning = Tuning::small();
                     Ok(Accelerator {
-                        // Both ways of finding groups run on small tables.
-                        gpu: Gpu::new(&device, kernels.as_deref())?.encoding_from(6),
+                        gpu,
                         policy: Policy::Always,
                         name: "emulated",
                         gave_up: AtomicU64::new(0),

@@ -7,6 +7,7 @@ mod plan {
     pub mod engine;
     pub mod explore;
     pub mod expressions;
+    pub mod groups;
     pub mod orders;
     pub mod parts;
     pub mod plots;
@@ -15,4 +16,5 @@ mod plan {
     pub mod steps;
     pub mod support;
     pub mod texts;
+    pub mod times;
 }

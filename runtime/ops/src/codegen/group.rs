@@ -198,7 +198,7 @@ pub(super) fn write_key(writer: &mut Writer, finding: &Finding) {
 }
 
 /// The values of a round's accumulators, computed before the slot is known.
-fn values(writer: &mut Writer, layout: &Layout, round: Round) -> Vec<Option<Names>> {
+pub(super) fn values(writer: &mut Writer, layout: &Layout, round: Round) -> Vec<Option<Names>> {
     let mut all = Vec::new();
     for (_, accumulator) in layout.in_round(round) {
         all.push(accumulator.value(round).map(|of| {
@@ -247,7 +247,7 @@ fn update(way: Way, value: &str, place: &dyn Fn(u32) -> String, shared: bool) ->
     }
 }
 
-fn updates(writer: &mut Writer, layout: &Layout, round: Round, values: &[Option<Names>], shared: bool) {
+pub(super) fn updates(writer: &mut Writer, layout: &Layout, round: Round, values: &[Option<Names>], shared: bool) {
     for ((index, accumulator), names) in layout.in_round(round).zip(values) {
         let place = |word: u32| match shared {
             true if word == 1 => format!("&s{index}h[at]"),
@@ -337,16 +337,16 @@ pub fn shared(body: &Body, layout: &Layout, round: Round, finding: &Finding, par
 }
 
 /// Pieces of the kernel with tables in shared memory, each for all accumulators.
-struct SharedTables {
-    arrays: String,
-    clear: String,
-    declare: String,
-    step: String,
-    merge: String,
-    presence: String,
+pub(super) struct SharedTables {
+    pub arrays: String,
+    pub clear: String,
+    pub declare: String,
+    pub step: String,
+    pub merge: String,
+    pub presence: String,
 }
 
-fn shared_tables(layout: &Layout, round: Round) -> SharedTables {
+pub(super) fn shared_tables(layout: &Layout, round: Round) -> SharedTables {
     let text = String::new;
     let mut tables = SharedTables {
         arrays: text(),

@@ -14,22 +14,25 @@ use arrow::array::{
 };
 use arrow::util::display::array_value_to_string;
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::gpu::Choice;
+use onrush_plan::gpu::{Choice, Tuning};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--only NAME] [--check] [--show] [--host] [--memory] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME] [--check] [--show] [--host] [--memory] [--tuning SHARED,TABLE,ROWS,EACH] [--cache DIR]";
 
 struct Options {
     choice: Choice,
     rows: usize,
+    /// Calls of a query after the first one.
+    runs: usize,
     only: Option<String>,
     check: bool,
     /// Prints the first row of each result.
     show: bool,
     host: bool,
     memory: bool,
+    tuning: Option<Tuning>,
     cache: Option<std::path::PathBuf>,
 }
 
@@ -37,11 +40,13 @@ fn options() -> Result<Options, String> {
     let mut options = Options {
         choice: Choice::Cuda,
         rows: 100_000_000,
+        runs: 11,
         only: None,
         check: false,
         show: false,
         host: false,
         memory: false,
+        tuning: None,
         cache: None,
     };
     let mut args = std::env::args().skip(1);
@@ -50,8 +55,17 @@ fn options() -> Result<Options, String> {
         match arg.as_str() {
             "--engine" => options.choice = Choice::parse(&value()?).map_err(|e| e.message)?,
             "--rows" => options.rows = value()?.parse::<f64>().map_err(|e| e.to_string())? as usize,
+            "--runs" => options.runs = value()?.parse::<usize>().map_err(|e| e.to_string())?.max(1),
             "--only" => options.only = Some(value()?),
             "--cache" => options.cache = Some(value()?.into()),
+            "--tuning" => {
+                let value = value()?;
+                let numbers: Vec<u64> = value.split(',').filter_map(|number| number.parse().ok()).collect();
+                let [shared, table_bytes, rows, rows_of_group] = numbers[..] else {
+                    return Err(format!("--tuning wants SHARED,TABLE,ROWS,EACH, not {value}"));
+                };
+                options.tuning = Some(Tuning { shared_bytes: shared as u32, table_bytes, rows, rows_of_group });
+            }
             "--check" => options.check = true,
             "--show" => options.show = true,
             "--host" => options.host = true,
@@ -193,6 +207,7 @@ struct Query {
 }
 
 const MEAN: &str = "select k, avg(y) as m from t group by k";
+const FIVE: &str = "select k, sum(y) as s, avg(y) as m, min(y) as a, max(y) as b, count(y) as n from t group by k";
 
 const QUERIES: &[Query] = &[
     Query {
@@ -237,7 +252,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "five aggregates, 100",
-        sql: "select k, sum(y) as s, avg(y) as m, min(y) as a, max(y) as b, count(y) as n from t group by k",
+        sql: FIVE,
         peer: 28.6,
         target: 1.0,
         bytes: 16.0,
@@ -273,6 +288,49 @@ const QUERIES: &[Query] = &[
         bytes: 16.0,
         rows: None,
         data: |n| vec![("k", keys(n, 10_000_000, false)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "dense 1e5",
+        sql: MEAN,
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 100_000, false)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "five, dense 1e6",
+        sql: FIVE,
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 1_000_000, false)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "five, dense 1e7",
+        sql: FIVE,
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 16.0,
+        rows: None,
+        data: |n| vec![("k", keys(n, 10_000_000, false)), ("y", floats(n, 1))],
+        beside: None,
+    },
+    Query {
+        name: "1e7 groups in order",
+        sql: MEAN,
+        peer: f64::NAN,
+        target: f64::NAN,
+        bytes: 16.0,
+        rows: None,
+        data: |n| {
+            let key = |row: i64| row * 10_000_000 / n as i64;
+            vec![("k", Arc::new(Int64Array::from_iter_values((0..n as i64).map(key)))), ("y", floats(n, 1))]
+        },
         beside: None,
     },
     Query {
@@ -658,6 +716,7 @@ fn main() -> Result<(), String> {
         choice: options.choice,
         cache: options.cache.clone(),
         memory_limit: 100 << 30,
+        tuning: options.tuning,
         ..EngineConfig::default()
     };
     let begun = Instant::now();
@@ -703,7 +762,7 @@ fn main() -> Result<(), String> {
         let (mut first, mut groups) = (0.0, 0);
         let compiled = || gpu.map_or(Duration::ZERO, |gpu| gpu.context().library.statistics().compiling);
         let before = compiled();
-        for run in 0..12 {
+        for run in 0..=options.runs {
             engine.forget_results();
             let frame = query(&engine, q.sql, &of)?;
             let begun = Instant::now();

@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
@@ -22,6 +22,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
+use onrush_ops::residency::Parts;
 use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
@@ -69,6 +70,8 @@ pub struct GpuExec {
     stages: Arc<Vec<Stage>>,
     /// Columns of the inputs that are read.
     used: Vec<Vec<usize>>,
+    /// Of inputs in memory, once they were looked at.
+    read: Vec<Arc<OnceLock<Rows>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     /// Of a larger one: what does not fit is an error, and its result is not kept on the device.
@@ -122,6 +125,7 @@ impl GpuExec {
             finish,
             inputs,
             stages: Arc::new(stages),
+            read: used.iter().map(|_| Arc::default()).collect(),
             used,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -150,6 +154,7 @@ impl GpuExec {
             inputs: self.inputs.clone(),
             stages: Arc::clone(&self.stages),
             used: self.used.clone(),
+            read: self.read.clone(),
             properties: Arc::clone(&self.properties),
             metrics: ExecutionPlanMetricsSet::new(),
             is_part: self.is_part,
@@ -256,7 +261,12 @@ impl ExecutionPlan for GpuExec {
             let (found, inputs) = (children.len(), self.inputs.len());
             return Err(DataFusionError::Internal(format!("a GPU fragment of {inputs} inputs got {found}")));
         }
-        Ok(Arc::new(GpuExec { inputs: children, ..self.again() }))
+        let is_same = |(read, (old, new)): (&Arc<OnceLock<Rows>>, (&Arc<_>, &Arc<_>))| match Arc::ptr_eq(old, new) {
+            true => Arc::clone(read),
+            false => Arc::default(),
+        };
+        let read = self.read.iter().zip(self.inputs.iter().zip(&children)).map(is_same).collect();
+        Ok(Arc::new(GpuExec { inputs: children, read, ..self.again() }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -308,7 +318,7 @@ struct Running {
     stages: Arc<Vec<Stage>>,
     /// Of what the device gives.
     schema: SchemaRef,
-    inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
+    inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>, Arc<OnceLock<Rows>>)>,
     chain: Vec<Link>,
     context: Arc<TaskContext>,
     rows: Count,
@@ -324,7 +334,12 @@ impl Running {
             accelerator: Arc::clone(&node.accelerator),
             stages: Arc::clone(&node.stages),
             schema: node.schema_below(node.finish),
-            inputs: node.inputs.iter().cloned().zip(node.used.clone()).collect(),
+            inputs: node
+                .inputs
+                .iter()
+                .zip(node.used.iter().zip(&node.read))
+                .map(|(input, (used, read))| (Arc::clone(input), used.clone(), Arc::clone(read)))
+                .collect(),
             chain: node.chain.clone(),
             context: Arc::clone(context),
             rows: MetricBuilder::new(&node.metrics).output_rows(0),
@@ -338,8 +353,8 @@ impl Running {
         let Running { accelerator, stages, inputs, chain, context, time, parts: ran, is_part, .. } = self;
         let mut tables = Vec::new();
         let mut gathered = Vec::new();
-        for (input, used) in inputs {
-            let (rows, input) = Rows::gather(input, &used, &context).await?;
+        for (input, used, read) in inputs {
+            let (rows, input) = Rows::gather(input, &used, &read, &context).await?;
             tables.push(rows);
             gathered.push(input);
         }
@@ -419,9 +434,10 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 }
 
 /// What is read of an input.
+#[derive(Clone)]
 enum Rows {
     /// The arrays of each column.
-    Host { parts: Vec<Vec<ArrayRef>>, count: u64 },
+    Host { parts: Vec<Parts>, count: u64 },
     /// Those columns of what another fragment gave.
     Device(DeviceTable),
 }
@@ -457,15 +473,17 @@ impl Rows {
     async fn gather(
         input: Arc<dyn ExecutionPlan>,
         used: &[usize],
+        read: &OnceLock<Rows>,
         context: &Arc<TaskContext>,
     ) -> Result<(Rows, Gathered)> {
         let of = |batches: &[RecordBatch], columns: &mut dyn Iterator<Item = usize>| Rows::Host {
-            parts: columns.map(|column| onrush_ops::residency::parts(batches, column)).collect(),
+            parts: columns.map(|column| Parts::of(batches, column)).collect(),
             count: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
         };
         if let Some((batches, projection)) = memory(&input) {
-            let rows = of(batches, &mut used.iter().map(|column| projection[*column]));
-            return Ok((rows, Gathered::Plan(input)));
+            // A plan that runs again reads the same arrays: thousands, maybe.
+            let rows = read.get_or_init(|| of(batches, &mut used.iter().map(|column| projection[*column])));
+            return Ok((rows.clone(), Gathered::Plan(input)));
         }
         let any: &dyn Any = input.as_ref();
         let stream = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
@@ -547,15 +565,15 @@ impl Work {
         }
     }
 
-    fn column(&self, parts: &[ArrayRef], as_bytes: bool) -> onrush_ops::Result<DeviceColumn> {
+    fn column(&self, parts: &Parts, as_bytes: bool) -> onrush_ops::Result<DeviceColumn> {
         let gpu = &self.accelerator.gpu;
         if let Some(column) = gpu.residency.get(parts, as_bytes) {
             return Ok(column);
         }
-        let Some(first) = parts.first() else {
+        let Some(first) = parts.arrays().first() else {
             return Err(onrush_ops::Error::Unsupported("an input without rows".to_string()));
         };
-        let column = DeviceColumn::upload(gpu.context(), first.data_type(), parts, as_bytes)?;
+        let column = DeviceColumn::upload(gpu.context(), first.data_type(), parts.arrays(), as_bytes)?;
         gpu.residency.put(parts, &column);
         Ok(column)
     }
@@ -567,7 +585,7 @@ fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> 
     for (column, field) in result.columns.iter().zip(schema.fields()) {
         let array = column.download(gpu.context(), field.data_type(), result.rows)?;
         if keep {
-            gpu.residency.put(std::slice::from_ref(&array), column);
+            gpu.residency.put(&Parts::new(vec![Arc::clone(&array)]), column);
         }
         arrays.push(array);
     }

@@ -8,13 +8,15 @@ use datafusion::common::ScalarValue;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
-use onrush_ops::{Id, Kind, Lookup, Misfit, Op, Value};
+use onrush_ops::{Comparison, Fold, Id, Kind, Lookup, Misfit, Op, Value};
 
 use super::lower::{Lowering, Refusal, literal_of};
 use super::{numbers, zones};
+use crate::every::Every;
 use crate::expr::kernels::is_ours;
 
 const FLOAT: Kind = Kind::Number(Scalar::F64);
+const TICKS: Kind = Kind::Number(Scalar::I64);
 
 /// Functions of one float by their names in CUDA.
 const UNARY: &[(&str, &str)] = &[
@@ -75,6 +77,34 @@ fn tick_of(dtype: &DataType) -> Option<Tick> {
         }
         _ => None,
     }
+}
+
+/// The same where a zone's table tells the wall clock.
+fn tick_in_zone(dtype: &DataType) -> Option<Tick> {
+    match dtype {
+        DataType::Timestamp(unit, _) => Some(numbers::tick(*unit)),
+        _ => tick_of(dtype),
+    }
+}
+
+/// A zone whose clocks are not those of UTC.
+fn zone_of(dtype: &DataType) -> Option<&str> {
+    match dtype {
+        DataType::Timestamp(_, Some(zone)) if tick_of(dtype).is_none() => Some(zone),
+        _ => None,
+    }
+}
+
+fn zone_table(lowering: &mut Lowering, zone: &str) -> Option<u32> {
+    lowering.lookups.push(Lookup::Zone(zones::find(zone)?));
+    Some(lowering.lookups.len() as u32 - 1)
+}
+
+/// A wall clock without a zone as that of a zone: a time that its clocks show twice or never is a misfit.
+pub fn in_zone(lowering: &mut Lowering, local: Id, to: &DataType, misfit: Misfit) -> Option<Id> {
+    let Some(zone) = zone_of(to) else { return Some(local) };
+    let (tick, table) = (tick_in_zone(to)?, zone_table(lowering, zone)?);
+    Some(lowering.graph.add(Op::Utc(table, tick, Fold::No(misfit)), &[local], TICKS))
 }
 
 pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Refusal> {
@@ -160,7 +190,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
         }
         ("nullif", [_, _]) if kind != Kind::Code && types[0] == types[1] => {
             let (a, b) = (lowering.expr(&args[0])?, lowering.expr(&args[1])?);
-            let same = Op::Compare(onrush_ops::Comparison::Equal);
+            let same = Op::Compare(Comparison::Equal);
             let same = lowering.graph.add(same, &[a, b], Kind::Bool);
             let null = lowering.graph.null(kind);
             Ok(lowering.graph.add(Op::Choose, &[same, null, a], kind))
@@ -174,9 +204,54 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
         ("date_trunc", [unit, of]) if types[1] == result => {
             let unit = literal_of(unit).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
             let found = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, unit)| *unit);
-            let (unit, tick) = found.zip(tick_of(&types[1])).ok_or_else(refused)?;
+            let unit = found.ok_or_else(refused)?;
+            let fine = matches!(unit, Unit::Minute | Unit::Second);
+            let zone = zone_of(&types[1]).filter(|_| !fine);
+            let tick = tick_in_zone(&types[1]).ok_or_else(refused)?;
+            let table = zone.map(|zone| zone_table(lowering, zone).ok_or_else(refused)).transpose()?;
             let of = lowering.expr(of)?;
-            Ok(lowering.graph.add(Op::Truncate(unit, tick), &[of], kind))
+            let Some(table) = table else { return Ok(lowering.graph.add(Op::Truncate(unit, tick), &[of], kind)) };
+            let local = lowering.graph.add(Op::Local(table, tick), &[of], TICKS);
+            let local = lowering.graph.add(Op::Truncate(unit, tick), &[local], TICKS);
+            Ok(lowering.graph.add(Op::Utc(table, tick, Fold::As), &[local, of], kind))
+        }
+        ("to_local_time", [of]) => {
+            let zone = zone_of(&types[0]);
+            let tick = tick_in_zone(&types[0]).ok_or_else(refused)?;
+            let table = zone.map(|zone| zone_table(lowering, zone).ok_or_else(refused)).transpose()?;
+            let of = lowering.expr(of)?;
+            Ok(match table {
+                Some(table) => lowering.graph.add(Op::Local(table, tick), &[of], kind),
+                None => of,
+            })
+        }
+        // Ours: of the wall clock, by a literal.
+        ("truncate", [of, every]) if is_ours(function.fun()) && types[0] == result => {
+            let every = literal_of(every).and_then(|v| v.try_as_str().flatten()).and_then(Every::parse);
+            let (every, tick) = every.zip(tick_of(&result)).ok_or_else(refused)?;
+            let unit = match every {
+                Every::Months(12) => Some(Unit::Year),
+                Every::Months(3) => Some(Unit::Quarter),
+                Every::Months(1) => Some(Unit::Month),
+                Every::Weeks(1) => Some(Unit::Week),
+                Every::Micros(_) => None,
+                Every::Weeks(_) | Every::Months(_) => return Err(refused()),
+            };
+            let of = lowering.expr(of)?;
+            let graph = &mut lowering.graph;
+            match (unit, every) {
+                (Some(unit), _) => Ok(graph.add(Op::Truncate(unit, tick), &[of], kind)),
+                (None, Every::Micros(n)) if tick == Tick::Microsecond => {
+                    let n = graph.number(Scalar::I64, n.into());
+                    let rest = graph.add(Op::Remainder, &[of, n], TICKS);
+                    let zero = graph.number(Scalar::I64, 0);
+                    let below = graph.add(Op::Compare(Comparison::Less), &[rest, zero], Kind::Bool);
+                    let more = graph.add(Op::Add, &[rest, n], TICKS);
+                    let rest = graph.add(Op::Choose, &[below, more, rest], TICKS);
+                    Ok(graph.add(Op::Subtract, &[of, rest], kind))
+                }
+                _ => Err(refused()),
+            }
         }
         // Ours: `dt.hour` and the like.
         (field, [of]) if field.starts_with("dt.") => {
@@ -204,25 +279,18 @@ fn date_part(
     dtype: &DataType,
     kind: Kind,
 ) -> Option<Result<Id, Refusal>> {
-    let zone = match dtype {
-        DataType::Timestamp(_, Some(zone)) if tick_of(dtype).is_none() => Some(zones::find(zone)?),
-        _ => None,
-    };
-    let tick = match dtype {
-        DataType::Timestamp(unit, _) => numbers::tick(*unit),
-        _ => tick_of(dtype)?,
-    };
+    let tick = tick_in_zone(dtype)?;
     let within_day = matches!(part, Part::Hour | Part::Minute | Part::Second);
     if tick == Tick::Day && within_day {
         return None;
     }
+    let table = match zone_of(dtype) {
+        Some(zone) => Some(zone_table(lowering, zone)?),
+        None => None,
+    };
     Some(lowering.expr(of).map(|of| {
-        let of = match zone {
-            Some(zone) => {
-                lowering.lookups.push(Lookup::Zone(zone));
-                let table = lowering.lookups.len() as u32 - 1;
-                lowering.graph.add(Op::Local(table, tick), &[of], Kind::Number(Scalar::I64))
-            }
+        let of = match table {
+            Some(table) => lowering.graph.add(Op::Local(table, tick), &[of], TICKS),
             None => of,
         };
         let found = lowering.graph.add(Op::Part(part, tick), &[of], Kind::Number(Scalar::I32));

@@ -314,16 +314,14 @@ impl Lowering {
                 let misfit = if cast.cast_options().safe { Misfit::Null } else { Misfit::Fault };
                 return text::parsed(self, cast.expr(), cast.cast_type(), misfit);
             }
-            let (arg, from) = (self.expr(cast.expr())?, self.dtype(cast.expr())?);
             let misfit = if cast.cast_options().safe { Misfit::Null } else { Misfit::Fault };
-            return numbers::cast(&mut self.graph, arg, &from, cast.cast_type(), misfit);
+            return self.cast(cast.expr(), cast.cast_type(), misfit);
         }
         if let Some(cast) = any.downcast_ref::<TryCastExpr>() {
             if is_text(&self.dtype(cast.expr())?) {
                 return text::parsed(self, cast.expr(), cast.cast_type(), Misfit::Null);
             }
-            let (arg, from) = (self.expr(cast.expr())?, self.dtype(cast.expr())?);
-            return numbers::cast(&mut self.graph, arg, &from, cast.cast_type(), Misfit::Null);
+            return self.cast(cast.expr(), cast.cast_type(), Misfit::Null);
         }
         if let Some(case) = any.downcast_ref::<CaseExpr>() {
             return self.case(case, expr, false);
@@ -333,7 +331,8 @@ impl Lowering {
         }
         if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
             let texts = function.args().iter().any(|arg| self.dtype(arg).is_ok_and(|dtype| is_text(&dtype)));
-            let dates = function.name().starts_with("date_");
+            // Their text says how, and is no value.
+            let dates = matches!(function.name(), "date_part" | "date_trunc" | "truncate");
             return match (texts || is_text(function.return_type())) && !dates {
                 true => text::call(self, function),
                 false => functions::call(self, function),
@@ -396,6 +395,17 @@ impl Lowering {
         }
         let result = self.dtype(whole)?;
         numbers::arithmetic(&mut self.graph, op, (a, &left), (b, &right), &result)
+    }
+
+    fn cast(&mut self, of: &Arc<dyn PhysicalExpr>, to: &DataType, misfit: Misfit) -> Result<Id, Refusal> {
+        use DataType::Timestamp;
+        let (arg, from) = (self.expr(of)?, self.dtype(of)?);
+        if let (Timestamp(_, None), Timestamp(unit, Some(_))) = (&from, to) {
+            let local = numbers::cast(&mut self.graph, arg, &from, &Timestamp(*unit, None), misfit)?;
+            let refused = || format!("CAST of {from} to {to} is not on the GPU yet");
+            return functions::in_zone(self, local, to, misfit).ok_or_else(refused);
+        }
+        numbers::cast(&mut self.graph, arg, &from, to, misfit)
     }
 
     /// `as_bytes`: its texts are wanted so.

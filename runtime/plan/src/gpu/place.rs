@@ -20,6 +20,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use onrush_kernels::Scalar;
+use onrush_ops::residency::Parts;
 use onrush_ops::{
     Accumulator, How, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, Window, kind_of,
 };
@@ -255,7 +256,7 @@ impl Walk<'_> {
         let Some((batches, columns)) = memory(input) else { return Preference::Numbers };
         let (batches, accelerator) = (batches.to_vec(), Arc::clone(self.accelerator));
         Preference::Of(Arc::new(move |index| {
-            let parts = onrush_ops::residency::parts(&batches, columns[index]);
+            let parts = Parts::of(&batches, columns[index]);
             accelerator.gpu.residency.has_many_texts(&parts)
         }))
     }

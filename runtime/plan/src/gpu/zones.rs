@@ -45,6 +45,10 @@ fn table(zone: &Tz) -> Option<Zone> {
             let middle = before + (after - before) / 2;
             if offset(zone, middle)? == now { before = middle } else { after = middle }
         }
+        // What tells a moment by the wall clock looks at the changes next to it alone.
+        if found.starts.last().is_some_and(|last| after.saturating_sub(*last) < 2 * DAY) {
+            return None;
+        }
         found.starts.push(after);
         found.offsets.push(next);
         now = next;

@@ -1,0 +1,334 @@
+//! Kernels that group rows whose table is too large for shared memory: rows are counted by the part of the table that they belong to, moved so
+//! that those of a part lie together, and added up part by part in shared memory. Only what the accumulators read is moved.
+
+use std::fmt::Write;
+
+use onrush_kernels::{Program, Scalar, headers};
+
+use super::group::{self, Finding, shared_tables, shared_threads, updates, values, write_key};
+use super::{Body, Inputs, Names, Parameters, Writer};
+use crate::aggregate::{Layout, Round, What};
+use crate::graph::{Id, Kind};
+
+/// Parts at most, as in `parted.cuh`.
+pub const MOST: u64 = 2048;
+/// Of a block that counts or moves.
+pub const THREADS: u32 = 512;
+/// Rows of a thread that counts.
+const COUNTED: u32 = 4;
+
+/// A value that is moved with its row.
+#[derive(Clone, Copy, Debug, Hash)]
+pub struct Moved {
+    pub of: Id,
+    pub kind: Kind,
+    /// Whether the value itself is needed, and not only whether it is there.
+    pub value: bool,
+    pub nullable: bool,
+    /// Of 128 bits that fit into 64.
+    pub narrow: bool,
+}
+
+impl Moved {
+    /// What the accumulators of the rounds over rows read.
+    pub fn all(body: &Body, layout: &Layout) -> Vec<Moved> {
+        let mut found: Vec<Moved> = Vec::new();
+        for (_, accumulator) in layout.in_round(Round::First).chain(layout.in_round(Round::Second)) {
+            let Some(of) = accumulator.of else { continue };
+            let value = accumulator.what != What::Count;
+            match found.iter_mut().find(|moved| moved.of == of) {
+                Some(moved) => moved.value |= value,
+                None => found.push(Moved {
+                    of,
+                    kind: body.graph.kind(of),
+                    value,
+                    nullable: body.nullable(&[of])[0],
+                    narrow: body.is_narrow(of),
+                }),
+            }
+        }
+        // The widest first, so that all are aligned one behind the other.
+        found.sort_by_key(|moved| std::cmp::Reverse(moved.width()));
+        found
+    }
+
+    /// Its type in memory.
+    fn stored(&self) -> &'static str {
+        match self.kind {
+            Kind::Bool => "u8",
+            _ if self.narrow => "i64",
+            kind => kind.cuda(),
+        }
+    }
+
+    /// Bytes of a value.
+    pub fn width(&self) -> u64 {
+        match self.kind {
+            _ if !self.value => 0,
+            Kind::Number(Scalar::I128) if self.narrow => 8,
+            kind => kind.bytes(),
+        }
+    }
+}
+
+/// Bytes of a row while its tile is in shared memory: its group, then what is moved.
+pub fn staged_bytes(moved: &[Moved]) -> u64 {
+    4 + moved.iter().map(|moved| moved.width() + u64::from(moved.nullable)).sum::<u64>()
+}
+
+/// Rows of a thread that moves: as many as fit, since the more rows a tile has, the more of a part are written side by side.
+pub fn items(moved: &[Moved], parts: u32) -> u32 {
+    // For two blocks on a multiprocessor.
+    const ROOM: u32 = 112 << 10;
+    let fit = u64::from(ROOM - tables_bytes(parts)) / (u64::from(THREADS) * staged_bytes(moved));
+    1 << fit.clamp(1, 16).ilog2()
+}
+
+/// Shared memory of a block that moves.
+pub fn moving_bytes(moved: &[Moved], parts: u32) -> u32 {
+    tables_bytes(parts) + (u64::from(THREADS * items(moved, parts)) * staged_bytes(moved)) as u32
+}
+
+/// Where the next row of each part goes, and how many the tile has.
+fn tables_bytes(parts: u32) -> u32 {
+    (12 * parts).next_multiple_of(16)
+}
+
+/// How the groups are parted.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// Groups of a part.
+    pub each: u32,
+    pub parts: u32,
+    /// Rows of an item.
+    pub limit: u64,
+    pub state: u64,
+}
+
+fn parameters(body: &Body, finding: &Finding, fault: u64, cut: &Cut) -> Parameters {
+    let mut parameters = body.parameters(fault);
+    if let Finding::Dense { digits, size } = finding {
+        group::digit_parameters(digits, "k", &mut parameters);
+        parameters.u64("size", *size);
+    }
+    parameters.u32("each", cut.each);
+    parameters.u32("parts", cut.parts);
+    parameters.u64("limit", cut.limit);
+    parameters.address("u64* __restrict__", "state", cut.state);
+    parameters
+}
+
+pub fn count_parameters(
+    body: &Body,
+    finding: &Finding,
+    fault: u64,
+    ticket: u64,
+    changes: u64,
+    cut: &Cut,
+) -> Parameters {
+    let mut parameters = parameters(body, finding, fault, cut);
+    parameters.address("u32*", "ticket", ticket);
+    parameters.address("u64*", "changes", changes);
+    parameters
+}
+
+/// Counts the rows of each part. `changes` counts how often a row's part is not that of the row before, for one in four rows: where rows of a
+/// group lie together anyway, nothing is won by moving them. A key outside of the range that was computed for it is a fault.
+pub fn count(body: &Body, finding: &Finding, parameters: &Parameters) -> Program {
+    let roots: Vec<Id> = finding.keys().into_iter().chain(body.filter).collect();
+    let mut writer = Writer::new(body, Inputs::Loaded, "        ");
+    let pass = body.passing(&mut writer);
+    writer.line(&format!("if ({pass}) {{"));
+    write_key(&mut writer, finding);
+    writer.line("faults |= key >= size;");
+    writer.line("number = (u32)(key < size ? key : 0) / each;");
+    writer.line("atomicAdd(&here[number], 1u);");
+    writer.line("}");
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_count({}) {{\n  DYNAMIC_SHARED(memory);\n  \
+         u32* here = (u32*)memory;\n  u32 faults = 0, changed = 0;\n  \
+         for (u32 p = threadIdx.x; p < parts; p += blockDim.x) here[p] = 0;\n  __syncthreads();\n  \
+         const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
+         for (u64 first = thread_in_grid(); first - lane_id() < rows; first += stride * {COUNTED}) {{\n{}\
+         #pragma unroll\n    for (int k = 0; k < {COUNTED}; k++) {{\n      const u64 row = first + k * stride;\n      u32 number = ~0u;\n      \
+         if (row < rows) {{\n{}      }}\n      \
+         if (k == 0) {{\n        const u32 before = __shfl_up_sync(ALL_LANES, number, 1);\n        \
+         changed += lane_id() != 0 && number != before ? 1 : 0;\n      }}\n    }}\n  }}\n  \
+         for (u32 by = 16; by > 0; by /= 2) changed += __shfl_down_sync(ALL_LANES, changed, by);\n  \
+         if (lane_id() == 0 && changed != 0) atomicAdd(changes, (u64)changed);\n  \
+         if (faults != 0) atomicOr(fault, 1u);\n  __syncthreads();\n  parted_count(here, parts, state, limit, ticket);\n}}\n",
+        parameters.text(),
+        body.loads(&body.inputs(&roots), COUNTED),
+        writer.text,
+    );
+    body.program(&[&headers::PARTED], text, "part_count")
+}
+
+/// Where moved rows go: the group's number within its part, then the columns.
+pub struct Rows {
+    pub group: u64,
+    /// Address of the values, and of the bytes that say whether they are there.
+    pub columns: Vec<(u64, u64)>,
+}
+
+fn columns(parameters: &mut Parameters, moved: &[Moved], rows: &Rows, constant: &str) {
+    parameters.address(&format!("{constant}u16* __restrict__"), "group", rows.group);
+    for (index, (moved, (values, valid))) in moved.iter().zip(&rows.columns).enumerate() {
+        if moved.value {
+            parameters.address(&format!("{constant}{}* __restrict__", moved.stored()), &format!("m{index}"), *values);
+        }
+        if moved.nullable {
+            parameters.address(&format!("{constant}u8* __restrict__"), &format!("mv{index}"), *valid);
+        }
+    }
+}
+
+pub fn move_parameters(
+    body: &Body,
+    finding: &Finding,
+    fault: u64,
+    cut: &Cut,
+    moved: &[Moved],
+    rows: &Rows,
+) -> Parameters {
+    let mut parameters = parameters(body, finding, fault, cut);
+    columns(&mut parameters, moved, rows, "");
+    parameters
+}
+
+/// Moves rows to their parts, a tile a block: in shared memory first, so that rows of a part are written side by side.
+pub fn moving(body: &Body, finding: &Finding, moved: &[Moved], items: u32, parameters: &Parameters) -> Program {
+    let mut keys = Writer::new(body, Inputs::Memory, "      ");
+    let pass = body.passing(&mut keys);
+    keys.line(&format!("if ({pass}) {{"));
+    write_key(&mut keys, finding);
+    keys.line("number[k] = (u32)(key < size ? key : 0);");
+    keys.line("}");
+    let mut found = Writer::new(body, Inputs::Memory, "      ");
+    let (mut staged, mut written) = (String::new(), String::new());
+    let mut room = "TILE * 4ull".to_string();
+    for (index, moved) in moved.iter().enumerate() {
+        let names = found.value(moved.of);
+        found.note(&names);
+        let stored = moved.stored();
+        if moved.value {
+            let _ = writeln!(staged, "  {stored}* s{index} = ({stored}*)(columns + {room});");
+            let _ = write!(room, " + TILE * {}ull", moved.width());
+            found.line(&format!("s{index}[at] = ({stored})({});", names.value));
+            let _ = write!(written, " m{index}[to] = s{index}[i];");
+        }
+    }
+    for (index, moved) in moved.iter().enumerate().filter(|(_, moved)| moved.nullable) {
+        let names = found.value(moved.of);
+        let _ = writeln!(staged, "  u8* sv{index} = columns + {room};");
+        let _ = write!(room, " + TILE");
+        found.line(&format!("sv{index}[at] = {} ? 1 : 0;", names.ok()));
+        let _ = write!(written, " mv{index}[to] = sv{index}[i];");
+    }
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_move({}) {{\n  DYNAMIC_SHARED(memory);\n  \
+         const u64 TILE = {THREADS} * {items};\n  u64* goes = (u64*)memory;\n  u32* here = (u32*)(goes + parts);\n  \
+         unsigned char* columns = memory + (12ull * parts + 15) / 16 * 16;\n  u32* numbers = (u32*)columns;\n{staged}  \
+         u32 faults = 0, number[{items}], place[{items}];\n  \
+         for (u32 p = threadIdx.x; p < parts; p += blockDim.x) here[p] = 0;\n  __syncthreads();\n  \
+         const u64 first = blockIdx.x * TILE + threadIdx.x;\n\
+         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * {THREADS};\n    \
+         number[k] = ~0u;\n    if (row < rows) {{\n{}    }}\n  }}\n\
+         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    place[k] = 0;\n    \
+         if (number[k] != ~0u) place[k] = atomicAdd(&here[number[k] / each], 1u);\n  }}\n  __syncthreads();\n  \
+         const u32 count = parted_tile<{THREADS}>(here, goes, parts, state + parts);\n\
+         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * {THREADS};\n    \
+         if (number[k] != ~0u) {{\n      const u32 at = here[number[k] / each] + place[k];\n      numbers[at] = number[k];\n{}    }}\n  }}\n  \
+         __syncthreads();\n  for (u32 i = threadIdx.x; i < count; i += {THREADS}) {{\n    \
+         const u32 part = numbers[i] / each;\n    const u64 to = goes[part] + i;\n    group[to] = (u16)(numbers[i] - part * each);\n   {written}\n  }}\n  \
+         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        parameters.text(),
+        keys.text,
+        found.text,
+    );
+    body.program(&[&headers::PARTED], text, "part_move")
+}
+
+pub fn add_parameters(
+    body: &Body,
+    fault: u64,
+    cut: &Cut,
+    size: u64,
+    (moved, rows): (&[Moved], &Rows),
+    table: u64,
+) -> Parameters {
+    let mut parameters = body.parameters(fault);
+    parameters.u64("size", size);
+    parameters.u32("each", cut.each);
+    parameters.u32("parts", cut.parts);
+    parameters.u64("limit", cut.limit);
+    parameters.address("const u64* __restrict__", "state", cut.state);
+    columns(&mut parameters, moved, rows, "const ");
+    parameters.address("u64*", "table", table);
+    parameters
+}
+
+/// Adds moved rows to the table, a part after another in shared memory.
+pub fn add(
+    body: &Body,
+    layout: &Layout,
+    round: Round,
+    finding: &Finding,
+    moved: &[Moved],
+    parameters: &Parameters,
+) -> Program {
+    let (threads, stride) = (shared_threads(layout), finding.stride(layout));
+    let read: Vec<Id> = layout.in_round(round).filter_map(|(_, a)| a.value(round)).collect();
+    let unroll = if read.len() > 2 { 4 } else { 8 };
+    let mut writer = Writer::new(body, Inputs::Memory, "          ");
+    let mut loads = String::from(" at_k[k] = group[row];");
+    let mut arrays = format!("      u16 at_k[{unroll}];\n");
+    for (index, moved) in moved.iter().enumerate().filter(|(_, moved)| read.contains(&moved.of)) {
+        let mut names = Names { value: format!("({})0", moved.kind.cuda()), ..Names::default() };
+        if moved.value {
+            let _ = writeln!(arrays, "      {} m{index}x[{unroll}];", moved.stored());
+            let _ = write!(loads, " m{index}x[k] = __ldcs(&m{index}[row]);");
+            names.value = match moved.kind {
+                Kind::Bool => format!("(m{index}x[k] != 0)"),
+                kind if moved.narrow => format!("({})m{index}x[k]", kind.cuda()),
+                _ => format!("m{index}x[k]"),
+            };
+        }
+        if moved.nullable {
+            let _ = writeln!(arrays, "      u8 mv{index}x[{unroll}];");
+            let _ = write!(loads, " mv{index}x[k] = mv{index}[row];");
+            names.valid = Some(format!("(mv{index}x[k] != 0)"));
+        }
+        writer.know(moved.of, names);
+    }
+    writer.line("const u32 at = at_k[k];");
+    let found = values(&mut writer, layout, round);
+    if round == Round::Second {
+        writer.line(&format!("const u64* slot = table + ((u64)part * each + at) * {stride};"));
+    }
+    updates(&mut writer, layout, round, &found, true);
+    let tables = shared_tables(layout, round);
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({threads}) group_parted({}) {{\n  DYNAMIC_SHARED(memory);\n  __shared__ u32 its_part;\n  \
+         const u32 slots = each, replicas = 1;\n{}  const u64 *starts = state + 2 * parts, *items = starts + parts + 1;\n  const u64 all = items[parts];\n\
+         #pragma unroll 1\n  for (u64 item = blockIdx.x; item < all; item += gridDim.x) {{\n    \
+         if (threadIdx.x == 0) its_part = parted_part(items, parts, item);\n    \
+         for (u32 i = threadIdx.x; i < slots; i += blockDim.x) {{{} }}\n    __syncthreads();\n    const u32 part = its_part;\n    \
+         const u64 begin = starts[part] + (item - items[part]) * limit, end = smaller(starts[part + 1], begin + limit);\n\
+         #pragma unroll 1\n    for (u64 first = begin + threadIdx.x; first < end; first += (u64)blockDim.x * {unroll}) {{\n{arrays}\
+         #pragma unroll\n      for (int k = 0; k < {unroll}; k++) {{\n        const u64 row = first + k * blockDim.x;\n        if (row < end) {{{loads} }}\n      }}\n\
+         #pragma unroll\n      for (int k = 0; k < {unroll}; k++) {{\n        if (first + k * blockDim.x < end) {{\n{}        }}\n      }}\n    }}\n    \
+         __syncthreads();\n\
+         #pragma unroll 1\n    for (u32 r = threadIdx.x; r < each && (u64)part * each + r < size; r += blockDim.x) {{\n     {}\n     {}\n      \
+         if ({}) {{\n        u64* slot = table + ((u64)part * each + r) * {stride};\n       {}\n      }}\n    }}\n    __syncthreads();\n  }}\n}}\n",
+        parameters.text(),
+        tables.arrays,
+        tables.clear,
+        writer.text,
+        tables.declare,
+        tables.step,
+        tables.presence,
+        tables.merge,
+    );
+    body.program(&[&headers::PARTED], text, "group_parted")
+}
