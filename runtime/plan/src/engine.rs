@@ -36,7 +36,7 @@ use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::filters::FilterFirst;
 use crate::gpu::{Accelerator, Choice, Policy, Tuning};
 use crate::ops::{self, Inputs};
-use crate::plot::Rows;
+use crate::plot::{KEPT, Rows};
 use crate::table::{self, Frame};
 use crate::{key, sql};
 pub(crate) use large::Whole;
@@ -439,22 +439,43 @@ impl Engine {
     pub fn persist(&self, id: FrameId, new: FrameId, task: &TaskHandle) -> Result<Schema, Diagnostic> {
         let source = self.frame(id)?;
         let table = self.run(&source, task)?;
-        let frame = resident(source.key, source.title.clone(), table)?;
-        let schema = onrush_frame::schema_to_wire(&frame.schema);
-        self.insert(new, frame);
+        let schema = onrush_frame::schema_to_wire(table.schema());
+        self.hold(&source, table, new)?;
         Ok(schema)
     }
 
-    /// Writes a frame to a file; returns its absolute path, rows and bytes.
+    /// Holds the rows of a frame as `new` until that is released.
+    pub(crate) fn hold(&self, frame: &Frame, table: Arc<Table>, new: FrameId) -> Result<(), Diagnostic> {
+        self.insert(new, resident(frame.key, frame.title.clone(), table)?);
+        Ok(())
+    }
+
+    /// Whether the rows of a frame are there.
+    pub(crate) fn is_held(&self, id: FrameId) -> Result<bool, Diagnostic> {
+        Ok(self.held(&*self.frame(id)?).is_some())
+    }
+
+    /// Writes a frame to a file; returns its absolute path, rows and bytes. Rows that are not held are written as they are computed, and
+    /// kept if they take no more than a part of the session's memory.
     pub fn write(&self, id: FrameId, sink: &Sink, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
         let frame = self.frame(id)?;
-        let table = self.run(&frame, task)?;
-        let mut writer = onrush_io::FileWriter::create(sink, table.schema())?;
-        task.stage(format!("write {}", sink.path));
-        task.set_rows(0);
-        task.set_total_rows(Some(table.rows() as u64));
-        for batch in table.batches() {
-            writer.write(batch, task)?;
+        let mut writer = onrush_io::FileWriter::create(sink, &frame.schema)?;
+        let mut stage = Some(format!("write {}", sink.path));
+        let mut write = |batch: &RecordBatch| {
+            stage.take().into_iter().for_each(|stage| task.stage(stage));
+            writer.write(batch, task)
+        };
+        let _running = self.alone(&frame, task)?;
+        match self.held(&frame) {
+            None => _ = self.stream_and_keep(&frame, self.memory_limit() / KEPT, task, &mut write)?,
+            Some(table) => {
+                task.set_rows(0);
+                task.set_total_rows(Some(table.rows() as u64));
+                for batch in table.batches() {
+                    write(batch)?;
+                    task.add_rows(batch.num_rows() as u64);
+                }
+            }
         }
         let written = writer.finish()?;
         Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))

@@ -344,13 +344,17 @@ impl Engine {
         task.stage(format!("write {}", sink.path));
         task.set_rows(0);
         task.set_total_rows(Some(arrangement.rows() as u64));
+        let mut write = |batch: &RecordBatch| {
+            task.add_rows(batch.num_rows() as u64);
+            writer.write(batch, task)
+        };
         match &arrangement.order {
-            None => table.batches().iter().try_for_each(|batch| writer.write(batch, task))?,
+            None => table.batches().iter().try_for_each(|batch| write(batch))?,
             Some(order) => {
                 let batches: Vec<&RecordBatch> = table.batches().iter().collect();
                 for rows in order.chunks(WRITE) {
                     let places: Vec<_> = rows.iter().map(|row| arrangement.place(*row as usize)).collect();
-                    writer.write(&interleave_record_batch(&batches, &places).map_err(failed)?, task)?;
+                    write(&interleave_record_batch(&batches, &places).map_err(failed)?)?;
                 }
             }
         }
@@ -372,9 +376,7 @@ impl Engine {
         };
         let schema = Arc::new(frame.schema.project(&positions).map_err(failed)?);
         let mut writer = onrush_io::FileWriter::create(sink, &schema)?;
-        self.stream(&frame, &task.clone(), &mut |batch| {
-            writer.write(&batch.project(&positions).map_err(failed)?, task)
-        })?;
+        self.stream(&frame, task, &mut |batch| writer.write(&batch.project(&positions).map_err(failed)?, task))?;
         Ok(written(writer.finish()?))
     }
 }

@@ -1,11 +1,13 @@
 //! Plots of frames: what is asked for becomes what can be drawn. Bins, boxes, cells and means are computed here, so that rows
 //! do not leave the engine; drawing is `widgets/view`'s.
 
+mod bars;
 mod boxes;
 mod columns;
 mod correlation;
 mod facets;
 mod heat;
+mod held;
 mod lines;
 mod rows;
 mod time;
@@ -19,7 +21,7 @@ use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use crate::Engine;
 use crate::check::{place, plan_error};
-use columns::{Column, Values, grown, label, rank_of};
+use columns::{Column, Values, grown, label};
 pub(crate) use rows::{Rows, own_bytes};
 
 /// Points of a scatter plot that are drawn.
@@ -28,8 +30,6 @@ const POINTS: usize = 5_000;
 const LINE: usize = 4_000;
 /// Points of a line over stretches of time, however many panels there are.
 const OVER_TIME: usize = 1_500;
-/// Bars that can be told apart.
-const BARS: usize = 1_000;
 /// Series that have a colour of their own.
 const SERIES: usize = 20;
 /// Categories of a box plot or of a heat map's side, and bars that were combined by category.
@@ -37,9 +37,9 @@ const CATEGORIES: usize = 40;
 /// Points of a density's curve.
 const CURVE: usize = 400;
 /// The part of the session's memory that rows may take between two walks over them: more are computed again.
-const KEPT: u64 = 4;
-/// Different bars that are counted, to say how many there are.
-const COUNTED: usize = 1_000_000;
+pub(crate) const KEPT: u64 = 4;
+/// Categories of a side that are drawn; see `widgets/view`.
+const DRAWN: usize = 50;
 /// Rows that a scatter plot looks at, up to twice as many; of more, it takes some at equal distances.
 const LOOKED_AT: usize = 400_000;
 /// Values that quartiles are taken from when bins are chosen.
@@ -57,6 +57,8 @@ pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result
         facets: Vec::new(),
         facet_label: String::new(),
     };
+    let held = held::Held::columns(engine, request, task)?;
+    let request = &PlotRequest { frame: held.as_ref().map_or(request.frame, |held| held.id), ..request.clone() };
     let mut shared = Shared::default();
     match &request.facet {
         None => plot.layers = layers(engine, request, request.frame, &mut shared, task, (1, &mut plot.notes))?,
@@ -169,13 +171,16 @@ impl<'a> Source<'a> {
             if x_column.scale == AxisScale::Category && x_column.categories.len() > CATEGORIES {
                 self.largest(&mut x_column, &mut y_column, &mut rows, layer, color.is_some());
             }
-            if rows.len() > BARS {
-                return Err(too_many_bars(&rows.len().to_string(), x));
+            if rows.len() > bars::BARS {
+                return Err(bars::too_many_bars(&grouped(rows.len()), x_column.scale, x));
             }
+        }
+        if gaps {
+            self.fewer(&mut x_column, &mut rows, Of::All);
         }
         let mut series = Vec::new();
         let (mut kept, mut all) = (0, 0);
-        for (name, mut rows) in self.split(rows, color) {
+        for (name, mut rows) in self.split(rows, color, Of::All) {
             let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
             let (x, y) = if !gaps {
                 (at(&rows, &x_column.positions), at(&rows, &y_column.positions))
@@ -193,62 +198,6 @@ impl<'a> Source<'a> {
         }
         self.stretches(kept, all);
         Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
-    }
-
-    /// Bars of rows that are not combined: where several are at one place, their sum is what stacked bars would reach.
-    fn bars(
-        &mut self,
-        layer: &LayerRequest,
-        rows: &Rows,
-        (x, y): (&Values, &Values),
-        x_expr: &Expr,
-    ) -> Result<Layer, Diagnostic> {
-        let color = self.color(rows, 2, layer)?;
-        let mut at: HashMap<(i64, usize), usize> = HashMap::new();
-        let mut bars: Vec<Vec<(f64, f64)>> = Vec::new();
-        let (mut without_value, mut without_color, mut count) = (0, 0, 0usize);
-        columns::each_of(rows, [Some(x), Some(y), color.as_ref()], self.task, |[x, y, series]| {
-            let series = if color.is_some() { series } else { 0.0 };
-            if x.is_nan() || y.is_nan() {
-                without_value += 1;
-            } else if series.is_nan() {
-                without_color += 1;
-            } else if let Some(bar) = at.get(&(rank_of(x), series as usize)) {
-                bars[series as usize][*bar].1 += y;
-                count += 1;
-            } else if at.len() <= COUNTED {
-                let bars = grown(&mut bars, series as usize);
-                at.insert((rank_of(x), series as usize), bars.len());
-                bars.push((x, y));
-                count += 1;
-            }
-        })?;
-        self.left_out(without_value, "point", "no value");
-        self.left_out(without_color, "row", "no colour");
-        if at.len() > BARS {
-            let count = if at.len() > COUNTED { format!("more than {COUNTED}") } else { at.len().to_string() };
-            return Err(too_many_bars(&count, x_expr));
-        }
-        if count > at.len() {
-            let bars = if at.len() == 1 { "bar: their sum" } else { "bars: their sums" };
-            let (count, at) = (grouped(count), grouped(at.len()));
-            self.notes.push(format!("{count} rows in {at} {bars}; choose with `.aggregate(\"mean\")`"));
-        }
-        let names = color.as_ref().map_or(vec![String::new()], Values::categories);
-        bars.resize_with(names.len(), Vec::new);
-        let sizes: Vec<usize> = bars.iter().map(Vec::len).collect();
-        let hidden = sizes.iter().filter(|size| **size > 0).count().saturating_sub(SERIES);
-        let shown = most(&sizes, SERIES);
-        let made = names.into_iter().zip(bars).zip(shown);
-        let series = made.filter(|((_, bars), shown)| *shown && (color.is_none() || !bars.is_empty()));
-        let series: Vec<Series> = series
-            .map(|((name, bars), _)| {
-                let (x, y) = bars.into_iter().unzip();
-                Series { name, x, y }
-            })
-            .collect();
-        self.series_left_out(hidden, series.len(), layer);
-        Ok(Layer::Xy { mark: Mark::Bar, x: x.axis(), y: y.axis(), series })
     }
 
     /// A line through rows in the order of `x`, which are numbers or times.
@@ -366,44 +315,25 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Leaves the categories with the largest values; the rest of sums and counts is one bar, `other`.
-    fn largest(
-        &mut self,
-        x: &mut Column,
-        y: &mut Column,
-        rows: &mut Vec<usize>,
-        layer: &LayerRequest,
-        is_colored: bool,
-    ) {
-        let all = x.categories.len();
-        let mut totals = vec![0.0; all];
-        rows.iter().for_each(|i| totals[x.positions[*i] as usize] += y.positions[*i].abs());
-        let mut order: Vec<usize> = (0..all).collect();
-        order.sort_by(|a, b| totals[*b].total_cmp(&totals[*a]).then(a.cmp(b)));
-        let kept: HashSet<usize> = order[..CATEGORIES].iter().copied().collect();
-        let adds_up = matches!(layer.aggregate.as_deref().and_then(Combine::of), Some(Combine::Sum | Combine::Count));
-        let rest: f64 =
-            rows.iter().filter(|i| !kept.contains(&(x.positions[**i] as usize))).map(|i| y.positions[*i]).sum();
-        rows.retain(|i| kept.contains(&(x.positions[*i] as usize)));
-        // The order of categories is that of their first rows; here the largest come first.
-        let place: HashMap<usize, usize> = order[..CATEGORIES].iter().enumerate().map(|(at, c)| (*c, at)).collect();
-        rows.sort_by_key(|i| place[&(x.positions[*i] as usize)]);
-        rows.iter().for_each(|i| x.positions[*i] = place[&(x.positions[*i] as usize)] as f64);
-        x.categories = order[..CATEGORIES].iter().map(|c| x.categories[*c].clone()).collect();
-        let mut note = format!("{CATEGORIES} of {} values of {} shown: the largest", grouped(all), x.label);
-        let largest = totals[order[0]];
-        if adds_up && !is_colored && rest > 2.0 * largest {
-            // Beside such a bar the others could not be seen.
-            note.push_str(&format!("; the others add up to {}", grouped(rest.round() as usize)));
-        } else if adds_up && !is_colored {
-            rows.push(x.positions.len());
-            x.positions.push(x.categories.len() as f64);
-            y.positions.push(rest);
-            x.categories.push("other".to_string());
-            columns::different(&mut x.categories);
-            note.push_str(&format!("; the rest is `{}`", x.categories.last().map_or("other", |c| c.as_str())));
+    /// Leaves the categories with most rows, if there are more than are drawn.
+    fn fewer(&mut self, column: &mut Column, rows: &mut Vec<usize>, of: Of) {
+        if column.scale != AxisScale::Category || column.categories.len() <= DRAWN {
+            return;
         }
-        self.notes.push(note);
+        let mut sizes = vec![0; column.categories.len()];
+        rows.iter().for_each(|row| sizes[column.positions[*row] as usize] += 1);
+        let all = sizes.iter().filter(|size| **size > 0).count();
+        let kept = most(&sizes, DRAWN);
+        let mut categories = Vec::new();
+        let mut place = vec![0.0; sizes.len()];
+        for (index, name) in column.categories.iter().enumerate().filter(|(index, _)| kept[*index]) {
+            place[index] = categories.len() as f64;
+            categories.push(name.clone());
+        }
+        rows.retain(|row| kept[column.positions[*row] as usize]);
+        rows.iter().for_each(|row| column.positions[*row] = place[column.positions[*row] as usize]);
+        column.categories = categories;
+        self.with_most_rows(DRAWN, all, &column.label, of);
     }
 
     fn scatter(&mut self, layer: &LayerRequest, layers: &mut Vec<Layer>) -> Result<(), Diagnostic> {
@@ -413,7 +343,7 @@ impl<'a> Source<'a> {
         exprs.extend(layer.color.clone().map(|c| c.alias("color")));
         exprs.extend(layer.size.clone().map(|c| c.alias("size")));
         let (table, total) = self.engine.walk(self.frame, &exprs, 0)?.some(LOOKED_AT, self.task)?;
-        let (x_column, y_column) = (Column::of(&table, 0, x)?, Column::of(&table, 1, y)?);
+        let (mut x_column, mut y_column) = (Column::of(&table, 0, x)?, Column::of(&table, 1, y)?);
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
         let size_at = 2 + usize::from(layer.color.is_some());
         let size =
@@ -423,12 +353,14 @@ impl<'a> Source<'a> {
             let sized = size.as_ref().is_none_or(|s| s.positions[*i].is_finite() && s.positions[*i] >= 0.0);
             !x_column.positions[*i].is_nan() && !y_column.positions[*i].is_nan() && sized
         };
-        let rows: Vec<usize> = (0..table.rows()).filter(has).collect();
+        let mut rows: Vec<usize> = (0..table.rows()).filter(has).collect();
         if total == table.rows() {
             self.left_out(total - rows.len(), "point", "no value");
         }
         // All that could be shown: of a sample, in its proportion.
-        let all = if total == table.rows() { rows.len() } else { total };
+        let (all, of) = if total == table.rows() { (rows.len(), Of::All) } else { (total, Of::Sample) };
+        self.fewer(&mut x_column, &mut rows, of);
+        self.fewer(&mut y_column, &mut rows, of);
         let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
         let is_numeric = color.as_ref().is_some_and(|c| c.scale != AxisScale::Category);
         let size_range = size.as_ref().map_or((0.0, 0.0), |s| {
@@ -436,7 +368,7 @@ impl<'a> Source<'a> {
             (sizes().fold(f64::INFINITY, f64::min), sizes().fold(f64::NEG_INFINITY, f64::max))
         });
         let groups = match (is_numeric, &color) {
-            (false, Some(_)) => self.split(rows, color.clone()),
+            (false, Some(_)) => self.split(rows, color.clone(), of),
             _ => vec![(String::new(), rows)],
         };
         let keep = (self.points / groups.len().max(1)).max(200);
@@ -553,7 +485,11 @@ impl<'a> Source<'a> {
     }
 
     fn density(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
-        let (rows, values, color) = self.values(layer)?;
+        let (rows, values, mut color) = self.values(layer)?;
+        if let Some(color) = &mut color {
+            let all = color.keep_most(&rows, SERIES, self.task)?;
+            self.most_frequent(SERIES, all, &color.label);
+        }
         let mut surveys: Vec<Survey> = Vec::new();
         columns::each_of(&rows, [Some(&values), color.as_ref()], self.task, |[value, at]| {
             let series = if color.is_some() { at } else { 0.0 };
@@ -561,9 +497,6 @@ impl<'a> Source<'a> {
                 grown(&mut surveys, series as usize).add(value);
             }
         })?;
-        if let (Some(by), Some(color)) = (&layer.color, color.as_ref().filter(|_| surveys.len() > CATEGORIES)) {
-            return Err(too_many(&color.axis(), by));
-        }
         let new = |series: usize| Density::new(surveys.get(series).unwrap_or(&Survey::default()), layer.bandwidth);
         let made = self.by_series((&rows, &values), color.as_ref(), new, |density: &mut Density, value| {
             density.add(value);
@@ -667,8 +600,14 @@ impl<'a> Source<'a> {
 
     /// Says that of `all` categories `shown` were kept.
     fn most_frequent(&mut self, shown: usize, all: usize, label: &str) {
+        self.with_most_rows(shown, all, label, Of::All);
+    }
+
+    fn with_most_rows(&mut self, shown: usize, all: usize, label: &str, of: Of) {
         if all > shown {
-            self.notes.push(format!("{shown} of {} values of {label} shown: those with most rows", grouped(all)));
+            let least = if of == Of::Sample { "at least " } else { "" };
+            let all = grouped(all);
+            self.notes.push(format!("{shown} of {least}{all} values of {label} shown: those with most rows"));
         }
     }
 
@@ -680,7 +619,7 @@ impl<'a> Source<'a> {
     }
 
     /// Rows by the value of the colour, in the order of the values' first rows. The rarest beyond [`SERIES`] are left out.
-    fn split(&mut self, rows: Vec<usize>, color: Option<Column>) -> Vec<(String, Vec<usize>)> {
+    fn split(&mut self, rows: Vec<usize>, color: Option<Column>, of: Of) -> Vec<(String, Vec<usize>)> {
         let Some(color) = color.map(Column::into_categories) else { return vec![(String::new(), rows)] };
         let mut groups: Vec<(String, Vec<usize>)> = color.categories.iter().map(|c| (c.clone(), Vec::new())).collect();
         let mut nulls = 0;
@@ -695,7 +634,7 @@ impl<'a> Source<'a> {
             let sizes: Vec<usize> = groups.iter().map(|(_, rows)| rows.len()).collect();
             let mut most = most(&sizes, SERIES).into_iter();
             groups.retain(|_| most.next().unwrap_or(false));
-            self.notes.push(format!("{SERIES} of {all} values of {} shown: those with most rows", color.label));
+            self.with_most_rows(SERIES, all, &color.label, of);
         }
         groups
     }
@@ -712,6 +651,13 @@ impl<'a> Source<'a> {
             self.notes.push(format!("{} of {} points shown", grouped(shown), grouped(all)));
         }
     }
+}
+
+/// The rows that a plot has looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    All,
+    Sample,
 }
 
 /// Which are the largest, the earlier of equal ones.
@@ -745,18 +691,6 @@ fn unknown_aggregate(function: &str, layer: &LayerRequest) -> Diagnostic {
     let diagnostic =
         plan_error("plot-aggregate", format!("a {} cannot combine rows by `{function}`", name(layer.mark)));
     place(diagnostic, span, None, "").help("write `sum`, `mean`, `median`, `min`, `max` or `count`")
-}
-
-fn too_many_bars(count: &str, x: &Expr) -> Diagnostic {
-    let message = format!("{count} bars cannot be told apart");
-    place(plan_error("plot-size", message), x.span.as_ref(), None, "too many values")
-        .help("combine rows with `.aggregate(\"mean\")`,\nor draw `.hist(x)` or `.line(x, y)`")
-}
-
-fn too_many(axis: &Axis, expr: &Expr) -> Diagnostic {
-    let message = format!("`{}` has {} different values, too many to be drawn", axis.label, axis.categories.len());
-    place(plan_error("plot-size", message), expr.span.as_ref(), None, "too many values")
-        .help("filter the frame, or take a column with fewer values")
 }
 
 fn name(mark: Mark) -> &'static str {

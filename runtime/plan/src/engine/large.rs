@@ -87,6 +87,32 @@ impl Engine {
         Ok(Whole::Ends(Ends { first: first.head(head), last: last.tail(tail), rows, nulls: Some(nulls) }))
     }
 
+    /// The rows of a frame one batch after another, which runs meanwhile. If they take no more than `keep` bytes, they are kept and given.
+    pub(crate) fn stream_and_keep(
+        &self,
+        frame: &Frame,
+        keep: u64,
+        task: &TaskHandle,
+        each: &mut dyn FnMut(&RecordBatch) -> Result<(), Diagnostic>,
+    ) -> Result<Option<Arc<Table>>, Diagnostic> {
+        let (mut kept, mut bytes) = (Some(Vec::new()), 0);
+        self.stream(frame, task, &mut |batch| {
+            each(&batch)?;
+            if let Some(batches) = &mut kept {
+                bytes += batch.columns().iter().map(own_bytes).sum::<u64>();
+                batches.push(batch);
+                task.set_memory(bytes);
+            }
+            if bytes > keep && kept.take().is_some() {
+                task.set_memory(0);
+            }
+            Ok(())
+        })?;
+        let table = kept.map(|batches| Arc::new(Table::new(Arc::clone(&frame.schema), batches)));
+        table.iter().for_each(|table| self.remember(frame, table));
+        Ok(table)
+    }
+
     /// The first and last rows of a frame that has so many; nulls stay uncounted.
     pub(super) fn ends(
         &self,

@@ -69,7 +69,6 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
         Ok(())
     })?;
     let means: Vec<f64> = sums.iter().map(|(sum, count)| if *count > 0.0 { sum / count } else { 0.0 }).collect();
-    let has_values: Vec<bool> = sums.iter().map(|(_, count)| *count > 0.0).collect();
     let mut pairs = vec![vec![Pair::default(); names.len()]; names.len()];
     rows.each(task, &mut |piece, batch| {
         let centred = |(column, mean): (&Values, &f64)| {
@@ -78,7 +77,7 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
         };
         let columns = columns.iter().zip(&means).map(centred).collect::<Result<Vec<_>, _>>()?;
         for i in 0..names.len() {
-            for j in 0..i {
+            for j in 0..=i {
                 let pair = &mut pairs[i][j];
                 for (x, y) in columns[i].iter().zip(&columns[j]) {
                     if !x.is_finite() || !y.is_finite() {
@@ -96,7 +95,8 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
         Ok(())
     })?;
     let cell = |i: usize, j: usize| {
-        if i == j { has_values[i].then_some(1.0) } else { pairs[i.max(j)][i.min(j)].coefficient() }
+        let coefficient = pairs[i.max(j)][i.min(j)].coefficient();
+        if i == j { coefficient.map(|_| 1.0) } else { coefficient }
     };
     // Rows from the bottom: the diagonal falls from the left.
     let values = (0..names.len()).rev().map(|i| (0..names.len()).map(|j| cell(i, j)).collect()).collect();

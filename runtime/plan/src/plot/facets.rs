@@ -1,15 +1,14 @@
 //! Panels: the same layers for the rows of each value of a column. Bins and stretches of time are those of all rows, so that panels
 //! can be compared.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use onrush_frame::TaskHandle;
 use onrush_frame::scalar::value_at;
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{Facet, Plot, PlotRequest};
-use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, FrameId, Value};
+use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Value};
 
 use super::columns::{Column, label};
+use super::held::Held;
 use super::{Shared, Source, grouped, layers};
 use crate::Engine;
 
@@ -17,9 +16,6 @@ use crate::Engine;
 const PANELS: usize = 20;
 /// Notes about single panels.
 const NOTES: usize = 3;
-
-/// Ids of the panels' frames, downwards from the largest; a notebook's ids count upwards.
-static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 pub fn panels(
     engine: &Engine,
@@ -66,13 +62,11 @@ pub fn panels(
     for ((_, value), name) in found.into_iter().zip(names) {
         let literal = Expr::new(ExprKind::Literal(value));
         let predicate = Expr::new(ExprKind::Binary(BinaryOp::Equal, Box::new(by.clone()), Box::new(literal)));
-        let id = FrameId(NEXT.fetch_sub(1, Ordering::Relaxed));
-        engine.step(id, &Op::Filter { input: request.frame, predicate }, None, None, task)?;
+        let panel = Held::step(engine, &Op::Filter { input: request.frame, predicate }, task)?;
         let mut own = Vec::new();
-        let made = layers(engine, request, id, shared, task, (count, &mut own));
-        engine.release(&[id]);
+        let made = layers(engine, request, panel.id, shared, task, (count, &mut own))?;
         notes.push((name.clone(), own));
-        plot.facets.push(Facet { name, layers: made?, ..Facet::default() });
+        plot.facets.push(Facet { name, layers: made, ..Facet::default() });
     }
     // What is true of every panel is said once.
     let everywhere: Vec<String> = match notes.split_first() {

@@ -69,6 +69,28 @@ impl<'a> Rows<'a> {
         Ok(table)
     }
 
+    /// All rows at once, with the frame that they are of, if they take no more than what may be kept. Else a part of them was computed for
+    /// nothing. Rows that are others each time have to be kept.
+    pub fn if_few(self, task: &TaskHandle) -> Result<Option<(Arc<Frame>, Arc<Table>)>, Diagnostic> {
+        let Some(Plan { engine, frame, keep }) = &self.plan else { return Ok(None) };
+        if engine.varies(frame) {
+            return Ok(Some((Arc::clone(frame), self.table(task)?)));
+        }
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        let ran = engine.stream(frame, task, &mut |batch| {
+            bytes += batch.columns().iter().map(own_bytes).sum::<u64>();
+            task.set_memory(bytes);
+            batches.push(batch);
+            if bytes > *keep { Err(internal("the rows take more than may be kept")) } else { Ok(()) }
+        });
+        if bytes > *keep {
+            task.set_memory(0);
+            return Ok(None);
+        }
+        ran?;
+        Ok(Some((Arc::clone(frame), Arc::new(Table::new(Arc::clone(&self.schema), batches)))))
+    }
+
     fn hold(&self, table: &Arc<Table>) {
         self.count.set(Some(table.rows()));
         *self.held.borrow_mut() = Some(Arc::clone(table));
@@ -99,28 +121,16 @@ impl<'a> Rows<'a> {
             // Other rows each time would not fit what was counted.
             return self.table(task)?.batches().iter().try_for_each(cut);
         }
-        let is_first = self.count.get().is_none();
-        let (mut kept, mut bytes, mut count) = (Some(Vec::new()).filter(|_| is_first), 0, 0);
-        engine.stream(frame, task, &mut |batch| {
+        if self.count.get().is_some() {
+            return engine.stream(frame, task, &mut |batch| cut(&batch));
+        }
+        let mut count = 0;
+        let kept = engine.stream_and_keep(frame, *keep, task, &mut |batch| {
             count += batch.num_rows();
-            cut(&batch)?;
-            if let Some(batches) = &mut kept {
-                bytes += batch.columns().iter().map(own_bytes).sum::<u64>();
-                batches.push(batch);
-                task.set_memory(bytes);
-            }
-            if bytes > *keep {
-                kept = None;
-                task.set_memory(0);
-            }
-            Ok(())
+            cut(batch)
         })?;
         self.count.set(Some(count));
-        if let Some(batches) = kept {
-            let table = Arc::new(Table::new(Arc::clone(&self.schema), batches));
-            engine.remember(frame, &table);
-            self.hold(&table);
-        }
+        kept.iter().for_each(|table| self.hold(table));
         Ok(())
     }
 

@@ -8,9 +8,10 @@ use onrush_wire::plot::statistics::{Cell, Combine, thin};
 use onrush_wire::plot::{Axis, Series};
 use onrush_wire::{Diagnostic, Expr};
 
+use super::bars::BARS;
 use super::columns::{Values, each_of, grown, rank_of, ranked};
 use super::rows::Rows;
-use super::{BARS, SERIES, most};
+use super::{SERIES, most};
 use crate::check::{place, plan_error};
 use crate::every::{self, Every};
 

@@ -234,3 +234,26 @@ fn plans_with_more_rows_than_memory_are_looked_at() {
     assert!(std::fs::read_to_string(folder.join("all.csv")).unwrap().ends_with("\n599999\n"));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Written as they are computed, not held first: the values are counted by hand, and the task's rows are those of the file.
+#[test]
+fn more_rows_than_memory_are_written() {
+    let bench = Bench::of(EngineConfig { memory_limit: 4 << 20, ..EngineConfig::default() });
+    let query = "select n, n * 2 as v from range(600000) as r(n)";
+    let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
+    let folder = std::env::temp_dir().join(format!("onrush-write-all-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let sink = Sink {
+        path: "all.csv".into(),
+        folder: folder.display().to_string(),
+        format: SinkFormat::Csv { separator: ',', header: false, null: String::new() },
+    };
+    assert_eq!(bench.engine.table(frame, &[], &TaskHandle::new()).unwrap_err().code, "out-of-memory");
+    let task = TaskHandle::new();
+    let (path, rows, _) = bench.engine.write(frame, &sink, &task).unwrap();
+    assert_eq!((rows, task.progress().rows, task.progress().stage.as_str()), (600_000, 600_000, "write all.csv"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let second = text.lines().map(|line| line.split_once(',').unwrap().1.parse::<u64>().unwrap());
+    assert_eq!(second.sum::<u64>(), 600_000 * 599_999);
+    std::fs::remove_dir_all(folder).unwrap();
+}

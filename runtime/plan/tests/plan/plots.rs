@@ -10,7 +10,7 @@ use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{AxisScale, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
-use onrush_wire::{Diagnostic, Expr, FrameId};
+use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, FrameId};
 
 use super::support::Bench;
 
@@ -101,7 +101,7 @@ fn many_points_are_reduced_and_said() {
     assert_eq!((series[0].x.len(), series[0].x[4_999]), (5_000, 19_999.0));
     assert_eq!(made.notes, ["5\u{202f}000 of 20\u{202f}000 points shown"]);
     let error = plot(&bench, frame, layer(Mark::Bar, "n", Some("n"))).unwrap_err();
-    assert!(error.message.contains("20000 bars"), "{error}");
+    assert!(error.message.contains("20\u{202f}000 bars"), "{error}");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn correlations_are_numpys_over_complete_pairs() {
     assert_eq!(*range, Some((-1.0, 1.0)));
     assert_eq!(values[2][0], Some(1.0));
     assert!((values[2][1].unwrap() - 0.6).abs() < 1e-12, "{values:?}");
-    assert_eq!((values[2][1], values[0][0]), (values[1][0], None));
+    assert_eq!((values[2][1], values[0][0], values[0][2]), (values[1][0], None, None));
     let frame = toy(&bench);
     let text = bench.step(onrush_wire::plan::Op::Select { input: frame, exprs: vec![Expr::column("k")] });
     let error = plot(&bench, text, LayerRequest { mark: Mark::Correlation, ..LayerRequest::default() }).unwrap_err();
@@ -480,4 +480,74 @@ fn plans_with_more_rows_than_memory_are_drawn() {
         // NaN is not itself.
         assert_eq!(format!("{few:?}"), format!("{many:?}"), "{layer:?}");
     }
+}
+
+/// What is drawn of a text with very many values, and that the plot says so; by hand.
+#[test]
+fn of_too_many_texts_some_are_drawn() {
+    let bench = Bench::default();
+    let query = "select 'k' || n as k, n, n % 3 as few from range(5000) as r(n)";
+    let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
+    let drawn = |layer: LayerRequest| {
+        let made = plot(&bench, frame, layer).unwrap();
+        let Some(Layer::Xy { x, series, .. }) = made.layers.into_iter().next() else { panic!("nothing is drawn") };
+        (x.categories, series, made.notes)
+    };
+    let (names, bars, notes) = drawn(layer(Mark::Bar, "k", Some("n")));
+    assert_eq!((names.len(), names[0].as_str(), names[39].as_str()), (40, "k4999", "k4960"));
+    assert_eq!((bars[0].x[39], bars[0].y[0], bars[0].y[39]), (39.0, 4999.0, 4960.0));
+    assert_eq!(notes, ["40 of 5\u{202f}000 values of k shown: the largest"]);
+    let (names, points, notes) = drawn(layer(Mark::Scatter, "k", Some("n")));
+    assert_eq!((names.len(), names[49].as_str(), points[0].y.len()), (50, "k49", 50));
+    let said = "50 of 5\u{202f}000 values of k shown: those with most rows";
+    assert_eq!(notes, [said, "50 of 5\u{202f}000 points shown"]);
+    let (names, line, notes) = drawn(layer(Mark::Line, "k", Some("n")));
+    assert_eq!((names.len(), line[0].y.len(), notes), (50, 50, vec![said.to_string()]));
+    let density = LayerRequest { color: Some(Expr::column("k")), ..layer(Mark::Density, "n", None) };
+    assert_eq!(drawn(density).2, ["20 of 5\u{202f}000 values of k shown: those with most rows"]);
+    let error = plot(&bench, frame, layer(Mark::Bar, "n", Some("n"))).unwrap_err();
+    assert_eq!(error.message, "5\u{202f}000 bars cannot be told apart");
+    // Colours are not places: of three values 1,667, 1,667 and 1,666 rows each have a bar.
+    let colored = LayerRequest { color: Some(Expr::column("few")), ..layer(Mark::Bar, "k", Some("n")) };
+    let (names, bars, _) = drawn(colored);
+    assert_eq!((names.len(), bars.iter().map(|series| series.x.len()).sum::<usize>()), (40, 40));
+}
+
+/// Panels and layers of a plan are of the same rows, which are computed once: with random numbers that can be seen. The panels of all rows
+/// have all rows.
+#[test]
+fn panels_and_layers_compute_a_plan_once() {
+    let bench = Bench::on_cpu();
+    let query = "select random() as r, n from range(1000) as s(n)";
+    let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
+    let below = |at: f64| {
+        let (r, at) = (Box::new(Expr::column("r")), Box::new(Expr::literal(at)));
+        Expr::new(ExprKind::Binary(BinaryOp::Less, r, at))
+    };
+    let bins = LayerRequest { bins: Some(1), ..layer(Mark::Histogram, "n", None) };
+    let request = PlotRequest { frame, layers: vec![bins], style: PlotStyle::default(), facet: Some(below(0.5)) };
+    let made = onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
+    let rows = made.facets.iter().map(|facet| match &facet.layers[0] {
+        Layer::Histogram { series, .. } => series[0].counts.iter().sum::<u64>(),
+        other => panic!("no histogram: {other:?}"),
+    });
+    assert_eq!(rows.sum::<u64>(), 1_000);
+    let line = || layer(Mark::Line, "n", Some("r"));
+    let request = PlotRequest { layers: vec![line(), line()], facet: None, ..request };
+    let made = onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
+    assert_eq!(format!("{:?}", made.layers[0]), format!("{:?}", made.layers[1]));
+}
+
+/// Panels of a plan whose columns are too many to be held, and of one that is held, are the same.
+#[test]
+fn panels_of_more_rows_than_memory_are_drawn() {
+    let query = "select n, n % 7 as few, n % 2 as k from range(600000) as r(n)";
+    let made = |memory_limit| {
+        let bench = Bench::of(EngineConfig { memory_limit, ..EngineConfig::default() });
+        let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
+        let layers = vec![layer(Mark::Histogram, "n", None), layer(Mark::Box, "few", Some("n"))];
+        let request = PlotRequest { frame, layers, style: PlotStyle::default(), facet: Some(Expr::column("k")) };
+        format!("{:?}", onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap())
+    };
+    assert_eq!(made(40 << 20), made(4 << 30));
 }
