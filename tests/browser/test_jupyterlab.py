@@ -169,3 +169,17 @@ def test_plots_tell_their_values_and_have_panels(page, lab, outputs_dir):
     assert results(run_last(page)) == ["execute_result"]
     page.wait_for_selector(".jp-Cell.jp-mod-active .vega-embed canvas")
     assert "rror" not in page.evaluate(f"{output}.querySelector('.jp-OutputArea').innerText")
+    # Names that would end the text of an expression.
+    names = r"""let odd = frame! { "a \"quoted\" name": ["x\"1", "y\\2", "z\n3"], "back\\slash\\": [1.0, 2.0, 3.0], "new\nline": [3, 2, 1] };"""
+    quoted, slash, line = r'"a \"quoted\" name"', r'"back\\slash\\"', r'"new\nline"'
+    for plot in [
+        f"bar({quoted}, {slash}).color({quoted}).legend_title({slash})",
+        f"scatter({line}, {slash}).size_by({line}).color({slash}).title({quoted})",
+        f"heatmap({quoted}, {line}).color({slash})",
+        f"box_plot({quoted}, {slash}).hline(2.0, {quoted})",
+    ]:
+        set_last_cell(page, f"{names} odd.plot().{plot}")
+        assert results(run_last(page)) == ["execute_result"]
+        canvas = page.wait_for_selector(".jp-Cell.jp-mod-active .vega-embed canvas")
+        assert canvas.bounding_box()["width"] > 300
+        assert "rror" not in page.evaluate(f"{output}.querySelector('.jp-OutputArea').innerText")

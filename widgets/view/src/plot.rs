@@ -9,6 +9,7 @@ mod chart;
 mod data;
 mod format;
 mod marks;
+mod matrix;
 mod paper;
 mod raster;
 mod scale;
@@ -47,11 +48,14 @@ pub fn bundle(plot: &Plot) -> Bundle {
     let text = describe(plot);
     if let Ok(svg) = svg(plot) {
         if let Ok(png) = complete(plot, svg.clone()).map_err(|e| e.message).and_then(|svg| raster::png(&svg, 1.5))
-            && (plot.style.png || png.len() <= PNG_LIMIT)
+            && (plot.style.png || png.len() <= PNG_LIMIT || svg.len() > vega::LIMIT)
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
         }
-        bundle.insert("image/svg+xml".into(), svg.into());
+        // A picture of many thousands of pieces is smaller as its pixels.
+        if svg.len() <= vega::LIMIT || !bundle.contains_key("image/png") {
+            bundle.insert("image/svg+xml".into(), svg.into());
+        }
     }
     if let Ok(spec) = spec {
         bundle.insert(vega::MIME.into(), spec);
@@ -60,9 +64,10 @@ pub fn bundle(plot: &Plot) -> Bundle {
     bundle
 }
 
-/// What a user says of an axis that is drawn, said of the data's: in a horizontal plot they are not the same.
+/// What a user says of an axis that is drawn, said of the data's: in a horizontal plot they are not the same. Matrices have no more cells
+/// than are drawn.
 fn of_the_data(plot: &Plot) -> Plot {
-    let mut plot = plot.clone();
+    let mut plot = matrix::fitting(plot);
     if plot.style.is_horizontal {
         let style = &mut plot.style;
         std::mem::swap(&mut style.x_label, &mut style.y_label);

@@ -396,3 +396,35 @@ fn bars_of_all_panels_are_as_wide_and_have_their_own_lines() {
     assert_eq!(widths("d1"), [0.8 * week * 1000.0]);
     assert_eq!(words(&made).iter().filter(|w| *w == "half").count(), 1);
 }
+
+/// A million names are counted once, not compared with each other: that took minutes.
+#[test]
+fn of_a_million_categories_the_first_are_drawn() {
+    let names: Vec<String> = (0..1_000_000).map(|n| format!("k{n}")).collect();
+    let x = Axis { label: "k".into(), scale: AxisScale::Category, categories: names };
+    let at: Vec<f64> = (0..1_000_000).map(f64::from).collect();
+    let bars = Layer::Xy { mark: Mark::Bar, x, y: axis("n", &[]), series: vec![series("", &at, &at)] };
+    let started = std::time::Instant::now();
+    let spec = spec(vec![bars]).to_string();
+    assert!(spec.contains("the first 50 of 1\u{202f}000\u{202f}000 categories are shown"), "{spec}");
+    assert!(spec.contains("\"k49\"") && !spec.contains("\"k50\"") && spec.len() < 20_000, "{}", spec.len());
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+/// Blocks of cells are their means, by hand: of the numbers 0 to 299 in each row three beside each other, the first row being all zeros.
+#[test]
+fn large_matrices_are_drawn_in_blocks() {
+    let names = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+    let named = |categories| Axis { label: String::new(), scale: AxisScale::Category, categories };
+    let row = |first: bool| (0..300).map(|n| if first { Some(0.0) } else { Some(f64::from(n)) }).collect::<Vec<_>>();
+    let values = vec![row(true), row(false)];
+    let color_label = String::new();
+    let matrix = Layer::HeatMap { x: named(names(300)), y: named(names(2)), values, color_label, range: None };
+    let spec = spec(vec![matrix]);
+    let cells = spec["datasets"]["d0"].as_array().unwrap();
+    assert_eq!(
+        (cells.len(), &cells[99], &cells[199]),
+        (200, &json!({ "x": "297", "y": "0", "c": 0 }), &json!({ "x": "297", "y": "1", "c": 298 }),)
+    );
+    assert!(spec.to_string().contains("means of blocks of 3 × 1 cells"), "{spec}");
+}

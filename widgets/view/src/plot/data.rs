@@ -1,13 +1,14 @@
 //! A plot's layers as shapes in drawn positions: bars placed and stacked, lines broken at gaps, categories numbered, and the
 //! range of each axis. Draws nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use onrush_wire::number::thousands;
 use onrush_wire::plot::{Axis, AxisScale, BoxStats, ColorMap, Facet, Layer, Mark, Plot, Rule, Series};
 use plotters::style::RGBColor;
 
 use super::format;
+use super::matrix;
 use super::scale::Scale;
 use super::shapes::{Point, Shape};
 use super::theme::{scale_color, series_color, series_dashes};
@@ -258,10 +259,12 @@ impl Data {
 fn empty_scale(axes: &[&Axis], log: bool, cells: Option<usize>) -> Scale {
     let mut kind = axes.iter().map(|a| a.scale).next().unwrap_or(AxisScale::Number);
     let mut categories: Vec<String> = Vec::new();
+    let mut known: HashSet<&str> = HashSet::new();
+    let most = if cells.is_some() { matrix::CELLS } else { CATEGORIES };
     for axis in axes.iter().filter(|a| a.scale == AxisScale::Category) {
         kind = AxisScale::Category;
         for category in &axis.categories {
-            if !categories.contains(category) {
+            if known.insert(category) && known.len() <= most {
                 categories.push(category.clone());
             }
         }
@@ -269,9 +272,11 @@ fn empty_scale(axes: &[&Axis], log: bool, cells: Option<usize>) -> Scale {
     if let Some(cells) = cells {
         // A matrix without names is numbered.
         kind = AxisScale::Category;
-        categories.extend((categories.len()..cells).map(|i| i.to_string()));
+        categories.extend((categories.len()..cells.min(most)).map(|i| i.to_string()));
     }
-    Scale { kind, log: log && kind == AxisScale::Number, low: 0.0, high: 1.0, categories, format: None }
+    let all_categories = known.len().max(cells.unwrap_or(0));
+    let log = log && kind == AxisScale::Number;
+    Scale { kind, log, low: 0.0, high: 1.0, categories, all_categories, format: None }
 }
 
 struct Builder {
@@ -324,13 +329,14 @@ impl Builder {
         key
     }
 
-    /// Where a layer's category lies on the common axis; numbers stay.
+    /// Where a layer's category lies on the common axis; numbers stay. Those that are not drawn are all beyond the last one that is.
     fn place(scale: &Scale, axis: &Axis, value: f64) -> f64 {
         if scale.kind != AxisScale::Category || axis.scale != AxisScale::Category || !value.is_finite() || value < 0.0 {
             return value;
         }
         let name = axis.categories.get(value.round() as usize);
-        name.and_then(|n| scale.categories.iter().position(|c| c == n)).map_or(value, |i| i as f64)
+        let beyond = scale.categories.len() + 1;
+        name.map_or(value, |n| scale.categories.iter().position(|c| c == n).unwrap_or(beyond) as f64)
     }
 
     fn x(&mut self, axis: &Axis, value: f64) -> Option<f64> {
@@ -623,13 +629,13 @@ impl Builder {
             }
         }
         for (scale, is_x) in [(&mut self.x, true), (&mut self.y, false)] {
-            if scale.kind == AxisScale::Category && scale.categories.len() > CATEGORIES {
+            let shown = scale.categories.len();
+            if scale.kind == AxisScale::Category && scale.all_categories > shown {
                 notes.push(format!(
-                    "the first {CATEGORIES} of {} categories are shown",
-                    thousands(scale.categories.len() as u64)
+                    "the first {shown} of {} categories are shown",
+                    thousands(scale.all_categories as u64)
                 ));
-                scale.categories.truncate(CATEGORIES);
-                self.shapes.retain_mut(|s| s.keep_below(is_x, CATEGORIES as f64 - 0.5));
+                self.shapes.retain_mut(|s| s.keep_below(is_x, shown as f64 - 0.5));
             }
         }
         if self.not_finite > 0 {

@@ -13,7 +13,10 @@ pub struct Scale {
     pub log: bool,
     pub low: f64,
     pub high: f64,
+    /// Those that are drawn.
     pub categories: Vec<String>,
+    /// How many categories there are.
+    pub all_categories: usize,
     /// What the user wants labels to be.
     pub format: Option<String>,
 }

@@ -202,7 +202,11 @@ impl Spec<'_> {
             if !unit.transform.is_empty() {
                 layer.insert("transform".into(), unit.transform.into());
             }
-            layer.insert("mark".into(), unit.mark);
+            let mut mark = unit.mark;
+            if breaks_expressions(&unit.encoding) {
+                mark["aria"] = false.into();
+            }
+            layer.insert("mark".into(), mark);
             layer.insert("encoding".into(), self.as_drawn(unit.encoding).into());
             let here: Vec<Value> =
                 parameters.extract_if(.., |(needs_key, _)| !*needs_key || unit.is_keyed).map(|p| p.1).collect();
@@ -218,7 +222,8 @@ impl Spec<'_> {
         }
         let mut view = json!({ "width": self.size.0.round(), "height": self.size.1.round(), "layer": layers });
         if self.place.is_faceted {
-            view["title"] = json!({ "text": name, "fontSize": 11, "fontWeight": "bold", "offset": 4 });
+            let limit = self.size.0.round();
+            view["title"] = json!({ "text": name, "fontSize": 11, "fontWeight": "bold", "offset": 4, "limit": limit });
         }
         view
     }
@@ -406,6 +411,7 @@ impl Spec<'_> {
                 json!({ "type": what, "scale": own })
             }
         };
+        axis.insert("titleLimit".into(), (pixels * 0.85).round().into());
         channel["field"] = field.into();
         channel["title"] = title;
         channel["axis"] = axis.into();
@@ -541,21 +547,37 @@ impl Spec<'_> {
                 "labelPadding": 5, "labelLimit": 110,
             },
             "axisY": { "domain": false, "labelLimit": 160 },
-            "legend": { "labelColor": text, "titleColor": text, "labelFontSize": 11, "titleFontSize": 11 },
+            "legend": { "labelColor": text, "titleColor": text, "labelFontSize": 11, "titleFontSize": 11, "titleLimit": 130 },
             "title": {
                 "color": text, "subtitleColor": faint, "fontSize": 15, "fontWeight": 600, "subtitleFontSize": 10.5, "anchor": "middle",
-                "offset": 8,
+                "offset": 8, "limit": f64::from(chart::size(self.plot).0) - 20.0,
             },
         })
     }
 }
 
-/// A tooltip's `image` would be loaded and its `title` be set apart.
+/// A tooltip's `image` would be loaded and its `title` be set apart. Vega-Lite writes titles between the quotes of an expression as they
+/// are: what would end or break that text is replaced by what looks like it.
 fn tooltip_title(title: &str) -> String {
     match title {
         "image" | "title" => format!("{title} "),
-        other => other.to_string(),
+        other => other.chars().map(|c| if c == '"' { '”' } else { unbroken(c) }).collect(),
     }
+}
+
+fn unbroken(c: char) -> char {
+    match c {
+        '\\' => '＼',
+        c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => ' ',
+        c => c,
+    }
+}
+
+/// Whether a channel's title breaks the expression that Vega-Lite makes of it for screen readers: in that one nothing can be replaced
+/// without changing the axis.
+fn breaks_expressions(encoding: &Map<String, Value>) -> bool {
+    let titles = encoding.values().flat_map(|channel| [channel.get("title"), channel["legend"].get("title")]);
+    titles.flatten().filter_map(Value::as_str).any(|title| title.chars().any(|c| c == '"' || unbroken(c) != c))
 }
 
 fn hex(RGBColor(r, g, b): RGBColor) -> String {
