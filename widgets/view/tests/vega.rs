@@ -427,4 +427,10 @@ fn large_matrices_are_drawn_in_blocks() {
         (200, &json!({ "x": "297", "y": "0", "c": 0 }), &json!({ "x": "297", "y": "1", "c": 298 }),)
     );
     assert!(spec.to_string().contains("means of blocks of 3 × 1 cells"), "{spec}");
+    let values = vec![vec![Some(1.0); 100]; 100];
+    let whole =
+        Layer::HeatMap { x: named(names(100)), y: named(names(100)), values, color_label: String::new(), range: None };
+    let spec = self::spec(vec![whole]);
+    assert_eq!(spec["datasets"]["d0"].as_array().map(Vec::len), Some(10_000));
+    assert!(spec.get("title").is_none(), "{:?}", spec["title"]);
 }

@@ -141,7 +141,8 @@ fn thin(panels: &mut [Panel]) {
         }
         drawn += count(shape);
     }
-    if let Some(first) = panels.first_mut() {
+    // Cells and bars stay.
+    if let Some(first) = panels.first_mut().filter(|_| drawn < all) {
         first.data.notes.push(format!(
             "{} of {} points here, all of them in the picture",
             thousands(drawn as u64),
