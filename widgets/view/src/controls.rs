@@ -4,22 +4,31 @@ use std::fmt::Write as _;
 
 use onrush_wire::control::{Control, ControlKind, Panel, Setting};
 
-use crate::Bundle;
+use unicode_width::UnicodeWidthStr;
+
 use crate::html::escape;
+use crate::table::text::{cut_to, plain};
+use crate::{Bundle, clip};
+
+/// Columns of a terminal, and those of a control's name in it.
+const WIDTH: usize = 80;
+const NAME: usize = 30;
 
 /// See [`crate::panel`].
 pub fn panel(panel: &Panel, outputs: &[Bundle]) -> Bundle {
     let shown: Vec<(&Control, String, String)> = panel.controls.iter().filter_map(described).collect();
-    let width = shown.iter().map(|(control, ..)| control.label.chars().count()).max().unwrap_or(0);
+    let name = |control: &Control| cut_to(&plain(&control.label), NAME);
+    let width = shown.iter().map(|(control, ..)| name(control).width()).max().unwrap_or(0);
     let mut text = String::new();
     let mut html = String::new();
     if !shown.is_empty() {
         html.push_str("<table style=\"margin:0 0 .4em 0;border:none\">\n");
     }
     for (control, value, range) in &shown {
-        let gap = if width > 0 { "  " } else { "" };
-        let line = format!("{:width$}{gap}{value}{}{range}", control.label, if range.is_empty() { "" } else { "  " });
-        let _ = writeln!(text, "{}", line.trim_end());
+        let name = name(control);
+        let gap = " ".repeat(width - name.width() + if width > 0 { 2 } else { 0 });
+        let line = format!("{name}{gap}{}{}{}", plain(value), if range.is_empty() { "" } else { "  " }, plain(range));
+        let _ = writeln!(text, "{}", clip(line.trim_end(), WIDTH));
         let cell = "border:none;padding:.1em .8em .1em 0;text-align:left;vertical-align:top";
         let _ = writeln!(
             html,
@@ -147,6 +156,18 @@ mod tests {
             "<i>      30  from 0 to 59\ncarrier  <b>  of UA, <b>\nmany     UA, <b>  of UA, <b>\non       yes\n<script>1"
         );
         let html = bundle["text/html"].as_str().unwrap();
+        // Chinese letters are as wide as two of ours: by hand.
+        let text = |label: &str| {
+            control(
+                label,
+                ControlKind::Text { lines: onrush_wire::control::TextLines::One },
+                Setting::Text("a\nb".into()),
+            )
+        };
+        let controls = vec![text(&"l".repeat(300)), text("词"), text("x\ny")];
+        let bundle = panel(&Panel { controls, has_area: true, captured: true }, &[]);
+        let names = [format!("{}…", "l".repeat(29)), format!("词{}", " ".repeat(28)), format!("x↵y{}", " ".repeat(27))];
+        assert_eq!(bundle["text/plain"], names.map(|name| format!("{name}  a↵b")).join("\n"));
         assert!(html.contains("&lt;i&gt;</th><td"), "{html}");
         assert!(!html.contains("<script>") && !html.contains("<b><b>") && !html.contains("<i>"), "{html}");
     }

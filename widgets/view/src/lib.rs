@@ -80,6 +80,11 @@ pub fn panel(panel: &Panel, outputs: &[Bundle]) -> Bundle {
     controls::panel(panel, outputs)
 }
 
+/// At most so many columns of a terminal, in which some letters take two, with an ellipsis where something was cut.
+pub fn clip(text: &str, width: usize) -> String {
+    table::text::cut_to(text, width)
+}
+
 /// Draws a plot into a file: SVG or PNG (twice as many pixels each way) by the path's extension. An existing file is
 /// replaced as a whole; a folder that does not exist, or another extension, is an error.
 pub fn save_plot(plot: &Plot, path: &std::path::Path) -> Result<(), Diagnostic> {

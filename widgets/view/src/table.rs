@@ -2,7 +2,7 @@
 
 mod html;
 mod json;
-mod text;
+pub mod text;
 
 pub use html::html;
 pub use json::{Formats, column_schema, json};

@@ -43,7 +43,7 @@ impl Terminal {
         self.said = Instant::now();
         if self.to_file {
             let first = source.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
-            self.replace_line(&clip(&format!("cell {position} of {total}: {first}"), 79));
+            self.replace_line(&onrush_view::clip(&format!("cell {position} of {total}: {first}"), 79));
             return;
         }
         let prompt = format!("In [{count}]: ");
@@ -59,7 +59,7 @@ impl Terminal {
         if let Output::Progress { data } = output {
             let line =
                 data.get("text/plain").and_then(Value::as_str).and_then(|text| text.lines().next()).unwrap_or("");
-            self.replace_line(&clip(line, 79));
+            self.replace_line(&onrush_view::clip(line, 79));
             if !self.live && !line.is_empty() && self.said.elapsed() > QUIET {
                 self.said = Instant::now();
                 eprintln!("{line}");
@@ -175,13 +175,6 @@ impl Terminal {
     }
 }
 
-fn clip(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_string();
-    }
-    text.chars().take(width - 1).chain(['…']).collect()
-}
-
 /// Removes ANSI escape sequences of colours and styles.
 pub fn without_colors(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -204,11 +197,5 @@ mod tests {
     fn colours_are_removed_and_text_is_not() {
         assert_eq!(without_colors("\x1b[1;31merror\x1b[0m: [a] ü\n"), "error: [a] ü\n");
         assert_eq!(without_colors("\x1b["), "");
-    }
-
-    #[test]
-    fn long_lines_are_clipped_by_characters() {
-        assert_eq!(clip("äöü", 3), "äöü");
-        assert_eq!(clip("äöüx", 3), "äö…");
     }
 }

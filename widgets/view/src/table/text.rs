@@ -134,7 +134,7 @@ fn shown(cell: &Cell) -> String {
     }
 }
 
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match visible(c) {
@@ -150,7 +150,7 @@ fn cut(text: &str) -> String {
 }
 
 /// At most so wide, with an ellipsis where something was cut.
-fn cut_to(text: &str, most: usize) -> String {
+pub fn cut_to(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_string();
     }
