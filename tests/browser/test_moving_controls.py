@@ -127,6 +127,16 @@ def test_every_control_is_drawn(page, notebook, outputs_dir):
     assert run_last(page)["outputs"][0]["data"]["text/plain"] == '"LGA"'
 
 
+def test_a_long_label_leaves_room_for_what_is_set(page, notebook):
+    set_last_cell(page, 'vbox((slider(0..60).label(&"l".repeat(300)), text_field("x").label("b")))')
+    run_last(page)
+    page.wait_for_selector(last(page, ".noUi-handle"))
+    area = page.locator(last(page, "")).first.bounding_box()
+    for part in (".noUi-base", "input[type=text]"):
+        box = page.locator(last(page, part)).bounding_box()
+        assert box["width"] > 60 and box["x"] + box["width"] <= area["x"] + area["width"], (part, box, area)
+
+
 def test_untrusted_text_of_controls_stays_text(page, notebook):
     hostile = "<img src=x onerror='window.hostile = 1'>"
     set_last_cell(page, f"""vbox((slider(0..60).initial(7).label("{hostile}"), dropdown(["{hostile}", "b"]), button("{hostile}"),

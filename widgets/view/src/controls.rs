@@ -32,7 +32,7 @@ pub fn panel(panel: &Panel, outputs: &[Bundle]) -> Bundle {
         let cell = "border:none;padding:.1em .8em .1em 0;text-align:left;vertical-align:top";
         let _ = writeln!(
             html,
-            "<tr style=\"background:none\"><th style=\"{cell};font-weight:normal\">{}</th><td style=\"{cell}\"><b>{}</b></td>\
+            "<tr style=\"background:none\"><th style=\"{cell};font-weight:normal;max-width:20em;overflow-wrap:anywhere\">{}</th><td style=\"{cell}\"><b>{}</b></td>\
              <td style=\"{cell};opacity:.65\">{}</td></tr>",
             escape(&control.label),
             escape(value),

@@ -131,6 +131,10 @@ impl Widgets {
         let width = panel.controls.iter().map(|control| control.label.chars().count()).max().unwrap_or(0);
         // Short ones have the width that they have in ipywidgets.
         let width = if width > 10 { width } else { 0 };
+        let wide = (width > 0).then(|| part("wide-layout"));
+        if let Some(wide) = &wide {
+            self.open(&mut state, wide, models::wide_layout(width), owner, parent);
+        }
         let id = part("panel");
         for control in &mut panel.controls {
             if let Some(known) = state.controls.get(&control.id) {
@@ -156,7 +160,8 @@ impl Widgets {
                 }
                 id
             });
-            let model = models::of_control(control, &layout, style.as_deref());
+            let layout = wide.as_ref().filter(|_| models::is_described(&control.kind)).unwrap_or(&layout);
+            let model = models::of_control(control, layout, style.as_deref());
             self.open(&mut state, &control.id, model, owner, parent);
         }
         if !panel.has_area {

@@ -186,7 +186,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let between = GAP * 0.5 + if free_x { tick_space } else { 0.0 } + if has_own_x { x_label_space + 5.0 } else { 0.0 };
     let y_look = TextLook { angle: -90.0, ..x_look };
     if !has_own_y && y_label_width > 0.0 {
-        let text = fit_text(&y_labels[0], LABEL, bottom - top + 40.0);
+        let text = fit_text(&y_labels[0], LABEL, bottom - top + 16.0);
         canvas.borrow_mut().text(&text, 10.0 + LABEL, (top + bottom) / 2.0, y_look);
     }
 

@@ -66,6 +66,26 @@ pub fn layout() -> Model {
     Model::new(BASE, "2.0.0", "LayoutModel", Some("LayoutView"), json!({}))
 }
 
+/// Of controls whose labels are longer than ipywidgets has room for: what is set keeps its own.
+pub fn wide_layout(width: usize) -> Model {
+    let room = width.min(LABEL) + 1;
+    let width = format!("calc(var(--jp-widgets-inline-width) - var(--jp-widgets-inline-label-width) + {room}ch)");
+    Model::new(BASE, "2.0.0", "LayoutModel", Some("LayoutView"), json!({ "width": width, "max_width": "100%" }))
+}
+
+/// Whether a control has its label beside it.
+pub fn is_described(kind: &ControlKind) -> bool {
+    match kind {
+        ControlKind::IntSlider { .. } | ControlKind::FloatSlider { .. } | ControlKind::Number => true,
+        ControlKind::Choice { .. }
+        | ControlKind::Several { .. }
+        | ControlKind::Text { .. }
+        | ControlKind::Bar { .. } => true,
+        ControlKind::Checkbox | ControlKind::Button | ControlKind::Label | ControlKind::Html => false,
+        ControlKind::Row { .. } | ControlKind::Column { .. } => false,
+    }
+}
+
 /// A box of several controls.
 pub fn column(layout: &str, children: &[String]) -> Model {
     let children: Vec<Value> = children.iter().map(|id| reference(id)).collect();
@@ -84,9 +104,13 @@ pub fn area(layout: &str) -> Model {
     Model::new(OUTPUT, "1.0.0", "OutputModel", Some("OutputView"), state)
 }
 
+/// Characters of a label before the room for what is set; of longer ones ipywidgets shows the beginning, and all of it under the mouse.
+const LABEL: usize = 24;
+
 /// The name of a control's style, and what it is. `width`: of the longest label, in characters.
 pub fn style(kind: &ControlKind, width: usize) -> Option<(&'static str, Model)> {
-    let described = json!({ "description_width": if width == 0 { String::new() } else { format!("{}ch", width + 1) } });
+    let described =
+        json!({ "description_width": if width == 0 { String::new() } else { format!("{}ch", width.min(LABEL) + 1) } });
     let (name, state) = match kind {
         ControlKind::IntSlider { .. } | ControlKind::FloatSlider { .. } => ("SliderStyleModel", described),
         ControlKind::Number | ControlKind::Choice { look: ChoiceLook::Radio, .. } | ControlKind::Several { .. } => {
