@@ -20,30 +20,27 @@ use crate::run::{launch, launch_grid};
 pub struct Tuning {
     /// Bytes that the table of a block in shared memory may have.
     pub shared_bytes: u32,
-    /// Bytes that the table in device memory has at least.
-    pub table_bytes: u64,
-    /// Rows, and rows for each group, at least.
+    /// Rows from which on they are, and an eighth of that where the table has more bytes than so many.
     pub rows: u64,
-    pub rows_of_group: u64,
+    pub cached_bytes: u64,
 }
 
 impl Tuning {
-    /// As measured on an H200.
+    /// As measured on an H200: tables in its L2 cache are as fast in place as long as rows are few.
     pub fn new(shared_bytes: u32) -> Tuning {
-        Tuning { shared_bytes, table_bytes: 0, rows: 1 << 22, rows_of_group: 2 }
+        Tuning { shared_bytes, rows: 1 << 25, cached_bytes: 32 << 20 }
     }
 
     /// Always where a table has more than a few groups, for tests.
     pub fn small() -> Tuning {
-        Tuning { shared_bytes: 400, table_bytes: 0, rows: 0, rows_of_group: 0 }
+        Tuning { shared_bytes: 400, rows: 0, cached_bytes: 0 }
     }
 }
 
 /// Rows of a value that are moved, at most: beyond, moving costs as much as it saves.
 const WIDEST: u64 = 64;
-/// An item has the rows of so many parts of average size at most, or one in so many of all, and at least so many.
-const ITEM: u64 = 4;
-const ITEMS: u64 = 1024;
+/// An item has the rows of so many parts of average size at most, and at least so many.
+const ITEM: u64 = 2;
 const LEAST: u64 = 1 << 14;
 /// A row in so many begins another part at least; else rows lie together as they are.
 const TOGETHER: u64 = 8;
@@ -73,8 +70,8 @@ impl Tools<'_> {
         let each_bytes = layout.shared_bytes(Round::First).max(layout.shared_bytes(Round::Second)).max(4);
         let table = size.saturating_mul(u64::from(finding.stride(layout)) * 8);
         let is_large = size.saturating_mul(u64::from(each_bytes)) > u64::from(tuning.shared_bytes);
-        let least = size.saturating_mul(tuning.rows_of_group).max(tuning.rows).max(1);
-        let worth = table >= tuning.table_bytes && rows >= least;
+        let least = if table > tuning.cached_bytes { tuning.rows / 8 } else { tuning.rows };
+        let worth = rows >= least.max(size).max(1);
         if !is_large || !worth || size > u64::from(u32::MAX) || self.sizes.get(place) == Some(IN_PLACE) {
             return Ok(None);
         }
@@ -83,7 +80,11 @@ impl Tools<'_> {
         // Two blocks on a multiprocessor, or one with more of the table.
         let most = |bytes: u32| u64::from(bytes / each_bytes).clamp(1, 1 << 16);
         let (half, full) = (most(HALF_SHARED.min(room)), most(room));
-        let each = if size.div_ceil(half) <= MOST / 2 { half } else { full };
+        let blocks = 2 * u64::from(self.context.device().properties().multiprocessors);
+        let needed = if size.div_ceil(half) <= MOST / 2 { size.div_ceil(half) } else { size.div_ceil(full) };
+        // As many as make all blocks work as long as the others.
+        let even = needed.next_multiple_of(blocks);
+        let each = size.div_ceil(if even <= MOST { even } else { needed }).max(1);
         let parts = size.div_ceil(each);
         let reads = |op: &Op| matches!(op, Op::Probe(_));
         let values = layout.in_round(Round::First).chain(layout.in_round(Round::Second)).filter_map(|(_, a)| a.of);
@@ -116,7 +117,7 @@ impl Tools<'_> {
         let (context, rows) = (self.context, body.source.rows);
         let state = context.zeros((4 * parts + 3) * 8)?;
         let changes = state.address() + (4 * parts + 2) * 8;
-        let limit = (rows / parts * ITEM).min(rows / ITEMS).max(LEAST);
+        let limit = (rows / parts * ITEM).max(LEAST);
         let cut = Cut { each: each as u32, parts: parts as u32, limit, state: state.address() };
         let fault = self.status.fault();
         let parameters = parted::count_parameters(body, finding, fault, self.status.ticket(), changes, &cut);

@@ -4,6 +4,8 @@
 //! DataFusion's planning and the result's way to the host. The first run is given apart: upload, dictionary, compilation. Each query is
 //! compared with the CPU engine on fewer rows before.
 
+mod host;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +21,7 @@ use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME] [--check] [--show] [--host] [--memory] [--tuning SHARED,TABLE,ROWS,EACH] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME] [--check] [--show] [--host] [--memory] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
 
 struct Options {
     choice: Choice,
@@ -61,10 +63,10 @@ fn options() -> Result<Options, String> {
             "--tuning" => {
                 let value = value()?;
                 let numbers: Vec<u64> = value.split(',').filter_map(|number| number.parse().ok()).collect();
-                let [shared, table_bytes, rows, rows_of_group] = numbers[..] else {
-                    return Err(format!("--tuning wants SHARED,TABLE,ROWS,EACH, not {value}"));
+                let [shared, rows, cached_bytes] = numbers[..] else {
+                    return Err(format!("--tuning wants SHARED,ROWS,CACHED, not {value}"));
                 };
-                options.tuning = Some(Tuning { shared_bytes: shared as u32, table_bytes, rows, rows_of_group });
+                options.tuning = Some(Tuning { shared_bytes: shared as u32, rows, cached_bytes });
             }
             "--check" => options.check = true,
             "--show" => options.show = true,
@@ -661,55 +663,6 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// What single steps cost the host, in microseconds: the parts that a call is made of.
-fn host_costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
-    let context = gpu.context();
-    let say = |e: onrush_kernels::Error| e.to_string();
-    let body = "extern \"C\" __global__ void nothing(u64* out) { if (thread_in_grid() == 0) *out = 1; }\n".to_string();
-    let program = onrush_kernels::Program::new(&[&onrush_kernels::headers::PRELUDE], body, ["nothing"]);
-    let nothing = context.library.function(&program, "nothing").map_err(say)?;
-    let word = context.zeros(64).map_err(say)?;
-    let launch = || -> onrush_ops::Result<()> {
-        let arguments = onrush_device::Arguments::new().buffer(&word);
-        onrush_ops::run::launch(context, &nothing, arguments, 32, 32, 0)
-    };
-    type Step<'a> = (&'a str, Box<dyn Fn() -> onrush_ops::Result<()> + 'a>);
-    let steps: Vec<Step> = vec![
-        ("allocate and free 64 bytes", Box::new(|| Ok(context.allocate(64).map(drop)?))),
-        ("allocate and free 1 MiB", Box::new(|| Ok(context.allocate(1 << 20).map(drop)?))),
-        ("fill 64 bytes", Box::new(|| Ok(word.fill(0, &context.stream)?))),
-        ("launch", Box::new(launch)),
-        ("read 16 bytes", Box::new(|| Ok(word.read::<u64>(0..2, &context.stream).map(drop)?))),
-        (
-            "launch and wait",
-            Box::new(|| {
-                launch()?;
-                Ok(context.stream.synchronize()?)
-            }),
-        ),
-        (
-            "fill, launch twice, read",
-            Box::new(|| {
-                word.fill(0, &context.stream)?;
-                launch()?;
-                launch()?;
-                Ok(word.read::<u64>(0..2, &context.stream).map(drop)?)
-            }),
-        ),
-    ];
-    for (name, step) in steps {
-        let mut times = Vec::new();
-        for _ in 0..201 {
-            let begun = Instant::now();
-            step().map_err(|e| e.to_string())?;
-            times.push(begun.elapsed());
-            context.stream.synchronize().map_err(|e| e.to_string())?;
-        }
-        println!("{name:<32} {:>8.1} us", median(times) * 1e3);
-    }
-    Ok(())
-}
-
 fn main() -> Result<(), String> {
     let options = options()?;
     let config = EngineConfig {
@@ -729,7 +682,7 @@ fn main() -> Result<(), String> {
         println!("{}, {}, opened in {:.0} ms", properties.name, properties.architecture, opened.as_secs_f64() * 1e3);
     }
     if let (true, Some(gpu)) = (options.host, gpu) {
-        return host_costs(gpu);
+        return host::costs(gpu);
     }
     let mut failed = 0;
     println!(

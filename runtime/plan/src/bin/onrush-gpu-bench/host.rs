@@ -1,0 +1,54 @@
+//! What a call is made of.
+
+use std::time::Instant;
+
+use crate::median;
+
+/// What single steps cost the host, in microseconds: the parts that a call is made of.
+pub fn costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
+    let context = gpu.context();
+    let say = |e: onrush_kernels::Error| e.to_string();
+    let body = "extern \"C\" __global__ void nothing(u64* out) { if (thread_in_grid() == 0) *out = 1; }\n".to_string();
+    let program = onrush_kernels::Program::new(&[&onrush_kernels::headers::PRELUDE], body, ["nothing"]);
+    let nothing = context.library.function(&program, "nothing").map_err(say)?;
+    let word = context.zeros(64).map_err(say)?;
+    let launch = || -> onrush_ops::Result<()> {
+        let arguments = onrush_device::Arguments::new().buffer(&word);
+        onrush_ops::run::launch(context, &nothing, arguments, 32, 32, 0)
+    };
+    type Step<'a> = (&'a str, Box<dyn Fn() -> onrush_ops::Result<()> + 'a>);
+    let steps: Vec<Step> = vec![
+        ("allocate and free 64 bytes", Box::new(|| Ok(context.allocate(64).map(drop)?))),
+        ("allocate and free 1 MiB", Box::new(|| Ok(context.allocate(1 << 20).map(drop)?))),
+        ("fill 64 bytes", Box::new(|| Ok(word.fill(0, &context.stream)?))),
+        ("launch", Box::new(launch)),
+        ("read 16 bytes", Box::new(|| Ok(word.read::<u64>(0..2, &context.stream).map(drop)?))),
+        (
+            "launch and wait",
+            Box::new(|| {
+                launch()?;
+                Ok(context.stream.synchronize()?)
+            }),
+        ),
+        (
+            "fill, launch twice, read",
+            Box::new(|| {
+                word.fill(0, &context.stream)?;
+                launch()?;
+                launch()?;
+                Ok(word.read::<u64>(0..2, &context.stream).map(drop)?)
+            }),
+        ),
+    ];
+    for (name, step) in steps {
+        let mut times = Vec::new();
+        for _ in 0..201 {
+            let begun = Instant::now();
+            step().map_err(|e| e.to_string())?;
+            times.push(begun.elapsed());
+            context.stream.synchronize().map_err(|e| e.to_string())?;
+        }
+        println!("{name:<32} {:>8.1} us", median(times) * 1e3);
+    }
+    Ok(())
+}
