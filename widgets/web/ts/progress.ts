@@ -60,7 +60,9 @@ class Row {
         this.button.type = "button";
         this.button.textContent = "Stop";
         this.button.className = "onrush-progress-stop";
-        this.button.style.cssText = "font:inherit;font-size:.85em;padding:0 .6em;cursor:pointer";
+        // Browsers draw a button's border each in their own way, and another one in each theme.
+        this.button.style.cssText =
+            "font:inherit;font-size:.85em;padding:0 .6em;cursor:pointer;color:inherit;background:transparent;border:1px solid currentColor;border-radius:3px";
         this.button.addEventListener("click", () => {
             this.button.disabled = true;
             this.button.textContent = "Stopping…";
