@@ -287,7 +287,11 @@ pub fn add(
         let mut names = Names { value: format!("({})0", moved.kind.cuda()), ..Names::default() };
         if moved.value {
             let _ = writeln!(arrays, "      {} m{index}x[{unroll}];", moved.stored());
-            let _ = write!(loads, " m{index}x[k] = __ldcs(&m{index}[row]);");
+            // Numbers of 128 bits have no such load.
+            let _ = match moved.width() {
+                16 => write!(loads, " m{index}x[k] = m{index}[row];"),
+                _ => write!(loads, " m{index}x[k] = __ldcs(&m{index}[row]);"),
+            };
             names.value = match moved.kind {
                 Kind::Bool => format!("(m{index}x[k] != 0)"),
                 kind if moved.narrow => format!("({})m{index}x[k]", kind.cuda()),
