@@ -227,6 +227,8 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
             if layout.has(Round::Second) {
                 add_rows(Round::Second)?;
             }
+            // Their memory may be wanted.
+            drop(parted.take());
             for (number, of) in layout.distinct() {
                 let pairs = Pairs::new(tools, body, keys, of)?;
                 add(&pairs.body(body), &finding.over(&pairs.keys), Round::Distinct(number), &table, slots)?;

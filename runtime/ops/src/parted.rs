@@ -66,6 +66,7 @@ impl Tools<'_> {
         place: u64,
     ) -> Result<Option<Parted<'b>>> {
         let Finding::Dense { size, .. } = *finding else { return Ok(None) };
+        let place = place ^ OF_ROWS;
         let (rows, tuning) = (body.source.rows, self.tuning);
         let each_bytes = layout.shared_bytes(Round::First).max(layout.shared_bytes(Round::Second)).max(4);
         let table = size.saturating_mul(u64::from(finding.stride(layout)) * 8);
@@ -164,9 +165,11 @@ impl Tools<'_> {
     }
 }
 
-/// What is known of a place whose groups have a slot each.
-const IN_PLACE: u64 = 1;
-const MOVED: u64 = 2;
+/// What is known of a place whose groups have a slot each, beside the number of groups of one whose keys are hashed.
+const IN_PLACE: u64 = u64::MAX;
+const MOVED: u64 = u64::MAX - 1;
+/// Makes another place of it.
+const OF_ROWS: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Parted<'_> {
     /// Adds the moved rows to a table.

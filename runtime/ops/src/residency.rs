@@ -18,6 +18,7 @@ pub struct Residency {
 #[derive(Default)]
 struct State {
     clock: u64,
+    sweeps: u64,
     columns: HashMap<Key, Held>,
     /// Whether columns have many different texts, for as long as their first arrays live.
     many: HashMap<Vec<usize>, (Weak<dyn Array>, bool)>,
@@ -168,14 +169,21 @@ impl Residency {
         state.columns.insert(key, Held { column: column.clone(), used });
     }
 
-    /// Lets go of columns whose arrays nobody else holds: whoever holds a table's column holds its first one.
+    /// Lets go of columns whose arrays nobody else holds: whoever holds a table's column holds its first one. That other lists of ours hold it,
+    /// too, or this one several times, is looked for now and then: it takes as long as there are arrays.
     pub fn sweep(&self) {
+        const THOROUGHLY: u64 = 64;
         let mut state = self.lock();
+        state.sweeps += 1;
+        let all = state.sweeps.is_multiple_of(THOROUGHLY);
         // A column is here in both forms, or in several tables.
-        let lists: HashMap<*const Inner, &ArrayRef> =
-            state.columns.keys().filter_map(|key| Some((Arc::as_ptr(&key.0.0), key.0.arrays().first()?))).collect();
+        let lists: HashMap<*const Inner, &Parts> =
+            state.columns.keys().map(|key| (Arc::as_ptr(&key.0.0), &key.0)).collect();
         let mut mine: HashMap<usize, usize> = HashMap::new();
-        lists.values().for_each(|first| *mine.entry(address(first)).or_default() += 1);
+        for parts in lists.values() {
+            let some = if all { &parts.0.addresses[..] } else { &parts.0.addresses[..parts.0.addresses.len().min(1)] };
+            some.iter().for_each(|address| *mine.entry(*address).or_default() += 1);
+        }
         let is_held = |first: &ArrayRef| {
             let here = mine.get(&address(first)).copied().unwrap_or_default();
             Arc::strong_count(first) > here
