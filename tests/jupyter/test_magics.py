@@ -72,8 +72,8 @@ def test_commands_after_code_see_what_it_made(running):
         (":efmt {}", "always"),
         (":preserve_vars_on_panic 1", "always"),
         (":vasr", "`:vars`"),
-        # There is no GPU, or the session of another notebook is there already and runs elsewhere.
-        (":engine cuda", "the engine `cuda`"),
+        # There is no GPU, or the session of another notebook is there already (or comes meanwhile) and runs elsewhere.
+        (":engine cuda", "`:engine auto`"),
         ("let a = 1;\n%%sql\nselect 1", "first line"),
     ],
 )

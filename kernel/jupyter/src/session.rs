@@ -221,7 +221,7 @@ impl Session {
             return Err(Diagnostic::error(Class::Environment, "engine", message)
                 .note("another notebook started the session meanwhile")
                 .help(
-                    "run the cell again to work with the engine that runs, or end the kernels of all notebooks first",
+                    "run the cell again, or say `:engine auto`, to work with the engine that runs; or end the kernels of all notebooks first",
                 ));
         }
         if let Some(cell) = state.open_cell {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{env, fs};
 
@@ -240,8 +240,8 @@ pub struct Loaded {
 
 struct LoadedInner {
     library: Library,
-    // Kept for the line numbers of reports.
-    file: tempfile::NamedTempFile,
+    // Kept for the line numbers of reports: its file is gone as soon as it is loaded, so that no process that is killed leaves one.
+    image: Vec<u8>,
     lines: Mutex<HashMap<u64, String>>,
     /// Shared variables, and the names of the kernels.
     symbols: OnceLock<(Vec<SharedVariable>, Vec<String>)>,
@@ -268,14 +268,16 @@ impl Kernel {
 impl Loaded {
     pub fn open(image: &[u8]) -> Result<Loaded> {
         let temporary = |source| Error::File { path: env::temp_dir(), source };
-        let mut file = tempfile::Builder::new().prefix("onrush-kernel-").suffix(".so").tempfile().map_err(temporary)?;
-        file.write_all(image).map_err(temporary)?;
+        let file = write_image(image).map_err(temporary)?;
         // SAFETY: the object was compiled from kernels, which have no initialisers.
         let library = unsafe { Library::new(file.path()) };
         let why =
             |error: &libloading::Error| std::error::Error::source(error).map_or(error.to_string(), |e| e.to_string());
         let library = library.map_err(|error| Error::EmulationFailed { reason: why(&error) })?;
-        Ok(Loaded { inner: Arc::new(LoadedInner { library, file, lines: Mutex::default(), symbols: OnceLock::new() }) })
+        let image = image.to_vec();
+        Ok(Loaded {
+            inner: Arc::new(LoadedInner { library, image, lines: Mutex::default(), symbols: OnceLock::new() }),
+        })
     }
 
     pub fn kernel(&self, name: &str) -> Option<Kernel> {
@@ -330,12 +332,9 @@ impl Loaded {
     }
 
     fn read_symbols(&self) -> (Vec<SharedVariable>, Vec<String>) {
-        let output = Command::new("nm")
-            .args(["--print-size", "--demangle", "--defined-only"])
-            .arg(self.inner.file.path())
-            .stdin(Stdio::null())
-            .output();
-        let Ok(output) = output else { return Default::default() };
+        let Some(output) = self.tool("nm", &["--print-size", "--demangle", "--defined-only"], None) else {
+            return Default::default();
+        };
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         // Thread-local variables are among the data that begins as zeros: `kernel(float*, int)::tile`.
         let variable = |line: &str| {
@@ -371,17 +370,24 @@ impl Loaded {
 
     fn look_up(&self, offset: u64) -> Option<String> {
         // The call is before the place that it returns to.
-        let output = Command::new("addr2line")
-            .args(["--inlines", "-e"])
-            .arg(self.inner.file.path())
-            .arg(format!("{:#x}", offset.saturating_sub(1)))
-            .stdin(Stdio::null())
-            .output()
-            .ok()?;
+        let before = format!("{:#x}", offset.saturating_sub(1));
+        let output = self.tool("addr2line", &["--inlines", "-e"], Some(before))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         // The innermost place first; what the kernel's author wrote is the first that is not our header's.
         let name = |line: &str| line.split(" (").next()?.trim().rsplit('/').next().map(str::to_string);
         let mut names = text.lines().filter_map(name).filter(|name| !name.starts_with("??"));
         names.find(|name| !name.starts_with("emulated.h:"))
     }
+
+    /// What a tool says of the module's file; none where it is not installed.
+    fn tool(&self, program: &str, options: &[&str], last: Option<String>) -> Option<Output> {
+        let file = write_image(&self.inner.image).ok()?;
+        Command::new(program).args(options).arg(file.path()).args(last).stdin(Stdio::null()).output().ok()
+    }
+}
+
+fn write_image(image: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix("onrush-kernel-").suffix(".so").tempfile()?;
+    file.write_all(image)?;
+    Ok(file)
 }
