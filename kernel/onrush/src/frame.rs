@@ -15,7 +15,7 @@ mod write;
 pub use arguments::{IntoFrames, IntoPairs, IntoSampleSize};
 pub use collect::FromValue;
 pub use group::GroupBy;
-pub use join::{IntoJoin, On, on, using};
+pub use join::{Asof, IntoAsof, IntoJoin, On, asof, on, using};
 pub(crate) use read::send;
 pub use read::{CsvReader, csv, from_batch, read_csv, read_json, read_ndjson, read_parquet};
 pub use reshape::{concat, concat_diagonal, concat_horizontal};

@@ -50,9 +50,9 @@ pub use expr::{
     When, all, asc, coalesce, col, concat_str, desc, len, lit, max_horizontal, min_horizontal, sum_horizontal, when,
 };
 pub use frame::{
-    CsvReader, CsvWriter, Explanation, Frame, FromValue, GroupBy, IntoFrames, IntoJoin, IntoPairs, IntoSampleSize, On,
-    ParquetWriter, concat, concat_diagonal, concat_horizontal, csv, from_batch, get, on, publish, read_csv, read_json,
-    read_ndjson, read_parquet, sql, using,
+    Asof, CsvReader, CsvWriter, Explanation, Frame, FromValue, GroupBy, IntoAsof, IntoFrames, IntoJoin, IntoPairs,
+    IntoSampleSize, On, ParquetWriter, asof, concat, concat_diagonal, concat_horizontal, csv, from_batch, get, on,
+    publish, read_csv, read_json, read_ndjson, read_parquet, sql, using,
 };
 pub use matrix::{Matrix, Number};
 pub use onrush_macros::{frame, interact, x};

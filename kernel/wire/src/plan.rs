@@ -50,6 +50,12 @@ pub enum Op {
         right_on: Vec<Expr>,
         suffix: String,
     },
+    /// All rows of `left`, in order, each with at most one of `right`.
+    JoinAsof {
+        left: FrameId,
+        right: FrameId,
+        with: Asof,
+    },
     Sort {
         input: FrameId,
         keys: Vec<SortKey>,
@@ -144,6 +150,31 @@ pub enum JoinKind {
     Semi,
     Anti,
     Cross,
+}
+
+/// Which row an as-of join takes: of those that are equal in `by`, the one nearest in `on`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asof {
+    pub left_on: Expr,
+    pub right_on: Expr,
+    pub left_by: Vec<Expr>,
+    pub right_by: Vec<Expr>,
+    pub strategy: AsofStrategy,
+    /// The largest distance: a number, or a time span such as `5m`.
+    pub tolerance: Option<Value>,
+    /// Whether equal keys match.
+    pub exact: bool,
+    pub suffix: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AsofStrategy {
+    /// The last row whose key is not above the left one's.
+    Backward,
+    /// The first row whose key is not below it.
+    Forward,
+    /// Whichever of the two is nearer; the one before, if they are as near.
+    Nearest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -116,6 +116,8 @@ pub enum Op {
     Edge(Edge),
     /// What an accumulator that runs from the beginning of each partition has at a row, by its number; the argument is the row.
     Running(u32),
+    /// What one has that runs from the end of each partition backwards.
+    RunningBack(u32),
     /// What an accumulator has of the rows from the first argument to before the second, which are of one partition.
     Sliding(u32),
     /// Integers wrap.

@@ -636,6 +636,7 @@ fn text_of(graph: &Graph, id: Id, texts: &Dictionaries) -> Option<Arc<Dictionary
         Op::Convert(_) => text_of(graph, node.args[0], texts),
         // The first or last of some texts.
         Op::Running(number) => text_of(graph, texts.window?.running.get(number as usize)?.of?, texts),
+        Op::RunningBack(number) => text_of(graph, texts.window?.back.get(number as usize)?.of?, texts),
         Op::Sliding(number) => text_of(graph, texts.window?.sliding.get(number as usize)?.of?, texts),
         _ => None,
     }

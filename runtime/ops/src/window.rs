@@ -20,6 +20,8 @@ pub struct Window {
     pub order: Vec<Id>,
     /// From the beginning of a row's partition to the row, by the number in [`crate::Op::Running`].
     pub running: Vec<Accumulator>,
+    /// From the row to the end of its partition, by the number in [`crate::Op::RunningBack`].
+    pub back: Vec<Accumulator>,
     /// Of some rows, by the number in [`crate::Op::Sliding`].
     pub sliding: Vec<Accumulator>,
 }
@@ -58,16 +60,19 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
     parameters.buffer("const u32* __restrict__", "wstarts", &starts);
     parameters.buffer("const u32* __restrict__", "wpeers", &peers);
     let mut memory = vec![ids, starts, peers];
-    if !of.running.is_empty() {
-        let layout = Layout::new(&of.running);
-        if layout.words > MOST_WORDS {
-            return Err(Error::Unsupported(format!("{} aggregates over one window", of.running.len())));
+    for (accumulators, backwards, name) in [(&of.running, false, "wrun"), (&of.back, true, "wback")] {
+        if accumulators.is_empty() {
+            continue;
         }
-        let kinds = group::kinds(body.graph, &of.running);
+        let layout = Layout::new(accumulators);
+        if layout.words > MOST_WORDS {
+            return Err(Error::Unsupported(format!("{} aggregates over one window", accumulators.len())));
+        }
+        let kinds = group::kinds(body.graph, accumulators);
         let mut sums = Vec::new();
         for (index, kind) in kinds.iter().enumerate() {
             let buffer = context.allocate(kind.bytes() * rows.max(1))?;
-            parameters.buffer(&format!("const {}* __restrict__", kind.cuda()), &format!("wrun{index}"), &buffer);
+            parameters.buffer(&format!("const {}* __restrict__", kind.cuda()), &format!("{name}{index}"), &buffer);
             sums.push(buffer);
         }
         let tiles = rows.div_ceil(TILE).max(1);
@@ -76,12 +81,20 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
         let totals = context.allocate(2 * bytes * tiles)?;
         let resets = context.allocate(4 * tiles)?;
         let before = totals.address() + bytes * tiles;
-        let run = Running { layout: &layout, kinds: &kinds, ids: &memory[0], totals: &totals, before, resets: &resets };
+        let run = Running {
+            layout: &layout,
+            kinds: &kinds,
+            ids: &memory[0],
+            totals: &totals,
+            before,
+            resets: &resets,
+            backwards,
+        };
         for (entry, sums) in [("window_tiles", None), ("window_running", Some(&sums[..]))] {
-            let parameters = window::running_parameters(body, status.fault(), &run, sums);
-            let program = || window::running(body, &run, entry, sums.is_some(), &parameters);
-            let function = body.kernel(context, entry, &layout, program)?;
-            launch_tiles(context, &function, parameters.arguments(), tiles, window::THREADS)?;
+            let own = window::running_parameters(body, status.fault(), &run, sums);
+            let program = || window::running(body, &run, entry, sums.is_some(), &own);
+            let function = body.kernel(context, entry, (&layout, backwards), program)?;
+            launch_tiles(context, &function, own.arguments(), tiles, window::THREADS)?;
             if sums.is_none() {
                 let function = body.kernel(context, "window_before", &layout, || window::before(body, &layout))?;
                 let arguments =
@@ -98,7 +111,7 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
 impl Window {
     /// What its accumulators and keys need of a graph.
     pub fn roots(&self) -> Vec<Id> {
-        let values = self.running.iter().chain(&self.sliding).filter_map(|a| a.of);
+        let values = self.running.iter().chain(&self.back).chain(&self.sliding).filter_map(|a| a.of);
         self.partition.iter().chain(&self.order).copied().chain(values).collect()
     }
 }

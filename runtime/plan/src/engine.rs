@@ -636,6 +636,7 @@ fn title(op: &Op) -> String {
         Op::Filter { .. } => "filter",
         Op::GroupBy { .. } => "group_by",
         Op::Join { .. } => "join",
+        Op::JoinAsof { .. } => "join_asof",
         Op::Sort { .. } => "sort",
         Op::Slice { .. } => "slice",
         Op::Sample { .. } => "sample",

@@ -22,7 +22,7 @@ pub fn inputs(op: &mut Op) -> Vec<&mut FrameId> {
         Op::Read(_) | Op::FromArrow { .. } => Vec::new(),
         Op::Sql { tables, .. } => tables.iter_mut().map(|(_, id)| id).collect(),
         Op::Concat { inputs, .. } => inputs.iter_mut().collect(),
-        Op::Join { left, right, .. } => vec![left, right],
+        Op::Join { left, right, .. } | Op::JoinAsof { left, right, .. } => vec![left, right],
         Op::Select { input, .. }
         | Op::WithColumns { input, .. }
         | Op::Filter { input, .. }
@@ -51,6 +51,10 @@ fn expressions(op: &mut Op) -> Vec<&mut Expr> {
         Op::Filter { predicate, .. } => vec![predicate],
         Op::GroupBy { keys, aggs, .. } => keys.iter_mut().chain(aggs).collect(),
         Op::Join { left_on, right_on, .. } => left_on.iter_mut().chain(right_on).collect(),
+        Op::JoinAsof { with, .. } => {
+            let on = [&mut with.left_on, &mut with.right_on];
+            on.into_iter().chain(&mut with.left_by).chain(&mut with.right_by).collect()
+        }
         Op::Sort { keys, .. } => keys.iter_mut().map(|k| &mut k.expr).collect(),
         Op::Unique { subset, .. } | Op::DropNulls { subset, .. } => subset.iter_mut().collect(),
         Op::ValueCounts { column, .. } => vec![column],

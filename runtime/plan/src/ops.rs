@@ -1,6 +1,7 @@
 //! The steps of a plan: each `wire::plan::Op` on top of its inputs' schemas, as a DataFusion plan whose inputs are still
 //! names (`table.rs`).
 
+pub mod asof;
 pub mod group;
 pub mod join;
 pub mod pivot;
@@ -41,6 +42,7 @@ pub fn plan(op: &Op, inputs: &dyn Inputs, at: Option<&Span>) -> Result<LogicalPl
         Op::Join { left, right, how, left_on, right_on, suffix } => {
             join::join(input(left)?, input(right)?, *how, left_on, right_on, suffix, at)
         }
+        Op::JoinAsof { left, right, with } => asof::join(input(left)?, input(right)?, with, at),
         Op::Sort { input: id, keys } => rows::sort(input(id)?, keys, at),
         Op::Slice { input: id, offset, length } => rows::slice(input(id)?, *offset, *length),
         Op::Sample { input: id, amount, seed, with_replacement } => {

@@ -3,6 +3,7 @@
 //! Values come from Polars 2.1, DuckDB 2.0 or a calculation by hand; each test says from which.
 
 mod plan {
+    pub mod asof;
     pub mod diagnostics;
     pub mod engine;
     pub mod explore;

@@ -163,7 +163,7 @@ fn apply(
             columns.retain(|c| keys.contains(&c.name));
             add(columns, "len".to_string());
         }
-        "inner_join" | "join" | "left_join" | "right_join" | "full_join" | "cross_join" | "hstack" => {
+        "inner_join" | "join" | "left_join" | "right_join" | "full_join" | "cross_join" | "join_asof" | "hstack" => {
             let other = arguments.iter().find(|t| t.kind == Kind::Word);
             let other =
                 other.and_then(|t| (depth < DEPTH).then(|| of_variable(tokens, t.text, frames, depth + 1)).flatten());

@@ -57,7 +57,7 @@ const FORMATS: &[&str] = &[
 ];
 
 /// Functions whose strings name columns, whatever they are called on.
-const COLUMNS: &[&str] = &["col", "desc", "asc", "on", "using", "over", "sort_by", "exclude"];
+const COLUMNS: &[&str] = &["col", "desc", "asc", "on", "using", "asof", "by", "over", "sort_by", "exclude"];
 
 pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool, offers: &mut Offers<'a>) {
     let contents = contents.min(place.at);

@@ -1,7 +1,7 @@
 //! Joins, and the columns that they match.
 
-use onrush_wire::plan::{JoinKind, Op};
-use onrush_wire::{Class, Diagnostic, Expr, Span};
+use onrush_wire::plan::{AsofStrategy, JoinKind, Op};
+use onrush_wire::{Class, Diagnostic, Expr, Span, Value};
 
 use super::Frame;
 use crate::expr::IntoExprs;
@@ -70,7 +70,149 @@ names!([] &str, [] String, [] &String, [] crate::Expr, [] &crate::Expr, [] crate
        [T: IntoExprs + Clone, const N: usize] &[T; N], [T: IntoExprs] Vec<T>, [T: IntoExprs + Clone] &Vec<T>,
        [T: IntoExprs + Clone] &[T]);
 
+/// How an as-of join finds its rows; see [`asof`].
+#[derive(Clone)]
+pub struct Asof {
+    on: On,
+    by: On,
+    strategy: AsofStrategy,
+    tolerance: Option<Value>,
+    exact: bool,
+    suffix: Option<String>,
+}
+
+/// By which numbers or times rows are near, for [`Frame::join_asof`]: `asof("time")`, `asof(on("time", "quoted_at"))`.
+pub fn asof(key: impl IntoJoin) -> Asof {
+    Asof {
+        on: key.into_join(),
+        by: using(()),
+        strategy: AsofStrategy::Backward,
+        tolerance: None,
+        exact: true,
+        suffix: None,
+    }
+}
+
+impl Asof {
+    /// Columns that must be equal: `.by("ticker")`. A null matches nothing.
+    #[must_use]
+    pub fn by(mut self, columns: impl IntoJoin) -> Self {
+        self.by = columns.into_join();
+        self
+    }
+
+    /// The last row whose key is not above the left one's: the default.
+    #[must_use]
+    pub fn backward(mut self) -> Self {
+        self.strategy = AsofStrategy::Backward;
+        self
+    }
+
+    /// The first row whose key is not below the left one's.
+    #[must_use]
+    pub fn forward(mut self) -> Self {
+        self.strategy = AsofStrategy::Forward;
+        self
+    }
+
+    /// The nearer one of both; the one before, if they are as near.
+    #[must_use]
+    pub fn nearest(mut self) -> Self {
+        self.strategy = AsofStrategy::Nearest;
+        self
+    }
+
+    /// No row that is further away: a number, or for times a span such as `"30s"`, `"5m"`, `"1d"`. Default: no limit.
+    #[must_use]
+    pub fn tolerance(mut self, most: impl Into<Value>) -> Self {
+        self.tolerance = Some(most.into());
+        self
+    }
+
+    /// Whether a row with an equal key matches. Default: yes.
+    #[must_use]
+    pub fn allow_exact_matches(mut self, allow: bool) -> Self {
+        self.exact = allow;
+        self
+    }
+
+    /// What is added to the right frame's names that the left one has too. Default: `_right`.
+    #[must_use]
+    pub fn suffix(mut self, suffix: impl Into<String>) -> Self {
+        self.suffix = Some(suffix.into());
+        self
+    }
+}
+
+/// How to find rows: `asof("time").by("ticker")`, or the key alone: `"time"`, `on("time", "quoted_at")`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say by which column an as-of join finds rows",
+    label = "expected asof(\"time\"), or the name of a column that both frames have"
+)]
+pub trait IntoAsof {
+    #[doc(hidden)]
+    fn into_asof(self) -> Asof;
+}
+
+impl IntoAsof for Asof {
+    fn into_asof(self) -> Asof {
+        self
+    }
+}
+
+impl IntoAsof for &Asof {
+    fn into_asof(self) -> Asof {
+        self.clone()
+    }
+}
+
+impl<T: IntoJoin> IntoAsof for T {
+    fn into_asof(self) -> Asof {
+        asof(self)
+    }
+}
+
 impl Frame {
+    /// All rows of this frame, in order, each with the one row of `right` that is nearest by a number or a time, or with nulls:
+    /// `trades.join_asof(&quotes, asof("time").by("ticker").tolerance("2s"))`.
+    ///
+    /// Neither frame needs to be sorted. Of several rows at the same key, the last one of `right` is taken looking backward, the first one
+    /// looking forward. Keys that are null or NaN match nothing. The right frame's key columns are left out. As pandas' `merge_asof`
+    /// and Polars' `join_asof`.
+    ///
+    /// # Errors
+    /// Raises if the keys are neither numbers nor times, or a tolerance does not fit them.
+    #[track_caller]
+    pub fn join_asof(&self, right: &Frame, with: impl IntoAsof) -> Frame {
+        self.near(right, with.into_asof(), here("join_asof"))
+    }
+
+    #[inline(never)]
+    fn near(&self, right: &Frame, with: Asof, at: Span) -> Frame {
+        let ([left_on], [right_on]) = (&with.on.left[..], &with.on.right[..]) else {
+            let found = with.on.left.len().max(with.on.right.len());
+            let message = format!("an as-of join goes by one column, and {found} were named");
+            raise(
+                Diagnostic::error(Class::Plan, "join-keys", message)
+                    .at(at, "")
+                    .help("columns that must be equal come with `by`: asof(\"time\").by(\"ticker\")"),
+            )
+        };
+        let (left_on, right_on) = (left_on.clone(), right_on.clone());
+        let suffix = with.suffix.unwrap_or(with.on.suffix);
+        let with = onrush_wire::plan::Asof {
+            left_on,
+            right_on,
+            left_by: with.by.left,
+            right_by: with.by.right,
+            strategy: with.strategy,
+            tolerance: with.tolerance,
+            exact: with.exact,
+            suffix,
+        };
+        Frame::step(Op::JoinAsof { left: self.id(), right: right.id(), with }, at)
+    }
+
     #[inline(never)]
     fn joined(&self, right: &Frame, how: JoinKind, on: On, at: Span) -> Frame {
         if on.left.len() != on.right.len() {

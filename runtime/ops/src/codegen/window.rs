@@ -76,6 +76,8 @@ pub struct Running<'a> {
     /// The address of what comes before each tile.
     pub before: u64,
     pub resets: &'a Buffer,
+    /// From the last row to the first: partitions begin at their ends.
+    pub backwards: bool,
 }
 
 pub fn running_parameters(body: &Body, fault: u64, run: &Running, sums: Option<&[Buffer]>) -> Parameters {
@@ -149,10 +151,13 @@ const SCAN: &str = "struct Scan {
 /// The totals of tiles (`window_tiles`), or the running values, once it is known what comes before each (`window_running`).
 pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters: &Parameters) -> Program {
     let adds = adding(body, &run.layout.accumulators, "      ");
-    let begins = "row == 0 || (u32)ids[row] != (u32)ids[row - 1]";
+    let (row, begins) = match run.backwards {
+        true => ("rows - 1 - at", "at == 0 || (u32)ids[row] != (u32)ids[row + 1]"),
+        false => ("at", "at == 0 || (u32)ids[row] != (u32)ids[row - 1]"),
+    };
     let each = |inside: &str| {
         format!(
-            "#pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    const u64 row = first + i;\n    if (row < rows) {{\n      \
+            "#pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    const u64 at = first + i;\n    if (at < rows) {{\n      const u64 row = {row};\n      \
              if ({begins}) {{ t.clear(); reset = 1; }}\n{adds}{inside}    }}\n  }}\n"
         )
     };
@@ -218,11 +223,11 @@ impl Writer<'_> {
     }
 
     /// What an accumulator has at a row.
-    pub(super) fn running(&mut self, id: Id, number: u32, kind: Kind, row: &Names) -> Names {
+    pub(super) fn running(&mut self, id: Id, (name, number): (&str, u32), kind: Kind, row: &Names) -> Names {
         let t = kind.cuda();
         let value = match &row.valid {
-            Some(valid) => format!("({valid}) ? wrun{number}[{}] : ({t})0", row.value),
-            None => format!("wrun{number}[{}]", row.value),
+            Some(valid) => format!("({valid}) ? {name}{number}[{}] : ({t})0", row.value),
+            None => format!("{name}{number}[{}]", row.value),
         };
         self.line(&format!("const {t} x{id} = {value};"));
         Names { value: format!("x{id}"), valid: row.valid.clone(), fault: row.fault.clone() }

@@ -12,7 +12,7 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use onrush_kernels::Scalar;
-use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value, Window, kind_of, window};
+use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value, What, Window, kind_of, window};
 
 use super::aggregates::{self, Accumulators, Recipe};
 use super::lower::{Lowering, Refusal, Slot, literal_of};
@@ -25,12 +25,59 @@ const FLOAT: Kind = Kind::Number(Scalar::F64);
 /// Rows of a frame that moves at most: each row looks at all of its own.
 const WIDEST: u64 = 1024;
 
-/// The rows that a function sees from a row: `from` to before `to`, and whether these move with both ends.
+/// The rows that a function sees from a row: `from` to before `to`.
 struct Frame {
     from: Id,
     to: Id,
+    reach: Reach,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
     /// From the partition's beginning on.
-    runs: bool,
+    FromBegin,
+    /// Up to the partition's end.
+    ToEnd,
+    /// A few rows that move with both ends.
+    Few,
+}
+
+/// The accumulators of a node's windows, by how far their frames reach.
+#[derive(Default)]
+struct Lists {
+    running: Accumulators,
+    back: Accumulators,
+    sliding: Accumulators,
+}
+
+impl Lists {
+    fn of(&mut self, reach: Reach) -> &mut Accumulators {
+        match reach {
+            Reach::FromBegin => &mut self.running,
+            Reach::ToEnd => &mut self.back,
+            Reach::Few => &mut self.sliding,
+        }
+    }
+}
+
+impl Frame {
+    /// What an accumulator has of the frame's rows; null where there are none and nothing was looped over.
+    fn value(&self, graph: &mut Graph, index: usize, kind: Kind) -> Id {
+        let index = index as u32;
+        if self.reach == Reach::Few {
+            return graph.add(Op::Sliding(index), &[self.from, self.to], kind);
+        }
+        let some = graph.add(Op::Compare(Comparison::Greater), &[self.to, self.from], Kind::Bool);
+        let none = graph.null(ROWS);
+        if self.reach == Reach::ToEnd {
+            let first = graph.add(Op::Choose, &[some, self.from, none], ROWS);
+            return graph.add(Op::RunningBack(index), &[first], kind);
+        }
+        let one = rows(graph, 1);
+        let last = graph.add(Op::Subtract, &[self.to, one], ROWS);
+        let last = graph.add(Op::Choose, &[some, last, none], ROWS);
+        graph.add(Op::Running(index), &[last], kind)
+    }
 }
 
 /// Adds the columns of a window node, whose input is sorted by partition and order.
@@ -53,8 +100,7 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
         of.order.push(lowering.key(&key.expr)?);
     }
     let mut columns = lowering.columns.clone();
-    let mut running = Accumulators::default();
-    let mut sliding = Accumulators::default();
+    let mut lists = Lists::default();
     for (expr, field) in exprs.iter().zip(&plan.schema().fields()[columns.len()..]) {
         let any: &dyn Any = expr.as_any();
         let frame = || frame(expr.get_window_frame(), expr.order_by().is_empty());
@@ -65,10 +111,18 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
             };
             // The node does not tell in any other way.
             let told = format!("{function:?}");
-            if told.contains("is_reversed: true") || told.contains("ignore_nulls: true") {
-                return Err(format!("`{}` backwards or past nulls is not on the GPU yet", function.fun().name()));
+            if told.contains("is_reversed: true") {
+                return Err(format!("`{}` backwards is not on the GPU yet", function.fun().name()));
             }
-            standard_function(lowering, function, &frame)?
+            let past_nulls = told.contains("ignore_nulls: true");
+            match function.fun().name() {
+                name @ ("first_value" | "last_value") => {
+                    let (of, frame) = (&function.args()[0], frame()?(&mut lowering.graph));
+                    first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls)?
+                }
+                name if past_nulls => return Err(format!("`{name}` past nulls is not on the GPU yet")),
+                _ => standard_function(lowering, function, &frame)?,
+            }
         } else {
             let function = match any.downcast_ref::<PlainAggregateWindowExpr>() {
                 Some(plain) => plain.get_aggregate_expr(),
@@ -82,30 +136,29 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
                 return Err(format!("`{}` over a window with FILTER is not on the GPU yet", function.fun().name()));
             }
             let frame = frame()?(&mut lowering.graph);
-            let (list, op): (_, fn(u32) -> Op) = match frame.runs {
-                true => (&mut running, Op::Running),
-                false => (&mut sliding, Op::Sliding),
-            };
+            if let (name @ ("first_value" | "last_value"), [of]) = (function.fun().name(), &function.expressions()[..])
+                && function.order_bys().is_empty()
+            {
+                let id = first_or_last(lowering, &mut lists, (name, of), &frame, function.ignore_nulls())?;
+                columns.push(Slot::Node(id));
+                continue;
+            }
+            let list = lists.of(frame.reach);
             let recipe = aggregates::aggregate(lowering, list, function, None)?;
             if matches!(recipe, Recipe::Fetch { .. }) || !list.all.iter().all(window::can_run) {
                 return Err(format!("`{}` over a window is not on the GPU yet", function.fun().name()));
             }
             let kinds = window::kinds(&lowering.graph, &list.all);
             let at = |graph: &mut Graph, index: usize| {
-                let kind = kinds[index];
-                if !frame.runs {
-                    return graph.add(op(index as u32), &[frame.from, frame.to], kind);
+                let value = frame.value(graph, index, kinds[index]);
+                match kinds[index] {
+                    // Of no rows.
+                    Kind::Number(scalar) if frame.reach != Reach::Few => {
+                        let zero = graph.number(scalar, 0);
+                        graph.add(Op::Coalesce, &[value, zero], kinds[index])
+                    }
+                    _ => value,
                 }
-                // No row, where the frame ends before it begins.
-                let some = graph.add(Op::Compare(Comparison::Greater), &[frame.to, frame.from], Kind::Bool);
-                let one = rows(graph, 1);
-                let last = graph.add(Op::Subtract, &[frame.to, one], ROWS);
-                let none = graph.null(ROWS);
-                let last = graph.add(Op::Choose, &[some, last, none], ROWS);
-                let value = graph.add(op(index as u32), &[last], kind);
-                let Kind::Number(scalar) = kind else { return value };
-                let zero = graph.number(scalar, 0);
-                graph.add(Op::Coalesce, &[value, zero], kind)
             };
             aggregates::result(&mut lowering.graph, &recipe, &at)
         };
@@ -116,7 +169,7 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
         }
         columns.push(Slot::Node(id));
     }
-    (of.running, of.sliding) = (running.all, sliding.all);
+    (of.running, of.back, of.sliding) = (lists.running.all, lists.back.all, lists.sliding.all);
     lowering.columns = columns;
     open.window = Some(of);
     Ok(())
@@ -196,7 +249,12 @@ fn frame(of: &WindowFrame, no_order: bool) -> Result<impl Fn(&mut Graph) -> Fram
         WindowFrameBound::Following(by) => Ok(Bound::Behind(count(by)?)),
     };
     let (start, end) = (bound(&of.start_bound)?, bound(&of.end_bound)?);
-    if !matches!(start, Bound::Edge) {
+    let reach = match (start, end) {
+        (Bound::Edge, _) => Reach::FromBegin,
+        (_, Bound::Edge) => Reach::ToEnd,
+        _ => Reach::Few,
+    };
+    if reach == Reach::Few {
         let signed = |bound: Bound| match bound {
             Bound::Before(by) => i64::try_from(by).ok().map(|by| -by),
             Bound::Behind(by) => i64::try_from(by).ok(),
@@ -205,7 +263,7 @@ fn frame(of: &WindowFrame, no_order: bool) -> Result<impl Fn(&mut Graph) -> Fram
         match (signed(start), signed(end)) {
             (Some(from), Some(to)) if to.saturating_sub(from) < WIDEST as i64 => {}
             (Some(_), Some(_)) => return refused(&format!("of more than {WIDEST} rows")),
-            _ => return refused("that begins behind the partition's first row and has no fixed number of rows"),
+            _ => return refused("of peers and a number of rows"),
         }
     }
     Ok(move |graph: &mut Graph| {
@@ -224,8 +282,44 @@ fn frame(of: &WindowFrame, no_order: bool) -> Result<impl Fn(&mut Graph) -> Fram
             Bound::Before(by) => back(graph, next, by),
             Bound::Behind(by) => forth(graph, next, by),
         };
-        Frame { from, to, runs: matches!(start, Bound::Edge) }
+        Frame { from, to, reach }
     })
+}
+
+/// The first or last value of a frame; past nulls that of the lowest or highest row that has one.
+fn first_or_last(
+    lowering: &mut Lowering,
+    lists: &mut Lists,
+    (name, of): (&str, &Arc<dyn PhysicalExpr>),
+    frame: &Frame,
+    past_nulls: bool,
+) -> Result<Id, Refusal> {
+    let is_first = name == "first_value";
+    let value = lowering.key(of)?;
+    let graph = &mut lowering.graph;
+    let (one, none) = (rows(graph, 1), graph.null(ROWS));
+    let there = if past_nulls {
+        // Rows from 1 on, as 0 is the highest of none; the lowest of none is no row at all.
+        let here = row(graph);
+        let here = two(graph, Op::Add, here, one);
+        let absent = graph.add(Op::IsNull, &[value], Kind::Bool);
+        let present = graph.add(Op::Choose, &[absent, none, here], ROWS);
+        let (what, nothing) = match is_first {
+            true => (What::LeastUnsigned, u64::MAX),
+            false => (What::GreatestUnsigned, 0),
+        };
+        let index = lists.of(frame.reach).add(what, Some(present));
+        let found = frame.value(graph, index, ROWS);
+        let nothing = rows(graph, nothing);
+        let is_none = graph.add(Op::Compare(Comparison::Equal), &[found, nothing], Kind::Bool);
+        let there = two(graph, Op::Subtract, found, one);
+        graph.add(Op::Choose, &[is_none, none, there], ROWS)
+    } else {
+        let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, frame.from], Kind::Bool);
+        let at = if is_first { frame.from } else { two(graph, Op::Subtract, frame.to, one) };
+        graph.add(Op::Choose, &[inside, at, none], ROWS)
+    };
+    fetched(lowering, of, there, name)
 }
 
 /// A whole number of rows that is given as a literal.
@@ -341,24 +435,14 @@ fn standard_function<F: Fn(&mut Graph) -> Frame>(
                 }
             }
         }
-        "first_value" | "last_value" | "nth_value" => {
+        "nth_value" => {
             let frame = frame()?(graph);
-            let (from, to) = (frame.from, frame.to);
-            let (inside, at) = match name {
-                "first_value" => (graph.add(Op::Compare(Comparison::Greater), &[to, from], Kind::Bool), from),
-                "last_value" => {
-                    let last = two(graph, Op::Subtract, to, one);
-                    (graph.add(Op::Compare(Comparison::Greater), &[to, from], Kind::Bool), last)
-                }
-                _ => {
-                    let Some(n) = offset(function, 1)?.filter(|n| *n > 0) else {
-                        return Err("`nth_value` from the end is not on the GPU yet".to_string());
-                    };
-                    let n = rows(graph, n as u64 - 1);
-                    let at = two(graph, Op::Add, from, n);
-                    (graph.add(Op::Compare(Comparison::Greater), &[to, at], Kind::Bool), at)
-                }
+            let Some(n) = offset(function, 1)?.filter(|n| *n > 0) else {
+                return Err("`nth_value` from the end is not on the GPU yet".to_string());
             };
+            let n = rows(graph, n as u64 - 1);
+            let at = two(graph, Op::Add, frame.from, n);
+            let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, at], Kind::Bool);
             let none = graph.null(ROWS);
             let at = graph.add(Op::Choose, &[inside, at, none], ROWS);
             fetched(lowering, &function.args()[0], at, name)?

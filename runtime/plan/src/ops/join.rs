@@ -37,26 +37,7 @@ pub fn join(
     }
     let mut lower_left = Lower::new(left, at)?;
     let mut lower_right = Lower::new(right, at)?;
-    let mut left_keys: Vec<Typed> = Vec::new();
-    let mut right_keys: Vec<Typed> = Vec::new();
-    for (l, r) in left_on.iter().zip(right_on) {
-        let l_typed = lower_left.expr(l)?;
-        let r_typed = lower_right.expr(r).map_err(|d| side_note(d, "right"))?;
-        let dtype = types::supertype(&l_typed.dtype, &r_typed.dtype);
-        let Some(dtype) = dtype.filter(|_| types::is_number(&l_typed.dtype) == types::is_number(&r_typed.dtype)) else {
-            let (a, b) = (type_name(&l_typed.dtype), type_name(&r_typed.dtype));
-            let message = format!(
-                "the keys `{}` ({a}) and `{}` ({b}) have types that cannot be equal",
-                l_typed.name, r_typed.name
-            );
-            let diagnostic = check::plan_error("type-mismatch", message).help(format!(
-                "cast one of them first: `.cast(\"{a}\")` on the right, or `.cast(\"{b}\")` on the left"
-            ));
-            return Err(check::place(diagnostic, l.span.as_ref().or(r.span.as_ref()), at, ""));
-        };
-        left_keys.push(l_typed.to(&dtype));
-        right_keys.push(r_typed.to(&dtype));
-    }
+    let (left_keys, right_keys) = keys(&mut lower_left, &mut lower_right, left_on, right_on, at)?;
     let left = sided(&mut lower_left, &left_names, &left_keys, "l")?;
     let right = sided(&mut lower_right, &right_names, &right_keys, "r")?;
     let key = |side: &str| (0..left_keys.len()).map(|i| column(&hidden_key(side, i))).collect::<Vec<_>>();
@@ -83,14 +64,6 @@ pub fn join(
         JoinKind::Full => build(LogicalPlanBuilder::new(joined).sort(vec![by("l"), by("r")]))?,
         _ => joined,
     };
-    let plain = |on: &[onrush_wire::Expr]| -> Vec<String> {
-        on.iter()
-            .filter_map(|e| match &e.kind {
-                ExprKind::Column(name) => Some(name.clone()),
-                _ => None,
-            })
-            .collect()
-    };
     // The keys of the side that gives way are the other side's.
     let dropped_left = if how == JoinKind::Right { plain(left_on) } else { Vec::new() };
     let dropped_right = if matches!(how, JoinKind::Inner | JoinKind::Left) { plain(right_on) } else { Vec::new() };
@@ -98,6 +71,46 @@ pub fn join(
     let left_kept: Vec<&String> = left_names.iter().filter(|n| !dropped_left.contains(n)).collect();
     let right_kept: Vec<&String> = right_names.iter().filter(|n| with_right && !dropped_right.contains(n)).collect();
     output(joined, &left_kept, &right_kept, suffix, at)
+}
+
+/// The keys of both sides, in the types that they share.
+pub fn keys(
+    left: &mut Lower,
+    right: &mut Lower,
+    left_on: &[onrush_wire::Expr],
+    right_on: &[onrush_wire::Expr],
+    at: Option<&Span>,
+) -> Result<(Vec<Typed>, Vec<Typed>), Diagnostic> {
+    let mut left_keys: Vec<Typed> = Vec::new();
+    let mut right_keys: Vec<Typed> = Vec::new();
+    for (l, r) in left_on.iter().zip(right_on) {
+        let l_typed = left.expr(l)?;
+        let r_typed = right.expr(r).map_err(|d| side_note(d, "right"))?;
+        let dtype = types::supertype(&l_typed.dtype, &r_typed.dtype);
+        let Some(dtype) = dtype.filter(|_| types::is_number(&l_typed.dtype) == types::is_number(&r_typed.dtype)) else {
+            let (a, b) = (type_name(&l_typed.dtype), type_name(&r_typed.dtype));
+            let message = format!(
+                "the keys `{}` ({a}) and `{}` ({b}) have types that cannot be equal",
+                l_typed.name, r_typed.name
+            );
+            let diagnostic = check::plan_error("type-mismatch", message).help(format!(
+                "cast one of them first: `.cast(\"{a}\")` on the right, or `.cast(\"{b}\")` on the left"
+            ));
+            return Err(check::place(diagnostic, l.span.as_ref().or(r.span.as_ref()), at, ""));
+        };
+        left_keys.push(l_typed.to(&dtype));
+        right_keys.push(r_typed.to(&dtype));
+    }
+    Ok((left_keys, right_keys))
+}
+
+/// The names of those that are columns as they are.
+pub fn plain(on: &[onrush_wire::Expr]) -> Vec<String> {
+    let name = |e: &onrush_wire::Expr| match &e.kind {
+        ExprKind::Column(name) => Some(name.clone()),
+        _ => None,
+    };
+    on.iter().filter_map(name).collect()
 }
 
 fn side_note(diagnostic: Diagnostic, side: &str) -> Diagnostic {
@@ -108,16 +121,16 @@ fn hidden(side: &str, name: &str) -> String {
     format!("{HIDDEN}{side}_{name}")
 }
 
-fn hidden_key(side: &str, index: usize) -> String {
+pub fn hidden_key(side: &str, index: usize) -> String {
     format!("{HIDDEN}{side}key_{index}")
 }
 
-fn hidden_row(side: &str) -> String {
+pub fn hidden_row(side: &str) -> String {
     format!("{HIDDEN}{side}row")
 }
 
 /// One side under names that cannot clash with the other's, with its keys beside.
-fn sided(lower: &mut Lower, names: &[String], keys: &[Typed], side: &str) -> Result<LogicalPlan, Diagnostic> {
+pub fn sided(lower: &mut Lower, names: &[String], keys: &[Typed], side: &str) -> Result<LogicalPlan, Diagnostic> {
     let row = lower.row()?;
     let mut exprs: Vec<Expr> = names.iter().map(|n| column(n).alias(hidden(side, n))).collect();
     exprs.extend(keys.iter().enumerate().map(|(i, k)| k.expr.clone().alias(hidden_key(side, i))));
@@ -126,7 +139,7 @@ fn sided(lower: &mut Lower, names: &[String], keys: &[Typed], side: &str) -> Res
 }
 
 /// The result's columns under the user's names; a right column whose name is taken gets the suffix.
-fn output(
+pub fn output(
     joined: LogicalPlan,
     left: &[&String],
     right: &[&String],
