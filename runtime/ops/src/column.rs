@@ -54,15 +54,15 @@ pub struct DeviceColumn {
     /// What its values are for kernels.
     pub kind: Kind,
     /// What they are stored as, where that is shorter.
-    stored: Kind,
+    pub(crate) stored: Kind,
     pub(crate) values: Arc<Buffer>,
     pub(crate) validity: Option<Arc<Buffer>>,
     pub dictionary: Option<Arc<Dictionary>>,
     /// Of texts as bytes: where they are. With a dictionary it has these once, and `values` says which is a row's.
     pub(crate) texts: Option<Arc<Texts>>,
     pub rows: u64,
-    range: Arc<OnceLock<Option<(i128, i128)>>>,
-    encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
+    pub(crate) range: Arc<OnceLock<Option<(i128, i128)>>>,
+    pub(crate) encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
     /// The same texts in the other form.
     pub(crate) other: Arc<OnceLock<DeviceColumn>>,
 }

@@ -8,6 +8,7 @@ pub mod aggregate;
 pub mod coded;
 pub mod codegen;
 pub mod column;
+mod concat;
 pub mod dictionary;
 pub mod graph;
 pub mod group;

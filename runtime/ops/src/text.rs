@@ -28,7 +28,7 @@ pub struct Texts {
 }
 
 /// Room for some bytes that are read in words.
-fn room(bytes: u64) -> u64 {
+pub(crate) fn room(bytes: u64) -> u64 {
     (bytes + 1).next_multiple_of(8)
 }
 
@@ -74,6 +74,15 @@ impl Texts {
             }
         };
         Ok(Texts { bytes: Arc::new(bytes), offsets: Arc::new(offsets), wide })
+    }
+
+    /// Where the text behind the first `rows` would begin.
+    pub(crate) fn end(&self, context: &Context, rows: u64) -> Result<u64> {
+        let at = rows as usize..rows as usize + 1;
+        Ok(match self.wide {
+            true => self.offsets.read::<u64>(at, &context.stream)?[0],
+            false => u64::from(self.offsets.read::<u32>(at, &context.stream)?[0]),
+        })
     }
 
     fn host_offsets(&self, context: &Context, rows: usize) -> Result<Vec<i64>> {

@@ -22,7 +22,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use self::words::Names;
-use crate::gpu::{GpuExec, PARTS, memory, windows};
+use crate::gpu::{ConcatExec, GpuExec, PARTS, memory, windows};
 use crate::ops::summary::STATISTIC;
 
 /// Where a node of a plan runs.
@@ -219,6 +219,12 @@ impl Tree<'_> {
         depth: usize,
         names: &HashMap<usize, Names>,
     ) {
+        let any: &dyn Any = input.as_ref();
+        if any.is::<ConcatExec>() {
+            self.start("concat", depth, fragment.place());
+            self.out.push('\n');
+            return input.children().into_iter().for_each(|input| self.input(input, fragment, depth + 1, names));
+        }
         if memory(input).is_none() {
             return self.node(input, depth, names);
         }
@@ -321,7 +327,7 @@ impl Tree<'_> {
             | "RepartitionExec"
             | "BufferExec" => return None,
             "CrossJoinExec" => "cross join".to_string(),
-            "UnionExec" | "InterleaveExec" => "concat".to_string(),
+            "UnionExec" | "InterleaveExec" | "ConcatExec" => "concat".to_string(),
             "UnnestExec" => "explode".to_string(),
             "PlaceholderRowExec" => "one row".to_string(),
             "EmptyExec" => "no rows".to_string(),

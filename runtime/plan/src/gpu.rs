@@ -2,6 +2,7 @@
 //! `numbers`, `functions`, `aggregates`), and how the result comes back into the plan (`exec`).
 
 mod aggregates;
+mod concat;
 mod exec;
 mod functions;
 mod lower;
@@ -25,6 +26,7 @@ use onrush_ops::Gpu;
 pub use onrush_ops::Tuning;
 use onrush_wire::{Class, Diagnostic};
 
+pub use concat::ConcatExec;
 pub use exec::{GPU_LOST, GpuExec, PARTS, memory};
 pub use nodes::windows;
 pub use place::{Placements, place};

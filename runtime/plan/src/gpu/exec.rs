@@ -26,6 +26,7 @@ use onrush_ops::residency::Parts;
 use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
+use super::concat::ConcatExec;
 use super::{Accelerator, Policy, parts, read};
 
 /// A node that runs on a device.
@@ -174,6 +175,11 @@ impl GpuExec {
     /// The tables that are joined.
     pub fn others(&self) -> &[Arc<dyn ExecutionPlan>] {
         &self.inputs[1..]
+    }
+
+    /// Whether its rows are on the device.
+    pub fn stays(&self) -> bool {
+        self.finish == 0
     }
 
     /// Which of its columns are texts as bytes.
@@ -440,12 +446,15 @@ enum Rows {
     Host { parts: Vec<Parts>, count: u64 },
     /// Those columns of what another fragment gave.
     Device(DeviceTable),
+    /// One behind the other.
+    Concat(Vec<Rows>),
 }
 
 /// An input that has been read, should the CPU need it after all.
 enum Gathered {
     Plan(Arc<dyn ExecutionPlan>),
     Device(DeviceTable, Arc<dyn ExecutionPlan>),
+    Concat(Vec<Gathered>, Arc<dyn ExecutionPlan>),
 }
 
 impl Gathered {
@@ -453,6 +462,19 @@ impl Gathered {
         let (table, of) = match self {
             Gathered::Plan(plan) => return Ok(plan),
             Gathered::Device(table, of) => (table, of),
+            Gathered::Concat(parts, of) => {
+                let mut all = Vec::new();
+                for part in parts {
+                    let plan = Box::pin(part.plan(accelerator)).await?;
+                    let Some((batches, columns)) = memory(&plan) else {
+                        return Err(DataFusionError::Internal("an input that was read is not in memory".to_string()));
+                    };
+                    for batch in batches {
+                        all.push(batch.project(&columns)?.with_schema(of.schema())?);
+                    }
+                }
+                return read::again(all, &of);
+            }
         };
         let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
         let batches = blocking(move || download(&accelerator.gpu, &schema, &table, true)).await?;
@@ -466,6 +488,7 @@ impl Rows {
         match self {
             Rows::Host { count, .. } => *count,
             Rows::Device(table) => table.rows,
+            Rows::Concat(parts) => parts.iter().map(Rows::count).sum(),
         }
     }
 
@@ -486,6 +509,16 @@ impl Rows {
             return Ok((rows.clone(), Gathered::Plan(input)));
         }
         let any: &dyn Any = input.as_ref();
+        if any.is::<ConcatExec>() {
+            let (mut parts, mut gathered) = (Vec::new(), Vec::new());
+            for child in input.children() {
+                let none = OnceLock::new();
+                let (rows, back) = Box::pin(Rows::gather(Arc::clone(child), used, &none, context)).await?;
+                parts.push(rows);
+                gathered.push(back);
+            }
+            return Ok((Rows::Concat(parts), Gathered::Concat(gathered, input)));
+        }
         let stream = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
             // Its rows stay where they are.
             Some(below) => {
@@ -540,15 +573,10 @@ impl Work {
         gpu.residency.sweep();
         let begun = gpu.residency.now();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
-            let table = |(number, rows): (usize, &Rows)| -> onrush_ops::Result<DeviceTable> {
-                let (parts, count) = match rows {
-                    Rows::Host { parts, count } => (parts, *count),
-                    Rows::Device(table) => return Ok(table.clone()),
-                };
+            let table = |(number, rows): (usize, &Rows)| {
                 let graph = onrush_ops::run::graph_of(&self.stages, number);
                 let as_bytes = |place: usize| graph.is_some_and(|graph| onrush_ops::text::reads_bytes(graph, place));
-                let columns = parts.iter().enumerate().map(|(place, parts)| self.column(parts, as_bytes(place)));
-                Ok(DeviceTable { rows: count, columns: columns.collect::<onrush_ops::Result<_>>()? })
+                self.table(rows, &as_bytes)
             };
             let tables = tables.iter().enumerate().map(table).collect::<onrush_ops::Result<Vec<_>>>()?;
             let (first, others) = tables
@@ -561,6 +589,22 @@ impl Work {
                 // What lies there for later makes room, but not what this needs.
                 Err(error) if error.missing().is_some_and(|bytes| gpu.residency.evict(bytes, begun) > 0) => {}
                 done => return done,
+            }
+        }
+    }
+
+    /// An input on the device, `as_bytes` those of its texts.
+    fn table(&self, rows: &Rows, as_bytes: &dyn Fn(usize) -> bool) -> onrush_ops::Result<DeviceTable> {
+        match rows {
+            Rows::Device(table) => Ok(table.clone()),
+            Rows::Host { parts, count } => {
+                let columns = parts.iter().enumerate().map(|(place, parts)| self.column(parts, as_bytes(place)));
+                Ok(DeviceTable { rows: *count, columns: columns.collect::<onrush_ops::Result<_>>()? })
+            }
+            Rows::Concat(parts) => {
+                // Nothing is uploaded of an input without rows.
+                let some = parts.iter().filter(|part| part.count() > 0).map(|part| self.table(part, as_bytes));
+                DeviceTable::concat(self.accelerator.gpu.context(), &some.collect::<onrush_ops::Result<Vec<_>>>()?)
             }
         }
     }

@@ -66,7 +66,7 @@ pub fn words(plan: &Arc<dyn ExecutionPlan>) -> String {
         "SortExec" | "SortPreservingMergeExec" => "sorting".to_string(),
         "HashJoinExec" | "NestedLoopJoinExec" | "CrossJoinExec" | "SortMergeJoinExec" => "joining".to_string(),
         "WindowAggExec" | "BoundedWindowAggExec" => "a window".to_string(),
-        "UnionExec" | "InterleaveExec" => "concatenation".to_string(),
+        "UnionExec" | "InterleaveExec" | "ConcatExec" => "concatenation".to_string(),
         "UnnestExec" => "explode".to_string(),
         other => other.trim_end_matches("Exec").to_lowercase(),
     }

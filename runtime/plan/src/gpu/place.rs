@@ -26,6 +26,7 @@ use onrush_ops::{
 };
 
 use super::aggregates::{self, Accumulators};
+use super::concat::{ConcatExec, in_one_partition};
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::lower::{Lowering, Preference, Refusal, Side, Slot};
 use super::nodes::{is_known, is_larger, is_transparent, keeps_order, words};
@@ -39,6 +40,23 @@ const MOST_SORTED: u64 = 10_000;
 #[derive(Default)]
 pub struct Placements {
     reasons: HashMap<usize, String>,
+}
+
+fn plan_is<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    any.is::<T>()
+}
+
+/// How many rows an input has in memory or on the device, without limit where they were made there; none where another node gives them.
+fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
+    if let Some((batches, _)) = memory(input) {
+        return Some(batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64);
+    }
+    let any: &dyn Any = input.as_ref();
+    if any.is::<ConcatExec>() {
+        return input.children().into_iter().try_fold(0_u64, |all, child| Some(all.saturating_add(rows_there(child)?)));
+    }
+    any.downcast_ref::<GpuExec>().filter(|below| below.stays()).map(|_| u64::MAX)
 }
 
 fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
@@ -118,6 +136,7 @@ pub fn place(
     plan: Arc<dyn ExecutionPlan>,
     accelerator: &Arc<Accelerator>,
 ) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
+    let plan = in_one_partition(plan)?;
     let mut walk = Walk { accelerator, placements: Placements::default() };
     let placed = walk.node(plan)?;
     let plan = walk.close(placed)?;
@@ -141,7 +160,10 @@ impl Walk<'_> {
                 inputs.push(self.close(placed)?);
             }
             let plan = with_inputs(&plan, inputs)?;
-            self.note(&plan, format!("{} is not on the GPU yet", words(&plan)));
+            // Rows one behind the other are no work: whoever reads them has them where it is.
+            if !plan_is::<ConcatExec>(&plan) {
+                self.note(&plan, format!("{} is not on the GPU yet", words(&plan)));
+            }
             return Ok(Placed::Cpu(plan));
         };
         let below = self.node(Arc::clone(child))?;
@@ -213,10 +235,7 @@ impl Walk<'_> {
         if !is_known(plan) {
             return Err(format!("{} is not on the GPU yet", words(plan)));
         }
-        let rows = match memory(input) {
-            Some((batches, _)) => Some(batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64),
-            None => None,
-        };
+        let rows = rows_there(input);
         match (self.accelerator.policy, rows) {
             (Policy::FromRows(least), Some(rows)) if rows < least => {
                 return Err(format!("{rows} rows are fewer than the {least} from which on the GPU is faster"));
@@ -250,6 +269,9 @@ impl Walk<'_> {
     /// Which text columns of an input have many different texts.
     fn preference(&self, input: &Arc<dyn ExecutionPlan>) -> Preference {
         let any: &dyn Any = input.as_ref();
+        if let (true, Some(first)) = (any.is::<ConcatExec>(), input.children().first()) {
+            return self.preference(first);
+        }
         if let Some(below) = any.downcast_ref::<GpuExec>() {
             return Preference::Known(below.as_bytes());
         }

@@ -64,6 +64,8 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
         present.chain(number).reduce(Expr::and).unwrap_or_else(|| lit(true))
     };
     let found = build(LogicalPlanBuilder::new(right.clone()).filter(there("r")))?;
+    // Whether distances count.
+    let far = within.is_some() || with.strategy == AsofStrategy::Nearest;
     // Between equal keys: first what is found, then what looks for it, or the other way round.
     let narrow = |plan: LogicalPlan, side: &str, is_right: bool| {
         let row = column(&hidden_row(side));
@@ -73,13 +75,16 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
         exprs.push(lit(i8::from(is_right)).alias(name("side")));
         exprs.push(row.clone().alias(name("row")));
         exprs.push(if is_right { row } else { none }.alias(name("found")));
+        if far {
+            let none = Expr::Literal(ScalarValue::try_from(&dtype).map_err(diagnose)?, None);
+            exprs.push(if is_right { column(&hidden_key(side, 0)) } else { none }.alias(name("found_key")));
+        }
         project_exprs(plan, exprs)
     };
     let (looking, found) = (narrow(left.clone(), "l", false)?, narrow(found, "r", true)?);
     let both = build(LogicalPlanBuilder::new(found).union(looking))?;
 
     let on = || column(&name("key_0"));
-    let is_right = || column(&name("side")).eq(lit(1i8));
     let (before, behind) = match with.strategy {
         AsofStrategy::Backward => (true, false),
         AsofStrategy::Forward => (false, true),
@@ -118,9 +123,8 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
             .alias(called)
         };
         let mut windows = vec![last(column(&name("found")), name(side))];
-        if within.is_some() || with.strategy == AsofStrategy::Nearest {
-            let key = when(is_right(), on()).end().map_err(diagnose)?;
-            windows.push(last(key, name(&format!("{side}_key"))));
+        if far {
+            windows.push(last(column(&name("found_key")), name(&format!("{side}_key"))));
         }
         plan = build(LogicalPlanBuilder::new(plan).window(windows))?;
     }

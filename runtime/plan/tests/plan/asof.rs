@@ -115,10 +115,10 @@ fn awkward_keys_match_as_numbers_do() {
         let values = [Some(0.0), Some(f64::NAN), None, Some(1.0), Some(-1.0)];
         let right =
             bench.frame(vec![("t", floats(&values)), ("w", ints(&[Some(1), Some(2), Some(3), Some(4), Some(5)]))]);
-        assert_eq!(join(&bench, left, right, asof(Backward)), "t w|-0 1|null null|NaN null|inf 4|1.5 4");
-        assert_eq!(join(&bench, left, right, asof(Forward)), "t w|-0 1|null null|NaN null|inf null|1.5 null");
+        assert_eq!(join(&bench, left, right, asof(Backward)), "t w|-0.0 1|null null|NaN null|inf 4|1.5 4");
+        assert_eq!(join(&bench, left, right, asof(Forward)), "t w|-0.0 1|null null|NaN null|inf null|1.5 null");
         let near = Asof { tolerance: Some(Value::Float(0.5)), ..asof(Nearest) };
-        assert_eq!(join(&bench, left, right, near), "t w|-0 1|null null|NaN null|inf null|1.5 4");
+        assert_eq!(join(&bench, left, right, near), "t w|-0.0 1|null null|NaN null|inf null|1.5 4");
 
         let left = bench.frame(vec![("t", ints(&[Some(i64::MAX), Some(0)]))]);
         let right = bench.frame(vec![("t", ints(&[Some(i64::MIN), Some(-1)])), ("w", ints(&[Some(1), None]))]);
