@@ -26,6 +26,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "mixed.slt"
     "order.slt"
     "scan.slt"
+    "sets.slt"
     "text.slt"
     "texts.slt"
     "windows.slt"

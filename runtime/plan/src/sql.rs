@@ -21,7 +21,7 @@ use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, SelectItem, SetExpr, Statement};
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
 use onrush_wire::Diagnostic;
 
 use crate::check::{self, plan_error};
@@ -90,7 +90,7 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
     }
     let mut out = String::with_capacity(query.len() + 16);
     let mut after_point = false;
-    for token in tokens {
+    for token in nulls_behind(tokens) {
         let follows = std::mem::replace(&mut after_point, token == Token::Period);
         match token {
             Token::Word(Word { value, quote_style: None, keyword }) => {
@@ -115,6 +115,31 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
         }
     }
     Ok(out)
+}
+
+/// `f(x ignore nulls)` as `f(x) ignore nulls`: DuckDB has the first, and the parser only the second.
+fn nulls_behind(mut tokens: Vec<Token>) -> Vec<Token> {
+    let is = |token: &Token, word: &str| matches!(token, Token::Word(w) if w.value.eq_ignore_ascii_case(word));
+    let mut at = 0;
+    while at < tokens.len() {
+        let next = |from: usize| {
+            tokens[from..].iter().position(|token| !matches!(token, Token::Whitespace(_))).map(|found| from + found)
+        };
+        if (is(&tokens[at], "ignore") || is(&tokens[at], "respect"))
+            && let Some(nulls) = next(at + 1).filter(|nulls| is(&tokens[*nulls], "nulls"))
+            && let Some(end) = next(nulls + 1).filter(|end| tokens[*end] == Token::RParen)
+        {
+            // What stood before the bracket comes behind it.
+            let words: Vec<Token> = tokens.drain(at..end).collect();
+            let blank = || Token::Whitespace(Whitespace::Space);
+            let words: Vec<Token> = std::iter::once(blank()).chain(words).chain([blank()]).collect();
+            let moved = words.len();
+            tokens.splice(at + 1..at + 1, words);
+            at += moved;
+        }
+        at += 1;
+    }
+    tokens
 }
 
 fn not_a_query(what: &str) -> Diagnostic {

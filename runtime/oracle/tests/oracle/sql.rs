@@ -84,9 +84,10 @@ emulated! {
     mixed at least 40, on the device 20;
     order at least 50, on the device 3;
     scan at least 50, on the device 20;
+    sets at least 30, on the device 20;
     text at least 25, on the device 10;
     texts at least 51, on the device 48;
-    windows at least 80, on the device 80;
+    windows at least 95, on the device 92;
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::execution::session_state::SessionState;
@@ -367,7 +368,10 @@ fn fit(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch, Diagnostic
     let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
         match column.data_type() == field.data_type() {
             true => Ok(Arc::clone(column)),
-            false => arrow::compute::cast(column, field.data_type()),
+            // Never a null for a value that has no place there.
+            false => {
+                cast_with_options(column, field.data_type(), &CastOptions { safe: false, ..CastOptions::default() })
+            }
         }
     });
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -11,12 +11,13 @@ use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, WindowFunctionDefinition,
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, WindowFunctionDefinition,
     binary_expr, cast,
 };
+use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_wire::Diagnostic;
@@ -280,6 +281,14 @@ fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
 /// Types as DuckDB has them: a cast of a fraction to a whole number rounds, where Arrow's cuts; decimals beside floats are floats.
 pub fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
+        // DataFusion finds the common types later: until then a union says that it has those of its first input.
+        if let LogicalPlan::Union(union) = node {
+            let schema = Arc::new(in_common(&union)?);
+            let inputs = union.inputs.into_iter();
+            let inputs =
+                inputs.map(|input| coerce_plan_expr_for_schema(Arc::unwrap_or_clone(input), &schema).map(Arc::new));
+            return Ok(Transformed::yes(LogicalPlan::Union(Union { inputs: inputs.collect::<Result<_>>()?, schema })));
+        }
         let inputs = node.inputs();
         let schema = match inputs.as_slice() {
             [] => return Ok(Transformed::no(node)),
@@ -358,6 +367,20 @@ pub fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
         .map_data(LogicalPlan::recompute_schema)
     })
     .map(|t| t.data)
+}
+
+/// The columns of a union, in types that hold those of all inputs.
+fn in_common(union: &Union) -> Result<DFSchema> {
+    let schema = coerce_union_schema(&union.inputs)?;
+    let has_float = |index: usize| union.inputs.iter().any(|i| i.schema().field(index).data_type().is_floating());
+    let fields = schema.iter().enumerate().map(|(index, (qualifier, field))| {
+        let field = match types::is_decimal(field.data_type()) && has_float(index) {
+            true => Arc::new(field.as_ref().clone().with_data_type(DataType::Float64)),
+            false => Arc::clone(field),
+        };
+        (qualifier.cloned(), field)
+    });
+    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }
 
 /// Two whole numbers in one type: a literal takes the column's type where it fits, as in DuckDB.
