@@ -5,12 +5,14 @@ use onrush_wire::diagnostic::Severity;
 use onrush_wire::{Call, Diagnostic, Label};
 use unicode_width::UnicodeWidthStr;
 
-/// Cells that a source line may take; a longer one is cut around its labels.
-const SOURCE_WIDTH: usize = 120;
 /// Cells of a tab.
 const TAB: usize = 4;
-/// Cells of a line of words, where a terminal has no more.
+/// Cells of a line, where a terminal has no more: words go on below, and source is cut around its labels.
 const WIDTH: usize = 80;
+/// Cells of the words under a place far to the right.
+const ENOUGH: usize = 40;
+/// Cells of source however many digits its line's number has.
+const NARROWEST_SOURCE: usize = 40;
 /// Cells that words have however far to the right they begin.
 const NARROWEST: usize = 28;
 /// What a line that goes on from the one above begins with, in colours: by it a front end that is wider puts them together
@@ -206,6 +208,7 @@ fn by_file(labels: &[Label]) -> Vec<(&str, Vec<&Label>)> {
 }
 
 /// A label's place in a drawn line, in cells.
+#[derive(Clone, Copy)]
 struct Mark<'a> {
     start: usize,
     end: usize,
@@ -216,6 +219,7 @@ struct Mark<'a> {
 fn snippet(out: &mut Vec<String>, text: &str, labels: &[&Label], gutter: usize, color: &str, paint: Paint) {
     let margin = " ".repeat(gutter);
     let bar = paint.with(BLUE, "|");
+    let width = WIDTH.saturating_sub(gutter + 3).max(NARROWEST_SOURCE);
     let source: Vec<&str> = text.lines().collect();
     let mut numbers: Vec<u32> = labels.iter().map(|l| l.span.line).collect();
     numbers.sort_unstable();
@@ -226,7 +230,7 @@ fn snippet(out: &mut Vec<String>, text: &str, labels: &[&Label], gutter: usize, 
         match previous {
             Some(p) if number == p + 2 => {
                 if let Some(line) = source.get(p as usize) {
-                    let shown = Line::new(line, &[]).window(0).0;
+                    let shown = Line::new(line, &[]).cut(0, width).0;
                     out.push(numbered(p + 1, gutter, &shown, paint));
                 }
             }
@@ -237,12 +241,11 @@ fn snippet(out: &mut Vec<String>, text: &str, labels: &[&Label], gutter: usize, 
         // A place past the end (a missing bracket, say) is under an empty line.
         let line = (number as usize).checked_sub(1).and_then(|i| source.get(i)).copied().unwrap_or("");
         let here: Vec<&Label> = labels.iter().copied().filter(|l| l.span.line == number).collect();
-        let drawn = Line::new(line, &here);
-        let anchor = drawn.marks.iter().find(|m| m.primary).or(drawn.marks.first()).map_or(0, |m| m.start);
-        let (shown, shift) = drawn.window(anchor);
-        out.push(numbered(number, gutter, &shown, paint));
-        for below in underlines(&drawn.marks, shift, gutter + 3, color, paint) {
-            out.push(format!("{margin} {bar} {below}"));
+        for (shown, marks) in Line::new(line, &here).parts(width) {
+            out.push(numbered(number, gutter, &shown, paint));
+            for below in underlines(&marks, width, color, paint) {
+                out.push(format!("{margin} {bar} {below}"));
+            }
         }
     }
     out.push(format!("{margin} {bar}"));
@@ -290,50 +293,87 @@ impl<'a> Line<'a> {
         Line { text, marks }
     }
 
-    /// The line, or where it is too long the part around a cell, with how many cells marks move to the left.
-    fn window(&self, anchor: usize) -> (String, isize) {
-        if self.text.width() <= SOURCE_WIDTH {
+    /// The line and its marks; one that is too long in as many parts as its marks need, from left to right.
+    fn parts(&self, width: usize) -> Vec<(String, Vec<Mark<'a>>)> {
+        let whole = self.text.width();
+        if whole <= width {
+            return vec![(self.text.clone(), self.marks.clone())];
+        }
+        // An ellipsis may stand at both ends.
+        let room = width - 2;
+        let mut groups: Vec<Vec<Mark>> = Vec::new();
+        for mark in &self.marks {
+            match groups.last_mut().filter(|group| mark.end <= group[0].start + room) {
+                Some(group) => group.push(*mark),
+                None => groups.push(vec![*mark]),
+            }
+        }
+        let part = |mut marks: Vec<Mark<'a>>| {
+            let start = marks[0].start;
+            let end = marks.iter().map(|mark| mark.end).max().unwrap_or(start);
+            let around = room.saturating_sub(end - start) / 2;
+            let (shown, shift) = self.cut(start.saturating_sub(around).min(whole - room), width);
+            for mark in &mut marks {
+                mark.start = mark.start.saturating_add_signed(-shift);
+                mark.end = mark.end.saturating_add_signed(-shift).min(width).max(mark.start + 1);
+            }
+            (shown, marks)
+        };
+        groups.into_iter().map(part).collect()
+    }
+
+    /// At most so many cells of the line, those from `from` on, with how many marks move to the left.
+    fn cut(&self, from: usize, width: usize) -> (String, isize) {
+        let whole = self.text.width();
+        if whole <= width {
             return (self.text.clone(), 0);
         }
-        let from = anchor.saturating_sub(SOURCE_WIDTH / 2);
         let mut shown = String::new();
         let mut first = None;
         let mut position = 0;
-        let mut complete = true;
         for c in self.text.chars() {
-            let width = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+            let cells = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
             if position >= from {
-                if position + width > from + SOURCE_WIDTH {
-                    complete = false;
+                let first = *first.get_or_insert(position);
+                let before = usize::from(first > 0);
+                // The rest, or as much as leaves room for the ellipsis.
+                if before + whole - first > width && before + position + cells - first > width - 1 {
+                    shown.push('…');
                     break;
                 }
-                first.get_or_insert(position);
                 shown.push(c);
             }
-            position += width;
+            position += cells;
         }
-        let first = first.unwrap_or(0);
-        let mut shift = first as isize;
-        if first > 0 {
-            shown.insert(0, '…');
-            shift -= 1;
+        match first.unwrap_or(0) {
+            0 => (shown, 0),
+            first => (format!("…{shown}"), first as isize - 1),
         }
-        if !complete {
-            shown.push('…');
-        }
-        (shown, shift)
     }
 }
 
 /// The rows under a source line: the underlines with the rightmost label's words beside them, then the other words from
 /// right to left, each hanging from its own bar.
-fn underlines(marks: &[Mark], shift: isize, margin: usize, color: &str, paint: Paint) -> Vec<String> {
-    let words_of = |text: &str, start: usize| -> Vec<String> {
-        text.lines().flat_map(|line| wrapped(line, margin + start, margin + start)).collect()
+/// Nothing goes past `width`: words of what stands far to the right begin further to the left.
+fn underlines(marks: &[Mark], width: usize, color: &str, paint: Paint) -> Vec<String> {
+    let folded = |text: &str, room: usize| -> Vec<String> {
+        let start = WIDTH.saturating_sub(room);
+        text.lines().flat_map(|line| wrapped(line, start, start)).collect()
     };
-    let at = |cell: usize| usize::try_from(cell as isize - shift).ok().filter(|c| *c <= SOURCE_WIDTH + 2);
-    let visible: Vec<(usize, usize, &Mark)> =
-        marks.iter().filter_map(|m| Some((at(m.start)?, at(m.end).unwrap_or(SOURCE_WIDTH + 2), m))).collect();
+    let widest = |lines: &[String]| lines.iter().map(|line| line.width()).max().unwrap_or(0);
+    let fits = |text: &str, start: usize| {
+        let room = width.saturating_sub(start);
+        room >= ENOUGH || text.lines().all(|line| line.width() <= room)
+    };
+    // Where words begin that would like to begin at a cell, and their lines.
+    let words_of = |text: &str, start: usize| -> (usize, Vec<String>) {
+        if fits(text, start) {
+            return (start, folded(text, width.saturating_sub(start)));
+        }
+        let lines = folded(text, ENOUGH);
+        (start.min(width.saturating_sub(widest(&lines))), lines)
+    };
+    let visible: Vec<(usize, usize, &Mark)> = marks.iter().map(|m| (m.start, m.end, m)).collect();
     let Some(last) = visible.last() else { return Vec::new() };
     let mut cells: Vec<Option<bool>> = vec![None; visible.iter().map(|(_, end, _)| *end).max().unwrap_or(0)];
     for primary in [false, true] {
@@ -353,10 +393,10 @@ fn underlines(marks: &[Mark], shift: isize, margin: usize, color: &str, paint: P
         i += run;
     }
     // Words beside the underlines only where nothing else is to the right of them.
-    let beside = last.1 >= cells.len();
+    let beside = last.1 >= cells.len() && fits(last.2.text, last.1 + 1);
     let mut out = Vec::new();
     let mut hanging: Vec<&(usize, usize, &Mark)> = visible.iter().filter(|(_, _, m)| !m.text.is_empty()).collect();
-    let mut words = words_of(last.2.text, last.1 + 1).into_iter();
+    let mut words = words_of(last.2.text, last.1 + 1).1.into_iter();
     if beside && !last.2.text.is_empty() {
         hanging.pop();
         first.push(' ');
@@ -388,14 +428,21 @@ fn underlines(marks: &[Mark], shift: isize, margin: usize, color: &str, paint: P
     for i in (0..hanging.len()).rev() {
         let (start, _, mark) = &hanging[i];
         // Words that hang from the same place stand below each other, without a bar of their own.
-        let (row, width) = bars(hanging[..i].iter().filter(|(other, _, _)| *other < *start).count());
-        for (n, line) in words_of(mark.text, *start).iter().enumerate() {
+        let left = hanging[..i].iter().filter(|(other, _, _)| *other < *start).count();
+        let (at, lines) = words_of(mark.text, *start);
+        // Bars that words of a place further right lie over go on below these.
+        let free = hanging[..left].iter().filter(|(other, _, _)| *other + 1 < at).count();
+        let (row, width) = bars(if at < *start { free } else { left });
+        for (n, line) in lines.iter().enumerate() {
             let lead = if n == 0 { row.clone() } else { " ".repeat(width) };
             out.push(format!(
                 "{lead}{}{}",
-                " ".repeat(start.saturating_sub(width)),
+                " ".repeat(at.saturating_sub(width)),
                 paint.with(style(mark.primary), line)
             ));
+        }
+        if at < *start && left > 0 {
+            out.push(bars(left).0);
         }
     }
     out

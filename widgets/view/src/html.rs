@@ -52,7 +52,7 @@ pub fn visible(c: char) -> Option<String> {
         '\t' => "⇥".to_string(),
         // Directional overrides can make a table lie; zero-width characters hide differences.
         c if c.is_control()
-            || matches!(c, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
+            || matches!(c, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
         {
             let mut out = String::new();
             let _ = write!(out, "\\u{{{:x}}}", c as u32);

@@ -140,7 +140,59 @@ fn long_lines_are_cut_around_the_place() {
     let place = rows[3].find("WRONG").unwrap();
     // The ellipsis in front is three bytes and one cell.
     assert_eq!(rows[4].find("^^^^^ this").unwrap(), place - 2);
-    assert!(rows.iter().all(|r| r.chars().count() < 135), "{text}");
+    assert!(rows.iter().all(|r| r.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn words_of_places_far_to_the_right_begin_before_them() {
+    let source = "let average_of_all_delays = delays_of_all_flights.iter().sum::<f64>() / count(x);";
+    let mut diagnostic = error().at(span(1, 79, 1), "expected `f64`, found `&str`, which nothing can be divided by");
+    diagnostic.labels.push(Label {
+        span: span(1, 73, 5),
+        text: "arguments to this function are wrong".into(),
+        primary: false,
+    });
+    let text = lines(&diagnostic, source);
+    assert_eq!(
+        text.split_once("  |\n").unwrap().1,
+        "\
+1 | …rage_of_all_delays = delays_of_all_flights.iter().sum::<f64>() / count(x);
+  |                                                                   ----- ^
+  |                                                                   |     |
+  |                                          expected `f64`, found `&str`, which
+  |                                          nothing can be divided by
+  |                                                                   |
+  |                                         arguments to this function are wrong
+  |"
+    );
+}
+
+/// Wherever it stands, a token is shown with its underline under it and all of its words, in 80 cells.
+#[test]
+fn nothing_is_cut_off_at_any_place() {
+    let words = "expected `f64`, found `&str` with some more words that need two or three lines of it";
+    for (before, after, wide) in [(0, 0, false), (50, 0, false), (62, 30, false), (70, 200, false), (300, 300, true)] {
+        let filler = if wide { "東" } else { "a" };
+        for second in [None, Some(1), Some(before as u32 + 12)] {
+            let source = format!("{}TOKEN + OTHER{}", filler.repeat(before), filler.repeat(after));
+            let mut diagnostic = error().at(span(1, before as u32 + 1, 5), words);
+            if let Some(column) = second {
+                let text = "this was the other one".to_string();
+                diagnostic.labels.push(Label { span: span(1, column, 2), text, primary: false });
+            }
+            let text = lines(&diagnostic, &source);
+            let rows: Vec<&str> = text.lines().collect();
+            let width = |row: &str| unicode_width::UnicodeWidthStr::width(row);
+            assert!(rows.iter().all(|row| width(row) <= 80), "{text}");
+            let at = rows.iter().position(|row| row.contains("^^^^^")).unwrap_or_else(|| panic!("{text}"));
+            let place = rows[at - 1].split_once("TOKEN").map(|(before, _)| width(before));
+            assert_eq!(rows[at].find("^^^^^"), place, "{text}");
+            let said: Vec<&str> =
+                text.split(|c: char| c.is_whitespace() || "|^-".contains(c)).filter(|w| !w.is_empty()).collect();
+            assert!(said.join(" ").contains(words), "{text}");
+            assert_eq!(said.join(" ").contains("this was the other one"), second.is_some(), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -93,6 +93,30 @@ fn what_could_be_mixed_up_looks_different() {
 }
 
 #[test]
+fn names_stay_on_one_line() {
+    let nested = DataType::Other("a\nb".into());
+    let (plain, html) = show(preview(
+        &[("net\nsales", DataType::Int64, Some(1)), ("", nested, None), ("a\u{2028}\tb", DataType::Int64, None)],
+        vec![vec![Value::Null, Value::Struct(vec![("a\nb".into(), Value::Text("x\ny".into()))]), Value::Int(1)]],
+    ));
+    assert_eq!(
+        plain,
+        "\
+1 row × 3 columns
+┌───────────┬──────────────┬─────────────┐
+│ net↵sales ┆ \"\"           ┆ a\\u{2028}⇥b │
+│       i64 ┆ a↵b          ┆         i64 │
+╞═══════════╪══════════════╪═════════════╡
+│      null ┆ {a↵b: \"x↵y\"} ┆           1 │
+└───────────┴──────────────┴─────────────┘"
+    );
+    assert!(html.contains("net<i>↵</i>sales<br>"), "{html}");
+    assert!(html.contains("{a↵b: &quot;x↵y&quot;}"), "{html}");
+    // No line of the page but those of its own.
+    assert!(!html.contains("a\nb") && !html.contains("x\ny") && !html.contains("net\nsales"), "{html}");
+}
+
+#[test]
 fn markup_in_names_and_values_stays_text() {
     let attack = "<img src=x onerror=alert(1)>\"'&";
     let mut p = preview(

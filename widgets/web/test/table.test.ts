@@ -11,6 +11,7 @@ import {
     type Filter,
     filterText,
     grouped,
+    named,
     nextSort,
     orderOf,
     type Saved,
@@ -45,6 +46,23 @@ test("values that are no texts look like nothing else", () => {
         ],
     );
     assert.deepEqual([0, 2, "", 'say "x"', "a\tb"].map(copied), ["", "NaN", "", '"say ""x"""', '"a\tb"']);
+});
+
+test("names and values stay on their line, and nothing in them is unseen", () => {
+    const names = ["net\nsales", "a\tb\r\nc", "", " ", "\u202eevil", "a\u0007", "a\u2028b", "日本 語", "👩\u200d🚀"];
+    const expected = [
+        "net⏎sales",
+        "a⇥b⏎c",
+        '""',
+        '"␣"',
+        "\\u{202e}evil",
+        "a\\u{7}",
+        "a\\u{2028}b",
+        "日本 語",
+        "👩\u200d🚀",
+    ];
+    assert.deepEqual(names.map(named), expected);
+    assert.equal(shown("\u202eevil").text, "\\u{202e}evil");
 });
 
 test("saved rows are sorted as the session sorts: nulls last, NaN above all numbers, ties as they were", () => {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use onrush_wire::display::TablePreview;
 use onrush_wire::number::thousands;
 
+use super::text::plain;
 use super::{Table, middle};
 use crate::html::{bytes, escape, has_right_to_left, visible};
 use crate::value::{Cell, Kind};
@@ -56,7 +57,7 @@ pub fn html(preview: &TablePreview) -> String {
             out,
             "<th{}{title}>{name}<br><small>{}</small>",
             align(column.right),
-            escape(&column.dtype.to_string())
+            escape(&plain(&column.dtype.to_string()))
         );
         if let Some(nulls) = column.nulls {
             let _ = write!(out, "<br><small>{} null</small>", thousands(nulls));
@@ -90,8 +91,8 @@ pub fn html(preview: &TablePreview) -> String {
     out.push_str("</tbody>\n</table>\n");
     let mut facts = vec![table.size('\u{202f}')];
     if !left_out.is_empty() {
-        let first = table.columns[left_out.start].name;
-        let last = table.columns[left_out.end - 1].name;
+        let first = plain(table.columns[left_out.start].name);
+        let last = plain(table.columns[left_out.end - 1].name);
         facts.push(format!("{} columns not shown ({first} to {last})", left_out.len()));
     }
     if let Some(size) = preview.bytes {
@@ -141,10 +142,10 @@ fn too_long(text: &str) -> bool {
 
 fn cut_plain(text: &str) -> String {
     if !too_long(text) {
-        return escape(text);
+        return escape(&plain(text));
     }
     let shown: String = text.chars().take(CELL - 1).collect();
-    escape(&shown) + "…"
+    escape(&plain(&shown)) + "…"
 }
 
 /// The user's text: cut, with what is invisible made visible, in its own direction.

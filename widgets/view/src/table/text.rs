@@ -29,7 +29,7 @@ pub fn text(preview: &TablePreview) -> String {
     for (i, column) in table.columns.iter().enumerate() {
         columns.push(Boxed {
             right: column.right,
-            head: [cut(&plain(column.name)), cut(&column.dtype.to_string())],
+            head: [cut(&named(column.name)), cut(&plain(&column.dtype.to_string()))],
             cells: table.rows.iter().map(|r| cut(&shown(&r.cells[i]))).collect(),
         });
     }
@@ -134,6 +134,12 @@ fn shown(cell: &Cell) -> String {
     }
 }
 
+/// A column's name; one that could not be seen stands in quotes.
+fn named(name: &str) -> String {
+    if name.chars().all(char::is_whitespace) { format!("\"{}\"", plain(name)) } else { plain(name) }
+}
+
+/// With what cannot be seen as signs, on one line.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -76,7 +76,7 @@ export function shown(cell: Cell | undefined): { text: string; kind: Kind } {
     }
     if (cell === "") return { text: '""', kind: "blank" };
     if (cell.trim() === "") return { text: `"${spaces(cell)}"`, kind: "blank" };
-    return { text: lines(cell), kind: "plain" };
+    return { text: visible(cell), kind: "plain" };
 }
 
 /** White space as signs. */
@@ -84,8 +84,20 @@ export function spaces(text: string): string {
     return text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\s/g, "␣");
 }
 
-function lines(text: string): string {
-    return text.replace(/\r\n|\n|\r/g, "⏎").replace(/\t/g, "⇥");
+/** On one line, and as it was written: letters that change the direction of what follows, or that cannot be seen, are named. */
+export function visible(text: string): string {
+    return text
+        .replace(/\r\n|\n|\r/g, "⏎")
+        .replace(/\t/g, "⇥")
+        .replace(
+            /[\p{Cc}\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/gu,
+            letter => `\\u{${letter.codePointAt(0)?.toString(16)}}`,
+        );
+}
+
+/** A column's name as it is shown. */
+export function named(name: string): string {
+    return name.trim() === "" ? `"${spaces(name)}"` : visible(name);
 }
 
 /** A cell as it is copied: null is nothing. */

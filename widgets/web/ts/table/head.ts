@@ -1,6 +1,17 @@
 // The head of a column: its name, type, what is known of its values, and a picture of them that is also a filter.
 
-import { brushed, type Column, type Filter, grouped, isTemporal, type Profile, short, shown } from "./data.ts";
+import {
+    brushed,
+    type Column,
+    type Filter,
+    grouped,
+    isTemporal,
+    named,
+    type Profile,
+    short,
+    shown,
+    visible,
+} from "./data.ts";
 import { el, svg } from "./dom.ts";
 import type { Model } from "./model.ts";
 
@@ -28,7 +39,7 @@ export function facts(column: Column, profile: Profile | undefined): string {
 /** Everything known, for the title. */
 export function explained(column: Column, profile: Profile | undefined): string {
     const stats = profile?.summary_stats;
-    const lines = [`${column.column_name}: ${column.type_name}`];
+    const lines = [`${named(column.column_name)}: ${visible(column.type_name)}`];
     const nulls = profile?.null_count ?? column.nulls;
     if (nulls !== undefined) lines.push(`${grouped(nulls)} null`);
     if (stats?.num_unique != null)
@@ -65,7 +76,7 @@ function histogram(
     const whole = column.type_display === "integer";
     const drawn = svg("svg", { class: "picture", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none" });
     drawn.setAttribute("role", "img");
-    drawn.setAttribute("aria-label", `histogram of ${column.column_name}: drag to filter`);
+    drawn.setAttribute("aria-label", `histogram of ${named(column.column_name)}: drag to filter`);
     const width = WIDTH / bars;
     const rects = counts.map((count, i) => {
         // What is there is seen, however little it is.
@@ -152,7 +163,7 @@ function shares(
     const all = table.counts.reduce((sum, count) => sum + count, 0) + table.other_count;
     const bar = el("div", "picture shares");
     bar.setAttribute("role", "img");
-    bar.setAttribute("aria-label", `most frequent values of ${column.column_name}: click to filter`);
+    bar.setAttribute("aria-label", `most frequent values of ${named(column.column_name)}: click to filter`);
     const chosen = (own?.params?.values as string[] | undefined) ?? [];
     table.values.forEach((value, i) => {
         const count = table.counts[i] ?? 0;

@@ -1,6 +1,6 @@
 // What opens over the table: a column's menu with its filter, a value with everything that its cell cuts off, the steps as Rust.
 
-import { type Column, type Filter, isNested, isNumber, isTemporal } from "./data.ts";
+import { type Column, type Filter, isNested, isNumber, isTemporal, named } from "./data.ts";
 import { button, el, toClipboard } from "./dom.ts";
 
 export interface ColumnActions {
@@ -85,7 +85,7 @@ export function textPanel(title: string, text: string): HTMLElement {
 
 export function columnMenu(column: Column, actions: ColumnActions, done: () => void): HTMLElement {
     const panel = el("div", "panel");
-    panel.append(el("div", "title", column.column_name || '""'));
+    panel.append(el("div", "title", named(column.column_name)));
     const row = el("div", "row");
     const act = (text: string, title: string, what: () => void) =>
         button("action", text, title, () => {

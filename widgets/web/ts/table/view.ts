@@ -5,7 +5,18 @@
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";
 import type { SessionContext } from "../session.ts";
-import { bytes, type Column, type Filter, filterText, grouped, isNested, type Saved, shown } from "./data.ts";
+import {
+    bytes,
+    type Column,
+    type Filter,
+    filterText,
+    grouped,
+    isNested,
+    named,
+    type Saved,
+    shown,
+    visible,
+} from "./data.ts";
 import { button, el, keep, toClipboard } from "./dom.ts";
 import { explained, facts, picture } from "./head.ts";
 import { columnMenu, Popup, textPanel } from "./menu.ts";
@@ -193,8 +204,8 @@ class TableView implements Drawn {
         const index = column.column_index;
         // Heads are bold, and have a sign of the order and the menu beside the name.
         let most = Math.max(
-            Math.min(column.column_name.length, 28) * 1.15 + 3,
-            column.type_name.length + 4,
+            Math.min(named(column.column_name).length, 28) * 1.15 + 3,
+            visible(column.type_name).length + 4,
             column.nulls ? 19 : 14,
         );
         for (const row of this.model.saved.rows.slice(0, 30)) most = Math.max(most, shown(row[index]).text.length);
@@ -288,17 +299,17 @@ class TableView implements Drawn {
         const key = model.sort[place];
         cell.setAttribute("aria-sort", key ? (key.ascending ? "ascending" : "descending") : "none");
         const name = el("div", "name");
-        const label = el("span", column.column_name.trim() ? "label" : "label blank", column.column_name || '""');
+        const label = el("span", column.column_name.trim() ? "label" : "label blank", named(column.column_name));
         label.dir = "auto";
         name.append(label);
         if (key)
             name.append(el("span", "arrow", (key.ascending ? "▲" : "▼") + (model.sort.length > 1 ? place + 1 : "")));
-        const menu = button("menu", "⋮", `Menu of ${column.column_name}`, event => {
+        const menu = button("menu", "⋮", `Menu of ${named(column.column_name)}`, event => {
             event.stopPropagation();
             this.openMenu(column, cell.getBoundingClientRect());
         });
         name.append(menu);
-        const type = el("div", "type", column.type_name);
+        const type = el("div", "type", visible(column.type_name));
         const known = facts(column, profile);
         const text = el("div", "facts", known);
         cell.title = explained(column, profile);
@@ -307,7 +318,7 @@ class TableView implements Drawn {
             const drawn = picture(model, column, profile);
             cell.append(text, drawn ?? el("div", profile ? "picture" : "picture waiting"));
         } else if (known) {
-            type.textContent = `${column.type_name} · ${known}`;
+            type.textContent = `${visible(column.type_name)} · ${known}`;
         }
         if (model.filters.some(filter => filter.column_schema.column_index === index)) cell.classList.add("filtered");
         name.addEventListener("click", event => {
@@ -378,7 +389,7 @@ class TableView implements Drawn {
 
     private filterChip(filter: Filter): HTMLElement {
         const chip = el("span", "chip");
-        const text = el("button", "text", `${filter.column_schema.column_name || '""'} ${filterText(filter)}`);
+        const text = el("button", "text", `${named(filter.column_schema.column_name)} ${visible(filterText(filter))}`);
         text.type = "button";
         text.title = "Change the filter";
         text.addEventListener("click", () => this.openMenu(filter.column_schema, chip.getBoundingClientRect()));
@@ -392,7 +403,7 @@ class TableView implements Drawn {
 
     private hiddenChip(index: number): HTMLElement {
         const chip = el("span", "chip quiet");
-        const name = this.model.columns[index]?.column_name || '""';
+        const name = named(this.model.columns[index]?.column_name ?? "");
         const remove = button("remove", "×", "Show the column", () => {
             this.hidden.delete(index);
             this.draw();
@@ -438,7 +449,7 @@ class TableView implements Drawn {
         try {
             const text = await this.model.value(row, column.column_index);
             const position = this.model.position(row);
-            const title = `${column.column_name || '""'}${position === undefined ? "" : `, row ${grouped(position)}`}`;
+            const title = `${named(column.column_name)}${position === undefined ? "" : `, row ${grouped(position)}`}`;
             const cell = this.body.querySelector(`[data-row="${row}"][data-column="${at}"]`);
             this.popup.show(textPanel(title, text), (cell ?? this.scroller).getBoundingClientRect());
         } catch (why) {
@@ -663,7 +674,7 @@ class TableView implements Drawn {
 
     private fit(column: Column): void {
         const [first, end] = this.scroll.visible;
-        let most = Math.max(column.column_name.length + 3, 6);
+        let most = Math.max(named(column.column_name).length + 3, 6);
         for (let row = first; row < end; row++) {
             most = Math.max(most, shown(this.model.cell(row, column.column_index)).text.length);
         }
