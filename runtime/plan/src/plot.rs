@@ -129,32 +129,25 @@ impl<'a> Source<'a> {
         {
             return Ok(layer);
         }
-        let (table, y_label) = match &layer.aggregate {
-            Some(function) => {
-                let value = aggregate(function, layer)?;
-                let label = label(&value);
-                let mut keys = vec![x.clone().alias("x")];
-                keys.extend(layer.color.clone().map(|c| c.alias("color")));
-                let table = self.engine.run_aggregate(self.frame, &keys, &[value.alias("y")], self.task)?;
-                // The colour is a key and comes before the value: the order of `columns` below.
-                let order: &[usize] = if layer.color.is_some() { &[0, 2, 1] } else { &[0, 1] };
-                (table.project(order).map_err(|e| crate::error::internal(&e.to_string()))?, label)
-            }
-            None => {
-                let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-                let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
-                let x_values = Values::of(&rows, 0, x)?;
-                let what = format!("the y of a {}", name(layer.mark));
-                let y_values = Values::of(&rows, 1, y)?.number(&what, y)?;
-                if layer.mark == Mark::Bar {
-                    return self.bars(layer, &rows, (&x_values, &y_values), x);
-                }
-                if x_values.scale != AxisScale::Category {
-                    return self.line(layer, &rows, (&x_values, &y_values));
-                }
-                ((*rows.table(self.task)?).clone(), label(y))
-            }
+        let Some(function) = &layer.aggregate else {
+            let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+            let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
+            let x_values = Values::of(&rows, 0, x)?;
+            let what = format!("the y of a {}", name(layer.mark));
+            let y_values = Values::of(&rows, 1, y)?.number(&what, y)?;
+            return match layer.mark {
+                Mark::Bar => self.bars(layer, &rows, (&x_values, &y_values), x),
+                _ => self.line(layer, &rows, (x_values, &y_values)),
+            };
         };
+        let value = aggregate(function, layer)?;
+        let y_label = label(&value);
+        let mut keys = vec![x.clone().alias("x")];
+        keys.extend(layer.color.clone().map(|c| c.alias("color")));
+        let table = self.engine.run_aggregate(self.frame, &keys, &[value.alias("y")], self.task)?;
+        // The colour is a key and comes before the value: the order of `columns` below.
+        let order: &[usize] = if layer.color.is_some() { &[0, 2, 1] } else { &[0, 1] };
+        let table = table.project(order).map_err(|e| crate::error::internal(&e.to_string()))?;
         let mut x_column = Column::of(&table, 0, x)?;
         let y_expr = layer.y.as_ref().unwrap_or(x);
         let mut y_column =
@@ -200,11 +193,13 @@ impl<'a> Source<'a> {
         Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
     }
 
-    /// A line through rows in the order of `x`, which are numbers or times.
-    fn line(&mut self, layer: &LayerRequest, rows: &Rows, (x, y): (&Values, &Values)) -> Result<Layer, Diagnostic> {
+    /// A line through rows in the order of `x`; texts are in the order of their first rows.
+    fn line(&mut self, layer: &LayerRequest, rows: &Rows, (mut x, y): (Values, &Values)) -> Result<Layer, Diagnostic> {
+        let texts = if x.scale == AxisScale::Category { x.keep_most(rows, DRAWN, self.task)? } else { 0 };
         let color = self.color(rows, 2, layer)?;
-        let made = lines::lines(rows, (x, y), color.as_ref(), self.line, self.task)?;
-        self.left_out(made.without_x, "point", "no value");
+        let made = lines::lines(rows, (&x, y), color.as_ref(), self.line, self.task)?;
+        self.left_out(made.without_x - x.hidden, "point", "no value");
+        self.most_frequent(DRAWN, texts, &x.label);
         self.left_out(made.without_color, "row", "no colour");
         self.series_left_out(made.hidden, made.series.len(), layer);
         self.stretches(made.kept, made.all);

@@ -424,7 +424,7 @@ fn large_matrices_are_drawn_in_blocks() {
     let cells = spec["datasets"]["d0"].as_array().unwrap();
     assert_eq!(
         (cells.len(), &cells[99], &cells[199]),
-        (200, &json!({ "x": "297", "y": "0", "c": 0 }), &json!({ "x": "297", "y": "1", "c": 298 }),)
+        (200, &json!({ "x": "297 to 299", "y": "0", "c": 0 }), &json!({ "x": "297 to 299", "y": "1", "c": 298 }),)
     );
     assert!(spec.to_string().contains("means of blocks of 3 × 1 cells"), "{spec}");
     let values = vec![vec![Some(1.0); 100]; 100];

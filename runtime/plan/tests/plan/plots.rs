@@ -467,6 +467,7 @@ fn plans_with_more_rows_than_memory_are_drawn() {
         LayerRequest { color: column("k"), ..layer(Mark::Histogram, "v", None) },
         LayerRequest { color: column("few"), ..layer(Mark::Density, "v", None) },
         LayerRequest { color: column("few"), ..layer(Mark::Line, "n", Some("v")) },
+        LayerRequest { color: column("few"), ..layer(Mark::Line, "k", Some("v")) },
         LayerRequest { color: column("k"), ..mean },
         layer(Mark::Box, "k", Some("v")),
         layer(Mark::Box, "few", Some("v")),
@@ -511,6 +512,22 @@ fn of_too_many_texts_some_are_drawn() {
     let colored = LayerRequest { color: Some(Expr::column("few")), ..layer(Mark::Bar, "k", Some("n")) };
     let (names, bars, _) = drawn(colored);
     assert_eq!((names.len(), bars.iter().map(|series| series.x.len()).sum::<usize>()), (40, 40));
+}
+
+/// A line over texts goes from one to the next in the order of their first rows; by hand.
+#[test]
+fn lines_over_texts_are_in_their_order() {
+    let bench = Bench::default();
+    let query = "select * from (values ('b', 1, 'x'), ('a', 2, 'x'), (null, 3, 'x'), ('b', 4, 'y'), ('a', null, 'y'), \
+                 ('c', 6, null)) as r(k, n, c)";
+    let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
+    let colored = LayerRequest { color: Some(Expr::column("c")), ..layer(Mark::Line, "k", Some("n")) };
+    let made = plot(&bench, frame, colored).unwrap();
+    let Layer::Xy { x, series, .. } = &made.layers[0] else { panic!("no lines") };
+    assert_eq!(x.categories, ["b", "a", "c"]);
+    assert_eq!((series[0].x.as_slice(), series[0].y.as_slice()), (&[0.0, 1.0][..], &[1.0, 2.0][..]));
+    assert_eq!((series[1].x.as_slice(), series[1].y[0], series[1].y[1].is_nan()), (&[0.0, 1.0][..], 4.0, true));
+    assert_eq!(made.notes, ["1 point with no value left out", "1 row with no colour left out"]);
 }
 
 /// Panels and layers of a plan are of the same rows, which are computed once: with random numbers that can be seen. The panels of all rows

@@ -46,7 +46,11 @@ fn blocks(values: &[Vec<Option<f64>>], across: usize, up: usize) -> Vec<Vec<Opti
     values.chunks(up).map(|rows| (0..columns).map(|column| mean(rows, column)).collect()).collect()
 }
 
-/// A block is called after its first cell.
+/// A block is called after its first and last cell.
 fn thin(axis: &mut Axis, every: usize) {
-    axis.categories = axis.categories.iter().step_by(every).cloned().collect();
+    let name = |cells: &[String]| match cells {
+        [first, .., last] => format!("{first} to {last}"),
+        one => one.concat(),
+    };
+    axis.categories = axis.categories.chunks(every).map(name).collect();
 }
