@@ -10,7 +10,8 @@ from lab import cells, open_notebook, set_last_cell
 HOSTILE = "<img src=x onerror=\"window.hostile=1\">"
 MEAN = f"""// {HOSTILE}
 fn mean(all: &[i32], nth: usize) -> i32 {{ let hostile = "<script>window.hostile=2</script>";
-    if nth > all.len() {{ panic!("{{hostile}} {HOSTILE.replace('"', "'")}") }}
+    if nth > all.len() {{
+        panic!("{{hostile}} {HOSTILE.replace('"', "'")}") }}
     all[nth]
 }}"""
 CALL = "let doubled = 2;\nlet all = [1, 2, 3];\n[1usize, 7].iter().map(|nth| mean(&all, *nth)).sum::<i32>()"
@@ -57,7 +58,7 @@ def test_an_error_shows_its_place_and_who_called(page, notebook):
     assert drawn["markup"] == 0 and page.evaluate("window.hostile") is None
     # Folded, and every call with its cell and line. The first cell of the notebook has not run.
     assert drawn["folded"]
-    assert drawn["calls"] == ["In [1], line 3 in mean", "In [2], line 3 in a closure", "In [2], line 3 "]
+    assert drawn["calls"] == ["In [1], line 4 in mean", "In [2], line 3 in a closure", "In [2], line 3 "]
     # Nothing but one output, as the notebook's format has it.
     [output] = cells(page)[-1]["outputs"]
     assert sorted(output) == ["ename", "evalue", "output_type", "traceback"]
@@ -70,7 +71,7 @@ def test_a_call_leads_to_its_line(page, notebook):
     )
     page.wait_for_function(
         f"() => {{ const cell = {place}.activeCell; return cell.model.executionCount === 1"
-        " && cell.editor?.getCursorPosition().line === 2 && cell.editor.hasFocus(); }"
+        " && cell.editor?.getCursorPosition().line === 3 && cell.editor.hasFocus(); }"
     )
 
 

@@ -117,7 +117,9 @@ fn output_html(output: &Bundle) -> String {
     }
     if let Some(png) = text("image/png") {
         let alt = text("text/plain").unwrap_or("");
-        return format!("<img src=\"data:image/png;base64,{}\" alt=\"{}\">\n", escape(png.trim()), escape(alt));
+        // A picture of ours has more pixels than it has room.
+        let width = text("image/svg+xml").and_then(svg_width).map(|w| format!(" width=\"{w}\"")).unwrap_or_default();
+        return format!("<img src=\"data:image/png;base64,{}\" alt=\"{}\"{width}>\n", escape(png.trim()), escape(alt));
     }
     if let Some(svg) = text("image/svg+xml") {
         return format!("<div>{svg}</div>\n");
@@ -126,6 +128,12 @@ fn output_html(output: &Bundle) -> String {
         Some(plain) if !plain.is_empty() => format!("<pre>{}</pre>\n", escape(plain)),
         _ => String::new(),
     }
+}
+
+/// What the root of a document says.
+fn svg_width(svg: &str) -> Option<u32> {
+    let root = &svg[..svg.find('>')?];
+    root.split_once(" width=\"")?.1.split('"').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -168,6 +176,9 @@ mod tests {
         let bundle = panel(&Panel { controls, has_area: true, captured: true }, &[]);
         let names = [format!("{}…", "l".repeat(29)), format!("词{}", " ".repeat(28)), format!("x↵y{}", " ".repeat(27))];
         assert_eq!(bundle["text/plain"], names.map(|name| format!("{name}  a↵b")).join("\n"));
+        let picture = [("image/png", "cGln"), ("image/svg+xml", "<svg xmlns=\"x\" width=\"640\" height=\"9\"></svg>")];
+        let picture = picture.iter().map(|(mime, data)| (mime.to_string(), (*data).into())).collect::<Bundle>();
+        assert_eq!(output_html(&picture), "<img src=\"data:image/png;base64,cGln\" alt=\"\" width=\"640\">\n");
         assert!(html.contains("&lt;i&gt;</th><td"), "{html}");
         assert!(!html.contains("<script>") && !html.contains("<b><b>") && !html.contains("<i>"), "{html}");
     }

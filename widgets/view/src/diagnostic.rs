@@ -2,8 +2,10 @@
 //! with ANSI colours. Positions count characters; underlines are laid out in terminal cells.
 
 use onrush_wire::diagnostic::Severity;
-use onrush_wire::{Call, Diagnostic, Label};
+use onrush_wire::{Call, Class, Diagnostic, Label};
 use unicode_width::UnicodeWidthStr;
+
+use crate::html::visible;
 
 /// Cells of a tab.
 const TAB: usize = 4;
@@ -26,6 +28,7 @@ pub fn lines(
     title: &dyn Fn(&str) -> String,
     ansi: bool,
 ) -> Vec<String> {
+    let diagnostic = &legible(diagnostic);
     let paint = Paint { ansi };
     let (word, color) = match diagnostic.severity {
         Severity::Error => ("error", RED),
@@ -101,6 +104,35 @@ pub fn lines(
         push_lines(&mut out, &start, gutter + 10, &calls.join("\n"));
     }
     out
+}
+
+/// With nothing in its words that a terminal obeys or that a page turns around: names of columns and values may hold anything. A name
+/// between backticks stays on its line.
+fn legible(diagnostic: &Diagnostic) -> Diagnostic {
+    let mut diagnostic = diagnostic.clone();
+    // Of what the user's own program says, lines are lines.
+    let has_names = matches!(diagnostic.class, Class::Plan | Class::Data);
+    let clean = |text: &mut String| {
+        let is_plain = |c: char| matches!(c, '\n' | '\t') || visible(c).is_none();
+        if text.chars().all(is_plain) && !(has_names && text.contains('`')) {
+            return;
+        }
+        let quotes = has_names && text.matches('`').count() % 2 == 0;
+        let mut is_name = false;
+        let mut out = String::with_capacity(text.len());
+        for c in text.replace("\r\n", "\n").chars() {
+            is_name ^= quotes && c == '`';
+            match visible(c).filter(|_| is_name || !matches!(c, '\n' | '\t')) {
+                Some(sign) => out.push_str(&sign),
+                None => out.push(c),
+            }
+        }
+        *text = out;
+    };
+    clean(&mut diagnostic.message);
+    diagnostic.labels.iter_mut().for_each(|label| clean(&mut label.text));
+    diagnostic.notes.iter_mut().chain(&mut diagnostic.help).for_each(clean);
+    diagnostic
 }
 
 /// `In [1], line 6, in `mean``.

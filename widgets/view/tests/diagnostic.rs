@@ -167,6 +167,28 @@ fn words_of_places_far_to_the_right_begin_before_them() {
     );
 }
 
+/// A column may be called anything; by hand.
+#[test]
+fn names_neither_break_lines_nor_turn_them_around() {
+    let named = |class| {
+        let message = "there is no column `net\nsales`";
+        let mut diagnostic = Diagnostic::error(class, "c", message).note("columns: `\u{202e}evil`, `a\tb`\nand more");
+        diagnostic.help.push("\u{1b}[2Jlook\r\nhere".into());
+        lines(&diagnostic, "")
+    };
+    assert_eq!(
+        named(Class::Plan),
+        "\
+error[c]: there is no column `net↵sales`
+note: columns: `\\u{202e}evil`, `a⇥b`
+      and more
+help: \\u{1b}[2Jlook
+      here"
+    );
+    // What a program says of itself has its own lines.
+    assert!(named(Class::Run).starts_with("error[c]: there is no column `net\nsales`\nnote: columns: `\\u{202e}evil`"));
+}
+
 /// Wherever it stands, a token is shown with its underline under it and all of its words, in 80 cells.
 #[test]
 fn nothing_is_cut_off_at_any_place() {

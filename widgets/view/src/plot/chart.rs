@@ -217,8 +217,18 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
             canvas.borrow_mut().text(&text, x0 - beside + LABEL, (frame[1] + frame[3]) / 2.0, y_look);
         }
         let (x_axis, y_ticks) = (x_of(i), &y_of(i).0);
+        // The last label of a panel must not meet the first one of the panel beside it.
+        let reach = |panel: usize, tick: &Tick, to_right: bool| {
+            let x = &panels[panel].data.x;
+            let along = (tick.at - x.low) / (x.high - x.low) * panel_width(left);
+            text_width(&tick.label, TICK) / 2.0 + if to_right { along - panel_width(left) } else { -along }
+        };
+        let beside = (column + 1 < columns && i + 1 < panels.len()).then(|| x_of(i + 1).ticks.first()).flatten();
+        let meets = |(last, first)| reach(i, last, true) + reach(i + 1, first, false) + 4.0 > gap;
+        let shown =
+            x_axis.ticks.len() - usize::from(!x_axis.is_turned && x_axis.ticks.last().zip(beside).is_some_and(meets));
         let side = Sides {
-            x: if has_x_ticks { &x_axis.ticks } else { &[] },
+            x: if has_x_ticks { &x_axis.ticks[..shown] } else { &[] },
             y: if has_y_ticks { y_ticks } else { &[] },
             grid: (&x_axis.ticks, y_ticks),
             turned: x_axis.is_turned,
