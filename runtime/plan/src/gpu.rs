@@ -5,6 +5,7 @@ mod aggregates;
 mod concat;
 mod exec;
 mod functions;
+mod joins;
 mod lower;
 mod nodes;
 mod numbers;

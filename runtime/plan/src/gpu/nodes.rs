@@ -6,19 +6,13 @@ use std::sync::Arc;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{StatisticsArgs, StatisticsContext, WindowExpr};
 
-use crate::check::HIDDEN;
-
-/// Whether a join's rows are to be in the order of its right input: frames say so by the names of their columns (`ops/join.rs`).
-pub fn keeps_order(join: &HashJoinExec) -> bool {
-    join.join_schema().fields().iter().any(|field| field.name().starts_with(HIDDEN))
-}
+use super::joins::Joining;
 
 /// Whether one plan gives more rows than another one, as far as can be told.
 pub fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) -> bool {
@@ -34,7 +28,7 @@ pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
     any.is::<FilterExec>()
         || any.is::<ProjectionExec>()
         || any.is::<AggregateExec>()
-        || any.is::<HashJoinExec>()
+        || Joining::of(plan).is_some()
         || any.is::<GlobalLimitExec>()
         || any.is::<LocalLimitExec>()
         || any.is::<SortExec>()

@@ -38,7 +38,8 @@ use futures::TryStreamExt;
 
 use self::cuts::{Hashing, count, part, ranges, slice};
 use super::exec::{DoesNotFit, GpuExec, Link, StopOnDrop, blocking};
-use super::nodes::{is_light, keeps_order, windows};
+use super::joins::{Joining, keeps_order};
+use super::nodes::{is_light, windows};
 use super::place::place;
 use super::{Accelerator, Policy, aggregates, memory, read};
 use crate::check::HIDDEN;
@@ -200,14 +201,15 @@ impl Fragment {
             let any: &dyn Any = link.node.as_ref();
             let (next, way) = match link.other {
                 _ if is_light(&link.node) => continue,
-                Some((other, is_left)) => match any.downcast_ref::<HashJoinExec>() {
-                    Some(join) if self.joins_rows(join, &self.inputs[1 + other], is_left) => match link.node.fetch() {
+                Some((other, is_left)) => match Joining::of(&link.node) {
+                    Some(join) if self.joins_rows(&join, &self.inputs[1 + other], is_left) => match link.node.fetch() {
                         None => continue,
                         // What comes after sees so many rows and no more.
                         Some(_) => return (at + 1, Way::Rows),
                     },
-                    Some(_) => (0, Way::Apart),
-                    None => (0, Way::Host),
+                    // A null of NOT IN is of all parts, and rows without keys have none to be parted by.
+                    Some(join) if any.is::<HashJoinExec>() && !join.null_aware => (0, Way::Apart),
+                    _ => (0, Way::Host),
                 },
                 None if any.is::<AggregateExec>() => (1, Way::Groups),
                 None if any.is::<SortExec>() => {
@@ -237,8 +239,8 @@ impl Fragment {
     }
 
     /// Whether a join gives for some of the pipeline's rows what it gives for all, and its table fits.
-    fn joins_rows(&self, join: &HashJoinExec, table: &Arc<dyn ExecutionPlan>, is_left: bool) -> bool {
-        in_parts(*join.join_type(), if is_left { Side::Right } else { Side::Left }) && self.fits(table)
+    fn joins_rows(&self, join: &Joining, table: &Arc<dyn ExecutionPlan>, is_left: bool) -> bool {
+        in_parts(join.kind, if is_left { Side::Right } else { Side::Left }) && self.fits(table)
     }
 
     /// Whether a table is no larger than a part.
@@ -439,7 +441,7 @@ impl Fragment {
         let (mine, its) = (Arc::clone(&self.inputs[0]), Arc::clone(&self.inputs[1 + other]));
         let (left, right) = if is_left { (its, mine) } else { (mine, its) };
         let (left_keys, right_keys) = join.on().iter().cloned().unzip();
-        let is_ordered = is_left && (keeps_order(join) || right.properties().output_ordering().is_some());
+        let is_ordered = is_left && (keeps_order(&link.node) || right.properties().output_ordering().is_some());
         if is_ordered && *join.join_type() == JoinType::RightMark {
             return Ok(None);
         }

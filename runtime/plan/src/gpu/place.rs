@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
-use datafusion::common::{JoinSide, JoinType, NullEquality};
+use datafusion::common::JoinType;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::InputOrderMode;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -22,14 +21,15 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use onrush_kernels::Scalar;
 use onrush_ops::residency::Parts;
 use onrush_ops::{
-    Accumulator, How, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, Window, kind_of,
+    Accumulator, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, Window, kind_of,
 };
 
 use super::aggregates::{self, Accumulators};
 use super::concat::{ConcatExec, in_one_partition};
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
-use super::lower::{Lowering, Preference, Refusal, Side, Slot};
-use super::nodes::{is_known, is_larger, is_transparent, keeps_order, words};
+use super::joins::Joining;
+use super::lower::{Lowering, Preference, Refusal, Slot};
+use super::nodes::{is_known, is_larger, is_transparent, words};
 use super::window;
 use super::{Accelerator, Policy, quantiles};
 
@@ -78,14 +78,14 @@ impl Placements {
 }
 
 /// A stage whose rows another one goes on with.
-struct Part {
+pub struct Part {
     lowering: Lowering,
     filter: Option<Id>,
     window: Option<Window>,
     end: End,
 }
 
-enum End {
+pub enum End {
     Groups {
         keys: Vec<Id>,
         accumulators: Vec<Accumulator>,
@@ -102,23 +102,23 @@ enum End {
 pub struct Open {
     input: Arc<dyn ExecutionPlan>,
     /// What is joined to it, and the columns of these that are read, once their stage is done.
-    others: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
-    chain: Vec<Link>,
+    pub others: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
+    pub chain: Vec<Link>,
     /// What comes before the stage that is being written.
-    before: Vec<Part>,
+    pub before: Vec<Part>,
     pub lowering: Lowering,
     pub filter: Option<Id>,
     pub window: Option<Window>,
     skip: u64,
-    limit: Option<u64>,
+    pub limit: Option<u64>,
     /// What all rows are sorted by.
     pub order: Option<Vec<SortKey>>,
     /// The key by which the rows are to be the first, and how many.
     top: Option<(Id, u64)>,
     /// How many of the last nodes run on the host, over the few rows that are left.
-    finish: usize,
+    pub finish: usize,
     /// Whether anything is computed: a choice of columns is nothing.
-    works: bool,
+    pub works: bool,
 }
 
 enum Placed {
@@ -145,9 +145,8 @@ pub fn place(
 
 impl Walk<'_> {
     fn node(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<Placed> {
-        let any: &dyn Any = plan.as_ref();
-        if let Some(join) = any.downcast_ref::<HashJoinExec>() {
-            return self.join(&plan, join);
+        if let Some(join) = Joining::of(&plan) {
+            return self.join(&plan, &join);
         }
         let below: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
         let [child] = &below[..] else {
@@ -193,11 +192,11 @@ impl Walk<'_> {
     }
 
     /// The side whose rows are kept, or are many, goes on as a pipeline; in the other one they find theirs.
-    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>, join: &HashJoinExec) -> Result<Placed> {
-        let (left, right) = (self.node(Arc::clone(join.left()))?, self.node(Arc::clone(join.right()))?);
-        let left_goes_on = match join.join_type() {
+    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>, join: &Joining) -> Result<Placed> {
+        let (left, right) = (self.node(Arc::clone(join.left))?, self.node(Arc::clone(join.right))?);
+        let left_goes_on = match join.kind {
             JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => true,
-            JoinType::Inner => !keeps_order(join) && is_larger(join.left(), join.right()),
+            JoinType::Inner => !join.keeps_order && is_larger(join.left, join.right),
             _ => false,
         };
         let (below, other) = if left_goes_on { (left, right) } else { (right, left) };
@@ -360,7 +359,7 @@ impl Open {
     }
 
     /// Takes back what was materialised since there were so many parts.
-    fn undo(&mut self, before: usize) {
+    pub fn undo(&mut self, before: usize) {
         self.before.truncate(before + 1);
         if self.before.len() > before
             && let Some(Part { lowering, filter, window, end: End::Rows { order, skip, limit } }) = self.before.pop()
@@ -458,134 +457,6 @@ impl Open {
         }
         self.lowering.schema = plan.schema();
         self.chain.push(Link::new(plan));
-        Ok(())
-    }
-
-    /// Joins another table, or leaves the fragment as it was.
-    fn add_join(
-        &mut self,
-        plan: &Arc<dyn ExecutionPlan>,
-        join: &HashJoinExec,
-        (other, preference): (&Arc<dyn ExecutionPlan>, Preference),
-        left_goes_on: bool,
-    ) -> std::result::Result<(), Refusal> {
-        let (saved, joins, before) = (self.lowering.save(), self.lowering.joins.len(), self.before.len());
-        let added = self.hash_join(plan, join, (other, preference), left_goes_on);
-        if added.is_err() {
-            self.undo(before);
-            self.lowering.joins.truncate(joins);
-            self.lowering.restore(saved);
-        }
-        added
-    }
-
-    fn hash_join(
-        &mut self,
-        plan: &Arc<dyn ExecutionPlan>,
-        join: &HashJoinExec,
-        (other, preference): (&Arc<dyn ExecutionPlan>, Preference),
-        left_goes_on: bool,
-    ) -> std::result::Result<(), Refusal> {
-        if self.finish > 0 {
-            return Err("it comes after the first rows of an order".to_string());
-        }
-        let computed = |slot: &Slot| matches!(slot, Slot::Node(id) if self.lowering.graph.kind(*id) == Kind::Text);
-        let texts = self.lowering.columns.iter().any(computed);
-        if self.limit.is_some() || self.order.is_some() || self.window.is_some() || texts {
-            self.materialise();
-        }
-        let kind = *join.join_type();
-        let how = match kind {
-            JoinType::Inner => How::Inner,
-            JoinType::Left | JoinType::Right => How::Outer,
-            JoinType::Full => How::Full,
-            _ => How::Exists,
-        };
-        if join.null_aware {
-            return Err("NOT IN over values that can be null is not on the GPU yet".to_string());
-        }
-        // Where rows of the pipeline can be missing, what was computed of them must be null then: it is a table before.
-        if how == How::Full && !(self.is_fresh() && self.lowering.is_untouched()) {
-            self.materialise();
-        }
-        let mut side = Lowering { preference, ..Lowering::new(&other.schema()) };
-        let (mut mine, mut its) = (Vec::new(), Vec::new());
-        for (left, right) in join.on() {
-            let (here, there) = if left_goes_on { (left, right) } else { (right, left) };
-            let types = (self.lowering.dtype(here)?, side.dtype(there)?);
-            let (a, b) = (self.lowering.key(here)?, side.key(there)?);
-            let kind = side.graph.kind(b);
-            let is_text = kind == Kind::Code && self.lowering.graph.kind(a) == Kind::Code;
-            if types.0 != types.1 && !is_text {
-                return Err(format!("a join of {} with {} is not on the GPU yet", types.0, types.1));
-            }
-            if kind.is_float() {
-                return Err("a join by floats is not on the GPU yet".to_string());
-            }
-            if is_text && !matches!(side.graph.node(b).op, Op::Input(_)) {
-                return Err("a join by a computed text is not on the GPU yet".to_string());
-            }
-            mine.push(a);
-            its.push(b);
-        }
-        if !side.lookups.is_empty() || !side.texts.is_empty() {
-            return Err("a join by a function of a text is not on the GPU yet".to_string());
-        }
-        let number = self.lowering.joins.len();
-        let graph = &mut self.lowering.graph;
-        let probe = graph.add(Op::Probe(number as u32), &mine, Kind::Number(Scalar::U32));
-        let none = graph.add(Op::IsNull, &[probe], Kind::Bool);
-        let found = graph.add(Op::Not, &[none], Kind::Bool);
-        self.lowering.joins.push(Side {
-            lowering: side,
-            table: self.others.len(),
-            keys: its,
-            probe,
-            nulls_equal: join.null_equality() == NullEquality::NullEqualsNull,
-            how,
-            residual: None,
-            before: self.filter,
-        });
-        let here = self.lowering.columns.clone();
-        let there: Vec<Slot> =
-            (0..other.schema().fields().len()).map(|column| Slot::Joined { join: number, column }).collect();
-        let mut filter = self.filter;
-        let graph = &mut self.lowering.graph;
-        match kind {
-            JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => filter = Some(both(graph, filter, found)),
-            JoinType::LeftAnti | JoinType::RightAnti => filter = Some(both(graph, filter, none)),
-            _ => {}
-        }
-        if let Some(beside) = join.filter() {
-            let slots = beside.column_indices().iter().map(|column| {
-                let is_here = (column.side == JoinSide::Left) == left_goes_on;
-                if is_here { here[column.index].clone() } else { there[column.index].clone() }
-            });
-            let columns = std::mem::replace(&mut self.lowering.columns, slots.collect());
-            let schema = std::mem::replace(&mut self.lowering.schema, Arc::clone(beside.schema()));
-            let condition = self.lowering.boolean(beside.expression());
-            (self.lowering.columns, self.lowering.schema) = (columns, schema);
-            match how {
-                How::Inner => filter = Some(both(&mut self.lowering.graph, filter, condition?)),
-                _ => self.lowering.joins[number].residual = Some(condition?),
-            }
-        }
-        let mut columns = match kind {
-            JoinType::Inner | JoinType::Left | JoinType::Right if left_goes_on => [here, there].concat(),
-            JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => [there, here].concat(),
-            JoinType::LeftMark | JoinType::RightMark => [here, vec![Slot::Node(found)]].concat(),
-            _ => here,
-        };
-        if let Some(projection) = &join.projection {
-            columns = projection.iter().map(|index| columns[*index].clone()).collect();
-        }
-        self.lowering.columns = columns;
-        self.lowering.schema = plan.schema();
-        self.filter = filter;
-        self.limit = plan.fetch().map(|rows| rows as u64);
-        self.chain.push(Link { node: Arc::clone(plan), other: Some((self.others.len(), !left_goes_on)) });
-        self.others.push((Arc::clone(other), Vec::new()));
-        self.works = true;
         Ok(())
     }
 
@@ -771,7 +642,7 @@ fn rows_of(columns: Vec<Id>, order: Option<Vec<SortKey>>, skip: u64, limit: Opti
     }
 }
 
-fn both(graph: &mut onrush_ops::Graph, before: Option<Id>, condition: Id) -> Id {
+pub fn both(graph: &mut onrush_ops::Graph, before: Option<Id>, condition: Id) -> Id {
     match before {
         Some(before) => graph.add(Op::And, &[before, condition], Kind::Bool),
         None => condition,
