@@ -145,6 +145,7 @@ impl Engine {
             .with_runtime_env(environment)
             .with_default_features()
             .with_physical_optimizer_rules(physical_rules())
+            .with_query_planner(Arc::new(crate::ops::describe::Planner))
             .build();
         let context = SessionContext::new_with_state(state);
         sql::register(&context)?;

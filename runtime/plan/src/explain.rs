@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 use datafusion::common::JoinType;
 use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
@@ -23,7 +23,7 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use self::words::Names;
 use crate::gpu::{ConcatExec, GpuExec, PARTS, memory, windows};
-use crate::ops::summary::STATISTIC;
+use crate::ops::describe::DescribeExec;
 
 /// Where a node of a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,8 +160,8 @@ impl Tree<'_> {
         };
         self.start(&line, depth, &place);
         self.measured(plan);
-        let below: Vec<&Arc<dyn ExecutionPlan>> = match describe(plan) {
-            Some(described) => described.input.into_iter().collect(),
+        let below: Vec<&Arc<dyn ExecutionPlan>> = match described(plan) {
+            Some(input) => input.into_iter().collect(),
             None => plan.children(),
         };
         for child in below {
@@ -262,9 +262,8 @@ impl Tree<'_> {
     /// A node in a line; `None` for one that is no step of the user's.
     fn line(&self, plan: &Arc<dyn ExecutionPlan>, names: &Names) -> Option<String> {
         let any: &dyn Any = plan.as_ref();
-        if let Some(described) = describe(plan) {
-            let first = described.fetch.map(|n| format!(", {}", first_rows(n))).unwrap_or_default();
-            return Some(format!("describe{first}"));
+        if any.is::<DescribeExec>() {
+            return Some("describe".to_string());
         }
         if let Some(node) = any.downcast_ref::<FilterExec>() {
             return Some(format!("filter {}", words::expr(node.predicate(), names)));
@@ -356,35 +355,19 @@ impl Tree<'_> {
     }
 }
 
-/// The nodes that one `describe` becomes: one row of aggregates, repeated for each statistic, from which each row picks its
-/// own values.
-struct Described<'p> {
-    /// What is described; none if its rows need not be read.
-    input: Option<&'p Arc<dyn ExecutionPlan>>,
-    fetch: Option<usize>,
-}
-
-/// If `plan` is the topmost node of a `describe`.
-fn describe(plan: &Arc<dyn ExecutionPlan>) -> Option<Described<'_>> {
+/// What a `describe` describes, if `plan` is one: below the row of aggregates. `None` inside if its rows need not be read.
+fn described(plan: &Arc<dyn ExecutionPlan>) -> Option<Option<&Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = plan.as_ref();
-    let picks = |plan: &Arc<dyn ExecutionPlan>| plan.schema().field_with_name(STATISTIC).is_ok();
-    let [child] = any.downcast_ref::<ProjectionExec>()?.children()[..] else { return None };
-    if picks(plan) || !picks(child) {
-        return None;
-    }
-    let mut described = Described { input: None, fetch: None };
-    let mut open = vec![child];
+    let mut open = vec![&any.downcast_ref::<DescribeExec>()?.input];
     while let Some(node) = open.pop() {
         let any: &dyn Any = node.as_ref();
-        if let Some(sort) = any.downcast_ref::<SortExec>() {
-            described.fetch = sort.fetch();
-        }
         match any.downcast_ref::<AggregateExec>() {
-            Some(aggregate) => described.input = Some(aggregate.input()),
-            None => open.extend(node.children()),
+            // The one that has the rows: in front of it there may be one of several partitions' results.
+            Some(aggregate) if *aggregate.mode() != AggregateMode::Final => return Some(Some(aggregate.input())),
+            _ => open.extend(node.children()),
         }
     }
-    Some(described)
+    Some(None)
 }
 
 fn join(kind: JoinType) -> &'static str {

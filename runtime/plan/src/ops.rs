@@ -2,6 +2,7 @@
 //! names (`table.rs`).
 
 pub mod asof;
+pub mod describe;
 pub mod group;
 pub mod join;
 pub mod pivot;

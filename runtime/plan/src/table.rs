@@ -106,7 +106,7 @@ pub fn inputs(plan: &LogicalPlan) -> Vec<Arc<Frame>> {
 pub fn sorts(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
-        found |= matches!(node, LogicalPlan::Sort(_));
+        found |= matches!(node, LogicalPlan::Sort(_) | LogicalPlan::Extension(_));
         Ok(TreeNodeRecursion::Continue)
     });
     found

@@ -144,17 +144,8 @@ fn describe(chosen: Option<&str>) -> String {
     };
     match session::status(&socket) {
         Ok((status, engine)) => {
-            let threads = std::thread::available_parallelism().map_or(1, usize::from);
             line("engine", format!("{engine} (DataFusion)"));
-            let processor = format!("processor, {threads} {}", plural(threads, "thread"));
-            line(
-                "device",
-                match engine.as_str() {
-                    "cpu" => processor,
-                    "auto" => format!("a GPU where one works, else {processor}"),
-                    other => format!("{other}; {processor} for what it cannot do"),
-                },
-            );
+            line("device", device(&engine));
             line(
                 "memory",
                 format!(
@@ -177,11 +168,23 @@ fn describe(chosen: Option<&str>) -> String {
         Err(_) => {
             let given = std::env::var(paths::ENGINE).ok().filter(|given| !given.is_empty());
             let engine = chosen.map(str::to_string).or(given).unwrap_or_else(|| "auto".to_string());
-            line("engine", format!("{engine} (DataFusion)"));
+            line("engine", engine.clone());
+            line("device", device(&engine));
             line("session", "none runs: the first frame starts it with this engine".to_string());
         }
     }
     text
+}
+
+/// Where an engine's work is done.
+fn device(engine: &str) -> String {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let processor = format!("processor, {threads} {}", plural(threads, "thread"));
+    match engine {
+        "cpu" => processor,
+        "auto" => format!("a GPU where one works, else {processor}"),
+        other => format!("{other}; {processor} for what it cannot do"),
+    }
 }
 
 /// What a variable that holds a frame is, as far as the session knows without running anything: its size and place, and its bytes

@@ -1,19 +1,20 @@
 //! `describe` and `value_counts`.
 
-use arrow::datatypes::DataType;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, case, cast};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder};
 use onrush_wire::{Diagnostic, Expr as Wire, Span};
 
-use super::{build, names, project_exprs};
+use super::describe::Describe;
+use super::{build, names};
 use crate::check;
 use crate::error::diagnose;
-use crate::expr::{Lower, Scope, column, lit, null};
+use crate::expr::{Lower, Scope, column};
 use crate::types;
 
 const STATISTICS: [&str; 9] = ["count", "null_count", "mean", "std", "min", "25%", "50%", "75%", "max"];
-
-/// The number of the statistic in each row; `explain` knows `describe` by it.
-pub const STATISTIC: &str = "__onrush_statistic";
 
 /// Numbers and booleans as `f64`, everything else as text; what has no meaning for a type is null.
 pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
@@ -58,31 +59,21 @@ pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
     }
     let aggregates = std::mem::take(&mut lower.aggregates);
     let row = build(LogicalPlanBuilder::new(lower.plan).aggregate(Vec::<Expr>::new(), aggregates))?;
-    let numbers = (0..STATISTICS.len()).map(|i| vec![lit(i as i64)]).collect();
-    let numbers = build(LogicalPlanBuilder::values(numbers))?;
-    let first = numbers.schema().field(0).name().clone();
-    let numbers = project_exprs(numbers, vec![column(&first).alias(STATISTIC)])?;
-    let plan = build(LogicalPlanBuilder::new(row).cross_join(numbers))?;
-    let plan = build(LogicalPlanBuilder::new(plan).sort(vec![column(STATISTIC).sort(true, true)]))?;
-    let pick = |values: Vec<Option<Expr>>, dtype: &DataType| {
-        let mut choice = case(column(STATISTIC));
-        let mut last = None;
-        for (i, value) in values.into_iter().enumerate() {
-            let Some(value) = value else { continue };
-            last = Some(choice.when(lit(i as i64), value));
-            choice = last.clone().unwrap_or_else(|| case(column(STATISTIC)));
+    let mut fields = vec![Field::new("statistic", types::TEXT, false)];
+    let (mut exprs, mut places) = (Vec::new(), Vec::new());
+    for (column, (name, dtype, values)) in columns.into_iter().enumerate() {
+        fields.push(Field::new(name, dtype, true));
+        for (statistic, value) in values.into_iter().enumerate() {
+            if let Some(value) = value {
+                exprs.push(value);
+                places.push((column + 1, statistic));
+            }
         }
-        match last {
-            Some(mut choice) => choice.otherwise(null(dtype)).map_err(diagnose),
-            None => Ok(null(dtype)),
-        }
-    };
-    let titles = STATISTICS.iter().map(|s| Some(cast(lit(*s), types::TEXT))).collect();
-    let mut exprs = vec![pick(titles, &types::TEXT)?.alias("statistic")];
-    for (name, dtype, values) in columns {
-        exprs.push(pick(values, &dtype)?.alias(name));
     }
-    project_exprs(plan, exprs)
+    let schema = DFSchema::try_from(Schema::new(fields)).map_err(diagnose)?;
+    let node =
+        Describe { input: row, values: exprs, places: Arc::new(places), names: &STATISTICS, schema: Arc::new(schema) };
+    Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
 }
 
 /// Most frequent first; equally frequent ones in the order of the values.

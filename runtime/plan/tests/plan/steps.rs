@@ -210,6 +210,28 @@ fn describe_counts_and_quantiles() {
     );
 }
 
+/// Of many columns, and of none of their rows; by hand. What a plan of them takes does not grow with the square of their number:
+/// that was more than a minute here.
+#[test]
+fn describe_of_many_columns() {
+    let bench = Bench::on_cpu();
+    let columns: Vec<String> = (0..400).map(|i| format!("n + {i} as c{i}")).collect();
+    let query = format!("select {} from range(5) as r(n)", columns.join(", "));
+    let input = bench.step(Op::Sql { query, tables: Vec::new() });
+    let started = std::time::Instant::now();
+    let id = bench.step(Op::Describe { input });
+    let said = ["5.0", "0.0", "301.0", "1.58113883", "299.0", "300.0", "301.0", "302.0", "303.0"];
+    assert_eq!(bench.column(id, 300), said);
+    assert!(started.elapsed().as_secs() < 40, "{:?}", started.elapsed());
+    let nothing = bench.step(Op::Slice { input, offset: 0, length: Some(0) });
+    let id = bench.step(Op::Describe { input: nothing });
+    assert_eq!(bench.column(id, 400)[..4], ["0.0", "0.0", "null", "null"]);
+    // A part of what is described, in another order.
+    let few = bench.step(Op::Select { input: id, exprs: vec![col("c1"), col("statistic")] });
+    let last = bench.step(Op::Slice { input: few, offset: -1, length: None });
+    assert_eq!(bench.rows(last), "c1 statistic|null max");
+}
+
 #[test]
 fn samples_are_the_same_each_time() {
     let bench = Bench::default();

@@ -1,0 +1,212 @@
+//! From one row of aggregates to a row for each statistic. A step of its own: DataFusion takes every aggregate of all rows for a
+//! constant, and looks through all columns of a projection above for each of them, so that a projection that picks the statistics
+//! takes minutes to plan for 500 columns.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
+use arrow::compute::{cast, concat, concat_batches};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::DFSchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
+};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use futures::TryStreamExt;
+
+/// Where a value goes: its column, from 1, and its row.
+pub type Place = (usize, usize);
+
+/// The first column is that of the statistics' names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Describe {
+    pub input: LogicalPlan,
+    pub values: Vec<Expr>,
+    /// Of each value; where there is none is null.
+    pub places: Arc<Vec<Place>>,
+    pub names: &'static [&'static str],
+    pub schema: DFSchemaRef,
+}
+
+impl PartialOrd for Describe {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (self == other).then_some(Ordering::Equal)
+    }
+}
+
+impl UserDefinedLogicalNodeCore for Describe {
+    fn name(&self) -> &str {
+        "Describe"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        self.values.clone()
+    }
+
+    fn prevent_predicate_push_down_columns(&self) -> std::collections::HashSet<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "Describe")
+    }
+
+    fn with_exprs_and_inputs(&self, values: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        let [input] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|_| one_input())?;
+        Ok(Describe { input, values, ..self.clone() })
+    }
+
+    /// All of them: without this DataFusion reads all columns of what lies below.
+    fn necessary_children_exprs(&self, _: &[usize]) -> Option<Vec<Vec<usize>>> {
+        Some(vec![(0..self.input.schema().fields().len()).collect()])
+    }
+}
+
+fn one_input() -> DataFusionError {
+    DataFusionError::Internal("a description has one input".to_string())
+}
+
+/// Plans these beside everything that DataFusion knows.
+#[derive(Debug)]
+pub struct Planner;
+
+#[async_trait::async_trait]
+impl datafusion::execution::context::QueryPlanner for Planner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn datafusion::catalog::Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Planner)]);
+        planner.create_physical_plan(plan, session).await
+    }
+}
+
+#[async_trait::async_trait]
+impl ExtensionPlanner for Planner {
+    async fn plan_extension(
+        &self,
+        planner: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _: &[&LogicalPlan],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        session: &dyn datafusion::catalog::Session,
+        context: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(node) = node.as_any().downcast_ref::<Describe>() else { return Ok(None) };
+        let [input] = inputs else { return Err(one_input()) };
+        let physical = |expr| planner.create_physical_expr(expr, node.input.schema(), session, context);
+        let values = node.values.iter().map(physical).collect::<Result<_>>()?;
+        let schema = Arc::new(node.schema.as_arrow().clone());
+        Ok(Some(Arc::new(DescribeExec::new(Arc::clone(input), values, Arc::clone(&node.places), node.names, schema))))
+    }
+}
+
+#[derive(Debug)]
+pub struct DescribeExec {
+    pub input: Arc<dyn ExecutionPlan>,
+    values: Vec<Arc<dyn PhysicalExpr>>,
+    places: Arc<Vec<Place>>,
+    names: &'static [&'static str],
+    properties: Arc<PlanProperties>,
+}
+
+impl DescribeExec {
+    fn new(
+        input: Arc<dyn ExecutionPlan>,
+        values: Vec<Arc<dyn PhysicalExpr>>,
+        places: Arc<Vec<Place>>,
+        names: &'static [&'static str],
+        schema: SchemaRef,
+    ) -> Self {
+        let known = EquivalenceProperties::new(schema);
+        let one = Partitioning::UnknownPartitioning(1);
+        let properties = Arc::new(PlanProperties::new(known, one, EmissionType::Final, Boundedness::Bounded));
+        DescribeExec { input, values, places, names, properties }
+    }
+}
+
+impl DisplayAs for DescribeExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DescribeExec")
+    }
+}
+
+impl ExecutionPlan for DescribeExec {
+    fn name(&self) -> &str {
+        "DescribeExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let [input] = <[Arc<dyn ExecutionPlan>; 1]>::try_from(inputs).map_err(|_| one_input())?;
+        let (values, places, schema) = (self.values.clone(), Arc::clone(&self.places), self.schema());
+        Ok(Arc::new(DescribeExec::new(input, values, places, self.names, schema)))
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let schema = self.schema();
+        let (of, places, names) = (Arc::clone(&schema), Arc::clone(&self.places), self.names);
+        let (input, values) = (Arc::clone(&self.input), self.values.clone());
+        let rows = async move {
+            let below = input.schema();
+            let batches: Vec<RecordBatch> = execute_stream(input, context)?.try_collect().await?;
+            let row = concat_batches(&below, &batches)?;
+            let value = |value: &Arc<dyn PhysicalExpr>| value.evaluate(&row)?.into_array(row.num_rows());
+            let values = values.iter().map(value).collect::<Result<Vec<ArrayRef>>>()?;
+            picked(&values, &places, names, &of)
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(rows))))
+    }
+}
+
+fn picked(values: &[ArrayRef], places: &[Place], names: &[&str], schema: &SchemaRef) -> Result<RecordBatch> {
+    let mut columns: Vec<Vec<Option<&ArrayRef>>> = vec![vec![None; names.len()]; schema.fields().len()];
+    for (value, (column, row)) in values.iter().zip(places) {
+        columns[*column][*row] = Some(value);
+    }
+    let titles: ArrayRef = Arc::new(StringArray::from(names.to_vec()));
+    let mut arrays = vec![cast(&titles, schema.field(0).data_type())?];
+    for (column, field) in columns.iter().zip(schema.fields()).skip(1) {
+        let none = new_null_array(field.data_type(), 1);
+        let rows: Vec<&dyn Array> = column.iter().map(|value| value.map_or(&*none, |value| &**value)).collect();
+        arrays.push(concat(&rows)?);
+    }
+    Ok(RecordBatch::try_new(Arc::clone(schema), arrays)?)
+}
