@@ -78,7 +78,7 @@ emulated! {
     arithmetic at least 70, on the device 30;
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
-    groups at least 30, on the device 25;
+    groups at least 36, on the device 31;
     joins at least 126, on the device 120;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
@@ -86,7 +86,7 @@ emulated! {
     scan at least 50, on the device 20;
     sets at least 30, on the device 20;
     text at least 25, on the device 10;
-    texts at least 51, on the device 48;
+    texts at least 55, on the device 52;
     windows at least 95, on the device 92;
 }
 

@@ -11,12 +11,15 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::equivalence::AcrossPartitions;
+use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFinalAggregate;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -26,6 +29,7 @@ use datafusion::physical_plan::{
 };
 use futures::TryStreamExt;
 
+use super::aggregates;
 use super::read::known_of;
 
 /// The rows of its inputs, one input after the other.
@@ -115,8 +119,67 @@ pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executio
     }
 }
 
+/// Grouping sets as an aggregate for each set, one behind the other: keys that are not of a set are null in its rows.
+fn grouping_sets(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let any: &dyn Any = plan.as_ref();
+    let Some(last) = any.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    let below: &dyn Any = last.input().as_ref();
+    let Some(first) = below.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    let keys = first.group_expr();
+    let is_pair = *last.mode() == AggregateMode::Final && *first.mode() == AggregateMode::Partial;
+    // What the device does not know would read its input several times on the CPU.
+    if !is_pair || !keys.has_grouping_set() || !last.aggr_expr().iter().all(|function| aggregates::merges(function)) {
+        return Ok(None);
+    }
+    let schema = last.schema();
+    let number = keys.expr().len();
+    let mut sets: Vec<Arc<dyn ExecutionPlan>> = Vec::new();
+    for (at, absent) in keys.groups().iter().enumerate() {
+        let of_set = keys.expr().iter().zip(absent).filter(|(_, absent)| !**absent).map(|(key, _)| key.clone());
+        let set: Arc<dyn ExecutionPlan> = Arc::new(AggregateExec::try_new(
+            AggregateMode::Single,
+            PhysicalGroupBy::new_single(of_set.collect()),
+            first.aggr_expr().to_vec(),
+            first.filter_expr().to_vec(),
+            Arc::clone(first.input()),
+            first.input_schema(),
+        )?);
+        // As DataFusion numbers them: a bit for each key that is absent, the first the highest; before these, how often there was such a set.
+        let bits = absent.iter().fold(0_u64, |bits, absent| bits << 1 | u64::from(*absent));
+        let before = keys.groups()[..at].iter().filter(|other| *other == absent).count() as u64;
+        let id = ScalarValue::UInt64(Some(bits | before << number)).cast_to(schema.field(number).data_type())?;
+        let mut exprs: Vec<ProjectionExpr> = Vec::new();
+        let mut place = 0;
+        let mut next = |name: &str| -> Arc<dyn PhysicalExpr> {
+            place += 1;
+            Arc::new(Column::new(name, place - 1))
+        };
+        for (index, absent) in absent.iter().enumerate() {
+            let name = schema.field(index).name().clone();
+            let expr = match absent {
+                true => Arc::clone(&keys.null_expr()[index].0),
+                false => next(&keys.expr()[index].1),
+            };
+            exprs.push(ProjectionExpr { expr, alias: name });
+        }
+        exprs.push(ProjectionExpr { expr: Arc::new(Literal::new(id)), alias: schema.field(number).name().clone() });
+        for (function, field) in first.aggr_expr().iter().zip(&schema.fields()[number + 1..]) {
+            exprs.push(ProjectionExpr { expr: next(function.name()), alias: field.name().clone() });
+        }
+        sets.push(Arc::new(ProjectionExec::try_new(exprs, set)?));
+    }
+    let union = match sets.len() {
+        1 => return Ok(sets.pop()),
+        _ => UnionExec::try_new(sets)?,
+    };
+    Ok(Some(Arc::new(ConcatExec::new(union, None))))
+}
+
 fn one_partition(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = plan.as_ref();
+    if any.is::<AggregateExec>() {
+        return grouping_sets(plan);
+    }
     if any.is::<UnionExec>() {
         return Ok(Some(Arc::new(ConcatExec::new(Arc::clone(plan), None))));
     }

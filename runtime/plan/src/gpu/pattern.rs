@@ -52,7 +52,8 @@ impl Like {
     }
 }
 
-fn regex_of(like: &str) -> String {
+/// The same as a regular expression.
+pub fn regex_of(like: &str) -> String {
     let mut text = String::from("(?s)\\A");
     let mut characters = like.chars();
     while let Some(c) = characters.next() {

@@ -316,10 +316,15 @@ fn negated(lowering: &mut Lowering, id: Id, not: bool) -> Id {
 }
 
 pub fn like(lowering: &mut Lowering, like: &LikeExpr) -> Result<Id, Refusal> {
-    let Some(pattern) = literal_text(like.pattern()).filter(|_| !like.case_insensitive()) else {
-        return Err("LIKE with a pattern from a column, and ILIKE, are not on the GPU yet".to_string());
+    let Some(pattern) = literal_text(like.pattern()) else {
+        return Err("LIKE with a pattern from a column is not on the GPU yet".to_string());
     };
     let text = piece(lowering, like.expr())?;
+    if like.case_insensitive() {
+        let automaton = table(lowering, pattern::automaton(&format!("(?i){}", pattern::regex_of(pattern)))?);
+        let id = of(lowering, TextOp::Matches(automaton), &[text], Kind::Bool);
+        return Ok(negated(lowering, id, like.negated()));
+    }
     let (op, part) = match Like::of(pattern) {
         Like::Equal(part) => (None, part),
         Like::Starts(part) => (Some(TextOp::Starts), part),
