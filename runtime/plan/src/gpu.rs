@@ -14,6 +14,7 @@ mod pattern;
 mod place;
 mod quantiles;
 mod read;
+mod scalars;
 mod text;
 mod window;
 mod zones;

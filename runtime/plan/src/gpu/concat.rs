@@ -20,6 +20,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -29,8 +30,8 @@ use datafusion::physical_plan::{
 };
 use futures::TryStreamExt;
 
-use super::aggregates;
 use super::read::known_of;
+use super::{aggregates, scalars};
 
 /// The rows of its inputs, one input after the other.
 #[derive(Debug)]
@@ -179,6 +180,9 @@ fn one_partition(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Executi
     let any: &dyn Any = plan.as_ref();
     if any.is::<AggregateExec>() {
         return grouping_sets(plan);
+    }
+    if any.is::<ScalarSubqueryExec>() {
+        return scalars::as_joins(plan);
     }
     if any.is::<UnionExec>() {
         return Ok(Some(Arc::new(ConcatExec::new(Arc::clone(plan), None))));
