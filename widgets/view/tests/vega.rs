@@ -434,3 +434,25 @@ fn large_matrices_are_drawn_in_blocks() {
     assert_eq!(spec["datasets"]["d0"].as_array().map(Vec::len), Some(10_000));
     assert!(spec.get("title").is_none(), "{:?}", spec["title"]);
 }
+
+/// By hand: 110 pixels are seven letters, an ellipsis and seven letters.
+#[test]
+fn long_names_that_differ_at_their_ends_lose_their_middles() {
+    let names = |end: &str| (0..3).map(|n| format!("a category with a very long name {n}{end}")).collect::<Vec<_>>();
+    let bars = |categories: Vec<String>| {
+        let x = Axis { label: "c".into(), scale: AxisScale::Category, categories };
+        spec(vec![Layer::Xy {
+            mark: Mark::Bar,
+            x,
+            y: axis("n", &[]),
+            series: vec![series("", &[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0])],
+        }])
+    };
+    let written = "length(datum.label) > 15 ? slice(datum.label, 0, 7) + '…' + slice(datum.label, -7) : datum.label";
+    assert!(bars(names("")).to_string().contains(written), "{}", bars(names("")));
+    // Short ones, those that begin differently, and letters of two halves are cut by Vega.
+    let other: Vec<String> = ["one", "two", "three"].map(|n| format!("{n} category with a very long name")).to_vec();
+    for names in [vec!["a".to_string(), "b".into(), "c".into()], other, names("\u{1f980}")] {
+        assert!(!bars(names).to_string().contains("labelExpr"));
+    }
+}

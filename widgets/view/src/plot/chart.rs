@@ -13,7 +13,7 @@ use super::canvas::{Anchor, Canvas, TextLook, UNIT};
 use super::data::{self, Data, Key, Panel};
 use super::marks;
 use super::scale::{Scale, Tick, number_ticks};
-use super::theme::{Colors, colors, fit_text, scale_color, text_width, wrap_text};
+use super::theme::{Colors, colors, fit_names, fit_text, scale_color, text_width, wrap_text};
 
 /// Drawing in data coordinates.
 pub type Area = DrawingArea<Canvas, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -294,16 +294,15 @@ fn draw_panel(
     area.draw(&PathElement::new(ends.to_vec(), line))?;
     let tick_look = TextLook { size: TICK, color: colors.text, anchor: Anchor::End, angle: 0.0, bold: false };
     let every = thin(&data.y, sides.y.len(), bottom - top);
-    for tick in sides.y.iter().step_by(every) {
+    let labels = |ticks: &[Tick], room: f64| fit_names(ticks.iter().map(|tick| tick.label.as_str()), TICK, room);
+    for (tick, label) in sides.y.iter().zip(labels(sides.y, sides.y_tick_width + 1.0)).step_by(every) {
         let y = pixel(&area, (data.x.low, tick.at)).1;
-        let label = fit_text(&tick.label, TICK, sides.y_tick_width + 1.0);
         canvas.borrow_mut().text(&label, left - 6.0, y + TICK * 0.36, tick_look);
     }
-    for tick in sides.x {
+    for (tick, label) in sides.x.iter().zip(labels(sides.x, TURNED)) {
         let x = pixel(&area, (tick.at, data.y.low)).0;
         let mut canvas = canvas.borrow_mut();
         if sides.turned {
-            let label = fit_text(&tick.label, TICK, TURNED);
             canvas.text(&label, x + 3.0, bottom + TICK + 2.0, TextLook { angle: -ANGLE, ..tick_look });
         } else {
             canvas.text(&tick.label, x, bottom + TICK + 4.0, TextLook { anchor: Anchor::Middle, ..tick_look });
@@ -411,7 +410,7 @@ fn draw_legend(
     let title = title.filter(|t| !t.is_empty()).map(|t| fit_text(t, TICK, LEGEND + 18.0));
     let room = (((bottom - top) / row) as usize).saturating_sub(usize::from(title.is_some())).max(1);
     let shown = if keys.len() > room { room - 1 } else { keys.len() };
-    let names: Vec<String> = keys[..shown].iter().map(|k| fit_text(&k.name, TICK, LEGEND)).collect();
+    let names = fit_names(keys[..shown].iter().map(|key| key.name.as_str()), TICK, LEGEND);
     let widest = names.iter().map(|n| text_width(n, TICK) + 18.0).fold(0.0, f64::max);
     let widest = widest.max(title.as_ref().map_or(0.0, |t| text_width(t, TICK))).max(40.0);
     let left = right - widest;

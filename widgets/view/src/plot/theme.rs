@@ -1,5 +1,7 @@
 //! Colours of a plot, and how wide its text is.
 
+use std::collections::HashSet;
+
 use onrush_wire::plot::{ColorMap, Theme};
 use plotters::prelude::ViridisRGB;
 use plotters::style::RGBColor;
@@ -177,6 +179,34 @@ pub fn fit_text(text: &str, size: f64, width: f64) -> String {
     out + "…"
 }
 
+/// Names with so much room each. Where two would be the same without their ends, their middles are left out.
+pub fn fit_names<'n>(names: impl Iterator<Item = &'n str>, size: f64, width: f64) -> Vec<String> {
+    let names: Vec<&str> = names.collect();
+    let cut: Vec<String> = names.iter().map(|name| fit_text(name, size, width)).collect();
+    let (all, left): (HashSet<&str>, HashSet<&String>) = (names.iter().copied().collect(), cut.iter().collect());
+    if all.len() == left.len() {
+        return cut;
+    }
+    let half = (width - text_width("…", size)) / 2.0;
+    let within = |letters: &mut dyn Iterator<Item = char>| -> String {
+        let mut used = 0.0;
+        letters
+            .take_while(|c| {
+                used += text_width(c.encode_utf8(&mut [0; 4]), size);
+                used <= half
+            })
+            .collect()
+    };
+    let middle = |(name, cut): (&str, String)| {
+        if !cut.ends_with('…') || name.ends_with('…') {
+            return cut;
+        }
+        let end: String = within(&mut name.chars().rev()).chars().rev().collect();
+        fit_text(&format!("{}…{}", within(&mut name.chars()).trim_end(), end.trim_start()), size, width)
+    };
+    names.into_iter().zip(cut).map(middle).collect()
+}
+
 /// The text in lines of at most `width`, broken at spaces.
 pub fn wrap_text(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -190,4 +220,24 @@ pub fn wrap_text(text: &str, size: f64, width: f64) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left begins and ends as the name does, and takes no more room than there is.
+    #[test]
+    fn names_that_differ_at_their_ends_lose_their_middles() {
+        let fitted = |names: &[&str]| fit_names(names.iter().copied(), 10.0, 80.0);
+        assert_eq!(fitted(&["short", "also"]), ["short", "also"]);
+        let ends = fitted(&["one category of many", "two categories of many"]);
+        assert!(ends.iter().all(|name| name.ends_with('…')), "{ends:?}");
+        let middles = fitted(&["a category of many, the 1st", "a category of many, the 2nd", "a"]);
+        assert!(middles[0].starts_with("a cat") && middles[0].ends_with("1st"), "{middles:?}");
+        assert!(middles[1].contains('…') && middles[1].ends_with("2nd") && middles[2] == "a", "{middles:?}");
+        assert!(middles.iter().all(|name| text_width(name, 10.0) <= 80.0), "{middles:?}");
+        // The same name twice is the same.
+        assert_eq!(fitted(&["a category of many"; 2])[0], fitted(&["a category of many"])[0]);
+    }
 }

@@ -6,6 +6,8 @@
 
 mod units;
 
+use std::collections::HashSet;
+
 use onrush_wire::number::thousands;
 use onrush_wire::plot::{AxisScale, Plot, Theme};
 use plotters::style::RGBColor;
@@ -26,6 +28,10 @@ pub const LIMIT: usize = 512 * 1024;
 
 /// Points that go into one; of more, each series keeps its share. A point takes about 40 bytes.
 const POINTS: usize = 8_000;
+/// Pixels of names on an axis and in the legend; what is longer is cut.
+const X_LABEL: f64 = 110.0;
+const Y_LABEL: f64 = 160.0;
+const LEGEND_LABEL: f64 = 130.0;
 
 /// Marks of one kind that follow each other.
 #[derive(Default)]
@@ -380,9 +386,16 @@ impl Spec<'_> {
                 // Names that fit beside each other are all written, which Vega would not do with turned ones.
                 let slot = pixels * 0.8 / domain.len().max(1) as f64;
                 let is_crowded = slot < 13.0 || (drawn == Side::X && chart::are_numbers(&domain));
-                if self.plot.style.is_horizontal && drawn == Side::Y {
-                    axis.insert("labelLimit".into(), (self.size.0 * 0.35).round().into());
+                let is_lying = self.plot.style.is_horizontal && drawn == Side::Y;
+                let limit = match drawn {
+                    Side::X => X_LABEL,
+                    Side::Y if is_lying => (self.size.0 * 0.35).round(),
+                    Side::Y => Y_LABEL,
+                };
+                if is_lying {
+                    axis.insert("labelLimit".into(), limit.into());
                 }
+                axis.extend(without_middle(&domain, limit).map(|written| ("labelExpr".to_string(), written)));
                 axis.insert("labelOverlap".into(), is_crowded.into());
                 json!({
                     "type": "nominal",
@@ -494,7 +507,11 @@ impl Spec<'_> {
         let range: Vec<String> = keys.iter().map(|k| hex(k.color)).collect();
         let legend = if self.has_legend() {
             let title = self.plot.style.legend_title.as_deref().map_or(Value::Null, Value::from);
-            json!({ "title": title, "labelLimit": 130, "symbolOpacity": 1 })
+            let mut legend = json!({ "title": title, "labelLimit": LEGEND_LABEL, "symbolOpacity": 1 });
+            if let Some(written) = without_middle(&names, LEGEND_LABEL) {
+                legend["labelExpr"] = written;
+            }
+            legend
         } else {
             Value::Null
         };
@@ -545,9 +562,9 @@ impl Spec<'_> {
             "axis": {
                 "labelColor": text, "titleColor": text, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal",
                 "grid": true, "gridColor": hex(colors.grid), "gridOpacity": colors.grid_opacity, "ticks": false, "domainColor": faint,
-                "labelPadding": 5, "labelLimit": 110,
+                "labelPadding": 5, "labelLimit": X_LABEL,
             },
-            "axisY": { "domain": false, "labelLimit": 160 },
+            "axisY": { "domain": false, "labelLimit": Y_LABEL },
             "legend": { "labelColor": text, "titleColor": text, "labelFontSize": 11, "titleFontSize": 11, "titleLimit": 130 },
             "title": {
                 "color": text, "subtitleColor": faint, "fontSize": 15, "fontWeight": 600, "subtitleFontSize": 10.5, "anchor": "middle",
@@ -592,4 +609,20 @@ fn number(value: f64) -> Value {
     }
     let rounded: f64 = format!("{value:.6e}").parse().unwrap_or(value);
     serde_json::Number::from_f64(rounded).map_or(Value::Null, Value::Number)
+}
+
+/// How names are written that would be the same if their ends were cut off, as an expression of Vega: without their middles. `None` if
+/// they differ, or have letters that JavaScript counts as two.
+fn without_middle(names: &[impl AsRef<str>], limit: f64) -> Option<Value> {
+    /// Pixels of a letter, about.
+    const LETTER: f64 = 6.6;
+    let half = ((limit / LETTER - 1.0) / 2.0) as usize;
+    let long = || names.iter().map(AsRef::as_ref).filter(|name| name.chars().count() > 2 * half + 1);
+    let begins: HashSet<String> = long().map(|name| name.chars().take(2 * half).collect()).collect();
+    if begins.len() == long().count() || long().any(|name| name.chars().any(|c| c as u32 > 0xffff)) {
+        return None;
+    }
+    let (most, name) = (2 * half + 1, "datum.label");
+    let cut = format!("slice({name}, 0, {half}) + '…' + slice({name}, -{half})");
+    Some(format!("length({name}) > {most} ? {cut} : {name}").into())
 }

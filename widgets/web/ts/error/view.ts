@@ -20,8 +20,9 @@ function link(place: Place, text: string, go: Go): HTMLElement {
 /** Text between backticks is code. */
 function prose(text: string): HTMLElement {
     const node = el("span", "prose");
-    text.split(/(`[^`\n]+`)/).forEach((part, at) => {
-        node.append(at % 2 === 1 ? el("code", "", part.slice(1, -1)) : part);
+    text.split(/(`[^`\n]*`)/).forEach((part, at) => {
+        // A column may have no name.
+        node.append(at % 2 === 1 ? el("code", "", part.slice(1, -1) || '""') : part);
     });
     return node;
 }
