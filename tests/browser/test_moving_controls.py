@@ -49,6 +49,8 @@ def screenshot(page, folder, name: str) -> None:
 
 def drag(page, share: float) -> None:
     """The handle of the first slider to a share of its track."""
+    # Once nothing moves it any more: the page scrolls to what is new.
+    page.hover(last(page, ".noUi-handle"))
     track = page.wait_for_selector(last(page, ".noUi-base")).bounding_box()
     handle = page.wait_for_selector(last(page, ".noUi-handle")).bounding_box()
     page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
