@@ -11,7 +11,7 @@ use onrush::display::Show as _;
 use onrush::prelude::*;
 use onrush_wire::display::Content;
 use onrush_wire::expr::ExprKind;
-use onrush_wire::plan::{Format, JoinKind, Op};
+use onrush_wire::plan::{AsofStrategy, Format, JoinKind, Op};
 use onrush_wire::{BinaryOp, Expr as Tree, FrameId};
 
 fn frame() -> Frame {
@@ -125,6 +125,29 @@ fn joins_take_names_and_pairs() {
     assert_eq!(left_on, right_on);
     let error = attempt(|| f.inner_join(&g, on(["a", "b"], "c"))).unwrap_err();
     assert_eq!(error.code, "join-keys");
+}
+
+#[test]
+fn as_of_joins_take_a_key_and_say_the_rest() {
+    let _session = session();
+    let (f, g) = (frame(), frame());
+    f.join_asof(&g, "time");
+    let Op::JoinAsof { with, .. } = last() else { panic!() };
+    assert_eq!((with.left_on, with.right_on), (Tree::column("time"), Tree::column("time")));
+    assert_eq!(
+        (with.strategy, with.exact, with.tolerance, with.left_by.len()),
+        (AsofStrategy::Backward, true, None, 0)
+    );
+    let how = asof(on("time", "at").suffix("_q")).by(on(["a", "b"], ["c", "d"])).nearest().tolerance("2s");
+    f.join_asof(&g, how.allow_exact_matches(false));
+    let Op::JoinAsof { with, .. } = last() else { panic!() };
+    assert_eq!((with.right_on, with.suffix.as_str()), (Tree::column("at"), "_q"));
+    assert_eq!(with.right_by, [Tree::column("c"), Tree::column("d")]);
+    assert_eq!((with.strategy, with.exact), (AsofStrategy::Nearest, false));
+    assert_eq!(with.tolerance, Some(Value::from("2s")));
+    let error = attempt(|| f.join_asof(&g, ["a", "b"])).unwrap_err();
+    assert_eq!(error.code, "join-keys");
+    assert!(error.help[0].contains(".by("), "{error:?}");
 }
 
 #[test]

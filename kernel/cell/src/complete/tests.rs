@@ -139,6 +139,9 @@ fn columns_of_the_frame_in_hand() {
     assert_eq!(offers("flights.group_by(\"dest\").agg(x!(n = len())).sort(\"|"), ["dest", "n"]);
     assert_eq!(offers("flights.rename([(\"dest\", \"to\")]).select([\"t|"), ["to"]);
     has("flights.left_join(&airports, on(\"dest\", \"faa\")).select([\"|", &["faa", "dest"]);
+    has("flights.join_asof(&airports, asof(\"de|", &["dep_delay", "dest"]);
+    has("flights.join_asof(&airports, asof(\"x\").by(\"de|", &["dest"]);
+    has("flights.join_asof(&airports, on(\"dest\", \"faa\")).select([\"|", &["faa", "dest"]);
     assert_eq!(offers("let few = flights.select([\"dest\"]);\nfew.sort(\"|"), ["dest"]);
     assert_eq!(offers("let toy = frame! { a: [1], b: [2] };\ntoy.select([\"|"), ["a", "b"]);
     has("col(\"fa|", &["faa"]);

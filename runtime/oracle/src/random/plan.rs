@@ -570,6 +570,8 @@ impl Grower<'_> {
                 (format!("lead({name}, 2)"), of.clone()),
                 (format!("first_value({name})"), of.clone()),
                 (format!("last_value({name})"), of.clone()),
+                (format!("first_value({name} ignore nulls)"), of.clone()),
+                (format!("last_value({name} ignore nulls)"), of.clone()),
                 (format!("count({name})"), count(rows)),
             ];
             if let (Type::Int(_, signed), Some(bound)) = (of.dtype, of.bound)
@@ -590,6 +592,8 @@ impl Grower<'_> {
                 " rows between unbounded preceding and 1 following",
                 " rows between unbounded preceding and unbounded following",
                 " rows between 3 preceding and 1 preceding",
+                " rows between current row and unbounded following",
+                " rows between 2 following and unbounded following",
             ]);
             functions.push(Function { text, frame, column });
         }
