@@ -61,10 +61,6 @@ impl UserDefinedLogicalNodeCore for Describe {
         self.values.clone()
     }
 
-    fn prevent_predicate_push_down_columns(&self) -> std::collections::HashSet<String> {
-        self.schema.fields().iter().map(|field| field.name().clone()).collect()
-    }
-
     fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "Describe")
     }
