@@ -107,13 +107,13 @@ fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Na
     if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
         names.clear();
         for item in projection.expr() {
-            if words::is_hidden(&item.alias) && !words::is_row(&item.alias) {
+            if words::is_hidden(&item.alias) && !words::is_telling(&item.alias) {
                 names.insert(item.alias.clone(), words::expr(&item.expr, &below));
             }
         }
     } else if let Some(windows) = windows(plan) {
         for window in windows {
-            if !words::is_row(window.name()) {
+            if !words::is_telling(window.name()) {
                 names.insert(window.name().to_string(), words::window(window, &below));
             }
         }

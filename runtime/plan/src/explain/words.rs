@@ -35,6 +35,11 @@ pub fn is_row(name: &str) -> bool {
     name.strip_prefix(HIDDEN) == Some("row")
 }
 
+/// A name that says what it is: that number, and what as-of joins look for.
+pub fn is_telling(name: &str) -> bool {
+    is_row(name) || name.strip_prefix(HIDDEN).is_some_and(|name| name.starts_with("asof_"))
+}
+
 pub fn expr(expr: &Arc<dyn PhysicalExpr>, names: &Names) -> String {
     text(expr, names, 0)
 }
