@@ -21,14 +21,17 @@ use onrush_device::{Arguments, Buffer, Function};
 use onrush_kernels::headers::{self, Header};
 use onrush_kernels::{Program, Scalar};
 
-use crate::Result;
 use crate::graph::{Comparison, Fold, Graph, Id, Kind, Misfit, Node, Op, TextOp, Value};
 use crate::memo::{Key, Memo};
 use crate::range::{self, Range};
+use crate::{Error, Result};
 
 pub use join::Probing;
 
 use crate::window::Found;
+
+/// What a kernel takes of its inputs at most: parameters of older compilers have 4 kB in all.
+const MOST_PARAMETERS: usize = 440;
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -234,6 +237,13 @@ impl<'a> Body<'a> {
         of: impl Hash,
         program: impl FnOnce() -> Program,
     ) -> Result<Function> {
+        let joined = self.beside.joins.iter().map(|probing| probing.parameters.declarations.len());
+        let given = self.source.parameters.declarations.len() + joined.sum::<usize>();
+        if given > MOST_PARAMETERS {
+            return Err(Error::Unsupported(format!(
+                "a pipeline over so many columns that it takes {given} parameters"
+            )));
+        }
         let mut key = self.key(entry);
         of.hash(&mut key);
         self.memo.function(context, key, entry, program)

@@ -79,7 +79,7 @@ emulated! {
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
-    joins at least 131, on the device 125;
+    joins at least 136, on the device 130;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
     order at least 50, on the device 3;

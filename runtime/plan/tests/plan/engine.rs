@@ -227,3 +227,20 @@ fn a_plan_runs_again_when_its_result_is_forgotten() {
     let id = bench.step(Op::Sql { query: query.to_string(), tables });
     assert_eq!(bench.rows(id), "a b|7 200");
 }
+
+/// More columns than a kernel takes: the processor describes them.
+#[test]
+fn hundreds_of_columns_are_no_kernel() {
+    let device = EngineConfig {
+        choice: Choice::Emulated,
+        cache: Some(onrush_wire::paths::cache_dir()),
+        ..EngineConfig::default()
+    };
+    let rows = [Bench::on_cpu(), Bench::of(device)].map(|bench| {
+        let names: Vec<String> = (0..300).map(|i| format!("c{i}")).collect();
+        let columns = names.iter().map(|name| (name.as_str(), ints(&[Some(1), None, Some(4)])));
+        let input = bench.frame(columns.collect());
+        bench.rows(bench.step(Op::Describe { input }))
+    });
+    assert_eq!(rows[0], rows[1]);
+}
