@@ -30,8 +30,10 @@ pub use join::Probing;
 
 use crate::window::Found;
 
-/// What a kernel takes of its inputs at most: parameters of older compilers have 4 kB in all.
-const MOST_PARAMETERS: usize = 440;
+/// Parameters of its inputs with which a kernel is tried at most, beside those of its outputs: compilers for CUDA take 32 kB of them from version
+/// 12.1 on, and the processor's compiler ends at 900.
+const MOST_PARAMETERS: usize = 3600;
+const MOST_EMULATED: usize = 440;
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -239,7 +241,7 @@ impl<'a> Body<'a> {
     ) -> Result<Function> {
         let joined = self.beside.joins.iter().map(|probing| probing.parameters.declarations.len());
         let given = self.source.parameters.declarations.len() + joined.sum::<usize>();
-        if given > MOST_PARAMETERS {
+        if given > if context.device().is_emulated() { MOST_EMULATED } else { MOST_PARAMETERS } {
             return Err(Error::Unsupported(format!(
                 "a pipeline over so many columns that it takes {given} parameters"
             )));

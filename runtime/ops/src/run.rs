@@ -44,6 +44,10 @@ pub struct Gpu {
 /// Rows from which on integer keys that lie anywhere are numbered first.
 pub const ENCODE_FROM: u64 = 1 << 20;
 
+/// Pairs of rows that a join without keys looks at: seconds of work.
+const MOST_PAIRS: u64 = 1 << 38;
+const MOST_PAIRS_EMULATED: u64 = 1 << 28;
+
 /// Columns, and how many rows of them are wanted.
 #[derive(Clone, Debug)]
 pub struct Output {
@@ -433,6 +437,12 @@ impl Gpu {
                     all.iter().any(|id| stage.graph.node(*id).op == Op::Joined(number as u32, column as u32))
                 };
                 let table = &others[join.table];
+                // All pairs are looked at, and a kernel does not end before it is done.
+                let is_all = join.keys.iter().all(|key| matches!(join.graph.node(*key).op, Op::Literal(_)));
+                let most = if context.device().is_emulated() { MOST_PAIRS_EMULATED } else { MOST_PAIRS };
+                if is_all && source.rows.saturating_mul(table.rows) > most {
+                    return Err(Error::Unsupported(format!("{} by {} rows without keys", source.rows, table.rows)));
+                }
                 let wanted = (&stage.graph, source.rows);
                 built.push(builder.build((number, join), wanted, table, &ranged, &key_texts)?);
                 if built[number].has_pairs(join) {

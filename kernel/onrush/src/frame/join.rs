@@ -177,7 +177,7 @@ impl Frame {
     /// `trades.join_asof(&quotes, asof("time").by("ticker").tolerance("2s"))`.
     ///
     /// Neither frame needs to be sorted. Of several rows at the same key, the last one of `right` is taken looking backward, the first one
-    /// looking forward. Keys that are null or NaN match nothing. The right frame's key columns are left out. As pandas' `merge_asof`
+    /// looking forward. A key that is null or NaN is near nothing, and a null in `by` matches nothing. The right frame's key columns are left out. As pandas' `merge_asof`
     /// and Polars' `join_asof`.
     ///
     /// # Errors

@@ -84,7 +84,7 @@ emulated! {
     mixed at least 40, on the device 20;
     order at least 50, on the device 3;
     scan at least 50, on the device 20;
-    sets at least 30, on the device 20;
+    sets at least 37, on the device 32;
     text at least 25, on the device 10;
     texts at least 55, on the device 52;
     windows at least 95, on the device 92;

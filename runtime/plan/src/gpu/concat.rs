@@ -18,7 +18,7 @@ use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFin
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -30,8 +30,10 @@ use datafusion::physical_plan::{
 };
 use futures::TryStreamExt;
 
+use super::nodes::is_known;
+use super::parts::with_schema;
 use super::read::known_of;
-use super::{aggregates, scalars};
+use super::{Accelerator, Policy, aggregates, memory, scalars};
 
 /// The rows of its inputs, one input after the other.
 #[derive(Debug)]
@@ -98,7 +100,7 @@ impl ExecutionPlan for ConcatExec {
             .try_flatten()
             // The same types, maybe under other names.
             .and_then(move |batch| {
-                let batch = batch.with_schema(Arc::clone(&of)).map_err(DataFusionError::from);
+                let batch = with_schema(&batch, &of);
                 async move { batch }
             });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
@@ -106,10 +108,10 @@ impl ExecutionPlan for ConcatExec {
 }
 
 /// The plan with one partition throughout.
-pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Arc<dyn ExecutionPlan>> {
     let mut changed = false;
     let plan = plan.transform_up(|plan| {
-        let one = one_partition(&plan)?;
+        let one = one_partition(&plan, accelerator)?;
         changed |= one.is_some();
         Ok(one.map_or_else(|| Transformed::no(plan), Transformed::yes))
     })?;
@@ -121,15 +123,19 @@ pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executio
 }
 
 /// Grouping sets as an aggregate for each set, one behind the other: keys that are not of a set are null in its rows.
-fn grouping_sets(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+///
+/// The input is read for each set: only where it is the same each time, and on the device.
+fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = plan.as_ref();
     let Some(last) = any.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let below: &dyn Any = last.input().as_ref();
     let Some(first) = below.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let keys = first.group_expr();
     let is_pair = *last.mode() == AggregateMode::Final && *first.mode() == AggregateMode::Partial;
-    // What the device does not know would read its input several times on the CPU.
     if !is_pair || !keys.has_grouping_set() || !last.aggr_expr().iter().all(|function| aggregates::merges(function)) {
+        return Ok(None);
+    }
+    if !can_be_read_again(first.input(), accelerator)? {
         return Ok(None);
     }
     let schema = last.schema();
@@ -176,10 +182,34 @@ fn grouping_sets(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Executi
     Ok(Some(Arc::new(ConcatExec::new(union, None))))
 }
 
-fn one_partition(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+/// Whether a plan goes over rows in memory that are worth the device, by nodes that it knows and that give the same each time.
+fn can_be_read_again(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<bool> {
+    let mut most = 0;
+    let mut is_fit = true;
+    plan.apply(|node| {
+        if let Some((batches, _)) = memory(node) {
+            most = most.max(batches.iter().map(|batch| batch.num_rows() as u64).sum());
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        let any: &dyn Any = node.as_ref();
+        is_fit &= is_known(node) || any.is::<ConcatExec>();
+        node.apply_expressions(&mut |expr| {
+            is_fit &= !expr.exists(|expr| Ok(expr.is_volatile_node()))?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(if is_fit { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    let least = match accelerator.policy {
+        Policy::FromRows(least) => least,
+        Policy::Always | Policy::Only => 0,
+    };
+    Ok(is_fit && most >= least)
+}
+
+fn one_partition(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = plan.as_ref();
     if any.is::<AggregateExec>() {
-        return grouping_sets(plan);
+        return grouping_sets(plan, accelerator);
     }
     if any.is::<ScalarSubqueryExec>() {
         return scalars::as_joins(plan);
@@ -198,8 +228,12 @@ fn one_partition(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Executi
     if below.equivalence_properties().ordering_satisfy(merge.expr().clone())? {
         return Ok(Some(limited(Arc::clone(below), merge.fetch())));
     }
-    let any: &dyn Any = below.as_ref();
-    let mut below = Arc::clone(below);
+    // A limit of each partition is none of all rows, which are not in order here.
+    let mut below = match merge.fetch() {
+        Some(_) => without_fetches(below)?,
+        None => Arc::clone(below),
+    };
+    let any: &dyn Any = merge.input().as_ref();
     if let Some(concat) = any.downcast_ref::<ConcatExec>() {
         if is_in_order(concat, merge.expr())? {
             let union = Arc::clone(&concat.union);
@@ -216,6 +250,24 @@ fn one_partition(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Executi
         below = super::exec::with_inputs(&below, inputs.collect())?;
     }
     Ok(Some(Arc::new(SortExec::new(merge.expr().clone(), below).with_fetch(merge.fetch()))))
+}
+
+/// The nodes above a concatenation without the limits that were of each partition.
+fn without_fetches(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let any: &dyn Any = plan.as_ref();
+    if any.is::<ConcatExec>() {
+        return Ok(Arc::clone(plan));
+    }
+    let mut inputs: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
+    // Of a join the right side is the one with several partitions.
+    let Some(last) = inputs.pop() else { return Ok(Arc::clone(plan)) };
+    let last = without_fetches(&last)?;
+    if any.is::<LocalLimitExec>() {
+        return Ok(last);
+    }
+    inputs.push(last);
+    let plan = super::exec::with_inputs(plan, inputs)?;
+    Ok(plan.fetch().and_then(|_| plan.with_fetch(None)).unwrap_or(plan))
 }
 
 fn is_one(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -470,7 +470,7 @@ impl Gathered {
                         return Err(DataFusionError::Internal("an input that was read is not in memory".to_string()));
                     };
                     for batch in batches {
-                        all.push(batch.project(&columns)?.with_schema(of.schema())?);
+                        all.push(parts::with_schema(&batch.project(&columns)?, &of.schema())?);
                     }
                 }
                 return read::again(all, &of);

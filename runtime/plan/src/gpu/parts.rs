@@ -137,7 +137,7 @@ fn wanted(link: &Link) -> Option<usize> {
 }
 
 /// Those that are the same type are the same rows.
-fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+pub fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &options)?)
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use datafusion::common::JoinType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::datasource::memory::DataSourceExec;
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalSortExpr;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr};
 use datafusion::physical_plan::InputOrderMode;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
@@ -18,6 +19,7 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use onrush_kernels::Scalar;
 use onrush_ops::residency::Parts;
 use onrush_ops::{
@@ -136,11 +138,41 @@ pub fn place(
     plan: Arc<dyn ExecutionPlan>,
     accelerator: &Arc<Accelerator>,
 ) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
-    let plan = in_one_partition(plan)?;
+    let plan = in_one_partition(plan, accelerator)?;
     let mut walk = Walk { accelerator, placements: Placements::default() };
     let placed = walk.node(plan)?;
     let plan = walk.close(placed)?;
-    Ok((plan, walk.placements))
+    Ok((in_order(plan)?, walk.placements))
+}
+
+/// The plan with sorts below nodes on the CPU that relied on an order which fragments do not promise.
+fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let sorted = |node: Arc<dyn ExecutionPlan>| {
+        let mut inputs: Vec<Arc<dyn ExecutionPlan>> = Vec::new();
+        let mut changed = false;
+        for (input, required) in node.children().into_iter().zip(node.required_input_ordering()) {
+            let mut input = Arc::clone(input);
+            if let Some(OrderingRequirements::Hard(ways)) = required
+                && !plan_is::<DataSourceExec>(&input)
+            {
+                let known = input.equivalence_properties();
+                let mut is_met = false;
+                for way in &ways {
+                    is_met |= known.ordering_satisfy_requirement(way.clone())?;
+                }
+                if let (false, Some(way)) = (is_met, ways.into_iter().next()) {
+                    input = Arc::new(SortExec::new(LexOrdering::from(way), input));
+                    changed = true;
+                }
+            }
+            inputs.push(input);
+        }
+        Ok(match changed {
+            true => Transformed::yes(with_inputs(&node, inputs)?),
+            false => Transformed::no(node),
+        })
+    };
+    Ok(plan.transform_up(sorted)?.data)
 }
 
 impl Walk<'_> {
@@ -196,7 +228,11 @@ impl Walk<'_> {
         let (left, right) = (self.node(Arc::clone(join.left))?, self.node(Arc::clone(join.right))?);
         let left_goes_on = match join.kind {
             JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => true,
-            JoinType::Inner => !join.keeps_order && is_larger(join.left, join.right),
+            // An order of the right side is the join's on the CPU, and may be relied upon.
+            JoinType::Inner => {
+                let is_ordered = join.keeps_order || join.right.properties().output_ordering().is_some();
+                !is_ordered && is_larger(join.left, join.right)
+            }
             _ => false,
         };
         let (below, other) = if left_goes_on { (left, right) } else { (right, left) };

@@ -140,14 +140,14 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
     };
     let near = |side: &str| match &within {
         None => Ok(of(side)),
-        Some(most) => when(distance(side).lt_eq(most.clone()), of(side)).end().map_err(diagnose),
+        Some(most) => when(distance(side)?.lt_eq(most.clone()), of(side)).end().map_err(diagnose),
     };
     let found = match with.strategy {
         AsofStrategy::Backward => near("before")?,
         AsofStrategy::Forward => near("behind")?,
         AsofStrategy::Nearest => when(of("before").is_null(), near("behind")?)
             .when(of("behind").is_null(), near("before")?)
-            .when(distance("before").lt_eq(distance("behind")), near("before")?)
+            .when(distance("before")?.lt_eq(distance("behind")?), near("before")?)
             .otherwise(near("behind")?)
             .map_err(diagnose)?,
     };
@@ -195,7 +195,7 @@ fn distance_type(dtype: &DataType) -> DataType {
 }
 
 /// How far `a` is above `b`.
-fn apart(a: Expr, b: Expr, dtype: &DataType) -> Expr {
+fn apart(a: Expr, b: Expr, dtype: &DataType) -> Result<Expr, Diagnostic> {
     let to = distance_type(dtype);
     let number = |expr: Expr| {
         let expr = match dtype {
@@ -205,7 +205,12 @@ fn apart(a: Expr, b: Expr, dtype: &DataType) -> Expr {
         };
         if *dtype == to { expr } else { cast(expr, to.clone()) }
     };
-    binary_expr(number(a), Operator::Minus, number(b))
+    let distance = binary_expr(number(a.clone()), Operator::Minus, number(b.clone()));
+    match dtype.is_floating() {
+        // Infinity is no way from itself.
+        true => when(a.eq(b), lit(0.0)).otherwise(distance).map_err(diagnose),
+        false => Ok(distance),
+    }
 }
 
 /// The largest distance, as distances of such keys are.
@@ -246,7 +251,18 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
     } else {
         const NUMBER: &str = "keys that are numbers take a number: `.tolerance(5)`";
         match value {
-            Value::Int(_) | Value::UInt(_) | Value::Decimal { .. } => types::scalar(value)?,
+            Value::Int(_) | Value::UInt(_) => types::scalar(value)?,
+            // Distances are multiples of the keys' last digit: what is between two of them is the lower one.
+            Value::Decimal { value, scale, .. } if !dtype.is_floating() => {
+                let (wanted, digits) = (types::scale_of(&to), i32::from(*scale) - i32::from(types::scale_of(&to)));
+                let power = 10_i128.checked_pow(digits.unsigned_abs());
+                let scaled = power.and_then(|power| match digits {
+                    0.. => Some(value.div_euclid(power)),
+                    _ => value.checked_mul(power),
+                });
+                ScalarValue::Decimal128(Some(scaled.unwrap_or(i128::MAX)), 38, wanted)
+            }
+            Value::Decimal { .. } => types::scalar(value)?,
             Value::Float(_) | Value::Float32(_) => {
                 let number = types::scalar(value)?.cast_to(&DataType::Float64).map_err(diagnose)?;
                 let ScalarValue::Float64(Some(number)) = number else { return refused("no tolerance", NUMBER) };
@@ -254,9 +270,17 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
                     return refused("a tolerance of NaN has nothing within it", NUMBER);
                 }
                 // Whole numbers are as far apart as whole numbers say.
-                match dtype.is_floating() || types::is_decimal(dtype) {
-                    true => ScalarValue::Float64(Some(number)),
-                    false => ScalarValue::Int64(Some(number.floor() as i64)),
+                match dtype {
+                    dtype if dtype.is_floating() => ScalarValue::Float64(Some(number)),
+                    dtype if types::is_decimal(dtype) => {
+                        let scale = types::scale_of(dtype);
+                        let power = 10_f64.powi(scale.into());
+                        // 0.29 is 29 hundredths, though a hundred times as much is below 29 by a bit.
+                        let nearest = (number * power).round();
+                        let below = if nearest / power <= number { nearest } else { nearest - 1.0 };
+                        ScalarValue::Decimal128(Some(below as i128), 38, scale)
+                    }
+                    _ => ScalarValue::Int64(Some(number.floor() as i64)),
                 }
             }
             _ => {

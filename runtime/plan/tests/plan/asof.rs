@@ -196,3 +196,28 @@ fn what_is_near_nothing_is_refused() {
         assert_eq!(refused(with).0, "argument");
     }
 }
+
+/// By hand: the tolerance of decimals is no larger than it says, and infinity is no way from itself.
+#[test]
+fn tolerances_are_not_rounded_up() {
+    use arrow::array::Decimal128Array;
+    for bench in engines() {
+        let cents = |values: &[i128]| {
+            let array = Decimal128Array::from_iter_values(values.iter().copied()).with_precision_and_scale(10, 2);
+            column(array.unwrap())
+        };
+        let left = bench.frame(vec![("t", cents(&[113, 100 + 29]))]);
+        let right = bench.frame(vec![("t", cents(&[100])), ("w", ints(&[Some(1)]))]);
+        let within = |most: Value| Asof { tolerance: Some(most), ..asof(Backward) };
+        let found = |most: Value| join(&bench, left, right, within(most));
+        assert_eq!(found(Value::Float(0.126)), "t w|1.13 null|1.29 null");
+        assert_eq!(found(Value::Float(0.13)), "t w|1.13 1|1.29 null");
+        assert_eq!(found(Value::Float(0.29)), "t w|1.13 1|1.29 1");
+        assert_eq!(found(Value::Decimal { value: 1299, precision: 5, scale: 4 }), "t w|1.13 null|1.29 null");
+        assert_eq!(found(Value::Int(1)), "t w|1.13 1|1.29 1");
+        let left = bench.frame(vec![("t", floats(&[Some(f64::INFINITY), Some(2.0)]))]);
+        let right = bench.frame(vec![("t", floats(&[Some(f64::INFINITY)])), ("w", ints(&[Some(1)]))]);
+        assert_eq!(join(&bench, left, right, within(Value::Float(1.0))), "t w|inf 1|2.0 null");
+        assert_eq!(join(&bench, left, right, asof(Nearest)), "t w|inf 1|2.0 1");
+    }
+}
