@@ -176,7 +176,7 @@ fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
         return Ok((values, Arc::clone(one)));
     }
     let different: Vec<&Arc<Dictionary>> = known.iter().flatten().copied().collect();
-    let (dictionary, mut places) = dictionary::merged(&different);
+    let (dictionary, mut places) = dictionary::merged(&different)?;
     places.reverse();
     for (part, known) in parts.iter().zip(&known) {
         match known.and_then(|_| places.pop()).filter(|places| !places.is_empty()) {

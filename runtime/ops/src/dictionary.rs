@@ -126,29 +126,17 @@ fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
 }
 
 /// The texts of several dictionaries as one, and where those of each are in it.
-pub fn merged(all: &[&Arc<Dictionary>]) -> (Dictionary, Vec<Vec<u32>>) {
-    let views: Vec<&StringViewArray> = all.iter().map(|one| one.values.as_string_view()).collect();
-    let mut known: HashMap<&str, u32> = HashMap::new();
-    let mut texts: Vec<&str> = Vec::new();
-    let mut numbers: Vec<Vec<u32>> = Vec::new();
-    for view in views {
-        numbers.push(
-            view.iter()
-                .flatten()
-                .map(|text| {
-                    *known.entry(text).or_insert_with(|| {
-                        texts.push(text);
-                        texts.len() as u32 - 1
-                    })
-                })
-                .collect(),
-        );
+pub fn merged(all: &[&Arc<Dictionary>]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
+    let texts: Vec<ArrayRef> = all.iter().map(|one| Arc::clone(&one.values)).collect();
+    let (codes, dictionary) = encode(&texts)?;
+    let mut rest = &codes[..];
+    let mut places = Vec::new();
+    for one in all {
+        let (its, others) = rest.split_at(one.entries());
+        places.push(its.to_vec());
+        rest = others;
     }
-    let (dictionary, places) = sorted(&texts);
-    for number in numbers.iter_mut().flatten() {
-        *number = places[*number as usize];
-    }
-    (dictionary, numbers)
+    Ok((dictionary, places))
 }
 
 /// Texts that are on the device.

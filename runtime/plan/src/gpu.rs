@@ -9,6 +9,7 @@ mod joins;
 mod lower;
 mod nodes;
 mod numbers;
+mod partition;
 mod parts;
 mod pattern;
 mod place;

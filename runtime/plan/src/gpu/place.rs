@@ -27,11 +27,12 @@ use onrush_ops::{
 };
 
 use super::aggregates::{self, Accumulators};
-use super::concat::{ConcatExec, in_one_partition};
+use super::concat::ConcatExec;
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::joins::Joining;
 use super::lower::{Lowering, Preference, Refusal, Slot};
 use super::nodes::{is_known, is_larger, is_transparent, words};
+use super::partition::in_one_partition;
 use super::window;
 use super::{Accelerator, Policy, quantiles};
 
