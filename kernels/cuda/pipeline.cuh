@@ -138,8 +138,9 @@ template <class A> __device__ __forceinline__ A from_lane_below(const A& mine, u
     return there.whole;
 }
 
-// `partials` has a place for each block; the ticket is zero before and after. The last block adds up the others in their order.
-template <class A> __device__ __forceinline__ void merge_grid(A& mine, A* partials, u32* ticket, A* out) {
+// `partials` has a place for each block; the ticket is zero before and after. The last block adds up the others in their order. True for the
+// one thread that has written the result, when all blocks are done.
+template <class A> __device__ __forceinline__ bool merge_grid(A& mine, A* partials, u32* ticket, A* out) {
     __shared__ __align__(16) unsigned char memory[sizeof(A) * WARP];
     __shared__ bool last;
     A* shared = (A*)memory;
@@ -160,14 +161,17 @@ template <class A> __device__ __forceinline__ void merge_grid(A& mine, A* partia
             } else {
                 *out = mine;
                 *ticket = 0;
+                return true;
             }
         }
+        if (round == 1) return false;
         __syncthreads();
-        if (round == 1 || !last) return;
+        if (!last) return false;
         mine.clear();
 #pragma unroll 1
         for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) mine.merge(partials[b]);
     }
+    return false;
 }
 
 // ---- keys of several words: a slot is a word of state, the key, then the accumulators ----

@@ -44,8 +44,8 @@ impl Buffer {
         // SAFETY: the stream is alive.
         let address = match unsafe { device.backend().allocate(asked, stream.handle()) } {
             Err(error @ Error::DriverOutOfMemory { .. }) => {
-                // What the pool keeps may be in pieces that are too small.
-                stream.synchronize()?;
+                // What streams have yet to free is not there, and what the pool keeps may be in pieces that are too small.
+                device.settle()?;
                 device.trim()?;
                 // SAFETY: as above.
                 unsafe { device.backend().allocate(asked, stream.handle()) }.map_err(|_| error)?

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ledger::{Ledger, Owner, Reservation};
 use crate::module::{CompileOptions, Module, Source};
 use crate::staging::Staging;
-use crate::stream::Stream;
+use crate::stream::{Stream, WeakStream};
 use crate::{Kind, Properties};
 
 /// How a device is opened.
@@ -59,6 +59,7 @@ struct Inner {
     ledger: Ledger,
     staging: Staging,
     deferred: Mutex<Option<Error>>,
+    streams: Mutex<Vec<WeakStream>>,
     baseline: u64,
 }
 
@@ -81,6 +82,7 @@ impl Device {
             ledger,
             staging: Staging::default(),
             deferred: Mutex::new(None),
+            streams: Mutex::default(),
             baseline: total.saturating_sub(free),
         };
         Ok(Device { inner: Arc::new(inner) })
@@ -114,7 +116,20 @@ impl Device {
     }
 
     pub fn stream(&self) -> Result<Stream> {
-        Stream::new(self)
+        let stream = Stream::new(self)?;
+        let mut streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(WeakStream::is_alive);
+        streams.push(stream.downgrade());
+        Ok(stream)
+    }
+
+    /// Waits for what all streams have been given so far, so that what they free is free.
+    pub(crate) fn settle(&self) -> Result<()> {
+        let streams: Vec<Stream> = {
+            let streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.iter().filter_map(WeakStream::upgrade).collect()
+        };
+        streams.iter().try_for_each(Stream::synchronize)
     }
 
     pub fn reserve(&self, owner: &Owner, bytes: u64) -> Result<Reservation> {

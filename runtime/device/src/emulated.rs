@@ -163,10 +163,16 @@ impl Backend for Emulated {
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
         // SAFETY: the size is not zero.
-        Ok(unsafe { alloc(Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) })
+        let start = unsafe { alloc(Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) };
+        if !start.is_null() {
+            // Kernels may write there.
+            self.runtime.register(start as u64, bytes as u64);
+        }
+        Ok(start)
     }
 
     unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()> {
+        self.runtime.unregister(address as u64);
         // SAFETY: allocated with the same layout.
         unsafe { dealloc(address, Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) };
         Ok(())

@@ -1,6 +1,6 @@
 //! Streams and events: the order of work on a device. There is no default stream, and nothing waits for the whole device.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::backend::Handle;
@@ -61,8 +61,25 @@ impl Stream {
         self.wait(&other.record()?)
     }
 
+    pub(crate) fn downgrade(&self) -> WeakStream {
+        WeakStream(Arc::downgrade(&self.inner))
+    }
+
     pub fn is_same(&self, other: &Stream) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+/// A stream, unless nobody has it any more.
+pub(crate) struct WeakStream(Weak<Inner>);
+
+impl WeakStream {
+    pub fn upgrade(&self) -> Option<Stream> {
+        self.0.upgrade().map(|inner| Stream { inner })
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
     }
 }
 

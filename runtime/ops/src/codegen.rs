@@ -95,6 +95,22 @@ impl Parameters {
         self.declarations.join(", ")
     }
 
+    pub fn names(&self) -> Vec<&str> {
+        self.declarations.iter().filter_map(|declaration| declaration.rsplit(' ').next()).collect()
+    }
+
+    /// The same values under other names.
+    pub fn renamed(&self, prefix: &str) -> Parameters {
+        let rename = |declaration: &String| match declaration.rsplit_once(' ') {
+            Some((kind, name)) => format!("{kind} {prefix}{name}"),
+            None => declaration.clone(),
+        };
+        Parameters {
+            declarations: self.declarations.iter().map(rename).collect(),
+            arguments: self.arguments.clone(),
+        }
+    }
+
     pub fn arguments(&self) -> Arguments {
         self.arguments.clone()
     }

@@ -42,6 +42,8 @@ impl Dictionary {
         }
         let null = new_null_array(self.values.data_type(), 2);
         let texts = Arc::new(Texts::upload(context, &[Arc::clone(&self.values), null])?);
+        // Other runs find them from here on.
+        context.stream.synchronize()?;
         Ok(Arc::clone(self.bytes.get_or_init(|| texts)))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use onrush_device::Buffer;
@@ -9,11 +10,13 @@ use onrush_kernels::{Context, Scalar};
 
 use crate::aggregate::{Accumulator, Layout, Round, What};
 use crate::codegen::group::{self, Digit, Finding};
+use crate::codegen::output::Target;
 use crate::codegen::{Beside, Body, Source, reduce};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::memo::Key;
 use crate::parted::Tuning;
-use crate::run::{Status, launch, launch_blocks};
+use crate::lane::{Lane, Status};
+use crate::run::{launch, launch_blocks};
 use crate::{Error, Result};
 
 /// A range of keys up to this size always has a slot for each; a larger one if there are rows for it.
@@ -143,7 +146,7 @@ impl Tools<'_> {
     /// Adds up all rows.
     fn reduce(&self, body: &Body, layout: &Layout, round: Round, table: u64, partials: u64) -> Result<()> {
         let parameters = reduce::parameters(body, round, self.status, partials, table, layout);
-        let program = || reduce::program(body, layout, round, &parameters);
+        let program = || reduce::program(body, layout, round, &parameters, None);
         let function = body.kernel(self.context, "reduce_rows", (layout, round), program)?;
         // One block at least: it writes the result.
         let items = body.source.rows.max(1);
@@ -295,6 +298,50 @@ fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
 
 /// Blocks of a reduction at most.
 pub const REDUCING: u64 = 4096;
+
+/// All rows as one group, and columns over that in the same kernel: their one value each. The graph is over accumulators. None where rows
+/// are looked at more than once, or where the words of a slot are many. Waits.
+pub fn row(
+    tools: &Tools,
+    lane: &Lane,
+    body: &Body,
+    accumulators: &[Accumulator],
+    (graph, roots): (&Graph, &[Id]),
+) -> Result<Option<Vec<Target>>> {
+    let (context, status) = (tools.context, tools.status);
+    let layout = layout(body, accumulators, false);
+    let is_once = !layout.has(Round::Second) && layout.distinct().next().is_none();
+    let is_free = body.source.identity != status.table();
+    if !is_once || !is_free || u64::from(layout.words) > Status::WORDS {
+        return Ok(None);
+    }
+    let table = status.table();
+    let partials = table + u64::from(layout.words.max(1)) * 8;
+    let source = group::source(None, &layout, &kinds(body.graph, accumulators), table, 1);
+    let end = Body::new(&source, graph, Beside::default(), None, body.memo);
+    let mut targets = Vec::new();
+    for (root, nullable) in roots.iter().zip(end.nullable(roots)) {
+        debug_assert!(graph.kind(*root) != Kind::Text);
+        let valid = if nullable { Some(lane.piece()?) } else { None };
+        targets.push(Target { values: lane.piece()?, valid, packed: true });
+    }
+    lane.mailbox.empty();
+    let mut parameters = reduce::parameters(body, Round::First, status, partials, table, &layout);
+    let ending = reduce::Ending::new(&end, roots, &targets, (status.fault(), lane.mailbox.address()));
+    ending.extend(&mut parameters);
+    let program = || reduce::program(body, &layout, Round::First, &parameters, Some(&ending));
+    let function = body.kernel(context, "reduce_row", (&layout, ending.form()), program)?;
+    let items = body.source.rows.max(1);
+    launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
+    lane.restock()?;
+    match lane.mailbox.wait(&context.stream)? {
+        Some(reduce::DONE) => {
+            lane.is_idle.store(true, Ordering::Relaxed);
+            Ok(Some(targets))
+        }
+        _ => Err(Error::Fault),
+    }
+}
 
 /// All rows as one group. Memory is given back unless what the status has is enough.
 pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(Source, Option<Buffer>)> {

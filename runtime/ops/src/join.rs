@@ -163,6 +163,8 @@ impl Renumberings {
             return Ok(Arc::clone(&found.numbers));
         }
         let numbers = Arc::new(context.upload(&renumber(from, to))?);
+        // Other runs find them from here on.
+        context.stream.synchronize()?;
         let (from, to) = (Arc::downgrade(from), Arc::downgrade(to));
         known.insert(place, Renumbering { from, to, numbers: Arc::clone(&numbers) });
         Ok(numbers)

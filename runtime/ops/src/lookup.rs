@@ -146,6 +146,8 @@ impl Lookups {
             }
             Lookup::Texts { of, evaluate } => table(context, texts_of(*of, dictionaries, joined)?, evaluate)?,
         };
+        // Other runs find it from here on.
+        context.stream.synchronize()?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(place, Known { made_from, found: found.clone() });
         Ok(found)

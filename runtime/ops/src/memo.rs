@@ -10,7 +10,7 @@ use onrush_kernels::{Context, Program};
 use crate::Result;
 
 /// All that some generated text depends on.
-#[derive(Clone)]
+#[derive(Clone, Hash)]
 pub struct Key {
     bytes: Vec<u8>,
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onrush_device::{Arguments, Buffer, Device, Function, Grid, Owner};
@@ -16,6 +16,7 @@ use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::join::{Builder, Built, Join, Paired, Renumberings};
+use crate::lane::{Lane, Lanes, Working};
 use crate::lookup::{Lookup, Lookups};
 use crate::memo::Memo;
 use crate::parted::Tuning;
@@ -34,8 +35,7 @@ pub struct Gpu {
     memo: Memo,
     renumberings: Renumberings,
     lookups: Lookups,
-    /// Those that no run has at the moment.
-    statuses: Mutex<Vec<Status>>,
+    lanes: Lanes,
     encode_from: u64,
     /// When the rows of groups are moved.
     pub tuning: Tuning,
@@ -133,86 +133,6 @@ pub fn graph_of(stages: &[Stage], table: usize) -> Option<&Graph> {
     }
 }
 
-/// What kernels tell: faults, overflow, a count, a ticket. Zero at first, and again after a run without a fault: kernels leave the ticket
-/// so, and set the count. Behind it there is memory for the usual reduction.
-pub struct Status {
-    buffer: Buffer,
-}
-
-impl Status {
-    const BYTES: u64 = 64;
-    /// Words of a slot for which there is memory.
-    pub const WORDS: u64 = 8;
-
-    pub fn new(context: &Context) -> Result<Status> {
-        let status = Status { buffer: context.allocate(Self::BYTES + 8 * Self::WORDS * (1 + group::REDUCING))? };
-        status.clear(context)?;
-        Ok(status)
-    }
-
-    /// The address of the memory for a reduction.
-    pub fn table(&self) -> u64 {
-        self.buffer.address() + Self::BYTES
-    }
-
-    pub fn fault(&self) -> u64 {
-        self.buffer.address()
-    }
-
-    pub fn overflow(&self) -> u64 {
-        self.buffer.address() + 4
-    }
-
-    pub fn count(&self) -> u64 {
-        self.buffer.address() + 8
-    }
-
-    pub fn ticket(&self) -> u64 {
-        self.buffer.address() + 16
-    }
-
-    /// Whether a table of rows to be found has several for a key.
-    pub fn duplicates(&self) -> u64 {
-        self.buffer.address() + 20
-    }
-
-    pub fn clear(&self, context: &Context) -> Result<()> {
-        Ok(self.buffer.fill_range(0, Self::BYTES, 0, &context.stream)?)
-    }
-
-    /// Before a larger table is tried. Faults stay: they may be those of another kernel.
-    pub fn clear_overflow(&self, context: &Context) -> Result<()> {
-        Ok(self.buffer.fill_range(4, 4, 0, &context.stream)?)
-    }
-
-    /// Waits.
-    pub fn overflowed(&self, context: &Context) -> Result<bool> {
-        Ok(self.buffer.read::<u32>(0..2, &context.stream)?[1] != 0)
-    }
-
-    pub fn clear_count(&self, context: &Context) -> Result<()> {
-        Ok(self.buffer.fill_range(8, 8, 0, &context.stream)?)
-    }
-
-    /// Waits; whether a table of rows was too small, and whether it has several for a key.
-    pub fn built(&self, context: &Context) -> Result<(bool, bool)> {
-        let words = self.buffer.read::<u32>(0..6, &context.stream)?;
-        Ok((words[1] != 0, words[5] != 0))
-    }
-
-    /// After a table that was too small, or that has several rows for a key.
-    pub fn clear_build(&self, context: &Context) -> Result<()> {
-        self.clear_overflow(context)?;
-        Ok(self.buffer.fill_range(20, 4, 0, &context.stream)?)
-    }
-
-    /// Waits; gives the count unless a row had a fault.
-    pub fn finish(&self, context: &Context) -> Result<u64> {
-        let words = self.buffer.read::<u64>(0..2, &context.stream)?;
-        if words[0] as u32 != 0 { Err(Error::Fault) } else { Ok(words[1]) }
-    }
-}
-
 /// Launches a kernel that loops over `items`, with as many blocks as the device holds at once.
 pub fn launch(
     context: &Context,
@@ -285,7 +205,7 @@ impl Gpu {
             memo: Memo::default(),
             renumberings: Renumberings::default(),
             lookups: Lookups::default(),
-            statuses: Mutex::default(),
+            lanes: Lanes::default(),
             encode_from: ENCODE_FROM,
             tuning: Tuning::new(device.properties().shared_memory_per_block),
         })
@@ -322,41 +242,42 @@ impl Gpu {
         Duration::from_nanos(self.last.load(Ordering::Relaxed))
     }
 
+    /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
+    pub fn lane(&self) -> Result<Working<'_>> {
+        self.lanes.take(&self.context)
+    }
+
     /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns; those of an earlier one are
-    /// the next one's table.
+    /// the next one's table. Waits until all of it is done, even where it fails.
     pub fn run(
         &self,
+        lane: &Lane,
         table: &DeviceTable,
         beside: &[DeviceTable],
         stages: &[Stage],
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
         let begun = Instant::now();
-        let status = match self.statuses().pop() {
-            Some(status) => status,
-            None => Status::new(&self.context)?,
-        };
-        let result = self.stages(&status, (table, beside), stages, cancelled);
+        let result = self.stages(lane, (table, beside), stages, cancelled);
         if result.is_err() {
-            status.clear(&self.context)?;
+            lane.status.clear(&lane.context)?;
+            lane.is_idle.store(false, Ordering::Relaxed);
         }
-        self.statuses().push(status);
+        if !lane.is_idle.swap(true, Ordering::Relaxed) {
+            lane.context.stream.synchronize()?;
+        }
         self.last.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         result
     }
 
-    fn statuses(&self) -> MutexGuard<'_, Vec<Status>> {
-        self.statuses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn stages(
         &self,
-        status: &Status,
+        lane: &Lane,
         (table, others): (&DeviceTable, &[DeviceTable]),
         stages: &[Stage],
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
-        let context = &self.context;
+        let Lane { context, status, .. } = lane;
         let tools = group::Tools { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
         let mut flow: Option<Flow> = None;
@@ -465,14 +386,20 @@ impl Gpu {
             beside.window = found.as_ref();
             let body = || Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
             let written = match &stage.sink {
-                Sink::Output(output) => self.output(status, &body(), output, &dictionary_of)?,
-                Sink::Sort(sort) => self.sort(status, &body(), sort, &dictionary_of)?,
-                Sink::Top(top) => self.top(status, &body(), top, &dictionary_of)?,
+                Sink::Output(output) => self.output(lane, &body(), output, &dictionary_of)?,
+                Sink::Sort(sort) => self.sort(lane, &body(), sort, &dictionary_of)?,
+                Sink::Top(top) => self.top(lane, &body(), top, &dictionary_of)?,
                 Sink::Aggregate { keys, accumulators } => {
                     let mut graph = Cow::Borrowed(&stage.graph);
                     let mut found_by = keys.clone();
                     coded.replace(&mut graph, &mut found_by);
                     let body = Body::new(&source, &graph, beside, stage.filter, &self.memo);
+                    if keys.is_empty()
+                        && let [last] = &stages[number + 1..]
+                        && let Some(row) = self.row(lane, &body, accumulators, last, &dictionary_of)?
+                    {
+                        return Ok(row);
+                    }
                     let (mut groups, memory) = match keys.is_empty() {
                         true => group::all(&tools, &body, accumulators)?,
                         false => {
@@ -504,9 +431,47 @@ impl Gpu {
         Err(Error::Unsupported("a plan without a result".to_string()))
     }
 
+    /// All of a pipeline's rows as one, with what the last stage makes of it, in one kernel, which tells the host when it is done. None where
+    /// that takes more than one look at the rows.
+    fn row(
+        &self,
+        lane: &Lane,
+        body: &Body,
+        accumulators: &[Accumulator],
+        last: &Stage,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+    ) -> Result<Option<DeviceTable>> {
+        let Sink::Output(Output { columns, skip: 0, limit: None | Some(1..) }) = &last.sink else { return Ok(None) };
+        let is_plain = last.joins.is_empty() && last.lookups.is_empty() && last.window.is_none() && last.filter.is_none();
+        let fetches = last.graph.nodes().iter().any(|node| matches!(node.op, Op::Fetch(_)));
+        if !is_plain || fetches || has_texts(&last.graph, columns) {
+            return Ok(None);
+        }
+        let tools = group::Tools { context: &lane.context, status: &lane.status, sizes: &self.sizes, tuning: &self.tuning };
+        let Some(targets) = group::row(&tools, lane, body, accumulators, (&last.graph, columns))? else {
+            return Ok(None);
+        };
+        let inputs: Vec<_> = accumulators.iter().map(|a| a.of.and_then(dictionary_of)).collect();
+        let texts = Dictionaries {
+            inputs: &inputs,
+            lookups: &[],
+            fetched: &[],
+            joined: &[],
+            lists: &last.texts,
+            window: None,
+        };
+        let row = |(root, target): (&Id, Target)| {
+            let kind = last.graph.kind(*root);
+            let dictionary = if kind == Kind::Code { text_of(&last.graph, *root, &texts) } else { None };
+            DeviceColumn::written(&lane.context, kind, target, 1, dictionary)
+        };
+        let columns = columns.iter().zip(targets).map(row).collect::<Result<_>>()?;
+        Ok(Some(DeviceTable { rows: 1, columns }))
+    }
+
     pub(crate) fn output(
         &self,
-        status: &Status,
+        lane: &Lane,
         body: &Body,
         output: &Output,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
@@ -516,33 +481,33 @@ impl Gpu {
         let most = rows.saturating_sub(output.skip);
         let capacity = output.limit.map_or(most, |limit| limit.min(most));
         if !filtered && capacity == rows {
-            return self.write(status, body, &output.columns, None, dictionary_of);
+            return self.write(lane, body, &output.columns, None, dictionary_of);
         }
         let kept = |count: u64| count.saturating_sub(output.skip).min(capacity);
         if !has_texts(body.graph, &output.columns) {
-            let (targets, count) = self.compact(status, body, &output.columns, output.skip, capacity)?;
-            return self.written(body, &output.columns, targets, kept(count), dictionary_of);
+            let (targets, count) = self.compact(lane, body, &output.columns, output.skip, capacity)?;
+            return self.written(lane, body, &output.columns, targets, kept(count), dictionary_of);
         }
         let (graph, roots) = with_row_number(body.graph, &output.columns);
         let body = Body::new(body.source, &graph, body.beside, body.filter, body.memo);
-        let (mut targets, count) = self.compact(status, &body, &roots, output.skip, capacity)?;
+        let (mut targets, count) = self.compact(lane, &body, &roots, output.skip, capacity)?;
         let numbers = targets.pop().map(|target| target.values);
         let rows = Rows { numbers: numbers.as_ref().map(|buffer| ("u64", buffer.address())), count: kept(count) };
-        let texts = self.write_texts(status, &body, &output.columns, &targets, &rows)?;
-        self.with_texts(&body, &output.columns, (targets, texts), rows.count, dictionary_of)
+        let texts = self.write_texts(lane, &body, &output.columns, &targets, &rows)?;
+        self.with_texts(lane, &body, &output.columns, (targets, texts), rows.count, dictionary_of)
     }
 
     /// The rows that are there and pass the filter, behind the first `skip` and at most `capacity` of them, and how many there are in all.
     /// Waits.
     pub(crate) fn compact(
         &self,
-        status: &Status,
+        lane: &Lane,
         body: &Body,
         roots: &[Id],
         skip: u64,
         capacity: u64,
     ) -> Result<(Vec<Target>, u64)> {
-        let context = &self.context;
+        let Lane { context, status, .. } = lane;
         let rows = body.source.rows;
         let mut targets = Vec::new();
         for (root, nullable) in roots.iter().zip(body.nullable(roots)) {
@@ -561,13 +526,13 @@ impl Gpu {
     /// All rows of a pipeline, or those that an order names.
     pub(crate) fn write(
         &self,
-        status: &Status,
+        lane: &Lane,
         body: &Body,
         roots: &[Id],
         order: Option<output::Order>,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
-        let context = &self.context;
+        let Lane { context, status, .. } = lane;
         let rows = order.map_or(body.source.rows, |(_, count)| count);
         let mut targets = Vec::new();
         for (root, nullable) in roots.iter().zip(body.nullable(roots)) {
@@ -579,15 +544,16 @@ impl Gpu {
         launch(context, &function, parameters.arguments(), rows, output::THREADS, 0)?;
         status.finish(context)?;
         if !has_texts(body.graph, roots) {
-            return self.written(body, roots, targets, rows, dictionary_of);
+            return self.written(lane, body, roots, targets, rows, dictionary_of);
         }
         let which = Rows { numbers: order.map(|(numbers, _)| ("u32", numbers)), count: rows };
-        let texts = self.write_texts(status, body, roots, &targets, &which)?;
-        self.with_texts(body, roots, (targets, texts), rows, dictionary_of)
+        let texts = self.write_texts(lane, body, roots, &targets, &which)?;
+        self.with_texts(lane, body, roots, (targets, texts), rows, dictionary_of)
     }
 
     pub(crate) fn written(
         &self,
+        lane: &Lane,
         body: &Body,
         roots: &[Id],
         targets: Vec<Target>,
@@ -595,11 +561,12 @@ impl Gpu {
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
         let texts = roots.iter().map(|_| None).collect();
-        self.with_texts(body, roots, (targets, texts), rows, dictionary_of)
+        self.with_texts(lane, body, roots, (targets, texts), rows, dictionary_of)
     }
 
     fn with_texts(
         &self,
+        lane: &Lane,
         body: &Body,
         roots: &[Id],
         (targets, texts): (Vec<Target>, Vec<Option<Texts>>),
@@ -610,7 +577,7 @@ impl Gpu {
         for ((root, target), texts) in roots.iter().zip(targets).zip(texts) {
             let kind = body.graph.kind(*root);
             let dictionary = if kind == Kind::Code { dictionary_of(*root) } else { None };
-            let mut column = DeviceColumn::written(&self.context, kind, target, rows, dictionary)?;
+            let mut column = DeviceColumn::written(&lane.context, kind, target, rows, dictionary)?;
             if let Some(texts) = texts {
                 column.values = Arc::clone(&texts.bytes);
                 column.texts = Some(Arc::new(texts));

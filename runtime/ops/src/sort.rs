@@ -11,7 +11,8 @@ use crate::codegen::{Access, Beside, Body, Parameters, Source};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
-use crate::run::{Gpu, Output, Sort, SortKey, Status, Top, launch};
+use crate::lane::Lane;
+use crate::run::{Gpu, Output, Sort, SortKey, Top, launch};
 use crate::{Error, Result};
 
 const UNSIGNED: Kind = Kind::Number(Scalar::U64);
@@ -155,12 +156,12 @@ impl Gpu {
     /// numbers. Keys of known ranges share numbers; a key that is the only one is read in its order rather than looked for by row.
     pub(crate) fn sort(
         &self,
-        status: &Status,
+        lane: &Lane,
         body: &Body,
         sort: &Sort,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
-        let context = self.context();
+        let context = &lane.context;
         if body.source.rows >= u64::from(u32::MAX) {
             return Err(Error::Unsupported(format!("sorting {} rows", body.source.rows)));
         }
@@ -185,7 +186,7 @@ impl Gpu {
             wanted.push(row_number(&mut graph));
         }
         let keyed = Body::new(body.source, &graph, body.beside, body.filter, body.memo);
-        let keys = self.output(status, &keyed, &Output { columns: wanted, skip: 0, limit: None }, &|_| None)?;
+        let keys = self.output(lane, &keyed, &Output { columns: wanted, skip: 0, limit: None }, &|_| None)?;
         let column = |index: usize, word: &Word| keys.columns[index].numbers(word.scalar);
         let skip = sort.skip.min(keys.rows);
         let count = sort.limit.unwrap_or(u64::MAX).min(keys.rows - skip);
@@ -205,7 +206,7 @@ impl Gpu {
             let value = from_key(&mut graph, input, field.low, of_value);
             let columns = vec![value; sort.columns.len()];
             let body = Body::new(&source, &graph, Beside::default(), None, body.memo);
-            return self.write(status, &body, &columns, None, &text_of(value));
+            return self.write(lane, &body, &columns, None, &text_of(value));
         }
 
         let gathered = |column: &Column, by: &Buffer| -> Result<Buffer> {
@@ -236,7 +237,7 @@ impl Gpu {
         }
         let order = (order.address() + 4 * skip, count);
         let (Some((word, field)), Some(sorted)) = (alone, sorted) else {
-            return self.write(status, body, &sort.columns, Some(order), dictionary_of);
+            return self.write(lane, body, &sort.columns, Some(order), dictionary_of);
         };
         let source = in_order(Some(body.source), (&sorted, word.scalar), (skip, body.source.rows), "to");
         let mut graph = body.graph.clone();
@@ -244,7 +245,7 @@ impl Gpu {
         let value = from_key(&mut graph, input, field.low, of_value);
         let columns: Vec<Id> = sort.columns.iter().map(|c| if *c == first.value { value } else { *c }).collect();
         let body = Body::new(&source, &graph, body.beside, None, body.memo);
-        self.write(status, &body, &columns, Some(order), &text_of(value))
+        self.write(lane, &body, &columns, Some(order), &text_of(value))
     }
 }
 
@@ -281,37 +282,37 @@ impl Gpu {
     /// The key of each row, the highest of those that are wanted, and the rows up to that one.
     pub(crate) fn top(
         &self,
-        status: &Status,
+        lane: &Lane,
         body: &Body,
         top: &Top,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
-        let context = self.context();
+        let context = &lane.context;
         let all = Output { columns: top.columns.clone(), skip: 0, limit: None };
         let few = if context.device().is_emulated() { FEW_EMULATED } else { FEW };
         if body.source.rows <= few.max(top.rows) {
-            return self.output(status, body, &all, dictionary_of);
+            return self.output(lane, body, &all, dictionary_of);
         }
-        if let Some((rows, count)) = self.sampled_top(status, body, top)? {
+        if let Some((rows, count)) = self.sampled_top(lane, body, top)? {
             let whole = Body::new(body.source, body.graph, body.beside, None, body.memo);
-            return self.write(status, &whole, &top.columns, Some((rows.address(), count)), dictionary_of);
+            return self.write(lane, &whole, &top.columns, Some((rows.address(), count)), dictionary_of);
         }
         let keys = Output { columns: vec![top.key], skip: 0, limit: None };
-        let keys = self.output(status, body, &keys, &|_| None)?;
-        status.clear(context)?;
+        let keys = self.output(lane, body, &keys, &|_| None)?;
+        lane.status.clear(context)?;
         if keys.rows <= top.rows {
-            return self.output(status, body, &all, dictionary_of);
+            return self.output(lane, body, &all, dictionary_of);
         }
-        let edge = self.edge(&keys.columns[0].numbers(Scalar::U64), top.rows)?;
+        let edge = Self::edge(lane, &keys.columns[0].numbers(Scalar::U64), top.rows)?;
         let mut graph = body.graph.clone();
         let filter = up_to(&mut graph, top.key, edge, body.filter);
         let body = Body::new(body.source, &graph, body.beside, Some(filter), body.memo);
-        self.output(status, &body, &all, dictionary_of)
+        self.output(lane, &body, &all, dictionary_of)
     }
 
     /// The highest of the `wanted` lowest keys, of which there are more. Waits.
-    fn edge(&self, keys: &Column, wanted: u64) -> Result<u64> {
-        let context = self.context();
+    fn edge(lane: &Lane, keys: &Column, wanted: u64) -> Result<u64> {
+        let context = &lane.context;
         let found = TopK::new(context, Scalar::U64, Which::Smallest, wanted)?;
         found.launch(context, keys)?;
         let edge = context.allocate(8 * wanted)?;
@@ -320,8 +321,8 @@ impl Gpu {
     }
 
     /// A row of each part, anywhere in it.
-    fn sample(&self, rows: u64, part: u64) -> Result<Buffer> {
-        let context = self.context();
+    fn sample(lane: &Lane, rows: u64, part: u64) -> Result<Buffer> {
+        let context = &lane.context;
         let numbers = context.allocate(4 * rows)?;
         let body = "extern \"C\" __global__ void sample_rows(u32* numbers, u64 rows, u64 part) {\n  \
                     for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) numbers[i] = (u32)(i * part + mix(i) % part);\n}\n";
@@ -334,8 +335,8 @@ impl Gpu {
     /// The numbers of the rows up to the highest key that is wanted, and how many they are: a sample says which keys can be among the
     /// lowest, one pass over all rows finds these, and the highest is looked for among them. None where rows are few or most of them wanted,
     /// and where the sample was wrong: what it allows are too few rows then, or many more than it said. Waits.
-    fn sampled_top(&self, status: &Status, body: &Body, top: &Top) -> Result<Option<(Arc<Buffer>, u64)>> {
-        let context = self.context();
+    fn sampled_top(&self, lane: &Lane, body: &Body, top: &Top) -> Result<Option<(Arc<Buffer>, u64)>> {
+        let context = &lane.context;
         let rows = body.source.rows;
         let sample = if context.device().is_emulated() { SAMPLE_EMULATED } else { SAMPLE };
         if rows < 64 * sample || top.rows > rows / 64 || rows >= u64::from(u32::MAX) || body.source.present.is_some() {
@@ -343,7 +344,7 @@ impl Gpu {
         }
         // One of each part, anywhere in it.
         let part = rows / sample;
-        let numbers = self.sample(sample, part)?;
+        let numbers = Self::sample(lane, sample, part)?;
         let mut graph = body.graph.clone();
         let mut key = top.key;
         if let Some(filter) = body.filter {
@@ -351,7 +352,7 @@ impl Gpu {
             key = graph.add(Op::Choose, &[filter, key, last], UNSIGNED);
         }
         let looked = Body::new(body.source, &graph, body.beside, None, body.memo);
-        let seen = self.write(status, &looked, &[key], Some((numbers.address(), sample)), &|_| None)?;
+        let seen = self.write(lane, &looked, &[key], Some((numbers.address(), sample)), &|_| None)?;
         let seen = seen.columns[0].values.read::<u64>(0..sample as usize, &context.stream)?;
         // As many as the sample has of those that are wanted, and some more: it hardly ever has too few then.
         let share = (top.rows * sample) as f64 / rows as f64;
@@ -366,11 +367,11 @@ impl Gpu {
         let roots = [top.key, row_number(&mut graph)];
         let found = Body::new(body.source, &graph, body.beside, Some(filter), body.memo);
         let capacity = 4 * rank * part;
-        let (targets, count) = self.compact(status, &found, &roots, 0, capacity)?;
+        let (targets, count) = self.compact(lane, &found, &roots, 0, capacity)?;
         if count < top.rows || count > capacity {
             return Ok(None);
         }
-        let found = self.written(&found, &roots, targets, count, &|_| None)?;
+        let found = self.written(lane, &found, &roots, targets, count, &|_| None)?;
         if count == top.rows {
             return Ok(found.columns.into_iter().nth(1).map(|rows| (rows.values, count)));
         }
@@ -382,14 +383,14 @@ impl Gpu {
             let wanted: Vec<u32> = keys.iter().zip(numbers).filter(|(key, _)| **key <= edge).map(|(_, n)| n).collect();
             return Ok(Some((Arc::new(context.upload(&wanted)?), wanted.len() as u64)));
         }
-        let edge = self.edge(&found.columns[0].numbers(Scalar::U64), top.rows)?;
+        let edge = Self::edge(lane, &found.columns[0].numbers(Scalar::U64), top.rows)?;
         let mut graph = Graph::new();
         let (key, number) = (graph.input(0, UNSIGNED), graph.input(1, SHORT));
         let filter = up_to(&mut graph, key, edge, None);
         let source = found.source(context, &|_| false)?;
         let body = Body::new(&source, &graph, Beside::default(), Some(filter), body.memo);
         let numbers = Output { columns: vec![number], skip: 0, limit: None };
-        let numbers = self.output(status, &body, &numbers, &|_| None)?;
+        let numbers = self.output(lane, &body, &numbers, &|_| None)?;
         let count = numbers.rows;
         Ok(numbers.columns.into_iter().next().map(|rows: DeviceColumn| (rows.values, count)))
     }

@@ -17,7 +17,8 @@ use crate::codegen::output::{self, Target};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::{Graph, Id, Kind, Op};
-use crate::run::{Gpu, Status, launch};
+use crate::lane::Lane;
+use crate::run::{Gpu, launch};
 
 /// Bytes, one text behind the other, and where each begins; the last offset is the end. The memory of the bytes is read in whole words.
 pub struct Texts {
@@ -135,6 +136,8 @@ impl DeviceColumn {
                 other.texts = Some(Arc::new(Texts { bytes: Arc::clone(&self.values), offsets, wide: true }));
             }
         }
+        // Other runs find it from here on.
+        context.stream.synchronize()?;
         Ok(self.other.get_or_init(|| other).clone())
     }
 
@@ -176,13 +179,13 @@ impl Gpu {
     /// Writes the texts whose lengths are known to places of their own.
     pub(crate) fn write_texts(
         &self,
-        status: &Status,
+        lane: &Lane,
         body: &Body,
         roots: &[Id],
         targets: &[Target],
         rows: &Rows,
     ) -> Result<Vec<Option<Texts>>> {
-        let context = self.context();
+        let context = &lane.context;
         let mut all = Vec::new();
         for (root, target) in roots.iter().zip(targets) {
             if body.graph.kind(*root) != Kind::Text {
@@ -201,7 +204,7 @@ impl Gpu {
         if rows.count > 0 {
             let texts: Vec<(usize, &Texts)> =
                 all.iter().enumerate().filter_map(|(index, texts)| Some((index, texts.as_ref()?))).collect();
-            let parameters = output::texts_parameters(body, &texts, status.fault(), rows);
+            let parameters = output::texts_parameters(body, &texts, lane.status.fault(), rows);
             let form = rows.numbers.map(|(kind, _)| kind);
             let program = || output::texts(body, roots, &parameters, form);
             let function = body.kernel(context, "output_texts", (roots, form), program)?;

@@ -9,7 +9,8 @@ use crate::aggregate::{Accumulator, Layout};
 use crate::codegen::window::{self, Running, TILE};
 use crate::codegen::{Body, Parameters};
 use crate::graph::{Graph, Id};
-use crate::run::{Status, launch, launch_tiles};
+use crate::lane::Status;
+use crate::run::{launch, launch_tiles};
 use crate::{Error, Result, group};
 
 /// The windows of a stage, whose table is sorted by partition and order.

@@ -11,7 +11,7 @@ use onrush_kernels::{Program, Scalar};
 use super::{Access, Body, Inputs, Names, Parameters, Source, Writer, both};
 use crate::aggregate::{Accumulator, Layout, Round, Way, What};
 use crate::graph::{Id, Kind};
-use crate::run::Status;
+use crate::lane::Status;
 
 /// A key of a small known range: its number is its distance from `base`, or `count - 1` for null.
 #[derive(Clone, Copy, Debug)]

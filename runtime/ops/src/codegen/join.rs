@@ -10,7 +10,7 @@ use super::group::{Finding, bits, digit_parameters, key_words, rows_loop, wide, 
 use super::output::{Target, declare};
 use super::{Access, Body, Inputs, Names, Parameters, Writer};
 use crate::graph::{Id, Kind};
-use crate::run::Status;
+use crate::lane::Status;
 
 pub const THREADS: u32 = 256;
 /// Rows of a thread in a tile of the kernel that writes pairs.

@@ -2,14 +2,16 @@
 //! `codegen/group.rs` lays them out.
 
 use std::fmt::Write;
+use std::hash::Hash;
 
 use onrush_kernels::Program;
 
 use super::group::taken;
+use super::output::{self, Target};
 use super::{Body, Inputs, Parameters, Writer};
 use crate::aggregate::{Layout, Round, Way};
-use crate::graph::Id;
-use crate::run::Status;
+use crate::graph::{Id, Kind};
+use crate::lane::Status;
 
 pub const THREADS: u32 = 256;
 
@@ -74,7 +76,71 @@ pub fn parameters(body: &Body, round: Round, status: &Status, partials: u64, out
     parameters
 }
 
-pub fn program(body: &Body, layout: &Layout, round: Round, parameters: &Parameters) -> Program {
+/// What is made of the one row that there is in the end, by the thread that has it.
+pub struct Ending<'a> {
+    body: &'a Body<'a>,
+    roots: &'a [Id],
+    parameters: Parameters,
+}
+
+/// What the kernel tells when it is done; [`FAULTY`] if a row had a fault.
+pub const DONE: u64 = 1;
+const FAULTY: u64 = 2;
+
+impl<'a> Ending<'a> {
+    /// Addresses: the word of faults, and where the kernel tells how it ended.
+    pub fn new(body: &'a Body, roots: &'a [Id], targets: &[Target], (fault, told): (u64, u64)) -> Ending<'a> {
+        let mut parameters = body.parameters(fault);
+        output::declare(&mut parameters, body, roots, targets);
+        parameters.address("volatile u64*", "told", told);
+        Ending { body, roots, parameters }
+    }
+
+    /// All that its text depends on.
+    pub fn form(&self) -> impl Hash {
+        (self.body.key("ending"), self.roots.to_vec())
+    }
+
+    /// Its parameters behind those of the kernel, under names of their own.
+    pub fn extend(&self, parameters: &mut Parameters) {
+        parameters.extend(&self.parameters.renamed("end_"));
+    }
+
+    /// The function of the kernel's last thread.
+    fn text(&self) -> String {
+        let mut writer = Writer::new(self.body, Inputs::Memory, "  ");
+        for ((index, root), nullable) in self.roots.iter().enumerate().zip(self.body.nullable(self.roots)) {
+            let names = writer.value(*root);
+            writer.note(&names);
+            let value = match self.body.graph.kind(*root) {
+                Kind::Bool => format!("({}) ? 1u : 0u", names.value),
+                _ => names.value.clone(),
+            };
+            writer.line(&format!("o{index}[0] = {value};"));
+            if nullable {
+                writer.line(&format!("ov{index}[0] = ({}) ? 1u : 0u;", names.ok()));
+            }
+        }
+        format!(
+            "__device__ __forceinline__ void end_row({}) {{\n  u32 faults = 0;\n  const u64 row = 0;\n{}  \
+             if (*(volatile u32*)fault != 0) faults = 1;\n  __threadfence_system();\n  *told = faults != 0 ? {FAULTY} : {DONE};\n}}\n",
+            self.parameters.text(),
+            writer.text,
+        )
+    }
+
+    fn call(&self) -> String {
+        format!("end_row({})", self.parameters.renamed("end_").names().join(", "))
+    }
+}
+
+pub fn program(
+    body: &Body,
+    layout: &Layout,
+    round: Round,
+    parameters: &Parameters,
+    ending: Option<&Ending>,
+) -> Program {
     let roots: Vec<Id> = layout.in_round(round).filter_map(|(_, a)| a.value(round)).chain(body.filter).collect();
     let unroll = body.unroll(&roots);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
@@ -97,16 +163,32 @@ pub fn program(body: &Body, layout: &Layout, round: Round, parameters: &Paramete
         }
     }
     writer.line("}");
+    let (name, end) = match ending {
+        // The slot is read again as other types than it was written as.
+        Some(ending) => (
+            "reduce_row",
+            format!("if (merge_grid(t, partials, ticket, out)) {{ __threadfence(); {}; }}\n", ending.call()),
+        ),
+        None => ("reduce_rows", "merge_grid(t, partials, ticket, out);\n".to_string()),
+    };
     let text = format!(
-        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) reduce_rows({}) {{\n  u32 faults = 0;\n  Totals t;\n  t.clear();\n  \
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  u32 faults = 0;\n  Totals t;\n  t.clear();\n  \
          const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
          for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{}\
          #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{\n{}      }}\n    }}\n  }}\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n  merge_grid(t, partials, ticket, out);\n}}\n",
+         if (faults != 0) atomicOr(fault, 1u);\n  {end}}}\n",
         totals(layout, round),
         parameters.text(),
         body.loads(&body.inputs(&roots), unroll),
         writer.text,
     );
-    body.program(&[], text, "reduce_rows")
+    match ending {
+        Some(ending) => {
+            let entry = "reduce_row";
+            let mut program = body.program(&[], format!("{}{text}", ending.text()), entry);
+            program.headers.extend(ending.body.program(&[], String::new(), entry).headers);
+            program
+        }
+        None => body.program(&[], text, "reduce_rows"),
+    }
 }

@@ -23,7 +23,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 use onrush_ops::residency::Parts;
-use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Sink, Stage};
+use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Lane, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
 use super::concat::ConcatExec;
@@ -573,16 +573,17 @@ impl Work {
         gpu.residency.sweep();
         let begun = gpu.residency.now();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
+            let lane = gpu.lane()?;
             let table = |(number, rows): (usize, &Rows)| {
                 let graph = onrush_ops::run::graph_of(&self.stages, number);
                 let as_bytes = |place: usize| graph.is_some_and(|graph| onrush_ops::text::reads_bytes(graph, place));
-                self.table(rows, &as_bytes)
+                self.table(&lane, rows, &as_bytes)
             };
             let tables = tables.iter().enumerate().map(table).collect::<onrush_ops::Result<Vec<_>>>()?;
             let (first, others) = tables
                 .split_first()
                 .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
-            gpu.run(first, others, &self.stages, &|| stop.load(Ordering::Relaxed))
+            gpu.run(&lane, first, others, &self.stages, &|| stop.load(Ordering::Relaxed))
         };
         loop {
             match attempt() {
@@ -594,22 +595,26 @@ impl Work {
     }
 
     /// An input on the device, `as_bytes` those of its texts.
-    fn table(&self, rows: &Rows, as_bytes: &dyn Fn(usize) -> bool) -> onrush_ops::Result<DeviceTable> {
+    fn table(&self, lane: &Lane, rows: &Rows, as_bytes: &dyn Fn(usize) -> bool) -> onrush_ops::Result<DeviceTable> {
         match rows {
             Rows::Device(table) => Ok(table.clone()),
             Rows::Host { parts, count } => {
-                let columns = parts.iter().enumerate().map(|(place, parts)| self.column(parts, as_bytes(place)));
+                let columns = parts.iter().enumerate().map(|(place, parts)| self.column(lane, parts, as_bytes(place)));
                 Ok(DeviceTable { rows: *count, columns: columns.collect::<onrush_ops::Result<_>>()? })
             }
             Rows::Concat(parts) => {
                 // Nothing is uploaded of an input without rows.
-                let some = parts.iter().filter(|part| part.count() > 0).map(|part| self.table(part, as_bytes));
-                DeviceTable::concat(self.accelerator.gpu.context(), &some.collect::<onrush_ops::Result<Vec<_>>>()?)
+                let some = parts.iter().filter(|part| part.count() > 0).map(|part| self.table(lane, part, as_bytes));
+                let some = some.collect::<onrush_ops::Result<Vec<_>>>()?;
+                let all = DeviceTable::concat(&lane.context, &some);
+                // Before they are let go of.
+                lane.context.stream.synchronize()?;
+                all
             }
         }
     }
 
-    fn column(&self, parts: &Parts, as_bytes: bool) -> onrush_ops::Result<DeviceColumn> {
+    fn column(&self, lane: &Lane, parts: &Parts, as_bytes: bool) -> onrush_ops::Result<DeviceColumn> {
         let gpu = &self.accelerator.gpu;
         if let Some(column) = gpu.residency.get(parts, as_bytes) {
             return Ok(column);
@@ -617,7 +622,9 @@ impl Work {
         let Some(first) = parts.arrays().first() else {
             return Err(onrush_ops::Error::Unsupported("an input without rows".to_string()));
         };
-        let column = DeviceColumn::upload(gpu.context(), first.data_type(), parts.arrays(), as_bytes)?;
+        let column = DeviceColumn::upload(&lane.context, first.data_type(), parts.arrays(), as_bytes)?;
+        // Other runs find it from here on.
+        lane.context.stream.synchronize()?;
         gpu.residency.put(parts, &column);
         Ok(column)
     }
@@ -625,9 +632,10 @@ impl Work {
 
 /// `keep`: whoever keeps the rows has them on the device, too.
 fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> onrush_ops::Result<Vec<RecordBatch>> {
+    let lane = gpu.lane()?;
     let mut arrays = Vec::new();
     for (column, field) in result.columns.iter().zip(schema.fields()) {
-        let array = column.download(gpu.context(), field.data_type(), result.rows)?;
+        let array = column.download(&lane.context, field.data_type(), result.rows)?;
         if keep {
             gpu.residency.put(&Parts::new(vec![Arc::clone(&array)]), column);
         }

@@ -1,0 +1,82 @@
+//! A word of host memory that kernels write and the host waits for: what a kernel has to say arrives two copies and a synchronisation
+//! earlier than by way of device memory.
+
+use std::time::{Duration, Instant};
+
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+
+/// How long a core looks at the word before it leaves that to the driver.
+const LOOKING: Duration = Duration::from_millis(2);
+
+/// A word in page-locked memory, at the same address on the device.
+pub struct Mailbox {
+    device: Device,
+    word: *mut u64,
+}
+
+// SAFETY: the memory belongs to this value alone; which thread reads it does not matter.
+unsafe impl Send for Mailbox {}
+// SAFETY: it is only read and written whole.
+unsafe impl Sync for Mailbox {}
+
+impl Mailbox {
+    const BYTES: usize = 64;
+
+    pub fn new(device: &Device) -> Result<Mailbox> {
+        let word = device.backend().allocate_pinned(Self::BYTES)?.cast::<u64>();
+        if word.is_null() {
+            return Err(Error::OutOfHostMemory { requested: Self::BYTES as u64 });
+        }
+        let mailbox = Mailbox { device: device.clone(), word };
+        mailbox.empty();
+        Ok(mailbox)
+    }
+
+    /// Where kernels write a word that is not zero, as the last thing they do.
+    pub fn address(&self) -> u64 {
+        self.word as u64
+    }
+
+    /// Before a kernel is launched that writes here.
+    pub fn empty(&self) {
+        // SAFETY: the word is ours.
+        unsafe { self.word.write_volatile(0) };
+    }
+
+    /// The word of a kernel that was given to `stream`; none if it ended without one.
+    ///
+    /// # Errors
+    /// If the kernel failed.
+    pub fn wait(&self, stream: &Stream) -> Result<Option<u64>> {
+        let begun = Instant::now();
+        let mut looks = 0_u32;
+        loop {
+            // SAFETY: the word is ours.
+            let word = unsafe { self.word.read_volatile() };
+            if word != 0 {
+                // What the kernel wrote before it.
+                std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+                return Ok(Some(word));
+            }
+            looks += 1;
+            if looks.is_multiple_of(256) && begun.elapsed() > LOOKING {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        stream.synchronize()?;
+        // SAFETY: the word is ours.
+        let word = unsafe { self.word.read_volatile() };
+        Ok((word != 0).then_some(word))
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this size, and kernels that may write here hold what holds it.
+        let done = unsafe { self.device.backend().free_pinned(self.word.cast(), Self::BYTES) };
+        self.device.defer(done);
+    }
+}

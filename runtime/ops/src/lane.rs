@@ -1,0 +1,191 @@
+//! Streams of runs: queries of several notebooks, and the copies of a load, run beside each other.
+//!
+//! Memory belongs to the stream that it was allocated on, and what one run made others read: that is right because a run is done on the
+//! device before what it made is given to anyone, and before it lets go of what it read. Whatever is kept for other runs while one is
+//! under way (numbers of texts, tables of lookups) is waited for first.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use onrush_device::{Buffer, Mailbox};
+use onrush_kernels::Context;
+
+use crate::{Error, Result, group};
+
+/// A stream, and what its kernels tell.
+pub struct Lane {
+    pub context: Context,
+    pub(crate) status: Status,
+    /// What a kernel tells without a copy.
+    pub(crate) mailbox: Mailbox,
+    /// Memory for results of one row: getting it takes as long as a kernel that makes one.
+    small: Mutex<Vec<Buffer>>,
+    /// Whether all that was given to the stream is done.
+    pub(crate) is_idle: AtomicBool,
+}
+
+/// Bytes of a piece of small memory, and how many of them there are for a run.
+const SMALL: u64 = 512;
+const PIECES: usize = 8;
+
+impl Lane {
+    fn new(of: &Context) -> Result<Lane> {
+        let context = Context::new(&of.library, &of.owner)?;
+        Ok(Lane {
+            status: Status::new(&context)?,
+            mailbox: Mailbox::new(context.device())?,
+            small: Mutex::default(),
+            is_idle: AtomicBool::new(false),
+            context,
+        })
+    }
+
+    fn small(&self) -> MutexGuard<'_, Vec<Buffer>> {
+        self.small.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uninitialised memory of a few words.
+    pub(crate) fn piece(&self) -> Result<Buffer> {
+        match self.small().pop() {
+            Some(piece) => Ok(piece),
+            None => Ok(self.context.allocate(SMALL)?),
+        }
+    }
+
+    /// Gets pieces for the next run, while the device works on this one.
+    pub(crate) fn restock(&self) -> Result<()> {
+        let mut small = self.small();
+        while small.len() < PIECES {
+            small.push(self.context.allocate(SMALL)?);
+        }
+        Ok(())
+    }
+}
+
+/// Lanes that nobody works with at the moment.
+#[derive(Default)]
+pub struct Lanes {
+    free: Mutex<Vec<Lane>>,
+}
+
+impl Lanes {
+    pub fn take(&self, of: &Context) -> Result<Working<'_>> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let lane = match free {
+            Some(lane) => lane,
+            None => Lane::new(of)?,
+        };
+        lane.is_idle.store(false, Ordering::Relaxed);
+        Ok(Working { lanes: self, lane: Some(lane) })
+    }
+}
+
+/// A lane while someone works with it: for one run, and what comes before it.
+pub struct Working<'a> {
+    lanes: &'a Lanes,
+    lane: Option<Lane>,
+}
+
+impl Deref for Working<'_> {
+    type Target = Lane;
+
+    fn deref(&self) -> &Lane {
+        match &self.lane {
+            Some(lane) => lane,
+            None => unreachable!("a lane is taken out when it is dropped"),
+        }
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        // One that fails is not used again; who works with the device next is told why.
+        if let Some(lane) = self.lane.take()
+            && (lane.is_idle.load(Ordering::Relaxed) || lane.context.stream.synchronize().is_ok())
+        {
+            self.lanes.free.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+        }
+    }
+}
+
+/// What kernels tell: faults, overflow, a count, a ticket. Zero at first, and again after a run without a fault: kernels leave the ticket
+/// so, and set the count. Behind it there is memory for the usual reduction.
+pub struct Status {
+    buffer: Buffer,
+}
+
+impl Status {
+    const BYTES: u64 = 64;
+    /// Words of a slot for which there is memory.
+    pub const WORDS: u64 = 8;
+
+    pub fn new(context: &Context) -> Result<Status> {
+        let status = Status { buffer: context.allocate(Self::BYTES + 8 * Self::WORDS * (1 + group::REDUCING))? };
+        status.clear(context)?;
+        Ok(status)
+    }
+
+    /// The address of the memory for a reduction.
+    pub fn table(&self) -> u64 {
+        self.buffer.address() + Self::BYTES
+    }
+
+    pub fn fault(&self) -> u64 {
+        self.buffer.address()
+    }
+
+    pub fn overflow(&self) -> u64 {
+        self.buffer.address() + 4
+    }
+
+    pub fn count(&self) -> u64 {
+        self.buffer.address() + 8
+    }
+
+    pub fn ticket(&self) -> u64 {
+        self.buffer.address() + 16
+    }
+
+    /// Whether a table of rows to be found has several for a key.
+    pub fn duplicates(&self) -> u64 {
+        self.buffer.address() + 20
+    }
+
+    pub fn clear(&self, context: &Context) -> Result<()> {
+        Ok(self.buffer.fill_range(0, Self::BYTES, 0, &context.stream)?)
+    }
+
+    /// Before a larger table is tried. Faults stay: they may be those of another kernel.
+    pub fn clear_overflow(&self, context: &Context) -> Result<()> {
+        Ok(self.buffer.fill_range(4, 4, 0, &context.stream)?)
+    }
+
+    /// Waits.
+    pub fn overflowed(&self, context: &Context) -> Result<bool> {
+        Ok(self.buffer.read::<u32>(0..2, &context.stream)?[1] != 0)
+    }
+
+    pub fn clear_count(&self, context: &Context) -> Result<()> {
+        Ok(self.buffer.fill_range(8, 8, 0, &context.stream)?)
+    }
+
+    /// Waits; whether a table of rows was too small, and whether it has several for a key.
+    pub fn built(&self, context: &Context) -> Result<(bool, bool)> {
+        let words = self.buffer.read::<u32>(0..6, &context.stream)?;
+        Ok((words[1] != 0, words[5] != 0))
+    }
+
+    /// After a table that was too small, or that has several rows for a key.
+    pub fn clear_build(&self, context: &Context) -> Result<()> {
+        self.clear_overflow(context)?;
+        Ok(self.buffer.fill_range(20, 4, 0, &context.stream)?)
+    }
+
+    /// Waits; gives the count unless a row had a fault.
+    pub fn finish(&self, context: &Context) -> Result<u64> {
+        let words = self.buffer.read::<u64>(0..2, &context.stream)?;
+        if words[0] as u32 != 0 { Err(Error::Fault) } else { Ok(words[1]) }
+    }
+}
+
