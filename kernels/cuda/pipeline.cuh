@@ -174,6 +174,25 @@ template <class A> __device__ __forceinline__ bool merge_grid(A& mine, A* partia
     return false;
 }
 
+// What came of a kernel, written to the host's memory by the last thread that does anything: a value, then that it is done (1), or that a row
+// had a fault (2).
+__device__ __forceinline__ void tell(u32* fault, const u64* value, volatile u64* told) {
+    told[1] = value == nullptr ? 0 : *(const volatile u64*)value;
+    const u64 word = *(volatile u32*)fault != 0 ? 2 : 1;
+    __threadfence_system();
+    told[0] = word;
+}
+// The same for all blocks of a kernel: `done` is zero before and after.
+__device__ __forceinline__ void tell_grid(u32* done, u32* fault, const u64* value, volatile u64* told) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence();
+    if (atomicAdd(done, 1u) != gridDim.x - 1) return;
+    __threadfence();
+    *done = 0;
+    tell(fault, value, told);
+}
+
 // ---- keys of several words: a slot is a word of state, the key, then the accumulators ----
 // State: 0 is empty, 1 is being written, else bits of the key's hash with bit 1 set. A thread that meets a slot being written waits.
 template <int KEYS, int STRIDE> struct WideTable {

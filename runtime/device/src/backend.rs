@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::Properties;
 use crate::error::Result;
 use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
+use crate::stream::Priority;
 
 /// A stream, an event, a module or a function of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +28,7 @@ pub trait Backend: Send + Sync {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
     unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()>;
 
-    fn create_stream(&self) -> Result<Handle>;
+    fn create_stream(&self, priority: Priority) -> Result<Handle>;
     unsafe fn destroy_stream(&self, stream: Handle) -> Result<()>;
     unsafe fn synchronize_stream(&self, stream: Handle) -> Result<()>;
     fn create_event(&self) -> Result<Handle>;

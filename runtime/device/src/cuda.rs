@@ -15,6 +15,7 @@ use libc::c_void;
 use crate::backend::{Backend, Handle};
 use crate::error::{Error, Result};
 use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
+use crate::stream::Priority;
 use crate::{Kind, Properties};
 use nvrtc::Nvrtc;
 
@@ -276,10 +277,21 @@ impl Backend for Cuda {
         unsafe { result::free_host(address.cast()) }.map_err(failed("cuMemFreeHost"))
     }
 
-    fn create_stream(&self) -> Result<Handle> {
+    fn create_stream(&self, priority: Priority) -> Result<Handle> {
         self.bind()?;
-        let created = result::stream::create(result::stream::StreamKind::NonBlocking);
-        Ok(Handle(created.map_err(failed("cuStreamCreate"))? as usize))
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: both are integers of ours.
+        unsafe { sys::cuCtxGetStreamPriorityRange(&mut least, &mut greatest) }
+            .result()
+            .map_err(failed("cuCtxGetStreamPriorityRange"))?;
+        let level = if priority == Priority::High { greatest } else { least };
+        let mut created = std::ptr::null_mut();
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: the handle has room.
+        unsafe { sys::cuStreamCreateWithPriority(&mut created, flags, level) }
+            .result()
+            .map_err(failed("cuStreamCreateWithPriority"))?;
+        Ok(Handle(created as usize))
     }
 
     unsafe fn destroy_stream(&self, on: Handle) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ledger::{Ledger, Owner, Reservation};
 use crate::module::{CompileOptions, Module, Source};
 use crate::staging::Staging;
-use crate::stream::{Stream, WeakStream};
+use crate::stream::{Priority, Stream, WeakStream};
 use crate::{Kind, Properties};
 
 /// How a device is opened.
@@ -116,7 +116,11 @@ impl Device {
     }
 
     pub fn stream(&self) -> Result<Stream> {
-        let stream = Stream::new(self)?;
+        self.stream_of(Priority::Usual)
+    }
+
+    pub fn stream_of(&self, priority: Priority) -> Result<Stream> {
+        let stream = Stream::new(self, priority)?;
         let mut streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.retain(WeakStream::is_alive);
         streams.push(stream.downgrade());

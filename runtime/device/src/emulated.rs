@@ -15,6 +15,7 @@ use libc::c_void;
 use crate::backend::{Backend, Handle};
 use crate::error::{Error, Result};
 use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
+use crate::stream::Priority;
 use crate::{Kind, Properties};
 
 pub use compiler::{HostCompiler, find as find_compiler};
@@ -178,7 +179,7 @@ impl Backend for Emulated {
         Ok(())
     }
 
-    fn create_stream(&self) -> Result<Handle> {
+    fn create_stream(&self, _priority: Priority) -> Result<Handle> {
         self.create_event()
     }
 

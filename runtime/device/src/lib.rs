@@ -31,7 +31,7 @@ pub use mailbox::Mailbox;
 pub use module::{Arguments, CompileOptions, Function, FunctionUsage, Grid, Module, Source};
 pub use printed::Printed;
 pub use probe::{Finding, State, probe};
-pub use stream::{Event, Stream};
+pub use stream::{Event, Priority, Stream};
 
 /// Which of the implementations a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,5 @@
-//! A word of host memory that kernels write and the host waits for: what a kernel has to say arrives two copies and a synchronisation
-//! earlier than by way of device memory.
+//! Words of host memory that kernels write and the host waits for: what a kernel has to say arrives a copy and a synchronisation earlier than
+//! by way of device memory.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::stream::Stream;
 /// How long a core looks at the word before it leaves that to the driver.
 const LOOKING: Duration = Duration::from_millis(2);
 
-/// A word in page-locked memory, at the same address on the device.
+/// Words in page-locked memory, at the same address on the device: first the one that is waited for, which is not zero, then what goes with it.
 pub struct Mailbox {
     device: Device,
     word: *mut u64,
@@ -34,7 +34,7 @@ impl Mailbox {
         Ok(mailbox)
     }
 
-    /// Where kernels write a word that is not zero, as the last thing they do.
+    /// Where kernels write, the first word as the last thing they do.
     pub fn address(&self) -> u64 {
         self.word as u64
     }
@@ -70,6 +70,14 @@ impl Mailbox {
         // SAFETY: the word is ours.
         let word = unsafe { self.word.read_volatile() };
         Ok((word != 0).then_some(word))
+    }
+}
+
+impl Mailbox {
+    /// The word behind the one that was waited for.
+    pub fn value(&self) -> u64 {
+        // SAFETY: the words are ours.
+        unsafe { self.word.add(1).read_volatile() }
     }
 }
 

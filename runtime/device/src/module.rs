@@ -212,6 +212,24 @@ impl Arguments {
         self
     }
 
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Another value of the same size.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn set<T: Pod>(&mut self, index: usize, value: T) {
+        let start = self.starts[index];
+        // SAFETY: as in `value`: there was room for one of this size.
+        unsafe { self.values.as_mut_ptr().add(start).cast::<T>().write_unaligned(value) };
+    }
+
     /// The arguments of another list behind these.
     #[must_use]
     pub fn then(mut self, others: &Arguments) -> Self {

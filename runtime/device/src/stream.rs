@@ -7,6 +7,14 @@ use crate::backend::Handle;
 use crate::device::Device;
 use crate::error::Result;
 
+/// Whose blocks come first where several streams have some that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    #[default]
+    Usual,
+    High,
+}
+
 /// Work in the order in which it was given, beside that of other streams. Clones are the same stream.
 #[derive(Clone)]
 pub struct Stream {
@@ -19,8 +27,8 @@ struct Inner {
 }
 
 impl Stream {
-    pub(crate) fn new(device: &Device) -> Result<Stream> {
-        let handle = device.backend().create_stream()?;
+    pub(crate) fn new(device: &Device, priority: Priority) -> Result<Stream> {
+        let handle = device.backend().create_stream(priority)?;
         Ok(Stream { inner: Arc::new(Inner { device: device.clone(), handle }) })
     }
 

@@ -9,6 +9,7 @@ pub mod join;
 pub mod output;
 pub mod parted;
 pub mod reduce;
+pub mod top;
 pub mod window;
 
 use std::cell::OnceCell;
@@ -105,10 +106,7 @@ impl Parameters {
             Some((kind, name)) => format!("{kind} {prefix}{name}"),
             None => declaration.clone(),
         };
-        Parameters {
-            declarations: self.declarations.iter().map(rename).collect(),
-            arguments: self.arguments.clone(),
-        }
+        Parameters { declarations: self.declarations.iter().map(rename).collect(), arguments: self.arguments.clone() }
     }
 
     pub fn arguments(&self) -> Arguments {
@@ -140,6 +138,8 @@ pub struct Table {
     pub valid: Option<Buffer>,
     pub entries: u64,
     pub range: Option<(i128, i128)>,
+    /// Whether each value is the number of the text that it was made from, and that of null is null: as where `upper` leaves the order.
+    pub is_same: bool,
 }
 
 /// What a kernel loops over.

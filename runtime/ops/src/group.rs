@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use onrush_device::Buffer;
@@ -13,9 +12,10 @@ use crate::codegen::group::{self, Digit, Finding};
 use crate::codegen::output::Target;
 use crate::codegen::{Beside, Body, Source, reduce};
 use crate::graph::{Graph, Id, Kind, Op};
+use crate::lane::{Lane, Status};
 use crate::memo::Key;
 use crate::parted::Tuning;
-use crate::lane::{Lane, Status};
+use crate::prepared::Run;
 use crate::run::{launch, launch_blocks};
 use crate::{Error, Result};
 
@@ -307,7 +307,7 @@ pub fn row(
     body: &Body,
     accumulators: &[Accumulator],
     (graph, roots): (&Graph, &[Id]),
-) -> Result<Option<Vec<Target>>> {
+) -> Result<Option<(Vec<Target>, Run)>> {
     let (context, status) = (tools.context, tools.status);
     let layout = layout(body, accumulators, false);
     let is_once = !layout.has(Round::Second) && layout.distinct().next().is_none();
@@ -322,25 +322,31 @@ pub fn row(
     let mut targets = Vec::new();
     for (root, nullable) in roots.iter().zip(end.nullable(roots)) {
         debug_assert!(graph.kind(*root) != Kind::Text);
-        let valid = if nullable { Some(lane.piece()?) } else { None };
-        targets.push(Target { values: lane.piece()?, valid, packed: true });
+        let valid = if nullable { Some(lane.piece(16)?) } else { None };
+        targets.push(Target { values: lane.piece(16)?, valid, packed: true });
     }
-    lane.mailbox.empty();
     let mut parameters = reduce::parameters(body, Round::First, status, partials, table, &layout);
     let ending = reduce::Ending::new(&end, roots, &targets, (status.fault(), lane.mailbox.address()));
     ending.extend(&mut parameters);
     let program = || reduce::program(body, &layout, Round::First, &parameters, Some(&ending));
     let function = body.kernel(context, "reduce_row", (&layout, ending.form()), program)?;
     let items = body.source.rows.max(1);
-    launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
-    lane.restock()?;
-    match lane.mailbox.wait(&context.stream)? {
-        Some(reduce::DONE) => {
-            lane.is_idle.store(true, Ordering::Relaxed);
-            Ok(Some(targets))
-        }
-        _ => Err(Error::Fault),
-    }
+    lane.told(|| {
+        launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
+        lane.restock()
+    })?;
+    // The word that it is told in is behind them.
+    let values = targets.len() + targets.iter().filter(|target| target.valid.is_some()).count();
+    let run = Run {
+        function,
+        first: parameters.len() - values - 1,
+        arguments: parameters.arguments(),
+        grid: (items, reduce::THREADS, REDUCING as u32),
+        results: Vec::new(),
+        rows: 1,
+        tables: Vec::new(),
+    };
+    Ok(Some((targets, run)))
 }
 
 /// All rows as one group. Memory is given back unless what the status has is enough.

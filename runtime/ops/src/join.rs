@@ -49,6 +49,8 @@ const ALWAYS: u64 = 1 << 16;
 /// somewhere costs more than one that is read, and columns are written once more than rows alone (measured on an H200: 1e7 keys with a
 /// column of 8 bytes take 2.04 ms rather than 1.17).
 const MOST_BY_SLOT: u64 = 32 << 20;
+/// Blocks of a grid at most.
+const MOST_BLOCKS: u64 = i32::MAX as u64;
 /// Rows are numbers of 32 bits, of which the last two mean something else.
 const MOST_ROWS: u64 = u32::MAX as u64 - 2;
 
@@ -406,7 +408,9 @@ impl Builder<'_> {
         let program = || join::count(&body, &pairs, join.probe, &parameters);
         let function = body.kernel(context, "join_count", of, program)?;
         status.clear_count(context)?;
-        launch(context, &function, parameters.arguments(), source.rows, join::THREADS, 0)?;
+        // Each block has as many rows as threads: where all pairs are looked at, blocks of other runs come between.
+        let blocks = source.rows.div_ceil(u64::from(join::THREADS)).min(MOST_BLOCKS);
+        launch_tiles(context, &function, parameters.arguments(), blocks, join::THREADS)?;
         let total = status.finish(context)?;
         if total > MOST_ROWS {
             return Err(Error::Unsupported(format!("a join of {total} rows")));

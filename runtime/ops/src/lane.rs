@@ -8,9 +8,10 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use onrush_device::{Buffer, Mailbox};
+use onrush_device::{Buffer, Mailbox, Priority};
 use onrush_kernels::Context;
 
+use crate::prepared::Known;
 use crate::{Error, Result, group};
 
 /// A stream, and what its kernels tell.
@@ -23,6 +24,7 @@ pub struct Lane {
     small: Mutex<Vec<Buffer>>,
     /// Whether all that was given to the stream is done.
     pub(crate) is_idle: AtomicBool,
+    pub(crate) known: Known,
 }
 
 /// Bytes of a piece of small memory, and how many of them there are for a run.
@@ -30,13 +32,17 @@ const SMALL: u64 = 512;
 const PIECES: usize = 8;
 
 impl Lane {
-    fn new(of: &Context) -> Result<Lane> {
-        let context = Context::new(&of.library, &of.owner)?;
+    /// What `tell` of `pipeline.cuh` says where no row had a fault.
+    const DONE: u64 = 1;
+
+    fn new(of: &Context, priority: Priority) -> Result<Lane> {
+        let context = Context { stream: of.device().stream_of(priority)?, ..of.clone() };
         Ok(Lane {
             status: Status::new(&context)?,
             mailbox: Mailbox::new(context.device())?,
             small: Mutex::default(),
             is_idle: AtomicBool::new(false),
+            known: Known::default(),
             context,
         })
     }
@@ -45,11 +51,33 @@ impl Lane {
         self.small.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uninitialised memory of a few words.
-    pub(crate) fn piece(&self) -> Result<Buffer> {
-        match self.small().pop() {
+    /// Launches a kernel whose last thread tells what came of it, and waits for that.
+    ///
+    /// # Errors
+    /// [`Error::Fault`] if a row had one.
+    pub(crate) fn told(&self, launch: impl FnOnce() -> Result<()>) -> Result<u64> {
+        self.mailbox.empty();
+        launch()?;
+        let told = self.mailbox.wait(&self.context.stream)?;
+        match told {
+            Some(Self::DONE) => {
+                self.is_idle.store(true, Ordering::Relaxed);
+                Ok(self.mailbox.value())
+            }
+            Some(_) => Err(Error::Fault),
+            None => {
+                let code = "a kernel ended without a word".to_string();
+                Err(onrush_device::Error::Driver { call: "a kernel", code }.into())
+            }
+        }
+    }
+
+    /// Uninitialised memory, fast if it is that of a few words.
+    pub(crate) fn piece(&self, bytes: u64) -> Result<Buffer> {
+        let kept = if bytes <= SMALL { self.small().pop() } else { None };
+        match kept {
             Some(piece) => Ok(piece),
-            None => Ok(self.context.allocate(SMALL)?),
+            None => Ok(self.context.allocate(bytes.max(SMALL))?),
         }
     }
 
@@ -66,24 +94,33 @@ impl Lane {
 /// Lanes that nobody works with at the moment.
 #[derive(Default)]
 pub struct Lanes {
-    free: Mutex<Vec<Lane>>,
+    quick: Mutex<Vec<Lane>>,
+    usual: Mutex<Vec<Lane>>,
 }
 
+/// Rows up to which a run takes a millisecond or so: it comes before those that take longer.
+const QUICK: u64 = 1 << 24;
+
 impl Lanes {
-    pub fn take(&self, of: &Context) -> Result<Working<'_>> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let lane = match free {
+    /// For a run over so many rows.
+    pub fn take(&self, of: &Context, rows: u64) -> Result<Working<'_>> {
+        let (free, priority) = match rows <= QUICK {
+            true => (&self.quick, Priority::High),
+            false => (&self.usual, Priority::Usual),
+        };
+        let kept = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let lane = match kept {
             Some(lane) => lane,
-            None => Lane::new(of)?,
+            None => Lane::new(of, priority)?,
         };
         lane.is_idle.store(false, Ordering::Relaxed);
-        Ok(Working { lanes: self, lane: Some(lane) })
+        Ok(Working { free, lane: Some(lane) })
     }
 }
 
 /// A lane while someone works with it: for one run, and what comes before it.
 pub struct Working<'a> {
-    lanes: &'a Lanes,
+    free: &'a Mutex<Vec<Lane>>,
     lane: Option<Lane>,
 }
 
@@ -104,7 +141,7 @@ impl Drop for Working<'_> {
         if let Some(lane) = self.lane.take()
             && (lane.is_idle.load(Ordering::Relaxed) || lane.context.stream.synchronize().is_ok())
         {
-            self.lanes.free.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+            self.free.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
         }
     }
 }
@@ -145,6 +182,11 @@ impl Status {
 
     pub fn ticket(&self) -> u64 {
         self.buffer.address() + 16
+    }
+
+    /// Blocks that are done, zero before a kernel and after it.
+    pub fn done(&self) -> u64 {
+        self.buffer.address() + 24
     }
 
     /// Whether a table of rows to be found has several for a key.
@@ -188,4 +230,3 @@ impl Status {
         if words[0] as u32 != 0 { Err(Error::Fault) } else { Ok(words[1]) }
     }
 }
-

@@ -17,6 +17,7 @@ pub mod lane;
 mod lookup;
 pub mod memo;
 mod parted;
+pub mod prepared;
 pub mod range;
 pub mod residency;
 pub mod run;

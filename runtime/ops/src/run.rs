@@ -1,8 +1,8 @@
 //! Running pipelines: stages one behind the other, each a kernel over the rows or the groups of the one before.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use onrush_device::{Arguments, Buffer, Device, Function, Grid, Owner};
@@ -11,15 +11,16 @@ use onrush_kernels::{Context, Library};
 use crate::aggregate::Accumulator;
 use crate::coded::Coded;
 use crate::codegen::output::{self, Target};
-use crate::codegen::{Beside, Body, Source};
+use crate::codegen::{Beside, Body, Source, Table};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::lane::{Lane, Lanes, Working};
-use crate::lookup::{Lookup, Lookups};
+use crate::lookup::{Lookup, Lookups, Origin};
 use crate::memo::Memo;
 use crate::parted::Tuning;
+use crate::prepared::{Made, Run};
 use crate::residency::Residency;
 use crate::text::{Rows, Texts, has_texts, with_row_number};
 use crate::window::{self, Window};
@@ -243,8 +244,9 @@ impl Gpu {
     }
 
     /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
-    pub fn lane(&self) -> Result<Working<'_>> {
-        self.lanes.take(&self.context)
+    /// Those over few `rows` come first.
+    pub fn lane(&self, rows: u64) -> Result<Working<'_>> {
+        self.lanes.take(&self.context, rows)
     }
 
     /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns; those of an earlier one are
@@ -254,11 +256,17 @@ impl Gpu {
         lane: &Lane,
         table: &DeviceTable,
         beside: &[DeviceTable],
-        stages: &[Stage],
+        stages: &Arc<Vec<Stage>>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
         let begun = Instant::now();
-        let result = self.stages(lane, (table, beside), stages, cancelled);
+        let result = match lane.known.get(stages, table) {
+            Some(run) if beside.is_empty() => run.again(lane),
+            _ => {
+                let keep = |run: Run| lane.known.put(stages, table, run);
+                self.stages(lane, (table, beside), stages, &keep, cancelled)
+            }
+        };
         if result.is_err() {
             lane.status.clear(&lane.context)?;
             lane.is_idle.store(false, Ordering::Relaxed);
@@ -275,8 +283,11 @@ impl Gpu {
         lane: &Lane,
         (table, others): (&DeviceTable, &[DeviceTable]),
         stages: &[Stage],
+        keep: &dyn Fn(Run),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
+        // A run of one kernel, if its last stage is.
+        let is_plain = others.is_empty() && stages[0].window.is_none();
         let Lane { context, status, .. } = lane;
         let tools = group::Tools { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
@@ -318,11 +329,11 @@ impl Gpu {
                 .map(|join| others[join.table].columns.iter().map(|column| column.dictionary.clone()).collect())
                 .collect();
             let mut tables = Vec::new();
-            let mut found = Vec::new();
+            let mut found_texts = Vec::new();
             for lookup in &stage.lookups {
                 let (table, dictionary) = self.lookups.get(context, lookup, &dictionaries, &joined)?;
                 tables.push(table);
-                found.push(dictionary);
+                found_texts.push(dictionary);
             }
             let dictionary_of = |id: Id| {
                 text_of(
@@ -330,7 +341,7 @@ impl Gpu {
                     id,
                     &Dictionaries {
                         inputs: &dictionaries,
-                        lookups: &found,
+                        lookups: &found_texts,
                         fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
                         joined: &joined,
                         lists: &stage.texts,
@@ -386,7 +397,34 @@ impl Gpu {
             beside.window = found.as_ref();
             let body = || Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
             let written = match &stage.sink {
-                Sink::Output(output) => self.output(lane, &body(), output, &dictionary_of)?,
+                Sink::Output(output) => {
+                    let all = stage.filter.is_none() && output.skip == 0 && output.limit.is_none();
+                    let is_table = begins && pairs.is_none() && stage.window.is_none();
+                    let shared: Vec<Option<DeviceColumn>> = match all && is_table {
+                        true => output
+                            .columns
+                            .iter()
+                            .map(|root| shared(stage, *root, &table, &tables, &found_texts))
+                            .collect(),
+                        false => vec![None; output.columns.len()],
+                    };
+                    if shared.iter().any(Option::is_some) {
+                        let others = output.columns.iter().zip(&shared).filter(|(_, shared)| shared.is_none());
+                        let columns: Vec<Id> = others.map(|(root, _)| *root).collect();
+                        let mut others = Vec::new().into_iter();
+                        if !columns.is_empty() {
+                            let output = Output { columns, ..output.clone() };
+                            others = self.output(lane, &body(), &output, &dictionary_of)?.columns.into_iter();
+                        }
+                        let columns =
+                            shared.into_iter().filter_map(|shared| shared.or_else(|| others.next())).collect();
+                        DeviceTable { rows: table.rows, columns }
+                    } else {
+                        let keep = |run: Run| keep(Run { tables: tables.clone(), ..run });
+                        let keep: Option<&dyn Fn(Run)> = if begins && is_last && is_plain { Some(&keep) } else { None };
+                        self.output_and(lane, &body(), output, &dictionary_of, keep)?
+                    }
+                }
                 Sink::Sort(sort) => self.sort(lane, &body(), sort, &dictionary_of)?,
                 Sink::Top(top) => self.top(lane, &body(), top, &dictionary_of)?,
                 Sink::Aggregate { keys, accumulators } => {
@@ -398,6 +436,10 @@ impl Gpu {
                         && let [last] = &stages[number + 1..]
                         && let Some(row) = self.row(lane, &body, accumulators, last, &dictionary_of)?
                     {
+                        let (row, run) = row;
+                        if begins && is_plain {
+                            keep(Run { tables: tables.clone(), ..run });
+                        }
                         return Ok(row);
                     }
                     let (mut groups, memory) = match keys.is_empty() {
@@ -440,33 +482,30 @@ impl Gpu {
         accumulators: &[Accumulator],
         last: &Stage,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
-    ) -> Result<Option<DeviceTable>> {
+    ) -> Result<Option<(DeviceTable, Run)>> {
         let Sink::Output(Output { columns, skip: 0, limit: None | Some(1..) }) = &last.sink else { return Ok(None) };
-        let is_plain = last.joins.is_empty() && last.lookups.is_empty() && last.window.is_none() && last.filter.is_none();
+        let is_plain =
+            last.joins.is_empty() && last.lookups.is_empty() && last.window.is_none() && last.filter.is_none();
         let fetches = last.graph.nodes().iter().any(|node| matches!(node.op, Op::Fetch(_)));
         if !is_plain || fetches || has_texts(&last.graph, columns) {
             return Ok(None);
         }
-        let tools = group::Tools { context: &lane.context, status: &lane.status, sizes: &self.sizes, tuning: &self.tuning };
-        let Some(targets) = group::row(&tools, lane, body, accumulators, (&last.graph, columns))? else {
+        let tools =
+            group::Tools { context: &lane.context, status: &lane.status, sizes: &self.sizes, tuning: &self.tuning };
+        let Some((targets, mut run)) = group::row(&tools, lane, body, accumulators, (&last.graph, columns))? else {
             return Ok(None);
         };
         let inputs: Vec<_> = accumulators.iter().map(|a| a.of.and_then(dictionary_of)).collect();
-        let texts = Dictionaries {
-            inputs: &inputs,
-            lookups: &[],
-            fetched: &[],
-            joined: &[],
-            lists: &last.texts,
-            window: None,
-        };
-        let row = |(root, target): (&Id, Target)| {
+        let texts =
+            Dictionaries { inputs: &inputs, lookups: &[], fetched: &[], joined: &[], lists: &last.texts, window: None };
+        let mut row = |(root, target): (&Id, Target)| {
             let kind = last.graph.kind(*root);
             let dictionary = if kind == Kind::Code { text_of(&last.graph, *root, &texts) } else { None };
+            run.results.push(Made::of(kind, &target, dictionary.clone()));
             DeviceColumn::written(&lane.context, kind, target, 1, dictionary)
         };
-        let columns = columns.iter().zip(targets).map(row).collect::<Result<_>>()?;
-        Ok(Some(DeviceTable { rows: 1, columns }))
+        let columns = columns.iter().zip(targets).map(&mut row).collect::<Result<_>>()?;
+        Ok(Some((DeviceTable { rows: 1, columns }, run)))
     }
 
     pub(crate) fn output(
@@ -476,12 +515,24 @@ impl Gpu {
         output: &Output,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
+        self.output_and(lane, body, output, dictionary_of, None)
+    }
+
+    /// The same; `keep` is given the run if it was one kernel.
+    fn output_and(
+        &self,
+        lane: &Lane,
+        body: &Body,
+        output: &Output,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+        keep: Option<&dyn Fn(Run)>,
+    ) -> Result<DeviceTable> {
         let rows = body.source.rows;
         let filtered = body.filter.is_some() || body.source.present.is_some();
         let most = rows.saturating_sub(output.skip);
         let capacity = output.limit.map_or(most, |limit| limit.min(most));
         if !filtered && capacity == rows {
-            return self.write(lane, body, &output.columns, None, dictionary_of);
+            return self.write_and(lane, body, &output.columns, None, dictionary_of, keep);
         }
         let kept = |count: u64| count.saturating_sub(output.skip).min(capacity);
         if !has_texts(body.graph, &output.columns) {
@@ -507,7 +558,7 @@ impl Gpu {
         skip: u64,
         capacity: u64,
     ) -> Result<(Vec<Target>, u64)> {
-        let Lane { context, status, .. } = lane;
+        let context = &lane.context;
         let rows = body.source.rows;
         let mut targets = Vec::new();
         for (root, nullable) in roots.iter().zip(body.nullable(roots)) {
@@ -515,12 +566,12 @@ impl Gpu {
         }
         let tiles = rows.div_ceil(u64::from(output::FILTERING * output::items(body))).max(1);
         let state = context.zeros(8 + 8 * tiles)?;
-        let scratch = output::Scratch { state: &state, count: status.count(), skip, limit: capacity };
-        let parameters = output::filtered_parameters(body, roots, &targets, status.fault(), &scratch);
+        let scratch = output::Scratch { state: &state, skip, limit: capacity };
+        let parameters = output::filtered_parameters(body, roots, &targets, lane, &scratch);
         let program = || output::filtered(body, roots, &parameters);
         let function = body.kernel(context, "output_filtered", roots, program)?;
-        launch_tiles(context, &function, parameters.arguments(), tiles, output::FILTERING)?;
-        Ok((targets, status.finish(context)?))
+        let count = lane.told(|| launch_tiles(context, &function, parameters.arguments(), tiles, output::FILTERING))?;
+        Ok((targets, count))
     }
 
     /// All rows of a pipeline, or those that an order names.
@@ -532,18 +583,46 @@ impl Gpu {
         order: Option<output::Order>,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
-        let Lane { context, status, .. } = lane;
+        self.write_and(lane, body, roots, order, dictionary_of, None)
+    }
+
+    fn write_and(
+        &self,
+        lane: &Lane,
+        body: &Body,
+        roots: &[Id],
+        order: Option<output::Order>,
+        dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
+        keep: Option<&dyn Fn(Run)>,
+    ) -> Result<DeviceTable> {
+        let context = &lane.context;
         let rows = order.map_or(body.source.rows, |(_, count)| count);
         let mut targets = Vec::new();
         for (root, nullable) in roots.iter().zip(body.nullable(roots)) {
             targets.push(Target::new(context, body.graph.kind(*root), nullable, rows, true)?);
         }
-        let parameters = output::all_parameters(body, roots, &targets, status.fault(), order);
+        let parameters = output::all_parameters(body, roots, &targets, lane, order);
         let program = || output::all(body, roots, &parameters, order.is_some());
         let function = body.kernel(context, "output_all", (roots, order.is_some()), program)?;
-        launch(context, &function, parameters.arguments(), rows, output::THREADS, 0)?;
-        status.finish(context)?;
+        lane.told(|| launch(context, &function, parameters.arguments(), rows, output::THREADS, 0))?;
         if !has_texts(body.graph, roots) {
+            if let Some(keep) = keep {
+                let made = |(root, target): (&Id, &Target)| {
+                    let kind = body.graph.kind(*root);
+                    Made::of(kind, target, if kind == Kind::Code { dictionary_of(*root) } else { None })
+                };
+                let results: Vec<Made> = roots.iter().zip(&targets).map(made).collect();
+                let values = results.len() + results.iter().filter(|made| made.valid.is_some()).count();
+                keep(Run {
+                    function,
+                    first: parameters.len() - values,
+                    arguments: parameters.arguments(),
+                    grid: (rows, output::THREADS, u32::MAX),
+                    results,
+                    rows,
+                    tables: Vec::new(),
+                });
+            }
             return self.written(lane, body, roots, targets, rows, dictionary_of);
         }
         let which = Rows { numbers: order.map(|(numbers, _)| ("u32", numbers)), count: rows };
@@ -573,6 +652,10 @@ impl Gpu {
         rows: u64,
         dictionary_of: &dyn Fn(Id) -> Option<Arc<Dictionary>>,
     ) -> Result<DeviceTable> {
+        // Bits are packed, and texts written, behind what told that it is done.
+        if targets.iter().any(|target| !target.packed) || texts.iter().any(Option::is_some) {
+            lane.is_idle.store(false, Ordering::Relaxed);
+        }
         let mut columns = Vec::new();
         for ((root, target), texts) in roots.iter().zip(targets).zip(texts) {
             let kind = body.graph.kind(*root);
@@ -585,6 +668,33 @@ impl Gpu {
             columns.push(column);
         }
         Ok(DeviceTable { rows, columns })
+    }
+}
+
+/// A column of a table as it is, or with other texts for the same numbers.
+fn shared(
+    stage: &Stage,
+    root: Id,
+    table: &DeviceTable,
+    tables: &[Arc<Table>],
+    texts: &[Option<Arc<Dictionary>>],
+) -> Option<DeviceColumn> {
+    let kind = stage.graph.kind(root);
+    let of = |input: u32| table.columns.get(input as usize).filter(|column| column.kind == kind);
+    match stage.graph.node(root).op {
+        Op::Input(input) => of(input).cloned(),
+        Op::Lookup(number) => {
+            let Lookup::Texts { of: Origin::Input(input), .. } = stage.lookups.get(number as usize)? else {
+                return None;
+            };
+            let (column, dictionary) = (of(*input)?, texts.get(number as usize)?.clone()?);
+            if kind != Kind::Code || !tables.get(number as usize)?.is_same {
+                return None;
+            }
+            let same = DeviceColumn::plain(kind, Arc::clone(&column.values), column.rows);
+            Some(DeviceColumn { validity: column.validity.clone(), dictionary: Some(dictionary), ..same })
+        }
+        _ => None,
     }
 }
 

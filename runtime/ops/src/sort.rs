@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use onrush_device::{Arguments, Buffer};
+use onrush_device::{Buffer, Grid};
 use onrush_kernels::sort::{sort as sort_by, sort_keys};
 use onrush_kernels::top_k::{TopK, Which};
-use onrush_kernels::{Column, Program, Scalar, gather, headers};
+use onrush_kernels::{Column, Scalar, gather};
 
+use crate::codegen::top::{self, Candidates, Sample};
 use crate::codegen::{Access, Beside, Body, Parameters, Source};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
 use crate::lane::Lane;
-use crate::run::{Gpu, Output, Sort, SortKey, Top, launch};
+use crate::run::{Gpu, Output, Sort, SortKey, Top, launch, launch_grid};
 use crate::{Error, Result};
 
 const UNSIGNED: Kind = Kind::Number(Scalar::U64);
@@ -271,8 +272,9 @@ fn row_number(graph: &mut Graph) -> Id {
 /// Rows up to which all are wanted rather than the top ones looked for.
 const FEW: u64 = 1 << 14;
 const FEW_EMULATED: u64 = 8;
-/// Rows that are looked at first, to know how high the top ones may be.
-const SAMPLE: u64 = 1 << 15;
+/// Rows that are looked at first at most, to know how high the top ones may be.
+const SAMPLE: u64 = 1 << 20;
+const LEAST_SAMPLE: u64 = 64;
 const SAMPLE_EMULATED: u64 = 16;
 /// Keys that are read rather than looked at on the device.
 const ON_HOST: u64 = 1 << 15;
@@ -320,70 +322,62 @@ impl Gpu {
         Ok(edge.read::<u64>(0..wanted as usize, &context.stream)?.into_iter().max().unwrap_or(u64::MAX))
     }
 
-    /// A row of each part, anywhere in it.
-    fn sample(lane: &Lane, rows: u64, part: u64) -> Result<Buffer> {
-        let context = &lane.context;
-        let numbers = context.allocate(4 * rows)?;
-        let body = "extern \"C\" __global__ void sample_rows(u32* numbers, u64 rows, u64 part) {\n  \
-                    for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) numbers[i] = (u32)(i * part + mix(i) % part);\n}\n";
-        let program = Program::new(&[&headers::PRELUDE], body.to_string(), ["sample_rows"]);
-        let function = context.library.function(&program, "sample_rows")?;
-        launch(context, &function, Arguments::new().buffer(&numbers).value(rows).value(part), rows, 256, 0)?;
-        Ok(numbers)
-    }
-
     /// The numbers of the rows up to the highest key that is wanted, and how many they are: a sample says which keys can be among the
     /// lowest, one pass over all rows finds these, and the highest is looked for among them. None where rows are few or most of them wanted,
     /// and where the sample was wrong: what it allows are too few rows then, or many more than it said. Waits.
     fn sampled_top(&self, lane: &Lane, body: &Body, top: &Top) -> Result<Option<(Arc<Buffer>, u64)>> {
         let context = &lane.context;
         let rows = body.source.rows;
-        let sample = if context.device().is_emulated() { SAMPLE_EMULATED } else { SAMPLE };
-        if rows < 64 * sample || top.rows > rows / 64 || rows >= u64::from(u32::MAX) || body.source.present.is_some() {
+        let (most, least) = match context.device().is_emulated() {
+            true => (SAMPLE_EMULATED, SAMPLE_EMULATED),
+            false => (SAMPLE, LEAST_SAMPLE),
+        };
+        // With about one of those that are wanted, so that few others are looked at in the end.
+        let sample = most.min(rows / top.rows.max(1)).min(rows / 64);
+        if sample < least || rows >= u64::from(u32::MAX) || body.source.present.is_some() {
             return Ok(None);
         }
-        // One of each part, anywhere in it.
         let part = rows / sample;
-        let numbers = Self::sample(lane, sample, part)?;
-        let mut graph = body.graph.clone();
-        let mut key = top.key;
-        if let Some(filter) = body.filter {
-            let last = graph.literal(UNSIGNED, Value::U64(u64::MAX));
-            key = graph.add(Op::Choose, &[filter, key, last], UNSIGNED);
-        }
-        let looked = Body::new(body.source, &graph, body.beside, None, body.memo);
-        let seen = self.write(lane, &looked, &[key], Some((numbers.address(), sample)), &|_| None)?;
-        let seen = seen.columns[0].values.read::<u64>(0..sample as usize, &context.stream)?;
+        let blocks = sample.min(u64::from(top::THREADS));
         // As many as the sample has of those that are wanted, and some more: it hardly ever has too few then.
         let share = (top.rows * sample) as f64 / rows as f64;
-        let rank = (share + 5.0 * share.sqrt()).ceil() as u64 + 4;
-        let limit = lowest(&seen, rank);
+        let rank = ((share + 5.0 * share.sqrt()).ceil() as u64 + 4).min(blocks);
+        let of = Sample { rows: sample, part, rank: rank as u32 };
+        let lowest = lane.piece(8 * blocks)?;
+        let parameters = top::sample_parameters(body, lane, of, &lowest);
+        let program = || top::sample(body, top.key, &parameters);
+        let function = body.kernel(context, "top_sample", top.key, program)?;
+        let grid = Grid::new(blocks as u32, top::THREADS);
+        let limit = lane.told(|| launch_grid(context, &function, parameters.arguments(), &grid))?;
         if limit == u64::MAX {
             return Ok(None);
         }
 
-        let mut graph = body.graph.clone();
-        let filter = up_to(&mut graph, top.key, limit, body.filter);
-        let roots = [top.key, row_number(&mut graph)];
-        let found = Body::new(body.source, &graph, body.beside, Some(filter), body.memo);
-        let capacity = 4 * rank * part;
-        let (targets, count) = self.compact(lane, &found, &roots, 0, capacity)?;
-        if count < top.rows || count > capacity {
+        let room = 4 * rank * part;
+        let (keys, numbers) = (context.allocate(8 * room)?, context.allocate(4 * room)?);
+        let of = Candidates { keys: &keys, numbers: &numbers, room, limit };
+        let parameters = top::candidates_parameters(body, lane, &of);
+        let program = || top::candidates(body, top.key, &parameters);
+        let function = body.kernel(context, "top_candidates", top.key, program)?;
+        lane.status.clear_count(context)?;
+        let count = lane.told(|| launch(context, &function, parameters.arguments(), rows, top::THREADS, 0))?;
+        if count < top.rows || count > room {
             return Ok(None);
         }
-        let found = self.written(lane, &found, &roots, targets, count, &|_| None)?;
-        if count == top.rows {
-            return Ok(found.columns.into_iter().nth(1).map(|rows| (rows.values, count)));
-        }
         if count <= if context.device().is_emulated() { ON_HOST_EMULATED } else { ON_HOST } {
-            let there = 0..count as usize;
-            let keys = found.columns[0].values.read::<u64>(there.clone(), &context.stream)?;
-            let numbers = found.columns[1].values.read::<u32>(there, &context.stream)?;
-            let edge = lowest(&keys, top.rows);
-            let wanted: Vec<u32> = keys.iter().zip(numbers).filter(|(key, _)| **key <= edge).map(|(_, n)| n).collect();
+            let keys = keys.read::<u64>(0..count as usize, &context.stream)?;
+            let numbers = numbers.read::<u32>(0..count as usize, &context.stream)?;
+            let mut edge = keys.clone();
+            let edge = *edge.select_nth_unstable(top.rows as usize - 1).1;
+            let mut wanted: Vec<u32> =
+                keys.iter().zip(numbers).filter(|(key, _)| **key <= edge).map(|(_, number)| number).collect();
+            wanted.sort_unstable();
             return Ok(Some((Arc::new(context.upload(&wanted)?), wanted.len() as u64)));
         }
-        let edge = Self::edge(lane, &found.columns[0].numbers(Scalar::U64), top.rows)?;
+        let edge = Self::edge(lane, &Column::new(Scalar::U64, &keys).slice(0, count), top.rows)?;
+        let columns = [(UNSIGNED, keys), (SHORT, numbers)];
+        let columns = columns.map(|(kind, values)| DeviceColumn::plain(kind, Arc::new(values), count));
+        let found = DeviceTable { rows: count, columns: columns.into() };
         let mut graph = Graph::new();
         let (key, number) = (graph.input(0, UNSIGNED), graph.input(1, SHORT));
         let filter = up_to(&mut graph, key, edge, None);
@@ -391,28 +385,10 @@ impl Gpu {
         let body = Body::new(&source, &graph, Beside::default(), Some(filter), body.memo);
         let numbers = Output { columns: vec![number], skip: 0, limit: None };
         let numbers = self.output(lane, &body, &numbers, &|_| None)?;
-        let count = numbers.rows;
-        Ok(numbers.columns.into_iter().next().map(|rows: DeviceColumn| (rows.values, count)))
+        // In the order in which the rows came.
+        let sorted = sort_keys(context, &numbers.columns[0].numbers(Scalar::U32))?;
+        Ok(Some((Arc::new(sorted), numbers.rows)))
     }
-}
-
-/// The key of this rank, from 1 on, among the lowest ones.
-fn lowest(keys: &[u64], rank: u64) -> u64 {
-    let rank = (rank as usize).clamp(1, keys.len().max(1));
-    if rank > 64 {
-        let mut keys = keys.to_vec();
-        return *keys.select_nth_unstable(rank - 1).1;
-    }
-    // Few are wanted: hardly any key is below the highest of those so far.
-    let mut lowest = vec![u64::MAX; rank];
-    for key in keys {
-        if *key < lowest[rank - 1] {
-            let at = lowest.partition_point(|other| other <= key);
-            lowest.copy_within(at..rank - 1, at + 1);
-            lowest[at] = *key;
-        }
-    }
-    lowest[rank - 1]
 }
 
 /// The filter for keys that are not above `edge`, beside another one.

@@ -8,6 +8,7 @@ use onrush_kernels::{Context, Program, headers};
 use super::{Body, Inputs, Names, Parameters, Writer};
 use crate::Result;
 use crate::graph::{Id, Kind, Op, TextOp};
+use crate::lane::Lane;
 use crate::text::{Rows, Texts};
 
 pub const THREADS: u32 = 256;
@@ -64,8 +65,15 @@ pub(super) fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], ta
 /// Rows of a source by their numbers: the address of these, and how many there are.
 pub type Order = (u64, u64);
 
-pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], fault: u64, order: Option<Order>) -> Parameters {
-    let mut parameters = body.parameters(fault);
+/// What a kernel that tells the host how it ended takes for that.
+pub(super) fn telling(parameters: &mut Parameters, lane: &Lane) {
+    parameters.address("u32*", "done", lane.status.done());
+    parameters.address("volatile u64*", "told", lane.mailbox.address());
+}
+
+pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], lane: &Lane, order: Option<Order>) -> Parameters {
+    let mut parameters = body.parameters(lane.status.fault());
+    telling(&mut parameters, lane);
     if let Some((numbers, count)) = order {
         parameters.address("const u32* __restrict__", "order", numbers);
         parameters.u64("count", count);
@@ -116,7 +124,7 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) ->
          for (u64 first = thread_in_grid(); first - lane_id() < {rows}; first += stride * {unroll}) {{\n{loads}\
          #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n{declared}      \
          if (row < {rows}) {{\n{}      }}\n{packed}    }}\n  }}\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+         if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, nullptr, told);\n}}\n",
         parameters.text(),
         writer.text,
     );
@@ -127,17 +135,22 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) ->
 pub struct Scratch<'a> {
     /// Ticket, then the look-back state of each tile: zero before the launch.
     pub state: &'a Buffer,
-    /// Rows that pass.
-    pub count: u64,
     pub skip: u64,
     pub limit: u64,
 }
 
-pub fn filtered_parameters(body: &Body, roots: &[Id], targets: &[Target], fault: u64, scratch: &Scratch) -> Parameters {
-    let mut parameters = body.parameters(fault);
+pub fn filtered_parameters(
+    body: &Body,
+    roots: &[Id],
+    targets: &[Target],
+    lane: &Lane,
+    scratch: &Scratch,
+) -> Parameters {
+    let mut parameters = body.parameters(lane.status.fault());
+    telling(&mut parameters, lane);
     parameters.address("u32*", "ticket", scratch.state.address());
     parameters.address("u64*", "state", scratch.state.address() + 8);
-    parameters.address("u64*", "count", scratch.count);
+    parameters.address("u64*", "count", lane.status.count());
     parameters.u64("skip", scratch.skip);
     parameters.u64("limit", scratch.limit);
     declare(&mut parameters, body, roots, targets);
@@ -199,7 +212,7 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
          // Below the rows that are skipped this wraps, and is no place.\n    \
          const u64 to = base + __popc(mask & below) - skip;\n    \
          if ((mine >> k & 1) != 0 && to < limit) {{\n      const u64 row = first + k * stride;\n{written}    }}\n    base += __popc(mask);\n  }}\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+         if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, count, told);\n}}\n",
         parameters = parameters.text(),
         looked = first.text,
         written = second.text,

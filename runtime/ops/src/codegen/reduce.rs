@@ -83,10 +83,6 @@ pub struct Ending<'a> {
     parameters: Parameters,
 }
 
-/// What the kernel tells when it is done; [`FAULTY`] if a row had a fault.
-pub const DONE: u64 = 1;
-const FAULTY: u64 = 2;
-
 impl<'a> Ending<'a> {
     /// Addresses: the word of faults, and where the kernel tells how it ended.
     pub fn new(body: &'a Body, roots: &'a [Id], targets: &[Target], (fault, told): (u64, u64)) -> Ending<'a> {
@@ -123,7 +119,7 @@ impl<'a> Ending<'a> {
         }
         format!(
             "__device__ __forceinline__ void end_row({}) {{\n  u32 faults = 0;\n  const u64 row = 0;\n{}  \
-             if (*(volatile u32*)fault != 0) faults = 1;\n  __threadfence_system();\n  *told = faults != 0 ? {FAULTY} : {DONE};\n}}\n",
+             if (faults != 0) atomicOr(fault, 1u);\n  tell(fault, nullptr, told);\n}}\n",
             self.parameters.text(),
             writer.text,
         )

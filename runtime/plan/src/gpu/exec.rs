@@ -573,7 +573,7 @@ impl Work {
         gpu.residency.sweep();
         let begun = gpu.residency.now();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
-            let lane = gpu.lane()?;
+            let lane = gpu.lane(tables.iter().map(Rows::count).sum())?;
             let table = |(number, rows): (usize, &Rows)| {
                 let graph = onrush_ops::run::graph_of(&self.stages, number);
                 let as_bytes = |place: usize| graph.is_some_and(|graph| onrush_ops::text::reads_bytes(graph, place));
@@ -632,7 +632,7 @@ impl Work {
 
 /// `keep`: whoever keeps the rows has them on the device, too.
 fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> onrush_ops::Result<Vec<RecordBatch>> {
-    let lane = gpu.lane()?;
+    let lane = gpu.lane(result.rows)?;
     let mut arrays = Vec::new();
     for (column, field) in result.columns.iter().zip(schema.fields()) {
         let array = column.download(&lane.context, field.data_type(), result.rows)?;

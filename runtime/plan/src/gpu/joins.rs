@@ -238,7 +238,8 @@ impl Open {
             let condition = self.lowering.boolean(beside.expression());
             (self.lowering.columns, self.lowering.schema) = (columns, schema);
             match how {
-                How::Inner => filter = Some(both(&mut self.lowering.graph, filter, condition?)),
+                // Where all pairs are looked at, those that are none are not written.
+                How::Inner if !join.on.is_empty() => filter = Some(both(&mut self.lowering.graph, filter, condition?)),
                 _ => self.lowering.joins[number].residual = Some(condition?),
             }
         }

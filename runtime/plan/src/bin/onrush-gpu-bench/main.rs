@@ -4,6 +4,7 @@
 //! DataFusion's planning and the result's way to the host. The first run is given apart: upload, dictionary, compilation. Each query is
 //! compared with the CPU engine on fewer rows before.
 
+mod beside;
 mod host;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME] [--check] [--show] [--host] [--memory] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME] [--check] [--show] [--host] [--memory] [--beside] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
 
 struct Options {
     choice: Choice,
@@ -34,6 +35,7 @@ struct Options {
     show: bool,
     host: bool,
     memory: bool,
+    beside: bool,
     tuning: Option<Tuning>,
     cache: Option<std::path::PathBuf>,
 }
@@ -48,6 +50,7 @@ fn options() -> Result<Options, String> {
         show: false,
         host: false,
         memory: false,
+        beside: false,
         tuning: None,
         cache: None,
     };
@@ -71,6 +74,7 @@ fn options() -> Result<Options, String> {
             "--check" => options.check = true,
             "--show" => options.show = true,
             "--host" => options.host = true,
+            "--beside" => options.beside = true,
             "--memory" => options.memory = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
         }
@@ -683,6 +687,9 @@ fn main() -> Result<(), String> {
     }
     if let (true, Some(gpu)) = (options.host, gpu) {
         return host::costs(gpu);
+    }
+    if options.beside {
+        return beside::measure(&engine, options.rows);
     }
     let mut failed = 0;
     println!(
