@@ -1,6 +1,8 @@
 //! The emulated device, by kernels whose answers are known: what CUDA has built in, and what the checker must see and must not.
 
-use onrush_device::{Arguments, CompileOptions, Device, Emulation, Error, Grid, Options, Owner, Result, Source};
+use onrush_device::{
+    Arguments, CompileOptions, Device, Emulation, Error, Grid, Mailbox, Options, Owner, Result, Source,
+};
 
 fn device(checked: bool) -> Device {
     let emulation = Emulation { checked, workers: 4, ..Emulation::default() };
@@ -346,4 +348,29 @@ fn where_people_learn_shared_memory_is_written_first_and_each_kernel_has_its_own
         out[threadIdx.x] = tile[threadIdx.x + 1];
     }"#;
     assert_eq!(strict_fault(two, Grid::new(1, 8), 8).kind, OutOfBounds);
+}
+
+#[test]
+fn a_kernel_tells_the_host_what_came_of_it() {
+    let text = r#"extern "C" __global__ void tells(volatile unsigned long long* told, unsigned long long value) {
+        if (blockIdx.x * blockDim.x + threadIdx.x != 70) return;
+        told[1] = value;
+        __threadfence_system();
+        told[0] = 3;
+    }"#;
+    for checked in [false, true] {
+        let device = device(checked);
+        let stream = device.stream().unwrap();
+        let source = Source::new("tells.cu", text, ["tells"]);
+        let module = device.load(&device.compile(&source, &CompileOptions::default()).unwrap()).unwrap();
+        let mailbox = Mailbox::new(&device).unwrap();
+        for (threads, told) in [(128, Some(3)), (64, None)] {
+            mailbox.empty();
+            let arguments = Arguments::new().value(mailbox.address()).value(41_u64);
+            // SAFETY: the parameters are those of the kernel, and the words are there.
+            unsafe { module.function("tells").unwrap().launch(&Grid::new(1, threads), arguments, &stream).unwrap() };
+            assert_eq!(mailbox.wait(&stream).unwrap(), told);
+        }
+        assert_eq!(mailbox.value(), 41);
+    }
 }

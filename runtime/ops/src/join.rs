@@ -10,7 +10,7 @@ use onrush_kernels::scan::{Bounds, scan};
 use onrush_kernels::{Column, Context, Scalar, sort};
 
 use crate::codegen::group::{Digit, Finding};
-use crate::codegen::join::{self, Holds, Pairs, Written};
+use crate::codegen::join::{self, Holds, Looked, Pairs, Written};
 use crate::codegen::output::Target;
 use crate::codegen::{Access, Beside, Body, Parameters, Probing, Source, Table};
 use crate::column::DeviceTable;
@@ -18,7 +18,7 @@ use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::group::Tools;
 use crate::memo::{Key, Memo};
-use crate::run::{launch, launch_tiles};
+use crate::run::{launch, launch_blocks, launch_tiles};
 use crate::{Error, Result};
 
 pub use crate::codegen::join::How;
@@ -49,8 +49,8 @@ const ALWAYS: u64 = 1 << 16;
 /// somewhere costs more than one that is read, and columns are written once more than rows alone (measured on an H200: 1e7 keys with a
 /// column of 8 bytes take 2.04 ms rather than 1.17).
 const MOST_BY_SLOT: u64 = 32 << 20;
-/// Blocks of a grid at most.
-const MOST_BLOCKS: u64 = i32::MAX as u64;
+/// Blocks on each multiprocessor that look at all rows of runs, which may take seconds: half of those that it has room for.
+const LOOKING: u32 = 4;
 /// Rows are numbers of 32 bits, of which the last two mean something else.
 const MOST_ROWS: u64 = u32::MAX as u64 - 2;
 
@@ -404,14 +404,19 @@ impl Builder<'_> {
             return Err(Error::Unsupported("a full join behind other ones".to_string()));
         }
 
-        let parameters = join::count_parameters(&body, status);
-        let program = || join::count(&body, &pairs, join.probe, &parameters);
-        let function = body.kernel(context, "join_count", of, program)?;
-        status.clear_count(context)?;
-        // Each block has as many rows as threads: where all pairs are looked at, blocks of other runs come between.
-        let blocks = source.rows.div_ceil(u64::from(join::THREADS)).min(MOST_BLOCKS);
-        launch_tiles(context, &function, parameters.arguments(), blocks, join::THREADS)?;
-        let total = status.finish(context)?;
+        let looks = join.residual.is_some();
+        let counts = if looks { Some(self.look(&body, &pairs, join.probe)?) } else { None };
+        let total = match &counts {
+            Some((_, _, total)) => *total,
+            None => {
+                let parameters = join::count_parameters(&body, status);
+                let program = || join::count(&body, &pairs, join.probe, &parameters);
+                let function = body.kernel(context, "join_count", of, program)?;
+                status.clear_count(context)?;
+                launch(context, &function, parameters.arguments(), source.rows, join::THREADS, 0)?;
+                status.finish(context)?
+            }
+        };
         if total > MOST_ROWS {
             return Err(Error::Unsupported(format!("a join of {total} rows")));
         }
@@ -429,11 +434,17 @@ impl Builder<'_> {
         let (rows, found) = (room()?, room()?);
         let copies = earlier.iter().map(|_| room()).collect::<Result<Vec<_>>>()?;
         let written = Written { state: &state, order, source: &rows, earlier: &copies, found: &found };
-        let parameters = join::pairs_parameters(&body, &pairs, status, &written);
-        let program = || join::pairs(&body, &pairs, join.probe, &parameters);
-        let function = body.kernel(context, "join_pairs", of, program)?;
-        if total > 0 {
-            launch_tiles(context, &function, parameters.arguments(), tiles, join::THREADS)?;
+        match &counts {
+            _ if total == 0 => {}
+            Some((counts, ends, _)) => {
+                self.looked(&body, &pairs, join.probe, &Looked { counts, written: Some((ends, &written)) })?;
+            }
+            None => {
+                let parameters = join::pairs_parameters(&body, &pairs, status, &written);
+                let program = || join::pairs(&body, &pairs, join.probe, &parameters);
+                let function = body.kernel(context, "join_pairs", of, program)?;
+                launch_tiles(context, &function, parameters.arguments(), tiles, join::THREADS)?;
+            }
         }
         let mut lost = before.as_ref().is_some_and(|paired| paired.lost);
         let mut all = total;
@@ -463,6 +474,30 @@ impl Builder<'_> {
             identity: base.identity,
         };
         Ok(Paired { source, lost, _rows: rows, found })
+    }
+
+    /// How many pairs each row has where more than the keys decides, their sums, and how many there are in all. Waits.
+    fn look(&self, body: &Body, pairs: &Pairs, probe: Id) -> Result<(Buffer, Buffer, u64)> {
+        let (context, rows) = (self.tools.context, body.source.rows);
+        let counts = context.allocate(4 * rows.max(1))?;
+        let of = Looked { counts: &counts, written: None };
+        self.looked(body, pairs, probe, &of)?;
+        let ends = scan(context, &Column::new(Scalar::U32, &counts).slice(0, rows), Bounds::Inclusive)?;
+        self.tools.status.finish(context)?;
+        let last = rows as usize;
+        let total = if rows == 0 { 0 } else { ends.read::<u64>(last - 1..last, &context.stream)?[0] };
+        Ok((counts, ends, total))
+    }
+
+    fn looked(&self, body: &Body, pairs: &Pairs, probe: Id, of: &Looked) -> Result<()> {
+        let context = self.tools.context;
+        let writes = of.written.is_some();
+        let parameters = join::looked_parameters(body, pairs, self.tools.status, of);
+        let program = || join::looked(body, pairs, probe, &parameters, writes);
+        let key = (pairs.join, pairs.how, pairs.earlier, probe, writes);
+        let function = body.kernel(context, if writes { "join_written" } else { "join_looked" }, key, program)?;
+        let most = LOOKING * context.device().properties().multiprocessors;
+        launch_blocks(context, &function, parameters.arguments(), body.source.rows, (join::THREADS, most), 0)
     }
 
     /// Puts the rows of a joined table that no pair has behind the pairs, without a row of the source, and gives their number.

@@ -116,6 +116,17 @@ fn differ(parts: &[ArrayRef]) -> bool {
     (texts - seen.len()) * 16 < texts
 }
 
+/// The device's memory is free at once; that of the host, which the system takes a tenth of a second a gigabyte for, soon. Nobody waits for
+/// that: whoever finds columns that nobody holds is not the one who had them.
+fn let_go(gone: Vec<(Key, Held)>) {
+    const LARGE: usize = 16 << 20;
+    let keys: Vec<Key> = gone.into_iter().map(|(key, _)| key).collect();
+    let bytes: usize = keys.iter().flat_map(|key| key.0.arrays()).map(|array| array.get_buffer_memory_size()).sum();
+    if bytes > LARGE {
+        std::thread::spawn(move || drop(keys));
+    }
+}
+
 impl Residency {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -188,7 +199,12 @@ impl Residency {
             let here = mine.get(&address(first)).copied().unwrap_or_default();
             Arc::strong_count(first) > here
         };
-        state.columns.retain(|key, _| key.0.arrays().first().is_some_and(is_held));
+        let gone: Vec<Key> =
+            state.columns.keys().filter(|key| !key.0.arrays().first().is_some_and(is_held)).cloned().collect();
+        drop(lists);
+        let gone: Vec<(Key, Held)> = gone.iter().filter_map(|key| state.columns.remove_entry(key)).collect();
+        drop(state);
+        let_go(gone);
     }
 
     /// A moment that tells what was used before it from what is used after it.
@@ -201,11 +217,17 @@ impl Residency {
     pub fn evict(&self, bytes: u64, before: u64) -> u64 {
         let mut state = self.lock();
         let mut freed = 0;
+        let mut gone = Vec::new();
         while freed < bytes {
             let old = state.columns.iter().filter(|(_, held)| held.used <= before);
             let Some(oldest) = old.min_by_key(|(_, held)| held.used).map(|(key, _)| key.clone()) else { break };
-            freed += state.columns.remove(&oldest).map_or(0, |held| held.column.bytes().max(1));
+            if let Some((key, held)) = state.columns.remove_entry(&oldest) {
+                freed += held.column.bytes().max(1);
+                gone.push((key, held));
+            }
         }
+        drop(state);
+        let_go(gone);
         freed
     }
 

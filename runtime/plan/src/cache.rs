@@ -51,18 +51,24 @@ impl ResultCache {
         if bytes > self.limit / 2 {
             return;
         }
+        // Let go of when others may look again: large tables take the system a while.
+        let mut gone = Vec::new();
         let mut state = self.lock();
         state.clock += 1;
         let used = state.clock;
         if let Some(old) = state.entries.insert(key, Entry { table, bytes, used }) {
             state.bytes -= old.bytes;
+            gone.push(old);
         }
         state.bytes += bytes;
         while state.bytes > self.limit {
             let oldest = state.entries.iter().min_by_key(|(_, e)| e.used).map(|(key, _)| *key);
-            let Some(gone) = oldest.and_then(|key| state.entries.remove(&key)) else { break };
-            state.bytes -= gone.bytes;
+            let Some(old) = oldest.and_then(|key| state.entries.remove(&key)) else { break };
+            state.bytes -= old.bytes;
+            gone.push(old);
         }
+        drop(state);
+        drop(gone);
     }
 
     pub fn bytes(&self) -> u64 {
@@ -71,8 +77,10 @@ impl ResultCache {
 
     pub fn clear(&self) {
         let mut state = self.lock();
-        state.entries.clear();
+        let gone = std::mem::take(&mut state.entries);
         state.bytes = 0;
+        drop(state);
+        drop(gone);
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod plan {
     pub mod asof;
+    pub mod beside;
     pub mod diagnostics;
     pub mod engine;
     pub mod explore;

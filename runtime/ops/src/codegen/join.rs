@@ -1,6 +1,5 @@
 //! Kernels that join: a table of rows by their keys, how a pipeline finds a row in it, and rows that become several.
 
-use std::fmt::Write;
 use std::hash::Hash;
 
 use onrush_device::Buffer;
@@ -521,6 +520,15 @@ pub struct Pairs<'a> {
     pub composed: bool,
 }
 
+impl Pairs<'_> {
+    /// Statements that write a pair at `to`.
+    fn write(&self, found: &str) -> String {
+        let source = if self.composed { "pair[row]" } else { "(u32)row" };
+        let copies: String = self.earlier.iter().map(|join| format!(" to_{join}[to] = j{join}pair[row];")).collect();
+        format!("to_source[to] = {source};{copies} to_found[to] = {found};")
+    }
+}
+
 /// Statements that give a row's run: `from`, and how many rows it becomes, `many`. Where more than the keys decides, `each` is done with
 /// each `other` row instead.
 fn run_of(body: &Body, pairs: &Pairs, probe: Id, indent: &'static str, each: &str) -> String {
@@ -584,40 +592,73 @@ pub struct Written<'a> {
     pub found: &'a Buffer,
 }
 
+impl Written<'_> {
+    fn declare(&self, pairs: &Pairs, parameters: &mut Parameters) {
+        parameters.buffer("u32* __restrict__", "to_source", self.source);
+        for (join, buffer) in pairs.earlier.iter().zip(self.earlier) {
+            parameters.buffer("u32* __restrict__", &format!("to_{join}"), buffer);
+        }
+        parameters.buffer("u32* __restrict__", "to_found", self.found);
+    }
+}
+
 pub fn pairs_parameters(body: &Body, pairs: &Pairs, status: &Status, written: &Written) -> Parameters {
     let mut parameters = body.parameters(status.fault());
     parameters.address("u32*", "ticket", written.state.address());
     parameters.address("u64*", "state", written.state.address() + 8);
     parameters.buffer("const u32* __restrict__", "order", written.order);
-    parameters.buffer("u32* __restrict__", "to_source", written.source);
-    for (join, buffer) in pairs.earlier.iter().zip(written.earlier) {
-        parameters.buffer("u32* __restrict__", &format!("to_{join}"), buffer);
-    }
-    parameters.buffer("u32* __restrict__", "to_found", written.found);
+    written.declare(pairs, &mut parameters);
     parameters
+}
+
+/// Where more than the keys decides, all rows of a run are looked at: by few blocks, so that there is room for those of other runs beside them.
+pub struct Looked<'a> {
+    /// How many pairs each row has.
+    pub counts: &'a Buffer,
+    /// With those of the rows before it, once they are added up; and where pairs go.
+    pub written: Option<(&'a Buffer, &'a Written<'a>)>,
+}
+
+pub fn looked_parameters(body: &Body, pairs: &Pairs, status: &Status, of: &Looked) -> Parameters {
+    let mut parameters = body.parameters(status.fault());
+    parameters.buffer("u32*", "counts", of.counts);
+    if let Some((ends, written)) = of.written {
+        parameters.buffer("const u64*", "ends", ends);
+        written.declare(pairs, &mut parameters);
+    }
+    parameters
+}
+
+/// Counts the pairs of each row, or writes them where rows have some.
+pub fn looked(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters, writes: bool) -> Program {
+    let (name, condition, before, after, each) = match writes {
+        false => ("join_looked", "", "", "    counts[row] = many;\n", String::new()),
+        true => (
+            "join_written",
+            "    if (counts[row] == 0) continue;\n",
+            "    u64 to = ends[row] - counts[row];\n",
+            "    (void)many;\n",
+            format!("{} to++;", pairs.write("other")),
+        ),
+    };
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  u32 faults = 0;\n\
+         #pragma unroll 1\n  for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n{condition}{before}    \
+         u32 from = 0, many = 0;\n{}    (void)from;\n{after}  }}\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        parameters.text(),
+        run_of(body, pairs, probe, "    ", &each),
+    );
+    body.program(&[&headers::HASH_GROUP], text, name)
 }
 
 /// A tile of rows finds its runs, then its threads share out the pairs, so that a row with many of them is not the work of one.
 pub fn pairs(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters) -> Program {
-    let mut copies = String::new();
-    for join in pairs.earlier {
-        let _ = write!(copies, " to_{join}[to] = j{join}pair[row];");
-    }
-    let source = if pairs.composed { "pair[row]" } else { "(u32)row" };
+    let write = pairs.write("starts[low] == ~0u ? ~0u : order[starts[low] + (k - first)]");
     let shared_out = format!(
         "#pragma unroll 1\n  for (u64 k = threadIdx.x; k < total; k += {THREADS}) {{\n    u32 low = 0, high = ROWS - 1;\n    \
          while (low < high) {{\n      const u32 middle = (low + high) / 2;\n      if (ends[middle] > k) high = middle; else low = middle + 1;\n    }}\n    \
-         const u64 first = low == 0 ? 0 : ends[low - 1];\n    const u64 row = (u64)tile * ROWS + low;\n    const u64 to = before_tile + k;\n    \
-         to_source[to] = {source};{copies}\n    to_found[to] = starts[low] == ~0u ? ~0u : order[starts[low] + (k - first)];\n  }}\n"
+         const u64 first = low == 0 ? 0 : ends[low - 1];\n    const u64 row = (u64)tile * ROWS + low;\n    const u64 to = before_tile + k;\n    {write}\n  }}\n"
     );
-    // Which rows of a run it is, only its own thread knows.
-    let each = format!("to_source[to] = {source};{copies} to_found[to] = other; to++;");
-    let by_row = format!(
-        "  u64 to = before_tile + base;\n#pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    \
-         const u64 row = (u64)tile * ROWS + threadIdx.x * {ITEMS} + i;\n    u32 from = 0, many = 0;\n    if (row < rows) {{\n{}    }}\n    (void)from;\n  }}\n",
-        run_of(body, pairs, probe, "      ", &each)
-    );
-    let is_plain = body.beside.joins[pairs.join].residual.is_none();
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_pairs({parameters}) {{\n  \
          __shared__ u32 tile_number;\n  __shared__ u64 of_warp[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
@@ -636,7 +677,7 @@ pub fn pairs(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters) -> 
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters = parameters.text(),
         run = run_of(body, pairs, probe, "      ", ""),
-        write = if is_plain { shared_out } else { by_row },
+        write = shared_out,
     );
     body.program(&[&headers::HASH_GROUP, &headers::LOOKBACK], text, "join_pairs")
 }
