@@ -42,6 +42,13 @@ pub struct Join {
     pub before: Option<Id>,
 }
 
+impl Join {
+    /// Whether all pairs of rows are looked at: there are no keys.
+    pub fn is_all(&self) -> bool {
+        self.keys.iter().all(|key| matches!(self.graph.node(*key).op, Op::Literal(_)))
+    }
+}
+
 /// Slots for each row up to which keys have a slot each, and the number of slots that is always so.
 const SPARSE: u64 = 8;
 const ALWAYS: u64 = 1 << 16;
@@ -51,6 +58,8 @@ const ALWAYS: u64 = 1 << 16;
 const MOST_BY_SLOT: u64 = 32 << 20;
 /// Blocks on each multiprocessor that look at all rows of runs, which may take seconds: half of those that it has room for.
 const LOOKING: u32 = 4;
+/// Pairs of a piece: 20 ms on an H200.
+const PIECE: u64 = 1 << 34;
 /// Rows are numbers of 32 bits, of which the last two mean something else.
 const MOST_ROWS: u64 = u32::MAX as u64 - 2;
 
@@ -405,7 +414,7 @@ impl Builder<'_> {
         }
 
         let looks = join.residual.is_some();
-        let counts = if looks { Some(self.look(&body, &pairs, join.probe)?) } else { None };
+        let counts = if looks { Some(self.look(&body, &pairs, join)?) } else { None };
         let total = match &counts {
             Some((_, _, total)) => *total,
             None => {
@@ -437,7 +446,8 @@ impl Builder<'_> {
         match &counts {
             _ if total == 0 => {}
             Some((counts, ends, _)) => {
-                self.looked(&body, &pairs, join.probe, &Looked { counts, written: Some((ends, &written)) })?;
+                let rows = 0..source.rows;
+                self.looked(&body, &pairs, join, &Looked { rows, counts, written: Some((ends, &written)) })?;
             }
             None => {
                 let parameters = join::pairs_parameters(&body, &pairs, status, &written);
@@ -477,11 +487,10 @@ impl Builder<'_> {
     }
 
     /// How many pairs each row has where more than the keys decides, their sums, and how many there are in all. Waits.
-    fn look(&self, body: &Body, pairs: &Pairs, probe: Id) -> Result<(Buffer, Buffer, u64)> {
+    fn look(&self, body: &Body, pairs: &Pairs, join: &Join) -> Result<(Buffer, Buffer, u64)> {
         let (context, rows) = (self.tools.context, body.source.rows);
         let counts = context.allocate(4 * rows.max(1))?;
-        let of = Looked { counts: &counts, written: None };
-        self.looked(body, pairs, probe, &of)?;
+        self.looked(body, pairs, join, &Looked { rows: 0..rows, counts: &counts, written: None })?;
         let ends = scan(context, &Column::new(Scalar::U32, &counts).slice(0, rows), Bounds::Inclusive)?;
         self.tools.status.finish(context)?;
         let last = rows as usize;
@@ -489,15 +498,25 @@ impl Builder<'_> {
         Ok((counts, ends, total))
     }
 
-    fn looked(&self, body: &Body, pairs: &Pairs, probe: Id, of: &Looked) -> Result<()> {
+    fn looked(&self, body: &Body, pairs: &Pairs, join: &Join, of: &Looked) -> Result<()> {
         let context = self.tools.context;
         let writes = of.written.is_some();
-        let parameters = join::looked_parameters(body, pairs, self.tools.status, of);
-        let program = || join::looked(body, pairs, probe, &parameters, writes);
-        let key = (pairs.join, pairs.how, pairs.earlier, probe, writes);
+        let status = self.tools.status;
+        let parameters = join::looked_parameters(body, pairs, status, of);
+        let program = || join::looked(body, pairs, join.probe, &parameters, writes);
+        let key = (pairs.join, pairs.how, pairs.earlier, join.probe, writes);
         let function = body.kernel(context, if writes { "join_written" } else { "join_looked" }, key, program)?;
         let most = LOOKING * context.device().properties().multiprocessors;
-        launch_blocks(context, &function, parameters.arguments(), body.source.rows, (join::THREADS, most), 0)
+        let all = if join.is_all() { body.beside.joins[pairs.join].rows.max(1) } else { 1 };
+        let piece = (PIECE / all).max(u64::from(most * join::THREADS));
+        let mut begin = of.rows.start;
+        while begin < of.rows.end {
+            let rows = begin..of.rows.end.min(begin + piece);
+            begin = rows.end;
+            let parameters = join::looked_parameters(body, pairs, status, &Looked { rows, ..of.clone() });
+            launch_blocks(context, &function, parameters.arguments(), piece, (join::THREADS, most), 0)?;
+        }
+        Ok(())
     }
 
     /// Puts the rows of a joined table that no pair has behind the pairs, without a row of the source, and gives their number.

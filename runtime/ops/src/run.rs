@@ -370,9 +370,8 @@ impl Gpu {
                 };
                 let table = &others[join.table];
                 // All pairs are looked at, and a kernel does not end before it is done.
-                let is_all = join.keys.iter().all(|key| matches!(join.graph.node(*key).op, Op::Literal(_)));
                 let most = if context.device().is_emulated() { MOST_PAIRS_EMULATED } else { MOST_PAIRS };
-                if is_all && source.rows.saturating_mul(table.rows) > most {
+                if join.is_all() && source.rows.saturating_mul(table.rows) > most {
                     return Err(Error::Unsupported(format!("{} by {} rows without keys", source.rows, table.rows)));
                 }
                 let wanted = (&stage.graph, source.rows);

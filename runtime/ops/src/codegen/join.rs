@@ -2,6 +2,8 @@
 
 use std::hash::Hash;
 
+use std::ops::Range;
+
 use onrush_device::Buffer;
 use onrush_kernels::{Program, headers};
 
@@ -611,8 +613,10 @@ pub fn pairs_parameters(body: &Body, pairs: &Pairs, status: &Status, written: &W
     parameters
 }
 
-/// Where more than the keys decides, all rows of a run are looked at: by few blocks, so that there is room for those of other runs beside them.
+/// Where more than the keys decides, all rows of a run are looked at: by few blocks and in pieces, so that there is room for those of other runs beside and between them.
+#[derive(Clone)]
 pub struct Looked<'a> {
+    pub rows: Range<u64>,
     /// How many pairs each row has.
     pub counts: &'a Buffer,
     /// With those of the rows before it, once they are added up; and where pairs go.
@@ -621,6 +625,8 @@ pub struct Looked<'a> {
 
 pub fn looked_parameters(body: &Body, pairs: &Pairs, status: &Status, of: &Looked) -> Parameters {
     let mut parameters = body.parameters(status.fault());
+    parameters.u64("begin", of.rows.start);
+    parameters.u64("end", of.rows.end);
     parameters.buffer("u32*", "counts", of.counts);
     if let Some((ends, written)) = of.written {
         parameters.buffer("const u64*", "ends", ends);
@@ -643,7 +649,7 @@ pub fn looked(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters, wr
     };
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  u32 faults = 0;\n\
-         #pragma unroll 1\n  for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n{condition}{before}    \
+         #pragma unroll 1\n  for (u64 row = begin + thread_in_grid(); row < end; row += threads_in_grid()) {{\n{condition}{before}    \
          u32 from = 0, many = 0;\n{}    (void)from;\n{after}  }}\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
         run_of(body, pairs, probe, "    ", &each),

@@ -131,5 +131,5 @@ fn columns_of_the_same_numbers_have_their_own_texts() {
     let id = device
         .step(Op::Sql { query: "select upper(s) as u from t".to_string(), tables: vec![("t".to_string(), same)] });
     let groups = rows(&device, "select u, count(*) as c from t group by u order by u desc", id);
-    assert_eq!(groups, [["null", "20"], ["C", "20"], ["B", "20"], ["A", "20"], ["", "20"]]);
+    assert_eq!(groups, [["C", "20"], ["B", "20"], ["A", "20"], ["", "20"], ["null", "20"]]);
 }
