@@ -30,8 +30,9 @@ use crate::{Error, Result, group};
 pub struct Gpu {
     context: Context,
     pub residency: Residency,
-    /// Nanoseconds of the last run, from its stages to the result in device memory.
-    last: AtomicU64,
+    /// Runs, and their nanoseconds.
+    runs: AtomicU64,
+    spent: AtomicU64,
     sizes: group::Sizes,
     memo: Memo,
     renumberings: Renumberings,
@@ -201,7 +202,8 @@ impl Gpu {
         Ok(Gpu {
             context: Context::new(&library, &Owner::new("session"))?,
             residency: Residency::default(),
-            last: AtomicU64::new(0),
+            runs: AtomicU64::new(0),
+            spent: AtomicU64::new(0),
             sizes: group::Sizes::default(),
             memo: Memo::default(),
             renumberings: Renumberings::default(),
@@ -238,9 +240,9 @@ impl Gpu {
         Ok(())
     }
 
-    /// How long the last run took, for measurements: it means something only while there is one at a time.
-    pub fn last_run(&self) -> Duration {
-        Duration::from_nanos(self.last.load(Ordering::Relaxed))
+    /// How many runs there were, and how long they took together: from their stages to the result in device memory.
+    pub fn spent(&self) -> (u64, Duration) {
+        (self.runs.load(Ordering::Relaxed), Duration::from_nanos(self.spent.load(Ordering::Relaxed)))
     }
 
     /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
@@ -274,7 +276,8 @@ impl Gpu {
         if !lane.is_idle.swap(true, Ordering::Relaxed) {
             lane.context.stream.synchronize()?;
         }
-        self.last.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.spent.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         result
     }
 

@@ -179,11 +179,14 @@ pub fn time(
     for (case, (name, read)) in slt::read(ANSWERS[0].1)?.iter().zip(BYTES) {
         let (mut device, mut whole, mut first) = (Vec::new(), Vec::new(), 0.0);
         let mut answer = Vec::new();
+        let mut runs = 0;
         for run in 0..12 {
             subject.engine().forget_results();
             let id = subject.id();
             let (op, task) = (subject.query(&case.sql), TaskHandle::new());
             subject.engine().step(id, &op, None, None, &task).map_err(|d| d.to_string())?;
+            let spent = || subject.engine().accelerator().map(|a| a.gpu.spent());
+            let before = spent();
             let begun = Instant::now();
             let table = subject.engine().table(id, &[], &task).map_err(|d| d.to_string())?;
             let time = begun.elapsed().as_secs_f64() * 1e3;
@@ -193,8 +196,9 @@ pub fn time(
                 continue;
             }
             whole.push(time);
-            let gpu = subject.engine().accelerator().map(|a| a.gpu.last_run());
-            device.push(gpu.map_or(time, |time| time.as_secs_f64() * 1e3));
+            let run = spent().zip(before).map(|(now, before)| (now.0 - before.0, now.1 - before.1));
+            runs = run.map_or(0, |(runs, _)| runs);
+            device.push(run.map_or(time, |(_, time)| time.as_secs_f64() * 1e3));
         }
         if let Some(folder) = answers {
             let file = folder.join(format!("{}.tsv", name.replace(' ', "-")));
@@ -219,7 +223,7 @@ pub fn time(
         let floor = bytes as f64 / 4.28e9;
         let device = device[device.len() / 2];
         lines.push(format!(
-            "{name:<8} {device:>9.3} ms, whole {:>8.3}, first {first:>8.1}, floor {floor:.3}, {:.2} x{beside}",
+            "{name:<8} {device:>9.3} ms in {runs} runs, whole {:>8.3}, first {first:>8.1}, floor {floor:.3}, {:.2} x{beside}",
             whole[whole.len() / 2],
             device / floor
         ));

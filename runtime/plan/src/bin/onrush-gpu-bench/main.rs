@@ -725,6 +725,7 @@ fn main() -> Result<(), String> {
         for run in 0..=options.runs {
             engine.forget_results();
             let frame = query(&engine, q.sql, &of)?;
+            let before = gpu.map(|gpu| gpu.spent().1);
             let begun = Instant::now();
             let table = engine.table(frame, &[], &task).map_err(|e| e.message)?;
             let time = begun.elapsed();
@@ -737,7 +738,7 @@ fn main() -> Result<(), String> {
                 first = time.as_secs_f64() * 1e3;
             } else {
                 whole.push(time);
-                device.push(gpu.map_or(time, onrush_ops::Gpu::last_run));
+                device.push(gpu.zip(before).map_or(time, |(gpu, before)| gpu.spent().1 - before));
             }
             engine.release(&[frame]);
         }
