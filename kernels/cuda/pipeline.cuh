@@ -97,9 +97,30 @@ __device__ __forceinline__ u64 key_bits(f32 x) { return x == 0 ? 0 : x != x ? 0x
 
 __device__ __forceinline__ i128 wide_of(u64 low, u64 high) { return (i128)((u128)high << 64 | low); }
 
-// What the second round of a variance adds up.
+// What the second round of a variance or covariance adds up.
 __device__ __forceinline__ f64 distance(f64 x, f64 mean) { return x - mean; }
 __device__ __forceinline__ f64 squared_distance(f64 x, f64 mean) { return (x - mean) * (x - mean); }
+
+// The spread of values that are seen once: Welford 1962, merged as Chan, Golub and LeVeque 1983 do it.
+struct Moments {
+    u64 count;
+    f64 mean, spread;
+
+    __device__ __forceinline__ void clear() { count = 0, mean = 0, spread = 0; }
+    __device__ __forceinline__ void add(f64 x) {
+        f64 off = x - mean;
+        mean += off / (f64)++count;
+        spread += off * (x - mean);
+    }
+    __device__ __forceinline__ void merge(const Moments& o) {
+        if (o.count == 0) return;
+        if (count == 0) { *this = o; return; }
+        f64 off = o.mean - mean, share = (f64)o.count / (f64)(count + o.count);
+        spread += o.spread + off * off * (f64)count * share;
+        mean += off * share;
+        count += o.count;
+    }
+};
 
 // ---- accumulators in memory that threads share: 64-bit words, and counts of 32 bits in shared memory ----
 __device__ __forceinline__ void acc_add_f(u64* at, f64 x) { atomicAdd((f64*)at, x); }

@@ -21,6 +21,10 @@ pub enum What {
     /// Of floats: the sum of their distances from the group's mean, and that of the squares of these. In a second round over the rows.
     About,
     SquaresAbout,
+    /// Of pairs of floats that are both there or both not: the sum of the products of their distances from their means.
+    ProductsAbout,
+    /// The sum of the squares of distances from the mean of the values so far, where rows are seen once and in their order: along windows.
+    Spread,
     /// How many different values there are.
     Distinct,
     /// Of 128-bit numbers: the upper words, and in a second round the lower words of those that have that upper word.
@@ -33,14 +37,19 @@ pub enum What {
 impl What {
     /// 64-bit words in device memory.
     pub fn words(self) -> u32 {
-        if self == What::SumWide { 2 } else { 1 }
+        match self {
+            What::SumWide => 2,
+            What::Spread => 3,
+            _ => 1,
+        }
     }
 
     /// When it is found: with the others, in a second round over the rows that knows what the first one found, or by the groups of
     /// keys and values.
     fn turn(self) -> u32 {
         match self {
-            What::About | What::SquaresAbout | What::LeastLower | What::GreatestLower => 1,
+            What::About | What::SquaresAbout | What::ProductsAbout => 1,
+            What::LeastLower | What::GreatestLower => 1,
             What::Distinct => 2,
             _ => 0,
         }
@@ -54,7 +63,7 @@ impl What {
     /// What the second round needs of the first.
     fn needs(self) -> &'static [What] {
         match self {
-            What::About | What::SquaresAbout => &[What::SumFloat, What::Count],
+            What::About | What::SquaresAbout | What::ProductsAbout => &[What::SumFloat, What::Count],
             What::LeastLower => &[What::LeastUpper],
             What::GreatestLower => &[What::GreatestUpper],
             _ => &[],
@@ -64,9 +73,10 @@ impl What {
     /// How it is added up.
     pub fn way(self) -> Way {
         match self {
-            What::SumFloat | What::About | What::SquaresAbout => Way::Float,
+            What::SumFloat | What::About | What::SquaresAbout | What::ProductsAbout => Way::Float,
             What::SumInteger | What::SumShort => Way::Integer,
             What::SumWide => Way::Wide,
+            What::Spread => Way::Spread,
             What::Count | What::Distinct => Way::Count,
             What::Least | What::LeastUpper => Way::Least,
             What::Greatest | What::GreatestUpper => Way::Greatest,
@@ -80,6 +90,7 @@ impl What {
         match self {
             What::Count | What::Distinct => 4,
             What::SumWide => 16,
+            What::Spread => 24,
             _ => 8,
         }
     }
@@ -101,6 +112,9 @@ pub enum Way {
     Float,
     Integer,
     Wide,
+    /// Count, mean and spread: Welford, "Note on a method for calculating corrected sums of squares and products", 1962; two of them as Chan,
+    /// Golub and LeVeque do it.
+    Spread,
     Count,
     Least,
     Greatest,
@@ -122,12 +136,23 @@ pub enum Round {
 pub struct Accumulator {
     pub what: What,
     pub of: Option<Id>,
+    /// The other value of a pair.
+    pub with: Option<Id>,
 }
 
 impl Accumulator {
+    pub fn new(what: What, of: Option<Id>) -> Accumulator {
+        Accumulator { what, of, with: None }
+    }
+
     /// What a round reads of each row. Of groups of different values each counts as one.
     pub fn value(&self, round: Round) -> Option<Id> {
         if matches!(round, Round::Distinct(_)) { None } else { self.of }
+    }
+
+    /// The same, the other value of a pair, too.
+    pub fn values(&self, round: Round) -> impl Iterator<Item = Id> + use<> {
+        self.value(round).into_iter().chain(self.with)
     }
 }
 
@@ -166,8 +191,11 @@ impl Layout {
             }
             accumulator
         };
-        let needed = asked.iter().flat_map(|a| a.what.needs().iter().map(|what| Accumulator { what: *what, of: a.of }));
-        let rows = rows.then_some(Accumulator { what: What::Count, of: None });
+        let needed = asked.iter().flat_map(|a| {
+            let each = [a.of].into_iter().chain(a.with.map(Some));
+            each.flat_map(|of| a.what.needs().iter().map(move |what| Accumulator::new(*what, of)))
+        });
+        let rows = rows.then_some(Accumulator::new(What::Count, None));
         let all: Vec<Accumulator> = asked.iter().copied().chain(needed).chain(rows).map(plain).collect();
         let mut kept: Vec<Accumulator> = Vec::new();
         for turn in 0..3 {

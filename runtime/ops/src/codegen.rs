@@ -501,6 +501,7 @@ impl<'a> Writer<'a> {
             Op::Running(number) => return self.running(id, ("wrun", number), kind, &args[0]),
             Op::RunningBack(number) => return self.running(id, ("wback", number), kind, &args[0]),
             Op::Sliding(number) => return self.sliding(id, number, kind, &args[0], &args[1]),
+            Op::Seek { .. } => return self.seek(id, node, &args),
             Op::Null => return Names { value: format!("({t})0"), valid: Some("false".into()), fault: None },
             Op::Add => format!("plus<{t}>({}, {})", a(), b()),
             Op::Subtract => format!("minus<{t}>({}, {})", a(), b()),

@@ -120,6 +120,12 @@ pub enum Op {
     RunningBack(u32),
     /// What an accumulator has of the rows from the first argument to before the second, which are of one partition.
     Sliding(u32),
+    /// Where in rows (from the first argument to before the second) that are in the order of their keys (fourth) a key (third) belongs: the
+    /// first row whose key is not below it, or the first one behind it. Null keys are those of rows without a value (fifth).
+    Seek {
+        behind: bool,
+        nulls_first: bool,
+    },
     /// Integers wrap.
     Add,
     Subtract,

@@ -32,7 +32,9 @@ pub const HALF_SHARED: u32 = 113 << 10;
 /// What the values of an accumulator are, once they are in a slot.
 pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
     let kind = |a: &Accumulator| match a.what {
-        What::SumFloat | What::About | What::SquaresAbout => Kind::Number(Scalar::F64),
+        What::SumFloat | What::About | What::SquaresAbout | What::ProductsAbout | What::Spread => {
+            Kind::Number(Scalar::F64)
+        }
         What::SumWide | What::SumShort => Kind::Number(Scalar::I128),
         What::SumInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
         What::Count | What::Distinct | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => {
@@ -279,7 +281,7 @@ impl Pairs {
 }
 
 fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
-    let values: Vec<Id> = accumulators.iter().filter_map(|a| a.of).collect();
+    let values: Vec<Id> = accumulators.iter().flat_map(|a| a.of.into_iter().chain(a.with)).collect();
     let nullable: HashMap<Id, bool> = values.iter().copied().zip(body.nullable(&values)).collect();
     // Sums of 128-bit numbers that cannot leave 64 bits, however the rows fall into groups.
     let short = |of: Id| {
@@ -289,7 +291,7 @@ fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
     let accumulators: Vec<Accumulator> = accumulators
         .iter()
         .map(|a| match a.what {
-            What::SumWide if a.of.is_some_and(short) => Accumulator { what: What::SumShort, of: a.of },
+            What::SumWide if a.of.is_some_and(short) => Accumulator::new(What::SumShort, a.of),
             _ => *a,
         })
         .collect();

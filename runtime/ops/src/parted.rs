@@ -88,7 +88,8 @@ impl Tools<'_> {
         let each = size.div_ceil(if even <= MOST { even } else { needed }).max(1);
         let parts = size.div_ceil(each);
         let reads = |op: &Op| matches!(op, Op::Probe(_));
-        let values = layout.in_round(Round::First).chain(layout.in_round(Round::Second)).filter_map(|(_, a)| a.of);
+        let values = layout.in_round(Round::First).chain(layout.in_round(Round::Second));
+        let values = values.flat_map(|(_, a)| a.of.into_iter().chain(a.with));
         let roots: Vec<_> = values.chain(finding.keys()).chain(body.filter).collect();
         let probes = body.graph.needed(&roots).iter().any(|id| reads(&body.graph.node(*id).op));
         let texts = roots.iter().any(|id| body.graph.kind(*id) == Kind::Text);

@@ -38,6 +38,7 @@ use crate::gpu::{Accelerator, Choice, Policy, Tuning};
 use crate::ops::{self, Inputs};
 use crate::plot::{KEPT, Rows};
 use crate::table::{self, Frame};
+use crate::windows::WindowFilters;
 use crate::{key, sql};
 pub(crate) use large::Whole;
 use plans::Plans;
@@ -144,6 +145,7 @@ impl Engine {
             .with_config(session)
             .with_runtime_env(environment)
             .with_default_features()
+            .with_optimizer_rule(Arc::new(WindowFilters))
             .with_physical_optimizer_rules(physical_rules())
             .with_query_planner(Arc::new(crate::ops::describe::Planner))
             .build();

@@ -4,11 +4,13 @@
 mod aggregates;
 mod concat;
 mod exec;
+mod frames;
 mod functions;
 mod joins;
 mod lower;
 mod nodes;
 mod numbers;
+mod pairs;
 mod partition;
 mod parts;
 mod pattern;

@@ -19,6 +19,7 @@ pub mod plot;
 pub mod sql;
 pub mod table;
 pub mod types;
+mod windows;
 
 pub use engine::{Engine, EngineConfig};
 pub use explain::Placement;

@@ -201,6 +201,10 @@ pub(super) fn write_key(writer: &mut Writer, finding: &Finding) {
 pub(super) fn values(writer: &mut Writer, layout: &Layout, round: Round) -> Vec<Option<Names>> {
     let mut all = Vec::new();
     for (_, accumulator) in layout.in_round(round) {
+        if let Some(with) = accumulator.with {
+            let names = writer.value(with);
+            writer.note(&names);
+        }
         all.push(accumulator.value(round).map(|of| {
             let names = writer.value(of);
             writer.note(&names);
@@ -211,18 +215,31 @@ pub(super) fn values(writer: &mut Writer, layout: &Layout, round: Round) -> Vec<
 }
 
 /// What of a value is added up, and when. In the second round `slot` is what the first one found of the row's group.
-pub fn taken(layout: &Layout, accumulator: &Accumulator, names: &Names) -> (String, Option<String>) {
+pub fn taken(
+    layout: &Layout,
+    accumulator: &Accumulator,
+    names: &Names,
+    with: Option<&Names>,
+) -> (String, Option<String>) {
     let value = &names.value;
-    let word = |what| {
-        let at = layout.word_of(what, accumulator.of).unwrap_or_default();
-        format!("slot[{at}]")
+    let word_of = |what, of| format!("slot[{}]", layout.word_of(what, of).unwrap_or_default());
+    let word = |what| word_of(what, accumulator.of);
+    let mean_of = |of| {
+        let (sum, count) = (word_of(What::SumFloat, of), word_of(What::Count, of));
+        format!("__longlong_as_double((i64){sum}) / (f64)(i64){count}")
     };
     let upper = |what| both(&names.valid, &Some(format!("(i64)({value} >> 64) == (i64){}", word(what))), "&&");
     match accumulator.what {
         What::About | What::SquaresAbout => {
-            let mean = format!("__longlong_as_double((i64){}) / (f64)(i64){}", word(What::SumFloat), word(What::Count));
+            let mean = mean_of(accumulator.of);
             let name = if accumulator.what == What::About { "distance" } else { "squared_distance" };
             (format!("{name}({value}, {mean})"), names.valid.clone())
+        }
+        What::ProductsAbout => {
+            let other = with.map_or("0.0", |names| &names.value);
+            let (mean, its_mean) = (mean_of(accumulator.of), mean_of(accumulator.with));
+            let valid = both(&names.valid, &with.and_then(|names| names.valid.clone()), "&&");
+            (format!("distance({value}, {mean}) * distance({other}, {its_mean})"), valid)
         }
         What::LeastUpper | What::GreatestUpper => (format!("(i64)({value} >> 64)"), names.valid.clone()),
         What::LeastLower => (format!("(u64){value}"), upper(What::LeastUpper)),
@@ -244,6 +261,8 @@ fn update(way: Way, value: &str, place: &dyn Fn(u32) -> String, shared: bool) ->
         Way::Greatest => format!("acc_max_i({at}, {value});"),
         Way::LeastUnsigned => format!("acc_min_u({at}, {value});"),
         Way::GreatestUnsigned => format!("acc_max_u({at}, {value});"),
+        // Along windows alone.
+        Way::Spread => String::new(),
     }
 }
 
@@ -254,7 +273,9 @@ pub(super) fn updates(writer: &mut Writer, layout: &Layout, round: Round, values
             true => format!("&s{index}[at]"),
             false => format!("slot + {}", layout.at[index] + word),
         };
-        let (value, condition) = names.as_ref().map(|n| taken(layout, accumulator, n)).unwrap_or_default();
+        let with = accumulator.with.map(|with| writer.value(with));
+        let taken = names.as_ref().map(|names| taken(layout, accumulator, names, with.as_ref()));
+        let (value, condition) = taken.unwrap_or_default();
         let text = update(accumulator.what.way(), &value, &place, shared);
         match condition {
             Some(condition) => writer.line(&format!("if ({condition}) {text}")),
@@ -264,7 +285,7 @@ pub(super) fn updates(writer: &mut Writer, layout: &Layout, round: Round, values
 }
 
 fn roots(body: &Body, layout: &Layout, round: Round, finding: &Finding) -> Vec<Id> {
-    let values = layout.in_round(round).filter_map(|(_, a)| a.value(round));
+    let values = layout.in_round(round).flat_map(|(_, a)| a.values(round));
     values.chain(finding.keys()).chain(body.filter).collect()
 }
 
@@ -376,6 +397,7 @@ pub(super) fn shared_tables(layout: &Layout, round: Round) -> SharedTables {
             Way::Greatest => ("i64 M = Limits<i64>::low();", "M = larger(M, (i64)S[r]);", "acc_max_i(SLOT, M);"),
             Way::LeastUnsigned => ("u64 M = Limits<u64>::high();", "M = smaller(M, S[r]);", "acc_min_u(SLOT, M);"),
             Way::GreatestUnsigned => ("u64 M = 0;", "M = larger(M, S[r]);", "acc_max_u(SLOT, M);"),
+            Way::Spread => ("", "", ""),
         };
         let named = |text: &str| text.replace("SLOT", &slot).replace('M', &m).replace('S', &s);
         let _ = write!(tables.declare, " {}", named(declare));

@@ -34,17 +34,18 @@ impl Moved {
     pub fn all(body: &Body, layout: &Layout) -> Vec<Moved> {
         let mut found: Vec<Moved> = Vec::new();
         for (_, accumulator) in layout.in_round(Round::First).chain(layout.in_round(Round::Second)) {
-            let Some(of) = accumulator.of else { continue };
             let value = accumulator.what != What::Count;
-            match found.iter_mut().find(|moved| moved.of == of) {
-                Some(moved) => moved.value |= value,
-                None => found.push(Moved {
-                    of,
-                    kind: body.graph.kind(of),
-                    value,
-                    nullable: body.nullable(&[of])[0],
-                    narrow: body.is_narrow(of),
-                }),
+            for of in accumulator.of.into_iter().chain(accumulator.with) {
+                match found.iter_mut().find(|moved| moved.of == of) {
+                    Some(moved) => moved.value |= value,
+                    None => found.push(Moved {
+                        of,
+                        kind: body.graph.kind(of),
+                        value,
+                        nullable: body.nullable(&[of])[0],
+                        narrow: body.is_narrow(of),
+                    }),
+                }
             }
         }
         // The widest first, so that all are aligned one behind the other.
@@ -278,7 +279,7 @@ pub fn add(
     parameters: &Parameters,
 ) -> Program {
     let (threads, stride) = (shared_threads(layout), finding.stride(layout));
-    let read: Vec<Id> = layout.in_round(round).filter_map(|(_, a)| a.value(round)).collect();
+    let read: Vec<Id> = layout.in_round(round).flat_map(|(_, a)| a.values(round)).collect();
     let unroll = if read.len() > 2 { 4 } else { 8 };
     let mut writer = Writer::new(body, Inputs::Memory, "          ");
     let mut loads = String::from(" at_k[k] = group[row];");

@@ -27,6 +27,12 @@ pub(super) fn totals(layout: &Layout, round: Round) -> String {
             Way::Least => ("i64", "Limits<i64>::high()"),
             Way::Greatest => ("i64", "Limits<i64>::low()"),
             Way::LeastUnsigned => ("u64", "Limits<u64>::high()"),
+            Way::Spread => {
+                let _ = write!(fields, "Moments {a}; ");
+                let _ = write!(clear, "{a}.clear(); ");
+                let _ = write!(merge, "{a}.merge(o.{a}); ");
+                continue;
+            }
             Way::Wide => {
                 // Two words, so that the structure is the words of a slot.
                 let _ = write!(fields, "u64 {a}, {a}h; ");
@@ -59,6 +65,7 @@ pub(super) fn add(way: Way, index: usize, value: &str) -> String {
         Way::Float => format!("t.a{index} += {value};"),
         Way::Integer => format!("t.a{index} += (u64){value};"),
         Way::Wide => format!("t.add{index}({value});"),
+        Way::Spread => format!("t.a{index}.add({value});"),
         Way::Count => format!("t.a{index}++;"),
         Way::Least | Way::LeastUnsigned => format!("t.a{index} = smaller(t.a{index}, {value});"),
         Way::Greatest | Way::GreatestUnsigned => format!("t.a{index} = larger(t.a{index}, {value});"),
@@ -137,7 +144,7 @@ pub fn program(
     parameters: &Parameters,
     ending: Option<&Ending>,
 ) -> Program {
-    let roots: Vec<Id> = layout.in_round(round).filter_map(|(_, a)| a.value(round)).chain(body.filter).collect();
+    let roots: Vec<Id> = layout.in_round(round).flat_map(|(_, a)| a.values(round)).chain(body.filter).collect();
     let unroll = body.unroll(&roots);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let pass = body.passing(&mut writer);
@@ -149,7 +156,8 @@ pub fn program(
             Some(of) => {
                 let names = writer.value(of);
                 writer.note(&names);
-                let (value, condition) = taken(layout, accumulator, &names);
+                let with = accumulator.with.map(|with| writer.value(with));
+                let (value, condition) = taken(layout, accumulator, &names, with.as_ref());
                 let text = add(way, index, &value);
                 match condition {
                     Some(condition) => writer.line(&format!("if ({condition}) {text}")),

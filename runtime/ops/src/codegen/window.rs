@@ -9,12 +9,14 @@ use onrush_kernels::{Program, headers};
 use super::reduce::{add, totals};
 use super::{Body, Inputs, Names, Parameters, Writer};
 use crate::aggregate::{Accumulator, Layout, Round, Way, What};
-use crate::graph::{Edge, Id, Kind};
+use crate::graph::{Edge, Id, Kind, Node, Op};
 use crate::window::Window;
 
 pub const THREADS: u32 = 256;
 /// Rows of a thread, side by side.
 const ITEMS: u32 = 8;
+/// Rows of a frame at most, all of which each row looks at.
+const LONGEST: u64 = 1 << 13;
 /// Rows of a block.
 pub const TILE: u64 = (THREADS * ITEMS) as u64;
 
@@ -175,6 +177,7 @@ pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters
         for (index, (accumulator, kind)) in run.layout.accumulators.iter().zip(run.kinds).enumerate() {
             let value = match accumulator.what.way() {
                 Way::Wide => format!("wide_of(t.a{index}, t.a{index}h)"),
+                Way::Spread => format!("t.a{index}.spread"),
                 _ => format!("t.a{index}"),
             };
             let _ = writeln!(store, "      to{index}[row] = ({}){value};", kind.cuda());
@@ -236,9 +239,12 @@ impl Writer<'_> {
     /// What an accumulator has of the rows from one to before another.
     pub(super) fn sliding(&mut self, id: Id, number: u32, kind: Kind, from: &Names, to: &Names) -> Names {
         let found = self.body.beside.window.map(|found| found.sliding[number as usize]);
-        let accumulator = found.unwrap_or(Accumulator { what: What::Count, of: None });
+        let accumulator = found.unwrap_or(Accumulator::new(What::Count, None));
         let t = kind.cuda();
         let way = accumulator.what.way();
+        if way == Way::Spread {
+            self.line(&format!("Moments mo{id}; mo{id}.clear();"));
+        }
         let start = match way {
             Way::Least => "Limits<i64>::high()",
             Way::Greatest => "Limits<i64>::low()",
@@ -254,6 +260,7 @@ impl Writer<'_> {
         let value = &names.value;
         let text = match way {
             Way::Count => format!("x{id}++;"),
+            Way::Spread => format!("{{ mo{id}.add({value}); x{id} = mo{id}.spread; }}"),
             Way::Float => format!("x{id} += {value};"),
             Way::Integer => format!("x{id} = ({t})((u64)x{id} + (u64){value});"),
             Way::Wide => format!("x{id} = ({t})((u128)x{id} + (u128){value});"),
@@ -263,6 +270,33 @@ impl Writer<'_> {
         inner.line(&format!("if ({}) {text}", names.ok()));
         self.text.push_str(&inner.text);
         self.line("}");
-        Names { value: format!("x{id}"), valid: None, fault: super::both(&from.fault, &to.fault, "||") }
+        // The CPU knows what follows from the frame of the row before.
+        let wide = format!("({0} > {1} && {0} - {1} > {LONGEST}ull)", to.value, from.value);
+        let fault = super::both(&super::both(&from.fault, &to.fault, "||"), &Some(wide), "||");
+        Names { value: format!("x{id}"), valid: None, fault }
+    }
+
+    /// A place among keys in order, by halves.
+    pub(super) fn seek(&mut self, id: Id, node: &Node, args: &[Names]) -> Names {
+        let Op::Seek { behind, nulls_first } = node.op else { return Names::default() };
+        let [from, to, target, ..] = args else { return Names::default() };
+        let valid = args.iter().fold(None, |valid, arg| super::both(&valid, &arg.valid, "&&"));
+        let fault = args.iter().fold(None, |fault, arg| super::both(&fault, &arg.fault, "||"));
+        let ok = valid.clone().unwrap_or_else(|| "true".to_string());
+        self.line(&format!("u64 x{id} = {}, e{id} = {ok} ? {} : x{id};", from.value, to.value));
+        self.line(&format!("while (x{id} < e{id}) {{"));
+        self.line(&format!("  const u64 row = x{id} + (e{id} - x{id}) / 2;"));
+        let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
+        let (key, value) = (inner.value(node.args[3]), inner.value(node.args[4]));
+        let operator = if behind { "<=" } else { "<" };
+        inner.line(&format!(
+            "if ({} ? {} {operator} {} : {nulls_first}) x{id} = row + 1; else e{id} = row;",
+            value.ok(),
+            key.value,
+            target.value
+        ));
+        self.text.push_str(&inner.text);
+        self.line("}");
+        Names { value: format!("x{id}"), valid, fault }
     }
 }

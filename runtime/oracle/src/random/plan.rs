@@ -572,13 +572,26 @@ impl Grower<'_> {
                 (format!("last_value({name})"), of.clone()),
                 (format!("first_value({name} ignore nulls)"), of.clone()),
                 (format!("last_value({name} ignore nulls)"), of.clone()),
+                (format!("nth_value({name}, -2)"), of.clone()),
+                (format!("nth_value({name}, 2)"), of.clone()),
                 (format!("count({name})"), count(rows)),
+                (format!("count({name}) filter (where {name} is null or {name} = {name})"), count(rows)),
             ];
             if let (Type::Int(_, signed), Some(bound)) = (of.dtype, of.bound)
                 && bound * (rows as f64) < 9e18
             {
                 let sum = Column { dtype: Type::Int(8, signed), bound: Some(bound * rows as f64), ..of.clone() };
+                fits.push((format!("sum({name}) filter (where {name} > 1)"), sum.clone()));
                 fits.push((format!("sum({name})"), sum));
+                if signed && bound <= 60.0 {
+                    let twice = Column { bound: Some(2.0 * bound + 1.0), ..of.clone() };
+                    fits.push((format!("lag({name} * 2 - 1)"), twice));
+                }
+            }
+            if let (Type::Int(..), Some(..=1e3)) = (of.dtype, of.bound) {
+                let spread = Column { dtype: Type::Double, bound: None, nan: false, exact: false };
+                fits.push((format!("var_pop({name})"), spread.clone()));
+                fits.push((format!("stddev_samp({name})"), spread));
             }
             if !of.nan && of.dtype != Type::Bool {
                 fits.push((format!("min({name})"), represented(of)));

@@ -74,7 +74,7 @@ macro_rules! emulated {
 }
 
 emulated! {
-    aggregates at least 180, on the device 170;
+    aggregates at least 205, on the device 200;
     arithmetic at least 70, on the device 30;
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
@@ -87,7 +87,7 @@ emulated! {
     sets at least 37, on the device 32;
     text at least 25, on the device 10;
     texts at least 55, on the device 52;
-    windows at least 95, on the device 92;
+    windows at least 125, on the device 122;
 }
 
 #[test]

@@ -8,6 +8,7 @@ use onrush_ops::{Accumulator, Comparison, Graph, Id, Kind, Misfit, Op, Value, Wh
 use std::sync::Arc;
 
 use super::lower::{Lowering, Refusal, literal_of};
+use super::pairs::{self, Pair, Statistic};
 
 const FLOAT: Kind = Kind::Number(Scalar::F64);
 const LONG: Kind = Kind::Number(Scalar::I64);
@@ -17,11 +18,21 @@ const WIDE: Kind = Kind::Number(Scalar::I128);
 #[derive(Default)]
 pub struct Accumulators {
     pub all: Vec<Accumulator>,
+    /// They run along rows, which they see once.
+    run: bool,
 }
 
 impl Accumulators {
+    pub fn that_run() -> Accumulators {
+        Accumulators { all: Vec::new(), run: true }
+    }
+
     pub fn add(&mut self, what: What, of: Option<Id>) -> usize {
-        let accumulator = Accumulator { what, of };
+        self.add_pair(what, of, None)
+    }
+
+    pub fn add_pair(&mut self, what: What, of: Option<Id>, with: Option<Id>) -> usize {
+        let accumulator = Accumulator { what, of, with };
         self.all.iter().position(|a| *a == accumulator).unwrap_or_else(|| {
             self.all.push(accumulator);
             self.all.len() - 1
@@ -63,6 +74,8 @@ pub enum Recipe {
     },
     /// That sum.
     Squares(Squares),
+    /// What two values have to do with each other.
+    Pair(Pair, Statistic),
     /// A number, and zero where it is null.
     OrZero(Box<Recipe>),
     /// A column of the input at the row of this number.
@@ -84,17 +97,32 @@ pub enum Recipe {
 /// What a sum of squared distances from the mean is made of.
 #[derive(Clone, Copy)]
 pub struct Squares {
-    sum: usize,
-    count: usize,
-    about: usize,
+    pub sum: usize,
+    pub count: usize,
+    /// None where the sum of squares is that of distances from the mean itself.
+    about: Option<usize>,
     squares: usize,
 }
 
-/// Whether [`state`] knows a function's states, whatever its values are.
-pub fn merges(function: &AggregateFunctionExpr) -> bool {
+impl Squares {
+    /// Of floats, whose count is known.
+    pub fn of(accumulators: &mut Accumulators, id: Id, count: usize) -> Squares {
+        let runs = accumulators.run;
+        let mut add = |what| accumulators.add(what, Some(id));
+        let sum = add(What::SumFloat);
+        match runs {
+            true => Squares { sum, count, about: None, squares: add(What::Spread) },
+            false => Squares { sum, count, about: Some(add(What::About)), squares: add(What::SquaresAbout) },
+        }
+    }
+}
+
+/// Whether [`state`] knows a function's states, whatever its values are. `grouped`: there are keys, for which some functions have others.
+pub fn merges(function: &AggregateFunctionExpr, grouped: bool) -> bool {
     let spreads = ["var", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"];
     let name = function.fun().name();
     let known = ["count", "sum", "avg", "min", "max", "bool_and", "bool_or"].contains(&name) || spreads.contains(&name);
+    let known = known || pairs::merges(name, grouped);
     known && !function.is_distinct() && function.order_bys().is_empty()
 }
 
@@ -112,6 +140,8 @@ pub fn state(
     }
     Ok(match aggregate(lowering, accumulators, function, filter)? {
         whole @ (Recipe::Count(_) | Recipe::Value { .. } | Recipe::Extreme { .. } | Recipe::Wide { .. }) => vec![whole],
+        // Its states are those of a whole regression.
+        Recipe::Mean { .. } if pairs::is_known(function.fun().name()) => return refused(),
         Recipe::Mean { sum, count } | Recipe::DecimalMean { sum, count, .. } => {
             vec![Recipe::CountUnsigned(count), Recipe::Value { of: sum, count }]
         }
@@ -125,6 +155,7 @@ pub fn state(
                 or_zero(Recipe::Squares(of)),
             ]
         }
+        Recipe::Pair(pair, _) => pairs::state(function.fun().name(), &pair),
         _ => return refused(),
     })
 }
@@ -185,6 +216,9 @@ pub fn aggregate(
     if matches!(name, "first_value" | "last_value") {
         return end(lowering, accumulators, function, filter);
     }
+    if let ([a, b], true) = (&args[..], pairs::is_known(name)) {
+        return pairs::aggregate(lowering, accumulators, name, (a, b), filter);
+    }
     let [arg] = &args[..] else { return refused("") };
     let dtype = lowering.dtype(arg)?;
     let result = function.field().data_type().clone();
@@ -222,10 +256,8 @@ pub fn aggregate(
             Recipe::DecimalMean { sum: accumulators.add(What::SumWide, Some(id)), count, up }
         }
         ("var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop", DataType::Float64) => {
-            let mut add = |what| accumulators.add(what, Some(id));
-            let (sum, about, squares) = (add(What::SumFloat), add(What::About), add(What::SquaresAbout));
             Recipe::Spread {
-                of: Squares { sum, count, about, squares },
+                of: Squares::of(accumulators, id, count),
                 less: u32::from(!name.ends_with("pop")),
                 root: name.starts_with("stddev"),
             }
@@ -367,6 +399,7 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
             };
             graph.add(Op::Coalesce, &[value, zero], kind)
         }
+        Recipe::Pair(pair, statistic) => pairs::result(graph, pair, *statistic, at),
         Recipe::Squares(of) => {
             let (.., spread) = squares(graph, of, at);
             unless_empty(graph, of.count, spread)
@@ -389,10 +422,12 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
 }
 
 /// The count, as it is and as a float, and the sum of squared distances from the mean.
-fn squares(graph: &mut Graph, of: &Squares, at: &dyn Fn(&mut Graph, usize) -> Id) -> (Id, Id, Id) {
+pub fn squares(graph: &mut Graph, of: &Squares, at: &dyn Fn(&mut Graph, usize) -> Id) -> (Id, Id, Id) {
     let long = at(graph, of.count);
     let n = graph.add(Op::Convert(Misfit::Fault), &[long], FLOAT);
-    let (sum, about, squares) = (at(graph, of.sum), at(graph, of.about), at(graph, of.squares));
+    let (sum, squares) = (at(graph, of.sum), at(graph, of.squares));
+    let Some(about) = of.about else { return (long, n, squares) };
+    let about = at(graph, about);
     let float = |graph: &mut Graph, value: f64| graph.literal(FLOAT, Value::F64(value.to_bits()));
     let two = |graph: &mut Graph, op, a, b| graph.add(op, &[a, b], FLOAT);
     // What the mean's rounding adds, corrected: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.

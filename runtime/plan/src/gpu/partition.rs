@@ -53,7 +53,8 @@ fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Re
     let Some(first) = below.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let keys = first.group_expr();
     let is_pair = *last.mode() == AggregateMode::Final && *first.mode() == AggregateMode::Partial;
-    if !is_pair || !keys.has_grouping_set() || !last.aggr_expr().iter().all(|function| aggregates::merges(function)) {
+    let is_known = last.aggr_expr().iter().all(|function| aggregates::merges(function, false));
+    if !is_pair || !keys.has_grouping_set() || !is_known {
         return Ok(None);
     }
     if !can_be_read_again(first.input(), accelerator)? {

@@ -81,7 +81,7 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
     let Op::Input(input) = lowering.graph.node(value).op else {
         return Err("quantiles of a value that is not there".to_string());
     };
-    let mut accumulators = Accumulators::default();
+    let mut accumulators = Accumulators::that_run();
     let count = accumulators.add(What::Count, Some(value));
     let begin = lowering.graph.add(Op::Edge(Edge::Begin), &[], ROWS);
     let end = lowering.graph.add(Op::Edge(Edge::End), &[], ROWS);

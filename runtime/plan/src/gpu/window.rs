@@ -3,51 +3,39 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use arrow::datatypes::{Field, FieldRef, Schema};
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::window::{
     PlainAggregateWindowExpr, SlidingAggregateWindowExpr, StandardWindowExpr, WindowExpr,
 };
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use onrush_kernels::Scalar;
-use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value, What, Window, kind_of, window};
+use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, What, Window, kind_of, window};
 
 use super::aggregates::{self, Accumulators, Recipe};
+use super::frames::{Frame, Frames, ROWS, Reach, apart, edge, row, rows, two};
 use super::lower::{Lowering, Refusal, Slot, literal_of};
 use super::numbers;
 use super::place::Open;
+use super::text::{self, is_text};
 
-const ROWS: Kind = Kind::Number(Scalar::U64);
 const FLOAT: Kind = Kind::Number(Scalar::F64);
 
-/// Rows of a frame that moves at most: each row looks at all of its own.
-const WIDEST: u64 = 1024;
-
-/// The rows that a function sees from a row: `from` to before `to`.
-struct Frame {
-    from: Id,
-    to: Id,
-    reach: Reach,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// From the partition's beginning on.
-    FromBegin,
-    /// Up to the partition's end.
-    ToEnd,
-    /// A few rows that move with both ends.
-    Few,
-}
-
 /// The accumulators of a node's windows, by how far their frames reach.
-#[derive(Default)]
 struct Lists {
     running: Accumulators,
     back: Accumulators,
     sliding: Accumulators,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Lists { running: Accumulators::that_run(), back: Accumulators::that_run(), sliding: Accumulators::that_run() }
+    }
 }
 
 impl Lists {
@@ -60,50 +48,127 @@ impl Lists {
     }
 }
 
-impl Frame {
-    /// What an accumulator has of the frame's rows; null where there are none and nothing was looped over.
-    fn value(&self, graph: &mut Graph, index: usize, kind: Kind) -> Id {
-        let index = index as u32;
-        if self.reach == Reach::Few {
-            return graph.add(Op::Sliding(index), &[self.from, self.to], kind);
-        }
-        let some = graph.add(Op::Compare(Comparison::Greater), &[self.to, self.from], Kind::Bool);
-        let none = graph.null(ROWS);
-        if self.reach == Reach::ToEnd {
-            let first = graph.add(Op::Choose, &[some, self.from, none], ROWS);
-            return graph.add(Op::RunningBack(index), &[first], kind);
-        }
-        let one = rows(graph, 1);
-        let last = graph.add(Op::Subtract, &[self.to, one], ROWS);
-        let last = graph.add(Op::Choose, &[some, last, none], ROWS);
-        graph.add(Op::Running(index), &[last], kind)
-    }
-}
-
-/// Adds the columns of a window node, whose input is sorted by partition and order.
+/// Adds the columns of a window node, whose input is sorted by what all its windows are parted and ordered by. Those of one partition and
+/// order are found together, the others in a stage of their own over the same rows.
 pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn ExecutionPlan>) -> Result<(), Refusal> {
-    let Some(first) = exprs.first() else { return Err("a window without functions".to_string()) };
-    let alike =
-        |expr: &Arc<dyn WindowExpr>| expr.partition_by() == first.partition_by() && expr.order_by() == first.order_by();
-    if !exprs.iter().all(alike) {
-        return Err("windows of several orders in one node are not on the GPU yet".to_string());
+    if exprs.is_empty() {
+        return Err("a window without functions".to_string());
     }
+    let before = open.lowering.columns.len();
+    let moved = moved(open, exprs)?;
     if !open.is_fresh() {
         open.materialise();
     }
+    let mut schema: Vec<FieldRef> = open.lowering.schema.fields().iter().map(Arc::clone).collect();
+    let width = schema.len();
+    let mut left: Vec<usize> = (0..exprs.len()).collect();
+    let mut done: Vec<usize> = Vec::new();
+    while let Some(first) = left.first().map(|first| &exprs[*first]) {
+        let alike = |index: &usize| {
+            let expr = &exprs[*index];
+            expr.partition_by() == first.partition_by() && expr.order_by() == first.order_by()
+        };
+        let (these, others): (Vec<usize>, Vec<usize>) = left.iter().copied().partition(alike);
+        if !done.is_empty() {
+            open.lowering.schema = Arc::new(Schema::new(schema.clone()));
+            open.materialise();
+        }
+        alike_windows(open, exprs, &these, (plan, before), &moved)?;
+        schema.extend(these.iter().map(|index| Arc::clone(&plan.schema().fields()[before + index])));
+        done.extend(these);
+        left = others;
+    }
+    let columns = &open.lowering.columns;
+    let place = |index: usize| done.iter().position(|done| *done == index).unwrap_or_default();
+    let found = (0..exprs.len()).map(|index| columns[width + place(index)].clone());
+    open.lowering.columns = columns[..before].iter().cloned().chain(found).collect();
+    Ok(())
+}
+
+/// What functions take from other rows, and is no column of the table below: which column it becomes. None if all are columns.
+type Moved = Vec<(Arc<dyn PhysicalExpr>, usize)>;
+
+/// Computes what other rows are asked for in a stage of its own, and appends it to the columns.
+fn moved(open: &mut Open, exprs: &[Arc<dyn WindowExpr>]) -> Result<Moved, Refusal> {
+    let mut wanted: Moved = Vec::new();
+    for expr in exprs {
+        let any: &dyn Any = expr.as_any();
+        let Some(of) = any.downcast_ref::<StandardWindowExpr>().map_or_else(
+            || {
+                let function = aggregate_of(expr)?;
+                let is_end = matches!(function.fun().name(), "first_value" | "last_value");
+                function.expressions().first().filter(|_| is_end).cloned()
+            },
+            |standard| {
+                let function: &dyn Any = standard.get_standard_func_expr().as_any();
+                let function = function.downcast_ref::<WindowUDFExpr>()?;
+                let takes =
+                    matches!(function.fun().name(), "first_value" | "last_value" | "lag" | "lead" | "nth_value");
+                function.args().first().filter(|_| takes).cloned()
+            },
+        ) else {
+            continue;
+        };
+        let any: &dyn Any = of.as_ref();
+        let column = any.downcast_ref::<Column>().map(Column::index);
+        let is_plain = |index: usize| match &open.lowering.columns[index] {
+            Slot::Node(id) => matches!(open.lowering.graph.node(*id).op, Op::Input(_)),
+            Slot::Source(_) | Slot::Joined { .. } => true,
+        };
+        // Rows that are made a table anyway have all columns.
+        let is_there = column.is_some_and(|index| !open.is_fresh() || is_plain(index));
+        if !is_there && !wanted.iter().any(|(known, _)| known == &of) {
+            wanted.push((of, 0));
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(wanted);
+    }
     let lowering = &mut open.lowering;
+    let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
+    for (expr, place) in &mut wanted {
+        let dtype = lowering.dtype(expr)?;
+        let id = lowering.expr(expr)?;
+        *place = fields.len();
+        fields.push(Arc::new(Field::new(format!("of {place}"), dtype, true)));
+        lowering.columns.push(Slot::Node(id));
+    }
+    lowering.schema = Arc::new(Schema::new(fields));
+    open.materialise();
+    Ok(wanted)
+}
+
+fn aggregate_of(expr: &Arc<dyn WindowExpr>) -> Option<&AggregateFunctionExpr> {
+    let any: &dyn Any = expr.as_any();
+    let plain = any.downcast_ref::<PlainAggregateWindowExpr>().map(PlainAggregateWindowExpr::get_aggregate_expr);
+    plain.or_else(|| {
+        any.downcast_ref::<SlidingAggregateWindowExpr>().map(SlidingAggregateWindowExpr::get_aggregate_expr)
+    })
+}
+
+/// Adds the columns of windows that have the same partition and order, by their numbers.
+fn alike_windows(
+    open: &mut Open,
+    exprs: &[Arc<dyn WindowExpr>],
+    these: &[usize],
+    (plan, before): (&Arc<dyn ExecutionPlan>, usize),
+    moved: &Moved,
+) -> Result<(), Refusal> {
+    let first = &exprs[these[0]];
     let mut of = Window::default();
     for key in first.partition_by() {
-        of.partition.push(lowering.key(key)?);
+        of.partition.push(open.lowering.key(key)?);
     }
     for key in first.order_by() {
-        of.order.push(lowering.key(&key.expr)?);
+        of.order.push(open.lowering.key(&key.expr)?);
     }
-    let mut columns = lowering.columns.clone();
+    let frames = Frames { order: first.order_by() };
+    let mut columns = open.lowering.columns.clone();
     let mut lists = Lists::default();
-    for (expr, field) in exprs.iter().zip(&plan.schema().fields()[columns.len()..]) {
+    for index in these {
+        let expr = &exprs[*index];
+        let field = &plan.schema().fields()[before + index].clone();
         let any: &dyn Any = expr.as_any();
-        let frame = || frame(expr.get_window_frame(), expr.order_by().is_empty());
         let mut id = if let Some(standard) = any.downcast_ref::<StandardWindowExpr>() {
             let function: &dyn Any = standard.get_standard_func_expr().as_any();
             let Some(function) = function.downcast_ref::<WindowUDFExpr>() else {
@@ -111,35 +176,44 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
             };
             // The node does not tell in any other way.
             let told = format!("{function:?}");
-            if told.contains("is_reversed: true") {
-                return Err(format!("`{}` backwards is not on the GPU yet", function.fun().name()));
-            }
+            let backwards = told.contains("is_reversed: true");
             let past_nulls = told.contains("ignore_nulls: true");
             match function.fun().name() {
+                // Backwards the one is called the other.
                 name @ ("first_value" | "last_value") => {
-                    let (of, frame) = (&function.args()[0], frame()?(&mut lowering.graph));
-                    first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls)?
+                    let frame = frames.of(open, expr.get_window_frame())?;
+                    let (of, lowering) = (&function.args()[0], &mut open.lowering);
+                    first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls, moved)?
                 }
                 name if past_nulls => return Err(format!("`{name}` past nulls is not on the GPU yet")),
-                _ => standard_function(lowering, function, &frame)?,
+                name @ ("lag" | "lead") => {
+                    let by = offset(function, 1)?.unwrap_or(1);
+                    let by = if (name == "lag") == backwards { by.wrapping_neg() } else { by };
+                    lag(&mut open.lowering, function, by, moved)?
+                }
+                "nth_value" => {
+                    let frame = frames.of(open, expr.get_window_frame())?;
+                    let n = offset(function, 1)?.filter(|n| *n != i64::MIN).ok_or("`nth_value` of no number")?;
+                    nth(&mut open.lowering, function, &frame, if backwards { -n } else { n }, moved)?
+                }
+                name if backwards => return Err(format!("`{name}` backwards is not on the GPU yet")),
+                _ => standard_function(&mut open.lowering, function)?,
             }
         } else {
-            let function = match any.downcast_ref::<PlainAggregateWindowExpr>() {
-                Some(plain) => plain.get_aggregate_expr(),
-                None => match any.downcast_ref::<SlidingAggregateWindowExpr>() {
-                    Some(sliding) => sliding.get_aggregate_expr(),
-                    None => return Err(format!("`{}` is not on the GPU yet", expr.name())),
-                },
+            let Some(function) = aggregate_of(expr) else {
+                return Err(format!("`{}` is not on the GPU yet", expr.name()));
             };
-            // Their last field, which they do not tell in any other way either.
+            // Their last field, which they do not tell in any other way either. Those that can be are a CASE already (`windows.rs`).
             if !format!("{expr:?}").ends_with("filter: None }") {
                 return Err(format!("`{}` over a window with FILTER is not on the GPU yet", function.fun().name()));
             }
-            let frame = frame()?(&mut lowering.graph);
+            let frame = frames.of(open, expr.get_window_frame())?;
+            let lowering = &mut open.lowering;
             if let (name @ ("first_value" | "last_value"), [of]) = (function.fun().name(), &function.expressions()[..])
                 && function.order_bys().is_empty()
             {
-                let id = first_or_last(lowering, &mut lists, (name, of), &frame, function.ignore_nulls())?;
+                let past_nulls = function.ignore_nulls();
+                let id = first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls, moved)?;
                 columns.push(Slot::Node(id));
                 continue;
             }
@@ -164,126 +238,16 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
         };
         let wanted = kind_of(field.data_type());
         let wanted = wanted.ok_or_else(|| format!("results of type {} are not on the GPU yet", field.data_type()))?;
-        if lowering.graph.kind(id) != wanted {
-            id = lowering.graph.add(Op::Convert(Misfit::Fault), &[id], wanted);
+        let kind = open.lowering.graph.kind(id);
+        if kind != wanted && kind != Kind::Text {
+            id = open.lowering.graph.add(Op::Convert(Misfit::Fault), &[id], wanted);
         }
         columns.push(Slot::Node(id));
     }
     (of.running, of.back, of.sliding) = (lists.running.all, lists.back.all, lists.sliding.all);
-    lowering.columns = columns;
+    open.lowering.columns = columns;
     open.window = Some(of);
     Ok(())
-}
-
-fn rows(graph: &mut Graph, count: u64) -> Id {
-    graph.literal(ROWS, Value::U64(count))
-}
-
-fn edge(graph: &mut Graph, edge: Edge) -> Id {
-    graph.add(Op::Edge(edge), &[], ROWS)
-}
-
-fn row(graph: &mut Graph) -> Id {
-    graph.add(Op::Row, &[], ROWS)
-}
-
-fn two(graph: &mut Graph, op: Op, a: Id, b: Id) -> Id {
-    graph.add(op, &[a, b], ROWS)
-}
-
-/// Whether `a` is at least so much above `b`, which is not above it.
-fn apart(graph: &mut Graph, a: Id, b: Id, by: u64) -> Id {
-    let distance = two(graph, Op::Subtract, a, b);
-    let by = rows(graph, by);
-    graph.add(Op::Compare(Comparison::GreaterEqual), &[distance, by], Kind::Bool)
-}
-
-/// `of` less `by`, but no further than the partition's beginning.
-fn back(graph: &mut Graph, of: Id, by: u64) -> Id {
-    let begin = edge(graph, Edge::Begin);
-    let inside = apart(graph, of, begin, by);
-    let by = rows(graph, by);
-    let there = two(graph, Op::Subtract, of, by);
-    graph.add(Op::Choose, &[inside, there, begin], ROWS)
-}
-
-/// `of` and `by` more, but no further than the partition's end.
-fn forth(graph: &mut Graph, of: Id, by: u64) -> Id {
-    let end = edge(graph, Edge::End);
-    let inside = apart(graph, end, of, by);
-    let by = rows(graph, by);
-    let there = two(graph, Op::Add, of, by);
-    graph.add(Op::Choose, &[inside, there, end], ROWS)
-}
-
-/// Where a frame begins and ends.
-fn frame(of: &WindowFrame, no_order: bool) -> Result<impl Fn(&mut Graph) -> Frame + use<>, Refusal> {
-    let refused = |what: &str| Err(format!("a window {what} is not on the GPU yet"));
-    let ranges = match of.units {
-        WindowFrameUnits::Rows => false,
-        WindowFrameUnits::Range => true,
-        WindowFrameUnits::Groups => return refused("of groups of rows"),
-    };
-    let count = |value: &ScalarValue| match value {
-        _ if ranges => Err("a window of a range of values is not on the GPU yet".to_string()),
-        value => value
-            .cast_to(&arrow::datatypes::DataType::UInt64)
-            .ok()
-            .and_then(|value| if let ScalarValue::UInt64(count) = value { count } else { None })
-            .ok_or_else(|| format!("a window of `{value}` rows")),
-    };
-    /// Rows behind the row's own, or before it; none for the edge of the partition.
-    #[derive(Clone, Copy)]
-    enum Bound {
-        Edge,
-        Peers,
-        Before(u64),
-        Behind(u64),
-    }
-    let bound = |bound: &WindowFrameBound| match bound {
-        bound if bound.is_unbounded() => Ok(Bound::Edge),
-        WindowFrameBound::CurrentRow if ranges && no_order => Ok(Bound::Edge),
-        WindowFrameBound::CurrentRow if ranges => Ok(Bound::Peers),
-        WindowFrameBound::CurrentRow => Ok(Bound::Before(0)),
-        WindowFrameBound::Preceding(by) => Ok::<_, Refusal>(Bound::Before(count(by)?)),
-        WindowFrameBound::Following(by) => Ok(Bound::Behind(count(by)?)),
-    };
-    let (start, end) = (bound(&of.start_bound)?, bound(&of.end_bound)?);
-    let reach = match (start, end) {
-        (Bound::Edge, _) => Reach::FromBegin,
-        (_, Bound::Edge) => Reach::ToEnd,
-        _ => Reach::Few,
-    };
-    if reach == Reach::Few {
-        let signed = |bound: Bound| match bound {
-            Bound::Before(by) => i64::try_from(by).ok().map(|by| -by),
-            Bound::Behind(by) => i64::try_from(by).ok(),
-            Bound::Edge | Bound::Peers => None,
-        };
-        match (signed(start), signed(end)) {
-            (Some(from), Some(to)) if to.saturating_sub(from) < WIDEST as i64 => {}
-            (Some(_), Some(_)) => return refused(&format!("of more than {WIDEST} rows")),
-            _ => return refused("of peers and a number of rows"),
-        }
-    }
-    Ok(move |graph: &mut Graph| {
-        let here = row(graph);
-        let from = match start {
-            Bound::Edge => edge(graph, Edge::Begin),
-            Bound::Peers => edge(graph, Edge::PeersBegin),
-            Bound::Before(by) => back(graph, here, by),
-            Bound::Behind(by) => forth(graph, here, by),
-        };
-        let one = rows(graph, 1);
-        let next = two(graph, Op::Add, here, one);
-        let to = match end {
-            Bound::Edge => edge(graph, Edge::End),
-            Bound::Peers => edge(graph, Edge::PeersEnd),
-            Bound::Before(by) => back(graph, next, by),
-            Bound::Behind(by) => forth(graph, next, by),
-        };
-        Frame { from, to, reach }
-    })
 }
 
 /// The first or last value of a frame; past nulls that of the lowest or highest row that has one.
@@ -293,9 +257,11 @@ fn first_or_last(
     (name, of): (&str, &Arc<dyn PhysicalExpr>),
     frame: &Frame,
     past_nulls: bool,
+    moved: &Moved,
 ) -> Result<Id, Refusal> {
     let is_first = name == "first_value";
-    let value = lowering.key(of)?;
+    let (input, kind) = taken(lowering, of, name, moved)?;
+    let value = lowering.graph.input(input as usize, kind);
     let graph = &mut lowering.graph;
     let (one, none) = (rows(graph, 1), graph.null(ROWS));
     let there = if past_nulls {
@@ -319,7 +285,7 @@ fn first_or_last(
         let at = if is_first { frame.from } else { two(graph, Op::Subtract, frame.to, one) };
         graph.add(Op::Choose, &[inside, at, none], ROWS)
     };
-    fetched(lowering, of, there, name)
+    Ok(lowering.graph.add(Op::Fetch(input), &[there], kind))
 }
 
 /// A whole number of rows that is given as a literal.
@@ -332,11 +298,7 @@ fn offset(function: &WindowUDFExpr, at: usize) -> Result<Option<i64>, Refusal> {
     }
 }
 
-fn standard_function<F: Fn(&mut Graph) -> Frame>(
-    lowering: &mut Lowering,
-    function: &WindowUDFExpr,
-    frame: &dyn Fn() -> Result<F, Refusal>,
-) -> Result<Id, Refusal> {
+fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Result<Id, Refusal> {
     let name = function.fun().name();
     let graph = &mut lowering.graph;
     let here = row(graph);
@@ -398,65 +360,103 @@ fn standard_function<F: Fn(&mut Graph) -> Frame>(
             let tile = graph.add(Op::Choose, &[early, first, rest], ROWS);
             two(graph, Op::Add, tile, one)
         }
-        "lag" | "lead" => {
-            let by = offset(function, 1)?.unwrap_or(1);
-            let by = if name == "lag" { by } else { by.wrapping_neg() };
-            let none = graph.null(ROWS);
-            let other = match by {
-                0.. => {
-                    let inside = apart(graph, here, begin, by as u64);
-                    let by = rows(graph, by as u64);
-                    let there = two(graph, Op::Subtract, here, by);
-                    graph.add(Op::Choose, &[inside, there, none], ROWS)
-                }
-                _ => {
-                    let end = edge(graph, Edge::End);
-                    let inside = apart(graph, end, here, by.unsigned_abs() + 1);
-                    let by = rows(graph, by.unsigned_abs());
-                    let there = two(graph, Op::Add, here, by);
-                    graph.add(Op::Choose, &[inside, there, none], ROWS)
-                }
-            };
-            let default = function.args().get(2).and_then(literal_of).filter(|value| !value.is_null());
-            let found = fetched(lowering, &function.args()[0], other, name)?;
-            match default {
-                None => found,
-                Some(default) => {
-                    let dtype = lowering.dtype(&function.args()[0])?;
-                    let kind = lowering.graph.kind(found);
-                    if kind == Kind::Code {
-                        return Err(format!("`{name}` with a text in place of none is not on the GPU yet"));
-                    }
-                    let default = default.cast_to(&dtype).map_err(|e| e.to_string())?;
-                    let default = numbers::literal(&mut lowering.graph, &default)?;
-                    let graph = &mut lowering.graph;
-                    let outside = graph.add(Op::IsNull, &[other], Kind::Bool);
-                    graph.add(Op::Choose, &[outside, default, found], kind)
-                }
-            }
-        }
-        "nth_value" => {
-            let frame = frame()?(graph);
-            let Some(n) = offset(function, 1)?.filter(|n| *n > 0) else {
-                return Err("`nth_value` from the end is not on the GPU yet".to_string());
-            };
-            let n = rows(graph, n as u64 - 1);
-            let at = two(graph, Op::Add, frame.from, n);
-            let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, at], Kind::Bool);
-            let none = graph.null(ROWS);
-            let at = graph.add(Op::Choose, &[inside, at, none], ROWS);
-            fetched(lowering, &function.args()[0], at, name)?
-        }
         _ => return Err(format!("`{name}` is not on the GPU yet")),
     })
 }
 
-/// A column at another row.
-fn fetched(lowering: &mut Lowering, of: &Arc<dyn PhysicalExpr>, row: Id, name: &str) -> Result<Id, Refusal> {
-    let id = lowering.key(of)?;
-    let node = lowering.graph.node(id);
-    let (Op::Input(input), kind) = (node.op, node.kind) else {
-        return Err(format!("`{name}` of a computed value is not on the GPU yet"));
+/// The value so many rows before a row, or what stands in its place where there is no such row.
+fn lag(lowering: &mut Lowering, function: &WindowUDFExpr, by: i64, moved: &Moved) -> Result<Id, Refusal> {
+    let (name, of) = (function.fun().name(), &function.args()[0]);
+    let default = function.args().get(2).and_then(literal_of).filter(|value| !value.is_null());
+    let dtype = lowering.dtype(of)?;
+    let (input, kind) = match (default.is_some() && is_text(&dtype), column_of(of, moved)) {
+        // Beside a text that is no value of the column.
+        (true, Some(column)) => match (lowering.column_as(column, true)?, Kind::Text) {
+            (id, kind) if matches!(lowering.graph.node(id).op, Op::Input(_)) => (input_of(lowering, id), kind),
+            _ => return Err(format!("`{name}` with a text in place of none is not on the GPU yet")),
+        },
+        _ => taken(lowering, of, name, moved)?,
     };
-    Ok(lowering.graph.add(Op::Fetch(input), &[row], kind))
+    let graph = &mut lowering.graph;
+    let (here, none) = (row(graph), graph.null(ROWS));
+    let other = match by {
+        0.. => {
+            let begin = edge(graph, Edge::Begin);
+            let inside = apart(graph, here, begin, by as u64);
+            let by = rows(graph, by as u64);
+            let there = two(graph, Op::Subtract, here, by);
+            graph.add(Op::Choose, &[inside, there, none], ROWS)
+        }
+        _ => {
+            let end = edge(graph, Edge::End);
+            let inside = apart(graph, end, here, by.unsigned_abs().saturating_add(1));
+            let by = rows(graph, by.unsigned_abs());
+            let there = two(graph, Op::Add, here, by);
+            graph.add(Op::Choose, &[inside, there, none], ROWS)
+        }
+    };
+    let found = graph.add(Op::Fetch(input), &[other], kind);
+    let Some(default) = default else { return Ok(found) };
+    let default = match (kind, default.try_as_str()) {
+        (Kind::Text, Some(Some(text))) => text::literal(lowering, text),
+        _ => {
+            let default = default.cast_to(&dtype).map_err(|e| e.to_string())?;
+            numbers::literal(&mut lowering.graph, &default)?
+        }
+    };
+    let graph = &mut lowering.graph;
+    let outside = graph.add(Op::IsNull, &[other], Kind::Bool);
+    Ok(graph.add(Op::Choose, &[outside, default, found], kind))
+}
+
+/// The value of a frame's row by its number from 1 on, or from the end below 0.
+fn nth(lowering: &mut Lowering, function: &WindowUDFExpr, frame: &Frame, n: i64, moved: &Moved) -> Result<Id, Refusal> {
+    let (input, kind) = taken(lowering, &function.args()[0], "nth_value", moved)?;
+    let graph = &mut lowering.graph;
+    let none = graph.null(ROWS);
+    let there = match n {
+        0 => none,
+        1.. => {
+            let by = rows(graph, n as u64 - 1);
+            let at = two(graph, Op::Add, frame.from, by);
+            let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, at], Kind::Bool);
+            graph.add(Op::Choose, &[inside, at, none], ROWS)
+        }
+        _ => {
+            let by = rows(graph, n.unsigned_abs());
+            let first = two(graph, Op::Add, frame.from, by);
+            let inside = graph.add(Op::Compare(Comparison::GreaterEqual), &[frame.to, first], Kind::Bool);
+            let at = two(graph, Op::Subtract, frame.to, by);
+            graph.add(Op::Choose, &[inside, at, none], ROWS)
+        }
+    };
+    Ok(graph.add(Op::Fetch(input), &[there], kind))
+}
+
+/// The column that an expression is, or has become.
+fn column_of(of: &Arc<dyn PhysicalExpr>, moved: &Moved) -> Option<usize> {
+    let any: &dyn Any = of.as_ref();
+    let place = moved.iter().find(|(known, _)| known == of).map(|(_, place)| *place);
+    place.or_else(|| any.downcast_ref::<Column>().map(Column::index))
+}
+
+fn input_of(lowering: &Lowering, id: Id) -> u32 {
+    if let Op::Input(input) = lowering.graph.node(id).op { input } else { 0 }
+}
+
+/// The column of the table that a value is at other rows, too.
+fn taken(
+    lowering: &mut Lowering,
+    of: &Arc<dyn PhysicalExpr>,
+    name: &str,
+    moved: &Moved,
+) -> Result<(u32, Kind), Refusal> {
+    let refused = || format!("`{name}` of a computed value is not on the GPU yet");
+    let column = column_of(of, moved).ok_or_else(refused)?;
+    let id = lowering.column_as(column, false)?;
+    let node = lowering.graph.node(id);
+    match node.op {
+        Op::Input(input) => Ok((input, node.kind)),
+        _ => Err(refused()),
+    }
 }

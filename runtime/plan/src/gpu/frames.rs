@@ -1,0 +1,300 @@
+//! The rows that a window function sees from a row: between two rows, two values of the order's key, or an edge of the partition.
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits};
+use datafusion::physical_expr::PhysicalSortExpr;
+use onrush_kernels::Scalar;
+use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Op, Value};
+
+use super::lower::Refusal;
+use super::numbers;
+use super::place::Open;
+
+pub const ROWS: Kind = Kind::Number(Scalar::U64);
+
+/// Rows of a frame that moves at most: each row looks at all of its own.
+const WIDEST: u64 = 1024;
+
+/// The rows that a function sees from a row: `from` to before `to`.
+pub struct Frame {
+    pub from: Id,
+    pub to: Id,
+    pub reach: Reach,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// From the partition's beginning on.
+    FromBegin,
+    /// Up to the partition's end.
+    ToEnd,
+    /// Some rows that move with both ends: those of a range of values are counted when they are found.
+    Few,
+}
+
+impl Frame {
+    /// What an accumulator has of the frame's rows; null where there are none and nothing was looped over.
+    pub fn value(&self, graph: &mut Graph, index: usize, kind: Kind) -> Id {
+        let index = index as u32;
+        if self.reach == Reach::Few {
+            return graph.add(Op::Sliding(index), &[self.from, self.to], kind);
+        }
+        let some = graph.add(Op::Compare(Comparison::Greater), &[self.to, self.from], Kind::Bool);
+        let none = graph.null(ROWS);
+        if self.reach == Reach::ToEnd {
+            let first = graph.add(Op::Choose, &[some, self.from, none], ROWS);
+            return graph.add(Op::RunningBack(index), &[first], kind);
+        }
+        let one = rows(graph, 1);
+        let last = graph.add(Op::Subtract, &[self.to, one], ROWS);
+        let last = graph.add(Op::Choose, &[some, last, none], ROWS);
+        graph.add(Op::Running(index), &[last], kind)
+    }
+}
+
+/// A value less or more by so much, as a literal of the key's type.
+#[derive(Clone, Copy)]
+struct Distance {
+    by: Id,
+    /// Before the row in the order.
+    before: bool,
+}
+
+/// Where a frame begins or ends.
+#[derive(Clone, Copy)]
+enum Bound {
+    Edge,
+    Peers,
+    /// Rows behind the row's own, or before it.
+    Before(u64),
+    Behind(u64),
+    Range(Distance),
+}
+
+/// The only key of an order, among whose values a frame's ends are looked for.
+#[derive(Clone, Copy)]
+struct Key {
+    value: Id,
+    /// The bits that order it.
+    bits: Id,
+    descending: bool,
+    nulls_first: bool,
+}
+
+/// How the frames of windows with one order are found.
+pub struct Frames<'a> {
+    pub order: &'a [PhysicalSortExpr],
+}
+
+impl Frames<'_> {
+    /// The frame of a row, as nodes.
+    pub fn of(&self, open: &mut Open, of: &WindowFrame) -> Result<Frame, Refusal> {
+        let refused = |what: &str| Err(format!("a window {what} is not on the GPU yet"));
+        let ranges = match of.units {
+            WindowFrameUnits::Rows => false,
+            WindowFrameUnits::Range => true,
+            WindowFrameUnits::Groups => return refused("of groups of rows"),
+        };
+        let count = |value: &ScalarValue| {
+            let count = value.cast_to(&DataType::UInt64).ok();
+            let count = count.and_then(|value| if let ScalarValue::UInt64(count) = value { count } else { None });
+            count.ok_or_else(|| format!("a window of `{value}` rows"))
+        };
+        let is_range = |bound: &WindowFrameBound| {
+            ranges && !bound.is_unbounded() && !matches!(bound, WindowFrameBound::CurrentRow)
+        };
+        let key = match is_range(&of.start_bound) || is_range(&of.end_bound) {
+            true => Some(self.key(open)?),
+            false => None,
+        };
+        let mut bound = |bound: &WindowFrameBound| match (bound, key) {
+            (bound, _) if bound.is_unbounded() => Ok(Bound::Edge),
+            (WindowFrameBound::CurrentRow, _) if ranges && self.order.is_empty() => Ok(Bound::Edge),
+            (WindowFrameBound::CurrentRow, _) if ranges => Ok(Bound::Peers),
+            (WindowFrameBound::CurrentRow, _) => Ok(Bound::Before(0)),
+            (WindowFrameBound::Preceding(by), Some(_)) => self.distance(open, by, true).map(Bound::Range),
+            (WindowFrameBound::Following(by), Some(_)) => self.distance(open, by, false).map(Bound::Range),
+            (WindowFrameBound::Preceding(by), None) => Ok::<_, Refusal>(Bound::Before(count(by)?)),
+            (WindowFrameBound::Following(by), None) => Ok(Bound::Behind(count(by)?)),
+        };
+        let (start, end) = (bound(&of.start_bound)?, bound(&of.end_bound)?);
+        let reach = match (start, end) {
+            (Bound::Edge, _) => Reach::FromBegin,
+            (_, Bound::Edge) => Reach::ToEnd,
+            _ => Reach::Few,
+        };
+        let signed = |bound: Bound| match bound {
+            Bound::Before(by) => i64::try_from(by).ok().map(|by| -by),
+            Bound::Behind(by) => i64::try_from(by).ok(),
+            _ => None,
+        };
+        if reach == Reach::Few && !ranges {
+            match (signed(start), signed(end)) {
+                (Some(from), Some(to)) if to.saturating_sub(from) < WIDEST as i64 => {}
+                _ => return refused(&format!("of more than {WIDEST} rows")),
+            }
+        }
+        let graph = &mut open.lowering.graph;
+        let here = row(graph);
+        let from = match start {
+            Bound::Edge => edge(graph, Edge::Begin),
+            Bound::Peers => edge(graph, Edge::PeersBegin),
+            Bound::Before(by) => back(graph, here, by),
+            Bound::Behind(by) => forth(graph, here, by),
+            Bound::Range(distance) => self.found(graph, key, &distance, Edge::PeersBegin)?,
+        };
+        let one = rows(graph, 1);
+        let next = two(graph, Op::Add, here, one);
+        let to = match end {
+            Bound::Edge => edge(graph, Edge::End),
+            Bound::Peers => edge(graph, Edge::PeersEnd),
+            Bound::Before(by) => back(graph, next, by),
+            Bound::Behind(by) => forth(graph, next, by),
+            Bound::Range(distance) => self.found(graph, key, &distance, Edge::PeersEnd)?,
+        };
+        Ok(Frame { from, to, reach })
+    }
+
+    fn key(&self, open: &mut Open) -> Result<Key, Refusal> {
+        let [by] = self.order else {
+            return Err("a window of a range of values of several keys is not on the GPU yet".to_string());
+        };
+        let dtype = open.lowering.dtype(&by.expr)?;
+        let known = dtype.is_integer()
+            || matches!(dtype, DataType::Float32 | DataType::Float64 | DataType::Date32 | DataType::Timestamp(..));
+        if !known {
+            return Err(format!("a window of a range of values of type {dtype} is not on the GPU yet"));
+        }
+        let key = open.sort_key(by)?;
+        let nulls_first = by.options.nulls_first;
+        Ok(Key { value: key.value, bits: key.key, descending: key.descending, nulls_first })
+    }
+
+    fn distance(&self, open: &mut Open, by: &ScalarValue, before: bool) -> Result<Distance, Refusal> {
+        let dtype = open.lowering.dtype(&self.order[0].expr)?;
+        let refused = || format!("a window of a range of `{by}` beside {dtype} is not on the GPU yet");
+        let by = match (&dtype, by) {
+            (DataType::Date32 | DataType::Timestamp(..), ScalarValue::IntervalMonthDayNano(Some(by))) => {
+                let ticks = ticks(&dtype, by.months, by.days, by.nanoseconds).ok_or_else(refused)?;
+                let scalar = if dtype == DataType::Date32 { Scalar::I32 } else { Scalar::I64 };
+                i32::try_from(ticks).map(|_| ()).or(if scalar == Scalar::I32 { Err(refused()) } else { Ok(()) })?;
+                open.lowering.graph.number(scalar, ticks.into())
+            }
+            (DataType::Date32 | DataType::Timestamp(..), _) => return Err(refused()),
+            _ => {
+                let by = by.cast_to(&dtype).map_err(|e| e.to_string())?;
+                if by.is_null() {
+                    return Err(refused());
+                }
+                numbers::literal(&mut open.lowering.graph, &by)?
+            }
+        };
+        Ok(Distance { by, before })
+    }
+
+    /// The first row of the partition whose key is not before a value, or the first one that is behind it. Rows without a key are peers.
+    fn found(&self, graph: &mut Graph, key: Option<Key>, distance: &Distance, side: Edge) -> Result<Id, Refusal> {
+        let Some(key) = key else { return Err("a window of a range of values without a key".to_string()) };
+        let kind = graph.kind(key.value);
+        let Kind::Number(scalar) = kind else { return Err("a window of a range of what is no number".to_string()) };
+        let more = distance.before == key.descending;
+        let target = match (scalar.is_float(), more) {
+            (true, true) => graph.add(Op::Add, &[key.value, distance.by], kind),
+            (true, false) => graph.add(Op::Subtract, &[key.value, distance.by], kind),
+            (false, true) => graph.add(Op::AddChecked, &[key.value, distance.by], kind),
+            // Below zero there is nothing.
+            (false, false) if scalar.is_unsigned() => {
+                let below = graph.add(Op::Compare(Comparison::Less), &[key.value, distance.by], Kind::Bool);
+                let zero = graph.number(scalar, 0);
+                let less = graph.add(Op::Subtract, &[key.value, distance.by], kind);
+                graph.add(Op::Choose, &[below, zero, less], kind)
+            }
+            (false, false) => graph.add(Op::SubtractChecked, &[key.value, distance.by], kind),
+        };
+        let target = ordered(graph, target, key.descending);
+        let (begin, end, peers) = (edge(graph, Edge::Begin), edge(graph, Edge::End), edge(graph, side));
+        let seek = Op::Seek { behind: side == Edge::PeersEnd, nulls_first: key.nulls_first };
+        let found = graph.add(seek, &[begin, end, target, key.bits, key.value], ROWS);
+        Ok(graph.add(Op::Coalesce, &[found, peers], ROWS))
+    }
+}
+
+/// The bits by which a number that is there is ordered, as [`Open::sort_key`] makes them.
+fn ordered(graph: &mut Graph, value: Id, descending: bool) -> Id {
+    let mut bits = value;
+    if graph.kind(value) != ROWS {
+        let signed = graph.add(Op::OrderKey, &[value], Kind::Number(Scalar::I64));
+        let unsigned = graph.add(Op::Bits, &[signed], ROWS);
+        let sign = rows(graph, 1 << 63);
+        bits = graph.add(Op::BitXor, &[unsigned, sign], ROWS);
+    }
+    if descending {
+        let all = rows(graph, u64::MAX);
+        bits = graph.add(Op::BitXor, &[bits, all], ROWS);
+    }
+    bits
+}
+
+/// An interval in ticks of a type; none where it is not as long everywhere. Days of a zone have no length.
+fn ticks(dtype: &DataType, months: i32, days: i32, nanoseconds: i64) -> Option<i64> {
+    let (per_day, per_tick) = match dtype {
+        DataType::Date32 => return (months == 0 && nanoseconds == 0).then_some(days.into()),
+        DataType::Timestamp(_, Some(_)) if days != 0 => return None,
+        DataType::Timestamp(unit, _) => {
+            let per_tick = match unit {
+                TimeUnit::Second => 1_000_000_000,
+                TimeUnit::Millisecond => 1_000_000,
+                TimeUnit::Microsecond => 1_000,
+                TimeUnit::Nanosecond => 1,
+            };
+            (numbers::tick(*unit).per_day(), per_tick)
+        }
+        _ => return None,
+    };
+    if months != 0 || nanoseconds % per_tick != 0 {
+        return None;
+    }
+    i64::from(days).checked_mul(per_day)?.checked_add(nanoseconds / per_tick)
+}
+
+pub fn rows(graph: &mut Graph, count: u64) -> Id {
+    graph.literal(ROWS, Value::U64(count))
+}
+
+pub fn edge(graph: &mut Graph, edge: Edge) -> Id {
+    graph.add(Op::Edge(edge), &[], ROWS)
+}
+
+pub fn row(graph: &mut Graph) -> Id {
+    graph.add(Op::Row, &[], ROWS)
+}
+
+pub fn two(graph: &mut Graph, op: Op, a: Id, b: Id) -> Id {
+    graph.add(op, &[a, b], ROWS)
+}
+
+/// Whether `a` is at least so much above `b`, which is not above it.
+pub fn apart(graph: &mut Graph, a: Id, b: Id, by: u64) -> Id {
+    let distance = two(graph, Op::Subtract, a, b);
+    let by = rows(graph, by);
+    graph.add(Op::Compare(Comparison::GreaterEqual), &[distance, by], Kind::Bool)
+}
+
+/// `of` less `by`, but no further than the partition's beginning.
+fn back(graph: &mut Graph, of: Id, by: u64) -> Id {
+    let begin = edge(graph, Edge::Begin);
+    let inside = apart(graph, of, begin, by);
+    let by = rows(graph, by);
+    let there = two(graph, Op::Subtract, of, by);
+    graph.add(Op::Choose, &[inside, there, begin], ROWS)
+}
+
+/// `of` and `by` more, but no further than the partition's end.
+fn forth(graph: &mut Graph, of: Id, by: u64) -> Id {
+    let end = edge(graph, Edge::End);
+    let inside = apart(graph, end, of, by);
+    let by = rows(graph, by);
+    let there = two(graph, Op::Add, of, by);
+    graph.add(Op::Choose, &[inside, there, end], ROWS)
+}
