@@ -369,3 +369,49 @@ __device__ __forceinline__ u8* put_replaced(u8* to, const Text& text, const Text
     }
     return put_text(to, text_from(text, from));
 }
+__device__ __forceinline__ u8* put_reversed(u8* to, const Text& text) {
+    u8* at = to + text.length;
+#pragma unroll 1
+    for (i64 i = 0; i < text.length;) {
+        u8 first = text.at[i];
+        i64 bytes = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+        at -= bytes;
+        for (i64 k = 0; k < bytes; k++) at[k] = text.at[i + k];
+        i += bytes;
+    }
+    return to + text.length;
+}
+// What is longer than the host's texts can be is a fault.
+enum : i64 { LONGEST_TEXT = 0x7fffffff };
+__device__ __forceinline__ i64 repeat_length(const Text& text, i64 count, u32& fault) {
+    if (count <= 0 || text.length == 0) return 0;
+    if (count > LONGEST_TEXT / text.length) fault = 1;
+    return fault != 0 ? 0 : text.length * count;
+}
+__device__ __forceinline__ u8* put_repeated(u8* to, const Text& text, i64 count) {
+#pragma unroll 1
+    for (; count > 0 && text.length > 0; count--) to = put_text(to, text);
+    return to;
+}
+// So many characters of a text, or as many of another one beside it as are missing; without any it stays as it is.
+__device__ __forceinline__ i64 pad_length(const Text& text, i64 chars, const Text& with, u32& fault) {
+    if (chars > LONGEST_TEXT) fault = 1;
+    if (chars <= 0 || fault != 0) return 0;
+    i64 missing = chars - text_chars(text), each = text_chars(with);
+    if (missing < 0) return text_skip(text, chars);
+    if (each == 0) return text.length;
+    i64 length = text.length + missing / each * with.length + text_skip(with, missing % each);
+    if (length > LONGEST_TEXT) fault = 1;
+    return length;
+}
+template <bool LEFT> __device__ __forceinline__ u8* put_padded(u8* to, const Text& text, i64 chars, const Text& with) {
+    if (chars <= 0) return to;
+    i64 missing = chars - text_chars(text), each = text_chars(with);
+    if (missing < 0) return put_text(to, Text(text.at, text_skip(text, chars)));
+    if (!LEFT) to = put_text(to, text);
+    if (each > 0) {
+        to = put_repeated(to, with, missing / each);
+        to = put_text(to, Text(with.at, text_skip(with, missing % each)));
+    }
+    return LEFT ? put_text(to, text) : to;
+}

@@ -39,6 +39,7 @@ headers! {
     HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     PIPELINE "pipeline.cuh" needs [PRELUDE, PTX]
     TEXT "text.cuh" needs [PIPELINE]
+    TEXT_VALUES "text_values.cuh" needs [TEXT, DATES]
 }
 
 /// The text of a program: each header once, behind those that it needs, then the body. Compile errors name the header's own lines.

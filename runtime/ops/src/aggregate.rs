@@ -25,8 +25,11 @@ pub enum What {
     ProductsAbout,
     /// The sum of the squares of distances from the mean of the values so far, where rows are seen once and in their order: along windows.
     Spread,
-    /// How many different values there are.
+    /// How many different values there are, and their sum.
     Distinct,
+    DistinctFloat,
+    DistinctInteger,
+    DistinctWide,
     /// Of 128-bit numbers: the upper words, and in a second round the lower words of those that have that upper word.
     LeastUpper,
     LeastLower,
@@ -38,7 +41,7 @@ impl What {
     /// 64-bit words in device memory.
     pub fn words(self) -> u32 {
         match self {
-            What::SumWide => 2,
+            What::SumWide | What::DistinctWide => 2,
             What::Spread => 3,
             _ => 1,
         }
@@ -50,7 +53,7 @@ impl What {
         match self {
             What::About | What::SquaresAbout | What::ProductsAbout => 1,
             What::LeastLower | What::GreatestLower => 1,
-            What::Distinct => 2,
+            What::Distinct | What::DistinctFloat | What::DistinctInteger | What::DistinctWide => 2,
             _ => 0,
         }
     }
@@ -73,9 +76,10 @@ impl What {
     /// How it is added up.
     pub fn way(self) -> Way {
         match self {
-            What::SumFloat | What::About | What::SquaresAbout | What::ProductsAbout => Way::Float,
-            What::SumInteger | What::SumShort => Way::Integer,
-            What::SumWide => Way::Wide,
+            What::SumFloat | What::DistinctFloat => Way::Float,
+            What::About | What::SquaresAbout | What::ProductsAbout => Way::Float,
+            What::SumInteger | What::SumShort | What::DistinctInteger => Way::Integer,
+            What::SumWide | What::DistinctWide => Way::Wide,
             What::Spread => Way::Spread,
             What::Count | What::Distinct => Way::Count,
             What::Least | What::LeastUpper => Way::Least,
@@ -89,7 +93,7 @@ impl What {
     pub fn shared_bytes(self) -> u32 {
         match self {
             What::Count | What::Distinct => 4,
-            What::SumWide => 16,
+            What::SumWide | What::DistinctWide => 16,
             What::Spread => 24,
             _ => 8,
         }
@@ -127,8 +131,8 @@ pub enum Way {
 pub enum Round {
     First,
     Second,
-    /// Over the groups of keys and different values of one accumulator, by its number.
-    Distinct(u32),
+    /// Over the groups of keys and different values of one accumulator, by its number; the column of the values.
+    Distinct(u32, Id),
 }
 
 /// `of` is none for a count of rows. Values are of the kind that `what` takes: `f64`, 64-bit integers, or 128-bit ones.
@@ -147,7 +151,11 @@ impl Accumulator {
 
     /// What a round reads of each row. Of groups of different values each counts as one.
     pub fn value(&self, round: Round) -> Option<Id> {
-        if matches!(round, Round::Distinct(_)) { None } else { self.of }
+        match round {
+            Round::Distinct(..) if self.what == What::Distinct => None,
+            Round::Distinct(_, values) => Some(values),
+            _ => self.of,
+        }
     }
 
     /// The same, the other value of a pair, too.
@@ -226,17 +234,21 @@ impl Layout {
         self.accumulators.iter().enumerate().filter(move |(index, a)| match round {
             Round::First => a.what.turn() == 0,
             Round::Second => a.what.turn() == 1,
-            Round::Distinct(number) => *index == number as usize,
+            Round::Distinct(number, _) => *index == number as usize,
         })
     }
 
-    /// The values whose different ones are counted, by the number of their accumulator.
-    pub fn distinct(&self) -> impl Iterator<Item = (u32, Id)> {
-        self.accumulators
-            .iter()
-            .zip(0..)
-            .filter(|(a, _)| a.what == What::Distinct)
-            .filter_map(|(a, n)| Some((n, a.of?)))
+    /// The values whose different ones are asked for, with the numbers of the accumulators that ask.
+    pub fn distinct(&self) -> Vec<(Id, Vec<u32>)> {
+        let mut all: Vec<(Id, Vec<u32>)> = Vec::new();
+        for (accumulator, number) in self.accumulators.iter().zip(0..).filter(|(a, _)| a.what.turn() == 2) {
+            let Some(of) = accumulator.of else { continue };
+            match all.iter_mut().find(|(known, _)| *known == of) {
+                Some((_, numbers)) => numbers.push(number),
+                None => all.push((of, vec![number])),
+            }
+        }
+        all
     }
 
     /// Bytes of a group in shared memory.

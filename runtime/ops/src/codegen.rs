@@ -9,6 +9,7 @@ pub mod join;
 pub mod output;
 pub mod parted;
 pub mod reduce;
+mod text;
 pub mod top;
 pub mod window;
 
@@ -309,7 +310,7 @@ impl<'a> Body<'a> {
                 Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => all.push(&headers::DECIMAL),
                 Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
                 Op::Probe(_) => all.push(&headers::HASH_GROUP),
-                Op::Of(_) => all.push(&headers::TEXT),
+                Op::Of(op) => all.extend(text::headers_of(op)),
                 _ => {}
             }
         }
@@ -671,19 +672,22 @@ impl<'a> Writer<'a> {
                 }
             }
             Op::Text(_) => format!("(u32){}", a()),
-            Op::Of(TextOp::Number(misfit)) => {
-                self.line(&format!("{t} nx{id} = 0; const bool nb{id} = {ok} && text_number<{t}>({}, nx{id});", a()));
+            Op::Of(TextOp::Number(misfit) | TextOp::Value(misfit) | TextOp::Ticks(misfit, _)) => {
+                let (value, there) = self.read_text(id, node, a(), &ok);
                 match misfit {
-                    Misfit::Fault => found_fault = Some(format!("!nb{id}")),
-                    Misfit::Null => valid = Some(format!("nb{id}")),
+                    Misfit::Fault => found_fault = Some(format!("!{there}")),
+                    Misfit::Null => {
+                        found_fault = Some(format!("nu{id}"));
+                        valid = Some(there);
+                    }
                 }
-                format!("nx{id}")
+                value
             }
             // What it is made of is written where it goes.
             Op::Of(op) if op.is_made() => "(Text)0".to_string(),
             Op::Of(op) => {
                 let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
-                let call = text_call(op, t, &list.join(", "));
+                let call = text::call(op, t, &list.join(", "));
                 // Of a row without a text nothing is read.
                 if ok == "true" { call } else { format!("{ok} ? {call} : ({t})0") }
             }
@@ -760,30 +764,6 @@ fn compare(how: Comparison, kind: Option<Kind>, a: &str, b: &str) -> String {
             _ => format!("text_compare({a}, {b}) {operator} 0"),
         },
         _ => format!("{a} {operator} {b}"),
-    }
-}
-
-/// A function of texts that are in memory.
-fn text_call(op: TextOp, t: &str, args: &str) -> String {
-    let call = |name: &str| format!("{name}({args})");
-    match op {
-        TextOp::Literal(table) => format!("text_literal(l{table})"),
-        TextOp::Contains => call("text_contains"),
-        TextOp::Starts => call("text_starts"),
-        TextOp::Ends => call("text_ends"),
-        TextOp::Matches(table) => format!("text_matches({args}, l{table})"),
-        TextOp::Chars => format!("({t})text_chars({args})"),
-        TextOp::Bytes => format!("({t}){args}.length"),
-        TextOp::Position => format!("({t})text_position({args})"),
-        TextOp::Substring => call("text_substring"),
-        TextOp::Slice => call("text_slice_signed"),
-        TextOp::Left => call("text_left"),
-        TextOp::Right => call("text_right"),
-        TextOp::Trim { set, start, end } => format!("text_trim<{start}, {end}>({args}, (const u64*)l{set})"),
-        TextOp::Part => call("text_part"),
-        TextOp::Number(_) | TextOp::Case(_) | TextOp::Concat | TextOp::Replace | TextOp::Digits => {
-            "(Text)0".to_string()
-        }
     }
 }
 

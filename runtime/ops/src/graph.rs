@@ -218,6 +218,10 @@ pub enum TextOp {
     Part,
     /// An integer; what is none is a fault or null.
     Number(Misfit),
+    /// The same of a float or of days; of what is none for sure. Other forms than the common ones are a fault.
+    Value(Misfit),
+    /// Of a moment without a zone.
+    Ticks(Misfit, Tick),
     // These are made: they have no place in memory until they are written, and are results only.
     /// In the upper or lower case of a table.
     Case(u32),
@@ -227,12 +231,26 @@ pub enum TextOp {
     Replace,
     /// An integer's digits.
     Digits,
+    /// Its characters from the last one on.
+    Reverse,
+    /// So many times, one behind the other.
+    Repeat,
+    /// Of so many characters, with those of the third argument beside it, on the left or on the right.
+    Pad {
+        left: bool,
+    },
+    /// A decimal of a scale, a date, a moment without a zone.
+    Decimal(u32),
+    Date,
+    Moment(Tick),
 }
 
 impl TextOp {
     /// Whether its text has no place in memory until it is written.
     pub fn is_made(self) -> bool {
-        matches!(self, TextOp::Case(_) | TextOp::Concat | TextOp::Replace | TextOp::Digits)
+        use TextOp::{Case, Concat, Date, Decimal, Digits, Moment, Pad, Repeat, Replace, Reverse};
+        let of_text = matches!(self, Case(_) | Concat | Replace | Reverse | Repeat | Pad { .. });
+        of_text || matches!(self, Digits | Decimal(_) | Date | Moment(_))
     }
 }
 

@@ -32,11 +32,14 @@ pub const HALF_SHARED: u32 = 113 << 10;
 /// What the values of an accumulator are, once they are in a slot.
 pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
     let kind = |a: &Accumulator| match a.what {
-        What::SumFloat | What::About | What::SquaresAbout | What::ProductsAbout | What::Spread => {
-            Kind::Number(Scalar::F64)
-        }
-        What::SumWide | What::SumShort => Kind::Number(Scalar::I128),
-        What::SumInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
+        What::SumFloat
+        | What::About
+        | What::SquaresAbout
+        | What::ProductsAbout
+        | What::Spread
+        | What::DistinctFloat => Kind::Number(Scalar::F64),
+        What::SumWide | What::SumShort | What::DistinctWide => Kind::Number(Scalar::I128),
+        What::SumInteger | What::DistinctInteger => a.of.map_or(Kind::Number(Scalar::I64), |of| graph.kind(of)),
         What::Count | What::Distinct | What::Least | What::Greatest | What::LeastUpper | What::GreatestUpper => {
             Kind::Number(Scalar::I64)
         }
@@ -234,9 +237,12 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
             }
             // Their memory may be wanted.
             drop(parted.take());
-            for (number, of) in layout.distinct() {
+            for (of, numbers) in layout.distinct() {
                 let pairs = Pairs::new(tools, body, keys, of)?;
-                add(&pairs.body(body), &finding.over(&pairs.keys), Round::Distinct(number), &table, slots)?;
+                for number in numbers {
+                    let round = Round::Distinct(number, pairs.value);
+                    add(&pairs.body(body), &finding.over(&pairs.keys), round, &table, slots)?;
+                }
             }
             return Ok((group::source(Some(&finding), &layout, &of, table.address(), slots), table));
         }
@@ -256,6 +262,7 @@ struct Pairs {
     graph: Graph,
     /// The keys among the columns of these groups.
     keys: Vec<Id>,
+    value: Id,
     _memory: Buffer,
 }
 
@@ -271,8 +278,9 @@ impl Pairs {
         let both: Vec<Id> = keys.iter().copied().chain([of]).collect();
         let (source, memory) = run(tools, &body, &both, &[])?;
         let mut groups = Graph::new();
+        let value = groups.input(keys.len(), graph.kind(of));
         let keys = keys.iter().enumerate().map(|(at, key)| groups.input(at, graph.kind(*key))).collect();
-        Ok(Pairs { source, graph: groups, keys, _memory: memory })
+        Ok(Pairs { source, graph: groups, keys, value, _memory: memory })
     }
 
     fn body<'a>(&'a self, of: &Body<'a>) -> Body<'a> {
@@ -370,9 +378,11 @@ pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(
             tools.reduce(body, &layout, round, table, partials)?;
         }
     }
-    for (number, of) in layout.distinct() {
+    for (of, numbers) in layout.distinct() {
         let pairs = Pairs::new(tools, body, &[], of)?;
-        tools.reduce(&pairs.body(body), &layout, Round::Distinct(number), table, partials)?;
+        for number in numbers {
+            tools.reduce(&pairs.body(body), &layout, Round::Distinct(number, pairs.value), table, partials)?;
+        }
     }
     Ok((group::source(None, &layout, &of, table, 1), memory))
 }

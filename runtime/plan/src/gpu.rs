@@ -7,6 +7,7 @@ mod exec;
 mod frames;
 mod functions;
 mod joins;
+mod keys;
 mod lower;
 mod nodes;
 mod numbers;

@@ -383,7 +383,7 @@ pub(super) fn shared_tables(layout: &Layout, round: Round) -> SharedTables {
         let what = accumulator.what;
         let (s, m, slot) = (format!("s{index}"), format!("m{index}"), format!("slot + {}", layout.at[index]));
         let (c_type, bytes) = if what.way() == Way::Count { ("u32", 4) } else { ("u64", 8) };
-        let second = (what == What::SumWide).then(|| format!("{s}h"));
+        let second = (what.way() == Way::Wide).then(|| format!("{s}h"));
         for array in std::iter::once(s.clone()).chain(second) {
             let _ = writeln!(tables.arrays, "  {c_type}* {array} = ({c_type}*)(memory{offset});");
             let _ = write!(offset, " + (u64)slots * {bytes}");
@@ -551,7 +551,7 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
     for (kind, index) in of.iter().zip(&layout.asked) {
         let at = head + layout.at[*index];
         let value = match layout.accumulators[*index].what {
-            What::SumWide => format!("wide_of({}, {})", word(at), word(at + 1)),
+            What::SumWide | What::DistinctWide => format!("wide_of({}, {})", word(at), word(at + 1)),
             What::SumShort => format!("(i128)(i64){}", word(at)),
             _ => from_bits(*kind, &word(at)),
         };

@@ -7,7 +7,7 @@ use onrush_kernels::{Context, Program, headers};
 
 use super::{Body, Inputs, Names, Parameters, Writer};
 use crate::Result;
-use crate::graph::{Id, Kind, Op, TextOp};
+use crate::graph::{Id, Kind, Op};
 use crate::lane::Lane;
 use crate::text::{Rows, Texts};
 
@@ -265,66 +265,4 @@ pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&
         writer.text,
     );
     body.program(&[&headers::TEXT], text, "output_texts")
-}
-
-impl Writer<'_> {
-    /// Writes the length of a text that is a result, 0 where there is none.
-    fn length(&mut self, index: usize, root: Id) {
-        let names = self.value(root);
-        let length = self.length_of(root);
-        self.line(&format!("o{index}[to] = {} ? (u32)({length}) : 0u;", names.ok()));
-    }
-
-    fn length_of(&mut self, id: Id) -> String {
-        if let Some(known) = self.lengths.get(&id) {
-            return known.clone();
-        }
-        let length = self.measure(id);
-        self.lengths.insert(id, length.clone());
-        length
-    }
-
-    fn measure(&mut self, id: Id) -> String {
-        // Its own: several results may be made of it.
-        let ok = self.value(id).ok().to_string();
-        let node = self.body.graph.node(id).clone();
-        let mut arg = |index: usize| self.value(node.args[index]).value;
-        match node.op {
-            Op::Of(TextOp::Case(table)) => {
-                let text = arg(0);
-                self.line(&format!("u32 de{id} = 0;"));
-                let call = format!("case_length({text}, (const u32*)l{table}, de{id})");
-                self.line(&format!("const i64 le{id} = {ok} ? {call} : 0;"));
-                self.line(&format!("faults |= de{id};"));
-                format!("le{id}")
-            }
-            Op::Of(TextOp::Concat) => {
-                let lengths: Vec<String> = node.args.iter().map(|arg| self.length_of(*arg)).collect();
-                lengths.join(" + ")
-            }
-            Op::Of(TextOp::Replace) => {
-                let (text, what, with) = (arg(0), arg(1), arg(2));
-                format!("({ok} ? replace_length({text}, {what}, {with}) : 0)")
-            }
-            Op::Of(TextOp::Digits) => format!("number_length({})", arg(0)),
-            _ => format!("{}.length", self.value(id).value),
-        }
-    }
-
-    /// Writes a text to `at`, which moves behind it.
-    fn put(&mut self, id: Id) {
-        let node = self.body.graph.node(id).clone();
-        let mut arg = |index: usize| self.value(node.args[index]).value;
-        let call = match node.op {
-            Op::Of(TextOp::Case(table)) => format!("put_case(at, {}, (const u32*)l{table})", arg(0)),
-            Op::Of(TextOp::Concat) => {
-                node.args.iter().for_each(|arg| self.put(*arg));
-                return;
-            }
-            Op::Of(TextOp::Replace) => format!("put_replaced(at, {}, {}, {})", arg(0), arg(1), arg(2)),
-            Op::Of(TextOp::Digits) => format!("put_number(at, {})", arg(0)),
-            _ => format!("put_text(at, {})", self.value(id).value),
-        };
-        self.line(&format!("at = {call};"));
-    }
 }

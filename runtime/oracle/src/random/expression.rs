@@ -146,7 +146,7 @@ impl Maker<'_> {
                 }
             },
             Type::Zoned | Type::Span => self.leaf(dtype),
-            Type::Text => match self.random.below(8) {
+            Type::Text => match self.random.below(11) {
                 0 => self.call("({} || {})", dtype, vec![Type::Text, Type::Text], depth),
                 1 => self.call("upper({})", dtype, vec![Type::Text], depth),
                 2 => self.call("lower({})", dtype, vec![Type::Text], depth),
@@ -162,6 +162,13 @@ impl Maker<'_> {
                 }
                 5 => self.call("replace({}, 'a', {})", dtype, vec![Type::Text, Type::Text], depth),
                 6 => self.call("split_part({}, '1', 1)", dtype, vec![Type::Text], depth),
+                7 => self.call("reverse({})", dtype, vec![Type::Text], depth),
+                8 => {
+                    let function = *self.random.pick(&["lpad", "rpad"]);
+                    let count = self.random.below(6);
+                    self.call(&format!("{function}({{}}, {count}, 'é_')"), dtype, vec![Type::Text], depth)
+                }
+                9 => self.call("repeat({}, 2)", dtype, vec![Type::Text], depth),
                 _ => self.call("cast({} as varchar)", dtype, vec![Type::Int(8, true)], depth),
             },
         }

@@ -74,7 +74,7 @@ macro_rules! emulated {
 }
 
 emulated! {
-    aggregates at least 205, on the device 200;
+    aggregates at least 220, on the device 215;
     arithmetic at least 70, on the device 30;
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
@@ -82,11 +82,11 @@ emulated! {
     joins at least 136, on the device 130;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
-    order at least 50, on the device 3;
+    order at least 60, on the device 55;
     scan at least 50, on the device 20;
     sets at least 37, on the device 32;
     text at least 25, on the device 10;
-    texts at least 55, on the device 52;
+    texts at least 88, on the device 85;
     windows at least 125, on the device 122;
 }
 

@@ -170,7 +170,7 @@ pub fn aggregate(
     let name = function.fun().name();
     let refused = |why: &str| Err(format!("`{name}`{why} is not on the GPU yet"));
     let distinct = function.is_distinct();
-    if distinct && !matches!(name, "min" | "max" | "count") {
+    if distinct && !matches!(name, "min" | "max" | "count" | "sum" | "avg" | "bool_and" | "bool_or") {
         return refused(" of distinct values beside other aggregates");
     }
     let args = function.expressions();
@@ -233,6 +233,12 @@ pub fn aggregate(
         false => graph.add(Op::Convert(Misfit::Fault), &[id], to),
     };
     let count = accumulators.add(What::Count, Some(id));
+    let means_distinct = distinct && name == "avg";
+    let number = if means_distinct { accumulators.add(What::Distinct, Some(id)) } else { count };
+    let (sum_float, sum_wide) = match distinct {
+        true => (What::DistinctFloat, What::DistinctWide),
+        false => (What::SumFloat, What::SumWide),
+    };
     Ok(match (name, &dtype) {
         ("sum", t) if t.is_integer() => {
             let to = if t.is_unsigned_integer() { Kind::Number(Scalar::U64) } else { LONG };
@@ -240,20 +246,21 @@ pub fn aggregate(
                 return refused("");
             }
             let id = convert(&mut lowering.graph, id, to);
-            Recipe::Value { of: accumulators.add(What::SumInteger, Some(id)), count }
+            let what = if distinct { What::DistinctInteger } else { What::SumInteger };
+            Recipe::Value { of: accumulators.add(what, Some(id)), count }
         }
         ("sum", DataType::Float64 | DataType::Float32) if result == DataType::Float64 => {
             let id = convert(&mut lowering.graph, id, FLOAT);
-            Recipe::Value { of: accumulators.add(What::SumFloat, Some(id)), count }
+            Recipe::Value { of: accumulators.add(sum_float, Some(id)), count }
         }
         ("sum", DataType::Decimal128(_, s)) if matches!(result, DataType::Decimal128(_, t) if t == *s) => {
-            Recipe::Value { of: accumulators.add(What::SumWide, Some(id)), count }
+            Recipe::Value { of: accumulators.add(sum_wide, Some(id)), count }
         }
-        ("avg", DataType::Float64) => Recipe::Mean { sum: accumulators.add(What::SumFloat, Some(id)), count },
+        ("avg", DataType::Float64) => Recipe::Mean { sum: accumulators.add(sum_float, Some(id)), count: number },
         ("avg", DataType::Decimal128(_, s)) => {
             let DataType::Decimal128(_, t) = result else { return refused("") };
             let up = u32::try_from(i32::from(t) - i32::from(*s)).map_err(|_| format!("`avg` of {dtype}"))?;
-            Recipe::DecimalMean { sum: accumulators.add(What::SumWide, Some(id)), count, up }
+            Recipe::DecimalMean { sum: accumulators.add(sum_wide, Some(id)), count: number, up }
         }
         ("var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop", DataType::Float64) => {
             Recipe::Spread {

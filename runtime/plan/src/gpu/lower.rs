@@ -92,6 +92,33 @@ pub struct Lowering {
     pub schema: Arc<Schema>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
     pub begins: bool,
+    /// Texts that the stage before has made, and the columns that they are.
+    pub made: Vec<(Arc<dyn PhysicalExpr>, usize)>,
+    /// What a stage before this one would have to do for what was refused.
+    pub wishes: Wishes,
+}
+
+/// What can be computed in a stage of its own.
+#[derive(Clone, Default)]
+pub struct Wishes {
+    /// Whether they may be wished for, rather than what is known of a text's dictionary.
+    pub allowed: bool,
+    /// Texts that are made, of which something is computed.
+    pub texts: Vec<Arc<dyn PhysicalExpr>>,
+    /// The columns as they are, in both forms.
+    pub table: bool,
+}
+
+impl Wishes {
+    pub fn are_none(&self) -> bool {
+        self.texts.is_empty() && !self.table
+    }
+
+    pub fn text(&mut self, expr: &Arc<dyn PhysicalExpr>) {
+        if !self.texts.contains(expr) {
+            self.texts.push(Arc::clone(expr));
+        }
+    }
 }
 
 /// Longer lists than this are looked up by the CPU.
@@ -111,7 +138,14 @@ impl Lowering {
             columns: (0..schema.fields().len()).map(Slot::Source).collect(),
             schema: Arc::clone(schema),
             begins: true,
+            made: Vec::new(),
+            wishes: Wishes::default(),
         }
+    }
+
+    /// The column that an expression has been made.
+    pub fn made(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+        self.made.iter().find(|(known, _)| known == expr).map(|(_, column)| *column)
     }
 
     pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, Refusal> {
@@ -157,11 +191,15 @@ impl Lowering {
     /// The same, a text as bytes or as a number.
     pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<Id, Refusal> {
         match self.columns.get(index) {
-            Some(Slot::Node(id)) => match (self.graph.kind(*id), as_bytes) {
-                (Kind::Code, true) => Err("a text of groups beside other ones is not on the GPU yet".to_string()),
-                (Kind::Text, false) => Err("a number of a text that is made is not on the GPU yet".to_string()),
-                _ => Ok(*id),
-            },
+            Some(Slot::Node(id)) => {
+                let found = match (self.graph.kind(*id), as_bytes) {
+                    (Kind::Code, true) => Err("a text of groups beside other ones is not on the GPU yet".to_string()),
+                    (Kind::Text, false) => Err("a number of a text that is made is not on the GPU yet".to_string()),
+                    _ => Ok(*id),
+                };
+                self.wishes.table |= found.is_err();
+                found
+            }
             Some(Slot::Source(source)) => {
                 let source = *source;
                 let dtype = self.schema.field(index).data_type();
@@ -234,26 +272,38 @@ impl Lowering {
 
     /// What rows are grouped, sorted or joined by: a text as its number.
     pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+        if let Some(column) = self.made(expr) {
+            return self.column_as(column, false);
+        }
         let plain = self.attempt(|lowering| {
             let id = lowering.expr(expr)?;
-            if lowering.graph.kind(id) == Kind::Text { Err(String::new()) } else { Ok(id) }
+            if lowering.graph.kind(id) != Kind::Text {
+                return Ok(id);
+            }
+            lowering.wishes.text(expr);
+            Err(String::new())
         });
         if plain.is_ok() || !is_text(&self.dtype(expr)?) {
             return plain;
         }
-        let before = std::mem::replace(&mut self.numbered, true);
+        let (before, wished) = (std::mem::replace(&mut self.numbered, true), self.wishes.clone());
         let id = self.attempt(|lowering| match lowering.expr(expr)? {
             id if lowering.graph.kind(id) == Kind::Text => Err(format!("the number of `{expr}` is not on the GPU yet")),
             id => Ok(id),
         });
         self.numbered = before;
+        if id.is_ok() {
+            // Its dictionary knows: nothing is to be made.
+            self.wishes = wished;
+            self.wishes.texts.retain(|text| text != expr);
+        }
         id
     }
 
     pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
         let any: &dyn Any = expr.as_ref();
-        if let Some(column) = any.downcast_ref::<Column>() {
-            return self.column(column.index());
+        if let Some(column) = self.made(expr).or_else(|| any.downcast_ref::<Column>().map(Column::index)) {
+            return self.column(column);
         }
         if let Some(literal) = any.downcast_ref::<Literal>() {
             if let (Some(Some(text)), false) = (text_literal(expr), self.numbered) {
@@ -263,8 +313,13 @@ impl Lowering {
         }
         let one_text = self.only_text(expr);
         let first = !self.numbered && one_text.is_some_and(|column| self.prefers_bytes(column));
-        if first && let Ok(id) = self.attempt(|lowering| lowering.direct(expr)) {
-            return Ok(id);
+        let wished = self.wishes.texts.len();
+        if first {
+            match self.attempt(|lowering| lowering.direct(expr)) {
+                Ok(id) => return Ok(id),
+                Err(reason) if self.wishes.allowed && self.wishes.texts.len() > wished => return Err(reason),
+                Err(_) => {}
+            }
         }
         match one_text.map_or(Ok(None), |column| self.by_dictionary(expr, column)) {
             Ok(Some(id)) => Ok(id),
@@ -318,6 +373,9 @@ impl Lowering {
             return self.cast(cast.expr(), cast.cast_type(), misfit);
         }
         if let Some(cast) = any.downcast_ref::<TryCastExpr>() {
+            if is_text(cast.cast_type()) {
+                return text::text(self, expr);
+            }
             if is_text(&self.dtype(cast.expr())?) {
                 return text::parsed(self, cast.expr(), cast.cast_type(), Misfit::Null);
             }
@@ -525,7 +583,10 @@ impl Lowering {
         let of = match self.graph.node(id).op {
             Op::Input(column) => Origin::Input(column),
             Op::Joined(join, column) => Origin::Joined(join, column),
-            _ => return Err("a function of a computed text is not on the GPU yet".to_string()),
+            _ => {
+                self.wishes.table = true;
+                return Err("a function of a computed text is not on the GPU yet".to_string());
+            }
         };
         let name = self.schema.field(column).name().clone();
         let rest: Vec<Field> = self.schema.fields().iter().map(|f| f.as_ref().clone()).collect();
@@ -556,6 +617,7 @@ impl Lowering {
 }
 
 /// What a stage was at some point.
+#[derive(Clone)]
 pub struct Saved {
     graph: Graph,
     lookups: usize,

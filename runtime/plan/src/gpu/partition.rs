@@ -26,7 +26,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::concat::ConcatExec;
 use super::exec::with_inputs;
 use super::nodes::is_known;
-use super::{Accelerator, Policy, aggregates, memory, scalars};
+use super::{Accelerator, Policy, aggregates, keys, memory, scalars};
 
 /// The plan with one partition throughout.
 pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Arc<dyn ExecutionPlan>> {
@@ -34,6 +34,10 @@ pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator)
     let plan = plan.transform_up(|plan| {
         let one = one_partition(&plan, accelerator)?;
         changed |= one.is_some();
+        let one = match one {
+            None => keys::as_columns(&plan)?,
+            one => one,
+        };
         Ok(one.map_or_else(|| Transformed::no(plan), Transformed::yes))
     })?;
     match changed {

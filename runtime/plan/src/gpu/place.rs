@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::DataType;
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::memory::DataSourceExec;
@@ -30,14 +31,16 @@ use super::aggregates::{self, Accumulators};
 use super::concat::ConcatExec;
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::joins::Joining;
-use super::lower::{Lowering, Preference, Refusal, Slot};
+use super::lower::{Lowering, Preference, Refusal, Slot, Wishes};
 use super::nodes::{is_known, is_larger, is_transparent, words};
 use super::partition::in_one_partition;
-use super::window;
 use super::{Accelerator, Policy, quantiles};
+use super::{text, window};
 
 /// More first rows than this are sorted by the CPU.
 const MOST_SORTED: u64 = 10_000;
+/// Stages of a node that make texts for it, and one attempt without them.
+const MOST_STAGES: usize = 6;
 
 /// Why nodes are on the CPU, by their address.
 #[derive(Default)]
@@ -358,19 +361,61 @@ impl Open {
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
         let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
         let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
-        let added = self.join(plan);
-        if added.is_err() {
+        // What is computed of texts that are made waits for a stage that makes them, unless that stage cannot be.
+        let mut stages: Vec<Wishes> = Vec::new();
+        for attempt in 0..=MOST_STAGES {
+            self.lowering.wishes = Wishes { allowed: attempt < MOST_STAGES, ..Wishes::default() };
+            if attempt == MOST_STAGES {
+                stages.clear();
+            }
+            let made = stages.iter().try_for_each(|wishes| self.make(wishes));
+            let added = made.and_then(|()| self.join(plan));
+            let wishes = std::mem::take(&mut self.lowering.wishes);
+            let Err(reason) = added else {
+                if !stages.is_empty() {
+                    self.lowering.made.clear();
+                    self.lowering.columns.truncate(plan.schema().fields().len());
+                    self.lowering.schema = plan.schema();
+                }
+                return Ok(());
+            };
             self.undo(before);
-            self.lowering.restore(saved);
-            (self.lowering.schema, self.order) = (schema, order);
+            self.lowering.restore(saved.clone());
+            self.lowering.made.clear();
+            (self.lowering.schema, self.order) = (Arc::clone(&schema), order.clone());
             self.works = works;
+            if attempt == MOST_STAGES || (stages.is_empty() && wishes.are_none()) {
+                return Err(reason);
+            }
+            stages.push(wishes);
         }
-        added
+        Err("texts of too many stages are not on the GPU yet".to_string())
+    }
+
+    /// Makes texts, as columns behind the others.
+    fn make(&mut self, wishes: &Wishes) -> std::result::Result<(), Refusal> {
+        let lowering = &mut self.lowering;
+        let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
+        for expr in &wishes.texts {
+            let dtype = lowering.dtype(expr)?;
+            let id = text::text(lowering, expr)?;
+            lowering.made.push((Arc::clone(expr), fields.len()));
+            fields.push(Arc::new(Field::new(format!("made {}", fields.len()), dtype, true)));
+            lowering.columns.push(Slot::Node(id));
+        }
+        lowering.schema = Arc::new(Schema::new(fields));
+        self.materialise();
+        Ok(())
     }
 
     /// The rows so far as a table that the next stage reads: of its columns those that are needed, in its order.
     pub fn materialise(&mut self) {
-        let next = Lowering { preference: self.lowering.preferences(), ..Lowering::new(&self.lowering.schema) };
+        let next = Lowering {
+            preference: self.lowering.preferences(),
+            made: std::mem::take(&mut self.lowering.made),
+            wishes: self.lowering.wishes.clone(),
+            ..Lowering::new(&self.lowering.schema)
+        };
         self.before.push(Part {
             lowering: std::mem::replace(&mut self.lowering, next),
             filter: self.filter.take(),
@@ -441,15 +486,26 @@ impl Open {
             self.works = true;
         } else if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
             let mut columns = Vec::new();
+            // All are tried: what they wish for is made at once.
+            let mut refused = None;
             for item in projection.expr() {
                 let any: &dyn Any = item.expr.as_ref();
                 columns.push(match any.downcast_ref::<datafusion::physical_expr::expressions::Column>() {
                     Some(column) => self.lowering.columns[column.index()].clone(),
                     None => {
                         self.works = true;
-                        Slot::Node(self.lowering.expr(&item.expr)?)
+                        match self.lowering.expr(&item.expr) {
+                            Ok(id) => Slot::Node(id),
+                            Err(reason) => {
+                                refused.get_or_insert(reason);
+                                continue;
+                            }
+                        }
                     }
                 });
+            }
+            if let Some(reason) = refused {
+                return Err(reason);
             }
             self.lowering.columns = columns;
         } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
@@ -526,26 +582,51 @@ impl Open {
     /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
     fn first_rows(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Refusal> {
         let first = sort.expr().first();
-        let key = self.sort_key(first)?;
+        // Of several words the first: those that are alike in it stay.
+        let Some(key) = self.sort_keys(first)?.into_iter().next() else {
+            return Err("an order by nothing".to_string());
+        };
         // Those without a value are beside the lowest or the highest value, and may stay with them.
         self.top = Some((key.key, rows));
         Ok(())
     }
 
-    /// What rows are sorted by as numbers of 64 bits.
+    /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
+    fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Refusal> {
+        let is_wide = matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18);
+        if !is_wide {
+            return Ok(vec![self.sort_key(by)?]);
+        }
+        let value = self.lowering.key(&by.expr)?;
+        let graph = &mut self.lowering.graph;
+        let wide = graph.kind(value);
+        let by_word = graph.literal(wide, Value::I128(64));
+        let all = graph.literal(wide, Value::I128(u64::MAX.into()));
+        let upper = graph.add(Op::ShiftRight, &[value, by_word], wide);
+        let lower = graph.add(Op::BitAnd, &[value, all], wide);
+        let upper = graph.add(Op::Convert(Misfit::Fault), &[upper], Kind::Number(Scalar::I64));
+        let lower = graph.add(Op::Convert(Misfit::Fault), &[lower], Kind::Number(Scalar::U64));
+        Ok(vec![self.ordered(upper, by.options), self.ordered(lower, by.options)])
+    }
+
+    /// The same of what has one word.
     pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
-        let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
         let value = self.lowering.key(&by.expr)?;
         let dtype = self.lowering.dtype(&by.expr)?;
+        if matches!(dtype, DataType::Decimal128(precision, _) if precision > 18) {
+            return Err("an order by decimals of more than 18 digits is not on the GPU yet here".to_string());
+        }
+        Ok(self.ordered(value, by.options))
+    }
+
+    fn ordered(&mut self, value: Id, options: SortOptions) -> SortKey {
+        let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
         let graph = &mut self.lowering.graph;
         let key = match graph.kind(value) {
             Kind::Number(Scalar::U64) => value,
             kind => {
-                let signed = match (kind, dtype) {
-                    (Kind::Number(Scalar::I128), DataType::Decimal128(precision, _)) if precision > 18 => {
-                        return Err("an order by decimals of more than 18 digits is not on the GPU yet".to_string());
-                    }
-                    (Kind::Bool | Kind::Code | Kind::Number(Scalar::I128), _) => {
+                let signed = match kind {
+                    Kind::Bool | Kind::Code | Kind::Number(Scalar::I128) => {
                         graph.add(Op::Convert(Misfit::Fault), &[value], long)
                     }
                     _ => graph.add(Op::OrderKey, &[value], long),
@@ -556,20 +637,23 @@ impl Open {
             }
         };
         let all = graph.literal(unsigned, Value::U64(u64::MAX));
-        let key = if by.options.descending { graph.add(Op::BitXor, &[key, all], unsigned) } else { key };
-        let null = graph.literal(unsigned, Value::U64(if by.options.nulls_first { 0 } else { u64::MAX }));
+        let key = if options.descending { graph.add(Op::BitXor, &[key, all], unsigned) } else { key };
+        let null = graph.literal(unsigned, Value::U64(if options.nulls_first { 0 } else { u64::MAX }));
         let key = graph.add(Op::Coalesce, &[key, null], unsigned);
         let mut absent = graph.add(Op::IsNull, &[value], Kind::Bool);
-        if by.options.nulls_first {
+        if options.nulls_first {
             absent = graph.add(Op::Not, &[absent], Kind::Bool);
         }
         let absent = graph.add(Op::Convert(Misfit::Fault), &[absent], unsigned);
-        Ok(SortKey { value, key, absent, descending: by.options.descending })
+        SortKey { value, key, absent, descending: options.descending }
     }
 
     /// All rows in an order.
     fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Refusal> {
-        let keys = sort.expr().iter().map(|by| self.sort_key(by)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let mut keys = Vec::new();
+        for by in sort.expr() {
+            keys.extend(self.sort_keys(by)?);
+        }
         self.order = Some(keys);
         self.limit = sort.fetch().map(|rows| rows as u64);
         Ok(())

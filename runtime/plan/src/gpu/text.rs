@@ -13,6 +13,7 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, Id, Kind, Lookup, Misfit, Op, TextOp, kind_of};
 
 use super::lower::{Lowering, Refusal, literal_of};
+use super::numbers;
 use super::pattern::{self, Like};
 use crate::expr::kernels::is_ours;
 
@@ -51,6 +52,7 @@ pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id
     let id = text(lowering, expr)?;
     match lowering.graph.node(id).op {
         Op::Of(op) if op.is_made() => {
+            lowering.wishes.text(expr);
             Err(format!("a function of `{expr}`, a text that is made, is not on the GPU yet"))
         }
         _ => Ok(id),
@@ -60,8 +62,8 @@ pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id
 /// A text as bytes.
 pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
     let any: &dyn Any = expr.as_ref();
-    if let Some(column) = any.downcast_ref::<Column>() {
-        return lowering.column_as(column.index(), true);
+    if let Some(column) = lowering.made(expr).or_else(|| any.downcast_ref::<Column>().map(Column::index)) {
+        return lowering.column_as(column, true);
     }
     if let Some(value) = any.downcast_ref::<Literal>() {
         return Ok(match value.value().try_as_str() {
@@ -70,15 +72,11 @@ pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id,
             _ => return Err(format!("`{expr}` is no text")),
         });
     }
-    if let Some(cast) = any.downcast_ref::<CastExpr>() {
-        let from = lowering.dtype(cast.expr())?;
-        if is_text(&from) && is_text(cast.cast_type()) {
-            return text(lowering, cast.expr());
-        }
-        if is_text(cast.cast_type()) && from.is_integer() {
-            let number = lowering.expr(cast.expr())?;
-            return Ok(of(lowering, TextOp::Digits, &[number], Kind::Text));
-        }
+    let cast = any.downcast_ref::<CastExpr>().map(|cast| (cast.expr(), cast.cast_type()));
+    let tried = any.downcast_ref::<TryCastExpr>().map(|cast| (cast.expr(), cast.cast_type()));
+    if let Some((inner, _)) = cast.or(tried).filter(|(_, to)| is_text(to)) {
+        let from = lowering.dtype(inner)?;
+        return if is_text(&from) { text(lowering, inner) } else { written(lowering, inner, &from) };
     }
     if let Some(binary) = any.downcast_ref::<BinaryExpr>()
         && *binary.op() == Operator::StringConcat
@@ -93,6 +91,27 @@ pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id,
         return made(lowering, function);
     }
     Err(format!("`{expr}` is not on the GPU yet"))
+}
+
+/// A value as a text.
+fn written(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>, from: &DataType) -> Result<Id, Refusal> {
+    let op = match from {
+        DataType::Boolean => {
+            let (yes, no) = (literal(lowering, "true"), literal(lowering, "false"));
+            let value = lowering.boolean(expr)?;
+            let null = lowering.graph.null(Kind::Text);
+            let text = lowering.graph.add(Op::Choose, &[value, yes, no], Kind::Text);
+            let absent = lowering.graph.add(Op::IsNull, &[value], Kind::Bool);
+            return Ok(lowering.graph.add(Op::Choose, &[absent, null, text], Kind::Text));
+        }
+        from if from.is_integer() => TextOp::Digits,
+        DataType::Decimal128(_, scale) if *scale >= 0 => TextOp::Decimal(u32::from(scale.unsigned_abs())),
+        DataType::Date32 => TextOp::Date,
+        DataType::Timestamp(unit, None) => TextOp::Moment(numbers::tick(*unit)),
+        _ => return Err(format!("CAST of {from} to a text is not on the GPU yet")),
+    };
+    let value = lowering.expr(expr)?;
+    Ok(of(lowering, op, &[value], Kind::Text))
 }
 
 /// A whole number as 64 bits.
@@ -221,6 +240,22 @@ fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Re
             let args = [piece(lowering, arg)?, piece(lowering, what)?, piece(lowering, with)?];
             of(lowering, TextOp::Replace, &args, Kind::Text)
         }
+        ("reverse", [arg]) => {
+            let arg = piece(lowering, arg)?;
+            of(lowering, TextOp::Reverse, &[arg], Kind::Text)
+        }
+        ("repeat", [arg, count]) if !ours => {
+            let args = [piece(lowering, arg)?, number(lowering, count)?];
+            of(lowering, TextOp::Repeat, &args, Kind::Text)
+        }
+        ("lpad" | "rpad", [arg, chars, ..]) if !ours && args.len() <= 3 => {
+            let (arg, chars) = (piece(lowering, arg)?, number(lowering, chars)?);
+            let with = match args.get(2) {
+                Some(with) => piece(lowering, with)?,
+                None => literal(lowering, " "),
+            };
+            of(lowering, TextOp::Pad { left: name == "lpad" }, &[arg, chars, with], Kind::Text)
+        }
         // Patterns that say what they mean.
         ("replace_all" | "replace_all_literal", [arg, what, with]) if ours => {
             let (pattern, by) = (literal_text(what).ok_or_else(refused)?, literal_text(with).ok_or_else(refused)?);
@@ -286,7 +321,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
     }
     let kind = kind_of(function.return_type()).ok_or_else(refused)?;
     match (name, args) {
-        ("character_length" | "char_length" | "length", [arg]) if is_text(&lowering.dtype(arg)?) => {
+        ("character_length" | "char_length" | "length" | "len", [arg]) if is_text(&lowering.dtype(arg)?) => {
             let arg = piece(lowering, arg)?;
             Ok(of(lowering, TextOp::Chars, &[arg], kind))
         }
@@ -361,17 +396,22 @@ pub fn regex(lowering: &mut Lowering, binary: &BinaryExpr) -> Result<Option<Id>,
     Ok(Some(negated(lowering, id, not)))
 }
 
-/// A text as a whole number with a sign.
+/// A text as a whole number with a sign, a float, a date or a moment.
 pub fn parsed(
     lowering: &mut Lowering,
     arg: &Arc<dyn PhysicalExpr>,
     to: &DataType,
     misfit: Misfit,
 ) -> Result<Id, Refusal> {
-    let kind = kind_of(to).filter(|_| to.is_signed_integer());
-    let kind = kind.ok_or_else(|| format!("CAST of texts to {to} is not on the GPU yet"))?;
+    let op = match to {
+        to if to.is_signed_integer() => Some(TextOp::Number(misfit)),
+        DataType::Float64 | DataType::Date32 => Some(TextOp::Value(misfit)),
+        DataType::Timestamp(unit, None) => Some(TextOp::Ticks(misfit, numbers::tick(*unit))),
+        _ => None,
+    };
+    let (op, kind) = op.zip(kind_of(to)).ok_or_else(|| format!("CAST of texts to {to} is not on the GPU yet"))?;
     let arg = piece(lowering, arg)?;
-    Ok(of(lowering, TextOp::Number(misfit), &[arg], kind))
+    Ok(of(lowering, op, &[arg], kind))
 }
 
 /// Whether an expression is a cast of one text type to another one.

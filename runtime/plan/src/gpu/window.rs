@@ -54,7 +54,7 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
     if exprs.is_empty() {
         return Err("a window without functions".to_string());
     }
-    let before = open.lowering.columns.len();
+    let before = plan.schema().fields().len() - exprs.len();
     let moved = moved(open, exprs)?;
     if !open.is_fresh() {
         open.materialise();

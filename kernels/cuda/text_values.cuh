@@ -1,0 +1,227 @@
+// Numbers, dates and times from texts and as texts, in Arrow's forms.
+//
+// What a text is: NO_VALUE, A_VALUE, or UNSURE where only the host knows, for forms that are rare. Floats are exact: a number of 53 bits by a
+// power of ten up to 22 (Clinger, "How to read floating point numbers accurately", 1990); others are the host's. Deterministic.
+
+enum TextValue : u32 { NO_VALUE, A_VALUE, UNSURE };
+
+__device__ __forceinline__ Text without_blanks(Text text) {
+    while (text.length > 0 && is_blank(text.at[text.length - 1])) text.length--;
+    while (text.length > 0 && is_blank(text.at[0])) text = Text(text.at + 1, text.length - 1);
+    return text;
+}
+__device__ __forceinline__ bool is_digit(u8 byte) { return (u8)(byte - '0') < 10; }
+
+__device__ __forceinline__ f64 power_of_ten(u32 exponent) {
+    f64 power = 1;
+    for (u32 i = 0; i < exponent; i++) power *= 10;
+    return power;
+}
+// Digits with a point or without, and an exponent.
+__device__ __forceinline__ u32 text_value(Text text, f64& value) {
+    text = without_blanks(text);
+    value = 0;
+    if (text.length == 0) return NO_VALUE;
+    i64 i = 0;
+    bool negative = text.at[0] == '-';
+    if (negative || text.at[0] == '+') i++;
+    if (i == text.length) return NO_VALUE;
+    if (!is_digit(text.at[i])) {
+        // Infinities and NaN have names, and a point may come first.
+        u8 letter = text.at[i] | 0x20;
+        return text.at[i] == '.' || letter == 'i' || letter == 'n' ? UNSURE : NO_VALUE;
+    }
+    u64 digits = 0;
+    i64 scale = 0;
+    bool point = false, is_long = false, any = false;
+#pragma unroll 1
+    for (; i < text.length; i++) {
+        u8 byte = text.at[i];
+        if (byte == '.' && !point) {
+            point = true;
+            any = false;
+            continue;
+        }
+        if (!is_digit(byte)) break;
+        any = true;
+        if (digits > 900719925474098ull) is_long = true;
+        else digits = digits * 10 + (byte - '0');
+        if (point) scale--;
+    }
+    if (i < text.length && (text.at[i] | 0x20) != 'e') return NO_VALUE;
+    if (point && !any) return UNSURE;
+    if (i < text.length) {
+        i++;
+        bool below = i < text.length && text.at[i] == '-';
+        if (below || (i < text.length && text.at[i] == '+')) i++;
+        if (i == text.length) return NO_VALUE;
+        i64 exponent = 0;
+#pragma unroll 1
+        for (; i < text.length; i++) {
+            if (!is_digit(text.at[i])) return NO_VALUE;
+            if (exponent > 10000) return UNSURE;
+            exponent = exponent * 10 + (text.at[i] - '0');
+        }
+        scale += below ? -exponent : exponent;
+    }
+    if (is_long || (digits != 0 && (scale < -22 || scale > 22))) return UNSURE;
+    f64 whole = (f64)digits;
+    if (digits != 0) whole = scale < 0 ? whole / power_of_ten((u32)-scale) : whole * power_of_ten((u32)scale);
+    value = negative ? -whole : whole;
+    return A_VALUE;
+}
+
+__device__ __forceinline__ bool is_date(i64 year, i32 month, i32 day) {
+    if (month < 1 || month > 12 || day < 1) return false;
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    i32 last = month == 2 ? (leap ? 29 : 28) : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+    return day <= last;
+}
+// Some digits from `at` on, as many as `most` say; moves behind them.
+__device__ __forceinline__ i32 next_number(const Text& text, i64& at, i64 most, i64& count) {
+    i32 number = 0;
+    for (count = 0; count < most && at < text.length && is_digit(text.at[at]); count++, at++) number = number * 10 + (text.at[at] - '0');
+    return number;
+}
+// 2020-02-29, also without the zeros of month and day, and 20200229; in days.
+__device__ __forceinline__ u32 text_value(const Text& text, i32& value) {
+    value = 0;
+    if (text.length == 0) return NO_VALUE;
+    if (text.at[0] == '+' || text.at[0] == '-') return text.length > 1 && is_digit(text.at[1]) ? UNSURE : NO_VALUE;
+    if (text.length < 8 || !is_digit(text.at[0])) return NO_VALUE;
+    if (text.length > 10) return UNSURE;
+    i64 at = 0, count;
+    i32 year = next_number(text, at, 4, count), month, day;
+    if (count != 4) return NO_VALUE;
+    if (text.at[4] == '-') {
+        at = 5;
+        month = next_number(text, at, 2, count);
+        if (count == 0 || at >= text.length || text.at[at] != '-') return NO_VALUE;
+        at++;
+        day = next_number(text, at, 2, count);
+        if (count == 0 || at != text.length) return NO_VALUE;
+    } else {
+        if (text.length != 8) return NO_VALUE;
+        month = next_number(text, at, 2, count);
+        if (count != 2) return NO_VALUE;
+        day = next_number(text, at, 2, count);
+        if (count != 2) return NO_VALUE;
+    }
+    if (!is_date(year, month, day)) return NO_VALUE;
+    value = (i32)days_of_date(year, month, day);
+    return A_VALUE;
+}
+// 2020-02-29T12:34:56.789, with a blank for the T, and without the time; of other forms only the host knows.
+template <i64 PER_SECOND> __device__ __forceinline__ u32 text_moment(const Text& text, i64& value) {
+    value = 0;
+    if (text.length < 10 || !is_digit(text.at[0])) return NO_VALUE;
+    i64 at = 0, count;
+    i32 part[6] = {0, 0, 0, 0, 0, 0};
+    const i64 parts = text.length == 10 ? 3 : 6;
+#pragma unroll 1
+    for (i64 i = 0; i < parts; i++) {
+        if (i > 0) {
+            u8 mark = at < text.length ? text.at[at] : (u8)0;
+            if (i == 3 ? mark != 'T' && mark != ' ' : mark != (i < 3 ? '-' : ':')) return UNSURE;
+            at++;
+        }
+        part[i] = next_number(text, at, i == 0 ? 4 : 2, count);
+        if (count != (i == 0 ? 4 : 2)) return UNSURE;
+    }
+    if (!is_date(part[0], part[1], part[2])) return NO_VALUE;
+    if (part[3] > 23 || part[4] > 59 || part[5] > 59) return UNSURE;
+    i64 ticks = 0;
+    if (at < text.length) {
+        if (text.at[at++] != '.') return UNSURE;
+        i64 unit = PER_SECOND;
+        if (at == text.length) return UNSURE;
+#pragma unroll 1
+        for (; at < text.length; at++) {
+            if (!is_digit(text.at[at]) || unit == 1) return UNSURE;
+            unit /= 10;
+            ticks += (text.at[at] - '0') * unit;
+        }
+    }
+    i64 days = days_of_date(part[0], part[1], part[2]);
+    // Within the range of nanoseconds, whatever the unit is.
+    if (part[0] < 1678 || part[0] > 2261) return UNSURE;
+    value = ((days * 24 + part[3]) * 3600 + part[4] * 60 + part[5]) * PER_SECOND + ticks;
+    return A_VALUE;
+}
+
+// ---- texts that are made ----
+__device__ __forceinline__ u8* put_digits(u8* to, u64 number, u32 width) {
+    for (u32 i = width; i > 0; i--, number /= 10) to[i - 1] = (u8)('0' + number % 10);
+    return to + width;
+}
+__device__ __forceinline__ u32 year_width(i64 year) {
+    if (year >= 0 && year <= 9999) return 4;
+    u32 digits = 0;
+    for (u64 left = year < 0 ? (u64)-year : (u64)year; left > 0; left /= 10) digits++;
+    return 1 + (digits < 4 ? 4 : digits);
+}
+// Years that the host cannot write are a fault.
+__device__ __forceinline__ i64 date_length(i64 days, u32& fault) {
+    i64 year = date_of_days(days).year;
+    if (year < -262143 || year > 262142) fault = 1;
+    return year_width(year) + 6;
+}
+__device__ __forceinline__ u8* put_date(u8* to, i64 days) {
+    Date date = date_of_days(days);
+    u32 width = year_width(date.year);
+    if (width > 4) {
+        *to++ = date.year < 0 ? '-' : '+';
+        width--;
+    }
+    to = put_digits(to, date.year < 0 ? (u64)-date.year : (u64)date.year, width);
+    *to++ = '-';
+    to = put_digits(to, (u64)date.month, 2);
+    *to++ = '-';
+    return put_digits(to, (u64)date.day, 2);
+}
+// Digits behind the second: none, or as many groups of three as tell.
+template <i64 PER_SECOND> __device__ __forceinline__ u32 fraction_width(i64 ticks) {
+    i64 rest = (ticks - floor_div<PER_SECOND>(ticks) * PER_SECOND) * (1000000000ll / PER_SECOND);
+    return rest == 0 ? 0 : rest % 1000000 == 0 ? 3 : rest % 1000 == 0 ? 6 : 9;
+}
+template <i64 PER_SECOND> __device__ __forceinline__ i64 moment_length(i64 ticks, u32& fault) {
+    u32 width = fraction_width<PER_SECOND>(ticks);
+    return date_length(floor_div<86400 * PER_SECOND>(ticks), fault) + 9 + (width == 0 ? 0 : 1 + width);
+}
+template <i64 PER_SECOND> __device__ __forceinline__ u8* put_moment(u8* to, i64 ticks) {
+    i64 second = floor_div<PER_SECOND>(ticks), days = floor_div<86400>(second), of_day = second - days * 86400;
+    to = put_date(to, days);
+    *to++ = 'T';
+    to = put_digits(to, (u64)(of_day / 3600), 2);
+    *to++ = ':';
+    to = put_digits(to, (u64)(of_day / 60 % 60), 2);
+    *to++ = ':';
+    to = put_digits(to, (u64)(of_day % 60), 2);
+    u32 width = fraction_width<PER_SECOND>(ticks);
+    if (width == 0) return to;
+    *to++ = '.';
+    u64 rest = (u64)((ticks - second * PER_SECOND) * (1000000000ll / PER_SECOND));
+    return put_digits(to, width == 3 ? rest / 1000000 : width == 6 ? rest / 1000 : rest, width);
+}
+// A decimal with all digits of its scale.
+__device__ __forceinline__ i64 decimal_length(i128 x, u32 scale) {
+    u32 digits = 0;
+    for (u128 left = x < 0 ? (u128)0 - (u128)x : (u128)x; left > 0; left /= 10) digits++;
+    if (digits <= scale) digits = scale + 1;
+    return digits + (scale > 0 ? 1 : 0) + (x < 0 ? 1 : 0);
+}
+__device__ __forceinline__ u8* put_decimal(u8* to, i128 x, u32 scale) {
+    i64 length = decimal_length(x, scale);
+    u128 left = x < 0 ? (u128)0 - (u128)x : (u128)x;
+    i64 first = x < 0 ? 1 : 0;
+    if (x < 0) to[0] = '-';
+    for (i64 i = length - 1; i >= first; i--) {
+        if (scale > 0 && i == length - 1 - (i64)scale) {
+            to[i] = '.';
+            continue;
+        }
+        to[i] = (u8)('0' + (u32)(left % 10));
+        left /= 10;
+    }
+    return to + length;
+}
