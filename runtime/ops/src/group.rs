@@ -320,7 +320,7 @@ pub fn row(
 ) -> Result<Option<(Vec<Target>, Run)>> {
     let (context, status) = (tools.context, tools.status);
     let layout = layout(body, accumulators, false);
-    let is_once = !layout.has(Round::Second) && layout.distinct().next().is_none();
+    let is_once = !layout.has(Round::Second) && layout.distinct().is_empty();
     let is_free = body.source.identity != status.table();
     if !is_once || !is_free || u64::from(layout.words) > Status::WORDS {
         return Ok(None);
