@@ -15,12 +15,16 @@ pub const ROWS: Kind = Kind::Number(Scalar::U64);
 
 /// Rows of a frame that moves at most: each row looks at all of its own.
 const WIDEST: u64 = 1024;
+/// From more rows on sums of whole numbers are found without looking at them.
+const LONG: u64 = 32;
 
 /// The rows that a function sees from a row: `from` to before `to`.
 pub struct Frame {
     pub from: Id,
     pub to: Id,
     pub reach: Reach,
+    /// How many rows it has at most, where both ends move: none where values tell.
+    rows: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,34 @@ pub enum Reach {
 }
 
 impl Frame {
+    /// Whether looking at all rows costs more than what runs along the partition, where that is as exact.
+    pub fn is_long(&self) -> bool {
+        self.reach == Reach::Few && self.rows.is_none_or(|rows| rows > LONG)
+    }
+
+    /// Whether each row can look at all of its rows.
+    pub fn is_too_long(&self) -> bool {
+        self.reach == Reach::Few && self.rows.is_some_and(|rows| rows > WIDEST)
+    }
+
+    /// What an accumulator that adds whole numbers has of the frame's rows: at its end less what it had before it.
+    pub fn difference(&self, graph: &mut Graph, index: usize, kind: Kind) -> Id {
+        let Kind::Number(scalar) = kind else { return self.value(graph, index, kind) };
+        let (one, none, zero) = (rows(graph, 1), graph.null(ROWS), graph.number(scalar, 0));
+        let upto = |graph: &mut Graph, some: Id, end: Id| {
+            let last = two(graph, Op::Subtract, end, one);
+            let last = graph.add(Op::Choose, &[some, last, none], ROWS);
+            let value = graph.add(Op::Running(index as u32), &[last], kind);
+            graph.add(Op::Coalesce, &[value, zero], kind)
+        };
+        let some = graph.add(Op::Compare(Comparison::Greater), &[self.to, self.from], Kind::Bool);
+        let begin = edge(graph, Edge::Begin);
+        let later = graph.add(Op::Compare(Comparison::Greater), &[self.from, begin], Kind::Bool);
+        let later = graph.add(Op::And, &[some, later], Kind::Bool);
+        let (all, before) = (upto(graph, some, self.to), upto(graph, later, self.from));
+        graph.add(Op::Subtract, &[all, before], kind)
+    }
+
     /// What an accumulator has of the frame's rows; null where there are none and nothing was looped over.
     pub fn value(&self, graph: &mut Graph, index: usize, kind: Kind) -> Id {
         let index = index as u32;
@@ -129,12 +161,8 @@ impl Frames<'_> {
             Bound::Behind(by) => i64::try_from(by).ok(),
             _ => None,
         };
-        if reach == Reach::Few && !ranges {
-            match (signed(start), signed(end)) {
-                (Some(from), Some(to)) if to.saturating_sub(from) < WIDEST as i64 => {}
-                _ => return refused(&format!("of more than {WIDEST} rows")),
-            }
-        }
+        let length = signed(start).zip(signed(end)).filter(|_| !ranges);
+        let length = length.map(|(from, to)| u64::try_from(to.saturating_sub(from).saturating_add(1)).unwrap_or(0));
         let graph = &mut open.lowering.graph;
         let here = row(graph);
         let from = match start {
@@ -153,7 +181,7 @@ impl Frames<'_> {
             Bound::Behind(by) => forth(graph, next, by),
             Bound::Range(distance) => self.found(graph, key, &distance, Edge::PeersEnd)?,
         };
-        Ok(Frame { from, to, reach })
+        Ok(Frame { from, to, reach, rows: length })
     }
 
     fn key(&self, open: &mut Open) -> Result<Key, Refusal> {

@@ -14,7 +14,7 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use onrush_kernels::Scalar;
-use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, What, Window, kind_of, window};
+use onrush_ops::{Accumulator, Comparison, Edge, Graph, Id, Kind, Misfit, Op, What, Window, kind_of, window};
 
 use super::aggregates::{self, Accumulators, Recipe};
 use super::frames::{Frame, Frames, ROWS, Reach, apart, edge, row, rows, two};
@@ -217,13 +217,24 @@ fn alike_windows(
                 columns.push(Slot::Node(id));
                 continue;
             }
-            let list = lists.of(frame.reach);
+            // Sums of whole numbers are differences of what runs along, however long the frame is.
+            let mut tried = Accumulators::that_run();
+            aggregates::aggregate(lowering, &mut tried, function, None)?;
+            let whole = |a: &Accumulator| matches!(a.what, What::Count | What::SumInteger | What::SumWide);
+            let differs = frame.is_long() && tried.all.iter().all(whole);
+            if frame.is_too_long() && !differs {
+                return Err(format!("`{}` over a window of so many rows is not on the GPU yet", function.fun().name()));
+            }
+            let list = if differs { &mut lists.running } else { lists.of(frame.reach) };
             let recipe = aggregates::aggregate(lowering, list, function, None)?;
             if matches!(recipe, Recipe::Fetch { .. }) || !list.all.iter().all(window::can_run) {
                 return Err(format!("`{}` over a window is not on the GPU yet", function.fun().name()));
             }
             let kinds = window::kinds(&lowering.graph, &list.all);
             let at = |graph: &mut Graph, index: usize| {
+                if differs {
+                    return frame.difference(graph, index, kinds[index]);
+                }
                 let value = frame.value(graph, index, kinds[index]);
                 match kinds[index] {
                     // Of no rows.
