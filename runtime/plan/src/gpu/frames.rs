@@ -240,7 +240,13 @@ impl Frames<'_> {
             }
             (false, false) => graph.add(Op::SubtractChecked, &[key.value, distance.by], kind),
         };
-        let target = ordered(graph, target, key.descending);
+        let mut target = ordered(graph, target, key.descending);
+        if scalar.is_float() {
+            // What is not a number has peers and no others, whatever bits come of it.
+            let unknown = graph.add(Op::Call("is_nan"), &[key.value], Kind::Bool);
+            let none = graph.null(ROWS);
+            target = graph.add(Op::Choose, &[unknown, none, target], ROWS);
+        }
         let (begin, end, peers) = (edge(graph, Edge::Begin), edge(graph, Edge::End), edge(graph, side));
         let seek = Op::Seek { behind: side == Edge::PeersEnd, nulls_first: key.nulls_first };
         let found = graph.add(seek, &[begin, end, target, key.bits, key.value], ROWS);
