@@ -87,7 +87,7 @@ emulated! {
     sets at least 37, on the device 32;
     text at least 25, on the device 10;
     texts at least 88, on the device 85;
-    windows at least 125, on the device 122;
+    windows at least 130, on the device 128;
 }
 
 #[test]
