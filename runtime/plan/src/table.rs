@@ -112,8 +112,8 @@ pub fn sorts(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or has a subquery, whose result
-/// becomes a part of it.
+/// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or for the one value of
+/// a subquery, which becomes a part of it. Subqueries of IN and EXISTS become joins.
 pub fn changes(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
@@ -121,7 +121,7 @@ pub fn changes(plan: &LogicalPlan) -> bool {
             let _ = expr.apply(|expr| {
                 found |= match expr {
                     Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
-                    Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) => true,
+                    Expr::ScalarSubquery(_) => true,
                     _ => false,
                 };
                 Ok(TreeNodeRecursion::Continue)

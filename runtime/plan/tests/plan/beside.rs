@@ -27,7 +27,10 @@ fn rows(bench: &Bench, query: &str, of: FrameId) -> Vec<Vec<String>> {
     rows
 }
 
-const QUERIES: [&str; 9] = [
+const QUERIES: [&str; 12] = [
+    "select n from t where n in (select n from t where v > 240) order by n limit 9",
+    "select count(*) as c from t where n not in (select n * 2 from t where v > 100)",
+    "select count(*) as c from t where exists (select 1 from t u where u.n = t.n * 2 and u.s <> t.s)",
     "select avg(v) as m, min(s) as a, max(n) as b from t",
     "select count(*) as c from t where s like '%e%' and v > 100",
     "select s, count(*) as c, sum(n) as x from t group by s order by s",
