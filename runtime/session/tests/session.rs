@@ -395,6 +395,23 @@ fn fail_the_device(engine: &str, how: &str, why: &str) {
     }
 }
 
+/// A call that computes nothing: the way to the engine and back. `--nocapture` prints how long it takes.
+#[test]
+fn the_way_to_the_engine_and_back() {
+    let engine = std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "cpu".to_string());
+    let session = Session::start_in(&[("ONRUSH_ENGINE", &engine)]);
+    let mut cell = session.cell("one");
+    let made = from_values(&mut cell, [5, 6, 7]);
+    let mut times = Vec::new();
+    for _ in 0..2_001 {
+        let begun = std::time::Instant::now();
+        assert_eq!(cell.count(made), 3);
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    println!("an empty call: median {:?}, fastest {:?}, 99 of 100 within {:?}", times[1_000], times[0], times[1_980]);
+}
+
 #[test]
 fn a_request_under_way_survives_the_engine() {
     let session = Session::start();
