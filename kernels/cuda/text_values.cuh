@@ -99,7 +99,9 @@ __device__ __forceinline__ u32 text_value(const Text& text, i32& value) {
         if (count == 0 || at >= text.length || text.at[at] != '-') return NO_VALUE;
         at++;
         day = next_number(text, at, 2, count);
-        if (count == 0 || at != text.length) return NO_VALUE;
+        if (count == 0) return NO_VALUE;
+        // The host reads no further in some forms with fewer digits: 2020-1-2x is a date.
+        if (at != text.length) return UNSURE;
     } else {
         if (text.length != 8) return NO_VALUE;
         month = next_number(text, at, 2, count);

@@ -27,6 +27,8 @@ pub trait Backend: Send + Sync {
     unsafe fn free(&self, address: u64, bytes: u64, stream: Handle) -> Result<()>;
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
     unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()>;
+    /// Kernels use this page-locked memory: its address is the same on the device.
+    fn share_pinned(&self, address: *mut u8, bytes: usize);
 
     fn create_stream(&self, priority: Priority) -> Result<Handle>;
     unsafe fn destroy_stream(&self, stream: Handle) -> Result<()>;

@@ -26,8 +26,8 @@ pod!(u8, i8, u16, i16, u32, i32, u64, i64, u128, i128, f32, f64);
 // SAFETY: as its elements, which lie one after the other.
 unsafe impl<T: Pod, const N: usize> Pod for [T; N] {}
 
-/// Bytes on a device, uninitialised when allocated. It belongs to the stream that it was allocated on: other streams follow that
-/// one before they use it, and it follows them before it is dropped (`release_after`).
+/// Bytes on a device, uninitialised when allocated. It belongs to the stream that it was allocated on, in whose order it is freed: whoever
+/// uses it on another one follows that first, and waits before letting go of it, or lets it follow (`release_after`).
 pub struct Buffer {
     stream: Stream,
     address: u64,

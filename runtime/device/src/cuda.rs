@@ -277,6 +277,8 @@ impl Backend for Cuda {
         unsafe { result::free_host(address.cast()) }.map_err(failed("cuMemFreeHost"))
     }
 
+    fn share_pinned(&self, _address: *mut u8, _bytes: usize) {}
+
     fn create_stream(&self, priority: Priority) -> Result<Handle> {
         self.bind()?;
         let (mut least, mut greatest) = (0, 0);

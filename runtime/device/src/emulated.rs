@@ -164,12 +164,7 @@ impl Backend for Emulated {
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
         // SAFETY: the size is not zero.
-        let start = unsafe { alloc(Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) };
-        if !start.is_null() {
-            // Kernels may write there.
-            self.runtime.register(start as u64, bytes as u64);
-        }
-        Ok(start)
+        Ok(unsafe { alloc(Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) })
     }
 
     unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()> {
@@ -177,6 +172,10 @@ impl Backend for Emulated {
         // SAFETY: allocated with the same layout.
         unsafe { dealloc(address, Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) };
         Ok(())
+    }
+
+    fn share_pinned(&self, address: *mut u8, bytes: usize) {
+        self.runtime.register(address as u64, bytes as u64);
     }
 
     fn create_stream(&self, _priority: Priority) -> Result<Handle> {

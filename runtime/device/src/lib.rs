@@ -3,7 +3,7 @@
 //!
 //! No kernel is here, and no cache of compiled ones: that is `kernels/`. Nothing here knows columns or plans.
 //!
-//! Nothing waits for the whole device, and there is no default stream. What a `Drop` cannot report is reported by the next call.
+//! Nothing waits for the whole device (but an allocation that the driver refuses, once, for all our streams), and there is no default stream. What a `Drop` cannot report is reported by the next call.
 
 mod backend;
 mod buffer;

@@ -29,6 +29,7 @@ impl Mailbox {
         if word.is_null() {
             return Err(Error::OutOfHostMemory { requested: Self::BYTES as u64 });
         }
+        device.backend().share_pinned(word.cast(), Self::BYTES);
         let mailbox = Mailbox { device: device.clone(), word };
         mailbox.empty();
         Ok(mailbox)
@@ -83,7 +84,7 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
-        // SAFETY: allocated with this size, and kernels that may write here hold what holds it.
+        // SAFETY: allocated with this size; whoever has it waits for the kernels that may write here before letting go of it.
         let done = unsafe { self.device.backend().free_pinned(self.word.cast(), Self::BYTES) };
         self.device.defer(done);
     }

@@ -1,4 +1,5 @@
-//! Streams and events: the order of work on a device. There is no default stream, and nothing waits for the whole device.
+//! Streams and events: the order of work on a device. There is no default stream, and nothing waits for the whole device
+//! but an allocation that it has no memory for.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -42,9 +43,10 @@ impl Stream {
 
     /// Blocks until all that was given to this stream is done.
     pub fn synchronize(&self) -> Result<()> {
-        self.device().check()?;
         // SAFETY: the handle is alive as long as `inner`.
-        unsafe { self.device().backend().synchronize_stream(self.handle()) }
+        unsafe { self.device().backend().synchronize_stream(self.handle()) }?;
+        // Behind the wait: callers let go of what the stream read.
+        self.device().check()
     }
 
     /// An event that is done when all that was given so far is.

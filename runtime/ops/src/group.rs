@@ -343,7 +343,8 @@ pub fn row(
     let items = body.source.rows.max(1);
     lane.told(|| {
         launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
-        lane.restock()
+        lane.restock();
+        Ok(())
     })?;
     // The word that it is told in is behind them.
     let values = targets.len() + targets.iter().filter(|target| target.valid.is_some()).count();

@@ -81,13 +81,14 @@ impl Lane {
         }
     }
 
-    /// Gets pieces for the next run, while the device works on this one.
-    pub(crate) fn restock(&self) -> Result<()> {
+    /// Gets pieces for the next run, while the device works on this one. Where there are none now, the next one asks again.
+    pub(crate) fn restock(&self) {
         let mut small = self.small();
-        while small.len() < PIECES {
-            small.push(self.context.allocate(SMALL)?);
+        while small.len() < PIECES
+            && let Ok(piece) = self.context.allocate(SMALL)
+        {
+            small.push(piece);
         }
-        Ok(())
     }
 }
 
@@ -98,11 +99,11 @@ pub struct Lanes {
     usual: Mutex<Vec<Lane>>,
 }
 
-/// Rows up to which a run takes a millisecond or so: it comes before those that take longer.
+/// Rows that are looked at up to which a run takes a millisecond or so: it comes before those that take longer.
 const QUICK: u64 = 1 << 24;
 
 impl Lanes {
-    /// For a run over so many rows.
+    /// For a run that looks at so many rows.
     pub fn take(&self, of: &Context, rows: u64) -> Result<Working<'_>> {
         let (free, priority) = match rows <= QUICK {
             true => (&self.quick, Priority::High),
@@ -138,8 +139,9 @@ impl Deref for Working<'_> {
 impl Drop for Working<'_> {
     fn drop(&mut self) {
         // One that fails is not used again; who works with the device next is told why.
+        let is_idle = |lane: &Lane| lane.is_idle.load(Ordering::Relaxed) && !std::thread::panicking();
         if let Some(lane) = self.lane.take()
-            && (lane.is_idle.load(Ordering::Relaxed) || lane.context.stream.synchronize().is_ok())
+            && (is_idle(&lane) || lane.context.stream.synchronize().is_ok())
         {
             self.free.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
         }

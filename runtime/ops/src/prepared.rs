@@ -31,6 +31,13 @@ struct Prepared {
     run: Arc<Run>,
 }
 
+impl Prepared {
+    /// Whether what it was made of is: else it only holds memory.
+    fn is_there(&self) -> bool {
+        self.stages.strong_count() > 0 && self.columns.iter().all(|print| print.values.strong_count() > 0)
+    }
+}
+
 /// What tells a column from all others, as long as this is there: its memory.
 struct Print {
     kind: Kind,
@@ -101,6 +108,7 @@ impl Known {
     /// The run of some stages over a table, if it was one kernel.
     pub fn get(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable) -> Option<Arc<Run>> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(Prepared::is_there);
         let place = runs.iter().rposition(|known| {
             is_same(Some(&known.stages), Some(stages))
                 && known.rows == table.rows
@@ -116,9 +124,6 @@ impl Known {
 
     pub fn put(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable, run: Run) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.retain(|known| {
-            known.stages.strong_count() > 0 && known.columns.iter().all(|print| print.values.strong_count() > 0)
-        });
         if runs.len() >= KEPT {
             runs.remove(0);
         }
@@ -147,7 +152,8 @@ impl Run {
         let (items, threads, blocks) = self.grid;
         lane.told(|| {
             launch_blocks(&lane.context, &self.function, arguments, items, (threads, blocks), 0)?;
-            lane.restock()
+            lane.restock();
+            Ok(())
         })?;
         let column = |(made, target): (&Made, Target)| {
             DeviceColumn::written(&lane.context, made.kind, target, self.rows, made.dictionary.clone())

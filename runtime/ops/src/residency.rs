@@ -19,6 +19,7 @@ pub struct Residency {
 struct State {
     clock: u64,
     sweeps: u64,
+    changes: u64,
     columns: HashMap<Key, Held>,
     /// Whether columns have many different texts, for as long as their first arrays live.
     many: HashMap<Vec<usize>, (Weak<dyn Array>, bool)>,
@@ -176,6 +177,7 @@ impl Residency {
         let mut state = self.lock();
         state.clock += 1;
         let used = state.clock;
+        state.changes += 1;
         let key = Key(parts.clone(), column.kind == Kind::Text);
         state.columns.insert(key, Held { column: column.clone(), used });
     }
@@ -202,9 +204,15 @@ impl Residency {
         let gone: Vec<Key> =
             state.columns.keys().filter(|key| !key.0.arrays().first().is_some_and(is_held)).cloned().collect();
         drop(lists);
-        let gone: Vec<(Key, Held)> = gone.iter().filter_map(|key| state.columns.remove_entry(key)).collect();
+        let gone: Vec<(Key, Held)> = gone.into_iter().filter_map(|key| state.columns.remove_entry(&key)).collect();
+        state.changes += gone.len() as u64;
         drop(state);
         let_go(gone);
+    }
+
+    /// How often columns came or went.
+    pub fn changes(&self) -> u64 {
+        self.lock().changes
     }
 
     /// A moment that tells what was used before it from what is used after it.
@@ -223,6 +231,7 @@ impl Residency {
             let Some(oldest) = old.min_by_key(|(_, held)| held.used).map(|(key, _)| key.clone()) else { break };
             if let Some((key, held)) = state.columns.remove_entry(&oldest) {
                 freed += held.column.bytes().max(1);
+                state.changes += 1;
                 gone.push((key, held));
             }
         }

@@ -246,7 +246,7 @@ impl Gpu {
     }
 
     /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
-    /// Those over few `rows` come first.
+    /// Those that look at few `rows` come first; [`work`] says how many some stages do.
     pub fn lane(&self, rows: u64) -> Result<Working<'_>> {
         self.lanes.take(&self.context, rows)
     }
@@ -269,13 +269,16 @@ impl Gpu {
                 self.stages(lane, (table, beside), stages, &keep, cancelled)
             }
         };
+        let mut cleared = Ok(());
         if result.is_err() {
-            lane.status.clear(&lane.context)?;
             lane.is_idle.store(false, Ordering::Relaxed);
+            cleared = lane.status.clear(&lane.context);
         }
-        if !lane.is_idle.swap(true, Ordering::Relaxed) {
+        if !lane.is_idle.load(Ordering::Relaxed) {
             lane.context.stream.synchronize()?;
+            lane.is_idle.store(true, Ordering::Relaxed);
         }
+        cleared?;
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.spent.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         result
@@ -698,6 +701,28 @@ fn shared(
         }
         _ => None,
     }
+}
+
+/// How many rows stages look at, over a table of so many and those that they join: about, and more where each is looked at often.
+pub fn work(stages: &[Stage], rows: &[u64]) -> u64 {
+    /// For each row of an order, and of a window, whose frames may have a thousand.
+    const SORTED: u64 = 8;
+    const WINDOW: u64 = 256;
+    let all: u64 = rows.iter().sum();
+    let mut most = all;
+    for stage in stages {
+        for join in stage.joins.iter().filter(|join| join.is_all()) {
+            let right = rows.get(join.table + 1).copied().unwrap_or_default();
+            most = most.max(all.saturating_mul(right));
+        }
+        if stage.window.is_some() {
+            most = most.max(all.saturating_mul(WINDOW));
+        }
+        if matches!(stage.sink, Sink::Sort(_)) {
+            most = most.max(all.saturating_mul(SORTED));
+        }
+    }
+    most
 }
 
 /// The dictionaries of what a stage reads.

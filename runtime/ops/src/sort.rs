@@ -301,7 +301,6 @@ impl Gpu {
         }
         let keys = Output { columns: vec![top.key], skip: 0, limit: None };
         let keys = self.output(lane, body, &keys, &|_| None)?;
-        lane.status.clear(context)?;
         if keys.rows <= top.rows {
             return self.output(lane, body, &all, dictionary_of);
         }
@@ -334,7 +333,7 @@ impl Gpu {
         };
         // With about one of those that are wanted, so that few others are looked at in the end.
         let sample = most.min(rows / top.rows.max(1)).min(rows / 64);
-        if sample < least || rows >= u64::from(u32::MAX) || body.source.present.is_some() {
+        if top.rows == 0 || sample < least || rows >= u64::from(u32::MAX) || body.source.present.is_some() {
             return Ok(None);
         }
         let part = rows / sample;

@@ -180,6 +180,11 @@ impl Engine {
         self.accelerator.as_ref().filter(there).map_or("cpu", |accelerator| accelerator.name)
     }
 
+    /// How often the columns that lie on the device have become others.
+    pub fn device_changes(&self) -> u64 {
+        self.accelerator.as_ref().map_or(0, |accelerator| accelerator.gpu.residency.changes())
+    }
+
     /// What is held on the device now, for data and for work under way; none without one.
     pub fn device_bytes(&self) -> Option<u64> {
         let accelerator = self.accelerator.as_ref()?;

@@ -16,12 +16,13 @@ use onrush_plan::gpu::{Choice, GPU_LOST};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::{Class, Diagnostic, limits, paths};
+use onrush_wire::{Class, Diagnostic, FrameId, limits, paths};
 use parking_lot::Mutex;
 
 use crate::connection::{Receiver, Sender, split};
 use crate::memory;
 use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
+use crate::threads::Threads;
 
 /// Between two reports of calls under way.
 const REPORT: Duration = Duration::from_millis(150);
@@ -36,9 +37,28 @@ const STACK: usize = 32 << 20;
 
 struct Process {
     engine: Engine,
-    out: Mutex<Sender>,
+    out: Mutex<Out>,
+    threads: Threads,
     running: Mutex<HashMap<u64, TaskHandle>>,
 }
+
+/// The way to the supervisor, and what it was last told of what is held here.
+struct Out {
+    sender: Sender,
+    told: Option<Told>,
+}
+
+/// What is held, and which frames and columns that was found of.
+#[derive(PartialEq)]
+struct Told {
+    tables: Vec<(FrameId, *const Table)>,
+    columns: u64,
+    resident: u64,
+    device: Option<u64>,
+}
+
+// SAFETY: the addresses are only compared.
+unsafe impl Send for Told {}
 
 /// Runs the engine on a socket until that closes.
 pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
@@ -64,17 +84,15 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     };
     let (mut sender, mut receiver) = split(stream).map_err(|e| broken(&e))?;
     sender.send(&FromEngine::Ready { engine: engine.name().to_string() }, None).map_err(|e| broken(&e))?;
-    let process = Arc::new(Process { engine, out: Mutex::new(sender), running: Mutex::default() });
+    let out = Mutex::new(Out { sender, told: None });
+    let process = Arc::new(Process { engine, out, threads: Threads::new(STACK), running: Mutex::default() });
     let reporter = Arc::clone(&process);
-    spawn("report", move || reporter.report());
+    let report = move || reporter.report();
+    std::thread::Builder::new().name("report".to_string()).spawn(report).map_err(|e| broken(&e))?;
     match process.listen(&mut receiver) {
         Ok(()) | Err(CodecError::Closed) => Ok(()),
         Err(error) => Err(broken(&error)),
     }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> bool {
-    std::thread::Builder::new().name(name.to_string()).stack_size(STACK).spawn(work).is_ok()
 }
 
 fn progress(call: u64, task: &TaskHandle, device: Option<u64>) -> CallProgress {
@@ -111,7 +129,7 @@ impl Process {
                     self.running.lock().insert(call, task.clone());
                     let process = Arc::clone(self);
                     let begun = Instant::now();
-                    let started = spawn("call", move || {
+                    let started = self.threads.run(move || {
                         let work = std::panic::AssertUnwindSafe(|| process.answer(ask, descriptor, &task));
                         let (reply, descriptor) = std::panic::catch_unwind(work).unwrap_or_else(|_| {
                             let bug =
@@ -122,7 +140,7 @@ impl Process {
                         if begun.elapsed() >= REPORT {
                             // What was reported last is old by up to as much.
                             let last = progress(call, &task, process.engine.device_bytes());
-                            let _ = process.out.lock().send(&FromEngine::Progress(vec![last]), None);
+                            let _ = process.out.lock().sender.send(&FromEngine::Progress(vec![last]), None);
                         }
                         let lost = match &reply {
                             Reply::Failed(error) if error.code == GPU_LOST => Some(error.message.clone()),
@@ -147,18 +165,9 @@ impl Process {
     }
 
     fn tell(&self, call: u64, reply: Reply, descriptor: Option<OwnedFd>) {
-        // Tables are Arrow in the processor's memory, whatever computed them.
-        let held = |table: &Table| Held {
-            rows: table.rows() as u64,
-            bytes: table.bytes(),
-            place: self.engine.place(table).to_string(),
-        };
-        let frames = self.engine.residents().into_iter().map(|(id, table)| (id, held(&table))).collect();
-        let (resident_bytes, device_bytes) = (self.engine.resident_bytes(), self.engine.device_bytes());
-        let holds = FromEngine::Holds { resident_bytes, device_bytes, frames };
         let mut out = self.out.lock();
-        // A supervisor that is gone is noticed by the reader.
-        let _ = out.send(&holds, None);
+        self.hold(&mut out);
+        let out = &mut out.sender;
         let sent = out.send(&FromEngine::Answer { call, reply }, descriptor.as_ref().map(|d| d.as_fd()));
         if let Err(CodecError::TooLong(bytes)) = sent {
             let error = Diagnostic::error(
@@ -171,13 +180,40 @@ impl Process {
         }
     }
 
+    /// Tells the supervisor what is held, if that changed: with many frames it takes a while to say.
+    fn hold(&self, out: &mut Out) {
+        let engine = &self.engine;
+        let mut residents = engine.residents();
+        residents.sort_unstable_by_key(|(id, _)| *id);
+        let now = Told {
+            tables: residents.iter().map(|(id, table)| (*id, Arc::as_ptr(table))).collect(),
+            columns: engine.device_changes(),
+            resident: engine.resident_bytes(),
+            device: engine.device_bytes(),
+        };
+        if out.told.as_ref() == Some(&now) {
+            return;
+        }
+        // Tables are Arrow in the processor's memory, whatever computed them.
+        let held = |table: &Table| Held {
+            rows: table.rows() as u64,
+            bytes: table.bytes(),
+            place: engine.place(table).to_string(),
+        };
+        let frames = residents.iter().map(|(id, table)| (*id, held(table))).collect();
+        let holds = FromEngine::Holds { resident_bytes: now.resident, device_bytes: now.device, frames };
+        // A supervisor that is gone is noticed by the reader.
+        let _ = out.sender.send(&holds, None);
+        out.told = Some(now);
+    }
+
     fn report(&self) {
         loop {
             std::thread::sleep(REPORT);
             let device = self.engine.device_bytes();
             let calls: Vec<CallProgress> =
                 self.running.lock().iter().map(|(call, task)| progress(*call, task, device)).collect();
-            if !calls.is_empty() && self.out.lock().send(&FromEngine::Progress(calls), None).is_err() {
+            if !calls.is_empty() && self.out.lock().sender.send(&FromEngine::Progress(calls), None).is_err() {
                 return;
             }
         }

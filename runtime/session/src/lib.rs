@@ -11,3 +11,4 @@ pub mod engine;
 pub mod memory;
 pub mod protocol;
 pub mod supervisor;
+mod threads;

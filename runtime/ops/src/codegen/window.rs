@@ -15,7 +15,8 @@ use crate::window::Window;
 pub const THREADS: u32 = 256;
 /// Rows of a thread, side by side.
 const ITEMS: u32 = 8;
-/// Rows of a frame at most, all of which each row looks at.
+/// Rows of a frame at most, all of which each row looks at, where only the kernel finds how many there are: beyond that it looks at none, and
+/// the CPU takes over. What is known before is refused from fewer rows on.
 const LONGEST: u64 = 1 << 13;
 /// Rows of a block.
 pub const TILE: u64 = (THREADS * ITEMS) as u64;
@@ -252,7 +253,9 @@ impl Writer<'_> {
             _ => "0",
         };
         self.line(&format!("{t} x{id} = ({t}){start};"));
-        self.line(&format!("for (u64 at{id} = {}; at{id} < {}; at{id}++) {{", from.value, to.value));
+        let long = format!("{0} > {1} && {0} - {1} > {LONGEST}ull", to.value, from.value);
+        self.line(&format!("const bool wide{id} = {long};"));
+        self.line(&format!("for (u64 at{id} = {}; !wide{id} && at{id} < {}; at{id}++) {{", from.value, to.value));
         self.line(&format!("  const u64 row = at{id};"));
         let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
         let names = accumulator.of.map(|of| inner.value(of)).unwrap_or_default();
@@ -271,8 +274,7 @@ impl Writer<'_> {
         self.text.push_str(&inner.text);
         self.line("}");
         // The CPU knows what follows from the frame of the row before.
-        let wide = format!("({0} > {1} && {0} - {1} > {LONGEST}ull)", to.value, from.value);
-        let fault = super::both(&super::both(&from.fault, &to.fault, "||"), &Some(wide), "||");
+        let fault = super::both(&super::both(&from.fault, &to.fault, "||"), &Some(format!("wide{id}")), "||");
         Names { value: format!("x{id}"), valid: None, fault }
     }
 

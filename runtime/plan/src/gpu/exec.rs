@@ -573,7 +573,8 @@ impl Work {
         gpu.residency.sweep();
         let begun = gpu.residency.now();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
-            let lane = gpu.lane(tables.iter().map(Rows::count).sum())?;
+            let rows: Vec<u64> = tables.iter().map(Rows::count).collect();
+            let lane = gpu.lane(onrush_ops::run::work(&self.stages, &rows))?;
             let table = |(number, rows): (usize, &Rows)| {
                 let graph = onrush_ops::run::graph_of(&self.stages, number);
                 let as_bytes = |place: usize| graph.is_some_and(|graph| onrush_ops::text::reads_bytes(graph, place));

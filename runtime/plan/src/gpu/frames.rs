@@ -13,7 +13,7 @@ use super::place::Open;
 
 pub const ROWS: Kind = Kind::Number(Scalar::U64);
 
-/// Rows of a frame that moves at most: each row looks at all of its own.
+/// Rows of a frame that moves at most, where they are known: each row looks at all of its own.
 const WIDEST: u64 = 1024;
 /// From more rows on sums of whole numbers are found without looking at them.
 const LONG: u64 = 32;
@@ -33,7 +33,7 @@ pub enum Reach {
     FromBegin,
     /// Up to the partition's end.
     ToEnd,
-    /// Some rows that move with both ends: those of a range of values are counted when they are found.
+    /// Some rows that move with both ends; how many a range of values has, only the kernel finds.
     Few,
 }
 
@@ -157,8 +157,8 @@ impl Frames<'_> {
             _ => Reach::Few,
         };
         let signed = |bound: Bound| match bound {
-            Bound::Before(by) => i64::try_from(by).ok().map(|by| -by),
-            Bound::Behind(by) => i64::try_from(by).ok(),
+            Bound::Before(by) => Some(-i64::try_from(by).unwrap_or(i64::MAX)),
+            Bound::Behind(by) => Some(i64::try_from(by).unwrap_or(i64::MAX)),
             _ => None,
         };
         let length = signed(start).zip(signed(end)).filter(|_| !ranges);

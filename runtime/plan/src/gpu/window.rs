@@ -213,6 +213,9 @@ fn alike_windows(
                 && function.order_bys().is_empty()
             {
                 let past_nulls = function.ignore_nulls();
+                if past_nulls && frame.is_too_long() {
+                    return Err(format!("`{name}` past nulls over a window of so many rows is not on the GPU yet"));
+                }
                 let id = first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls, moved)?;
                 columns.push(Slot::Node(id));
                 continue;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray, StringViewArray};
 use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
 use onrush_plan::gpu::Choice;
@@ -226,4 +226,47 @@ fn functions_of_frames_are_those_of_the_host() {
     check(on("str.len_bytes", vec![of()]), &|t| t.len().to_string());
     check(on("str.len_chars", vec![of()]), &|t| t.chars().count().to_string());
     assert!(!bench.engine.accelerator().unwrap().gpu.spent().1.is_zero());
+}
+
+/// The answers are DataFusion's on the processor, which knows more forms of dates than kernels do.
+#[test]
+fn texts_are_dates_where_they_are_on_the_processor() {
+    let texts = [
+        "2020-1-2x",
+        "2020-1-12 ",
+        "2020-01-2 ",
+        "2020-1-2",
+        "2020-1-23",
+        "20200102",
+        "2020-01-02",
+        "2020-13-01",
+        "2020-1",
+        "",
+    ];
+    let values: Vec<String> = (0..200).map(|row| texts[row % texts.len()].to_string()).collect();
+    let cpu = Bench::on_cpu();
+    let query = "select id, try_cast(s || '' as date) as d from t order by id limit 20";
+    let rows = |bench: &Bench| {
+        let id = bench.frame(vec![
+            ("id", Arc::new(Int64Array::from_iter_values(0..200)) as ArrayRef),
+            ("s", Arc::new(StringArray::from(values.clone()))),
+        ]);
+        bench.sql(query, &[("t", id)])
+    };
+    assert_eq!(rows(&device()), rows(&cpu));
+}
+
+/// A frame of half of all rows is not looked at for each: the processor takes over.
+#[test]
+fn wide_ranges_of_windows_have_the_answers_of_the_processor() {
+    let query = "select n, sum(v) over (order by n range between 15000 preceding and current row) as s, \
+                 count(*) over (order by n range between 15000 preceding and current row) as c from t order by n limit 3 offset 29990";
+    let rows = |bench: &Bench| {
+        let id = bench.frame(vec![
+            ("n", Arc::new(Int64Array::from_iter_values(0..30_000)) as ArrayRef),
+            ("v", Arc::new(Float64Array::from_iter_values((0..30_000).map(f64::from)))),
+        ]);
+        bench.sql(query, &[("t", id)])
+    };
+    assert_eq!(rows(&device()), rows(&Bench::on_cpu()));
 }
