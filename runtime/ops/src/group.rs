@@ -155,7 +155,14 @@ impl Tools<'_> {
         let function = body.kernel(self.context, "reduce_rows", (layout, round), program)?;
         // One block at least: it writes the result.
         let items = body.source.rows.max(1);
-        launch_blocks(self.context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)
+        launch_blocks(
+            self.context,
+            &function,
+            parameters.arguments(),
+            items,
+            (reduce::THREADS, reducing(self.context)),
+            0,
+        )
     }
 
     /// The same by a table of each block in shared memory where that has room.
@@ -306,8 +313,11 @@ fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
     Layout::of(&accumulators, &|id| nullable.get(&id).copied().unwrap_or(true), rows)
 }
 
-/// Blocks of a reduction at most.
-pub const REDUCING: u64 = 4096;
+/// Blocks of a reduction at most: as many as there is room for at once, as each has memory in every lane.
+pub fn reducing(context: &Context) -> u32 {
+    const EACH: u32 = 2048 / reduce::THREADS;
+    EACH * context.device().properties().multiprocessors.max(1)
+}
 
 /// All rows as one group, and columns over that in the same kernel: their one value each. The graph is over accumulators. None where rows
 /// are looked at more than once, or where the words of a slot are many. Waits.
@@ -342,7 +352,7 @@ pub fn row(
     let function = body.kernel(context, "reduce_row", (&layout, ending.form()), program)?;
     let items = body.source.rows.max(1);
     lane.told(|| {
-        launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, REDUCING as u32), 0)?;
+        launch_blocks(context, &function, parameters.arguments(), items, (reduce::THREADS, reducing(context)), 0)?;
         lane.restock();
         Ok(())
     })?;
@@ -352,7 +362,7 @@ pub fn row(
         function,
         first: parameters.len() - values - 1,
         arguments: parameters.arguments(),
-        grid: (items, reduce::THREADS, REDUCING as u32),
+        grid: (items, reduce::THREADS, reducing(context)),
         results: Vec::new(),
         rows: 1,
         tables: Vec::new(),
@@ -370,7 +380,7 @@ pub fn all(tools: &Tools, body: &Body, accumulators: &[Accumulator]) -> Result<(
     let is_free = body.source.identity != tools.status.table();
     let memory = match is_free && words <= Status::WORDS {
         true => None,
-        false => Some(context.allocate(words * 8 * (1 + REDUCING))?),
+        false => Some(context.allocate(words * 8 * (1 + u64::from(reducing(context))))?),
     };
     let table = memory.as_ref().map_or(tools.status.table(), Buffer::address);
     let partials = table + words * 8;

@@ -160,7 +160,9 @@ impl Status {
     pub const WORDS: u64 = 8;
 
     pub fn new(context: &Context) -> Result<Status> {
-        let status = Status { buffer: context.allocate(Self::BYTES + 8 * Self::WORDS * (1 + group::REDUCING))? };
+        let status = Status {
+            buffer: context.allocate(Self::BYTES + 8 * Self::WORDS * (1 + u64::from(group::reducing(context))))?,
+        };
         status.clear(context)?;
         Ok(status)
     }

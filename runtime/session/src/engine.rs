@@ -48,17 +48,14 @@ struct Out {
     told: Option<Told>,
 }
 
-/// What is held, and which frames and columns that was found of.
+/// What is held, and which frames (their numbers, and where their tables lie) and columns that was found of.
 #[derive(PartialEq)]
 struct Told {
-    tables: Vec<(FrameId, *const Table)>,
+    tables: Vec<(FrameId, usize)>,
     columns: u64,
     resident: u64,
     device: Option<u64>,
 }
-
-// SAFETY: the addresses are only compared.
-unsafe impl Send for Told {}
 
 /// Runs the engine on a socket until that closes.
 pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
@@ -186,7 +183,7 @@ impl Process {
         let mut residents = engine.residents();
         residents.sort_unstable_by_key(|(id, _)| *id);
         let now = Told {
-            tables: residents.iter().map(|(id, table)| (*id, Arc::as_ptr(table))).collect(),
+            tables: residents.iter().map(|(id, table)| (*id, Arc::as_ptr(table).addr())).collect(),
             columns: engine.device_changes(),
             resident: engine.resident_bytes(),
             device: engine.device_bytes(),
