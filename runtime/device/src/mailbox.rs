@@ -10,10 +10,12 @@ use crate::stream::Stream;
 /// How long a core looks at the word before it leaves that to the driver.
 const LOOKING: Duration = Duration::from_millis(2);
 
-/// Words in page-locked memory, at the same address on the device: first the one that is waited for, which is not zero, then what goes with it.
+/// Words in page-locked memory, at the same address on the device: first the one that is waited for, which is not zero, then what goes with it,
+/// and then room for more.
 pub struct Mailbox {
     device: Device,
     word: *mut u64,
+    room: usize,
 }
 
 // SAFETY: the memory belongs to this value alone; which thread reads it does not matter.
@@ -24,13 +26,15 @@ unsafe impl Sync for Mailbox {}
 impl Mailbox {
     const BYTES: usize = 64;
 
-    pub fn new(device: &Device) -> Result<Mailbox> {
-        let word = device.backend().allocate_pinned(Self::BYTES)?.cast::<u64>();
+    /// With room for so many bytes.
+    pub fn new(device: &Device, room: usize) -> Result<Mailbox> {
+        let bytes = Self::BYTES + room;
+        let word = device.backend().allocate_pinned(bytes)?.cast::<u64>();
         if word.is_null() {
-            return Err(Error::OutOfHostMemory { requested: Self::BYTES as u64 });
+            return Err(Error::OutOfHostMemory { requested: bytes as u64 });
         }
-        device.backend().share_pinned(word.cast(), Self::BYTES);
-        let mailbox = Mailbox { device: device.clone(), word };
+        device.backend().share_pinned(word.cast(), bytes);
+        let mailbox = Mailbox { device: device.clone(), word, room };
         mailbox.empty();
         Ok(mailbox)
     }
@@ -75,6 +79,26 @@ impl Mailbox {
 }
 
 impl Mailbox {
+    /// Where kernels write more, aligned to 64 bytes.
+    pub fn room_address(&self) -> u64 {
+        self.word as u64 + Self::BYTES as u64
+    }
+
+    /// What a kernel wrote there.
+    ///
+    /// # Panics
+    /// Beyond the room that there is.
+    pub fn copy(&self, range: std::ops::Range<usize>) -> Vec<u8> {
+        assert!(range.start <= range.end && range.end <= self.room, "{range:?} of {} bytes", self.room);
+        let mut copy = vec![0; range.len()];
+        // SAFETY: the range is within the memory, which is ours; no kernel writes there after its word was waited for.
+        unsafe {
+            let from = self.word.cast::<u8>().add(Self::BYTES + range.start);
+            std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), range.len());
+        }
+        copy
+    }
+
     /// The word behind the one that was waited for.
     pub fn value(&self) -> u64 {
         // SAFETY: the words are ours.
@@ -85,7 +109,7 @@ impl Mailbox {
 impl Drop for Mailbox {
     fn drop(&mut self) {
         // SAFETY: allocated with this size; whoever has it waits for the kernels that may write here before letting go of it.
-        let done = unsafe { self.device.backend().free_pinned(self.word.cast(), Self::BYTES) };
+        let done = unsafe { self.device.backend().free_pinned(self.word.cast(), Self::BYTES + self.room) };
         self.device.defer(done);
     }
 }

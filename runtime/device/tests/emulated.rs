@@ -363,7 +363,7 @@ fn a_kernel_tells_the_host_what_came_of_it() {
         let stream = device.stream().unwrap();
         let source = Source::new("tells.cu", text, ["tells"]);
         let module = device.load(&device.compile(&source, &CompileOptions::default()).unwrap()).unwrap();
-        let mailbox = Mailbox::new(&device).unwrap();
+        let mailbox = Mailbox::new(&device, 0).unwrap();
         for (threads, told) in [(128, Some(3)), (64, None)] {
             mailbox.empty();
             let arguments = Arguments::new().value(mailbox.address()).value(41_u64);

@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer};
 use arrow::compute::{cast, concat, take};
-use arrow::datatypes::{DataType, Decimal128Type, UInt32Type};
+use arrow::datatypes::{DataType, Decimal128Type, Schema, UInt32Type};
 use onrush_device::{Buffer, Pod};
 use onrush_kernels::{Column, Context, Program, Scalar, dictionary as dictionary_of, gather, headers, reduce};
 
@@ -16,7 +16,9 @@ use crate::codegen::output::Target;
 use crate::codegen::{Access, Parameters, Source};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::Kind;
+use crate::lane::Lane;
 use crate::run::launch;
+use crate::small;
 use crate::text::Texts;
 use crate::{Error, Result};
 
@@ -318,57 +320,110 @@ impl DeviceColumn {
     /// Copies the first `rows` rows to the host.
     pub fn download(&self, context: &Context, dtype: &DataType, rows: u64) -> Result<ArrayRef> {
         let rows = rows.min(self.rows) as usize;
+        if self.is_bytes() && rows > 0 {
+            let words =
+                |bits: &Arc<Buffer>| bits.read::<u8>(0..bitmap(rows), &context.stream).map(HostBuffer::from_vec);
+            let validity = self.validity.as_ref().map(words).transpose()?;
+            let texts = self.texts.as_ref().map(|texts| texts.download(context, rows, validity)).transpose()?;
+            return match texts {
+                Some(texts) => Ok(cast(&texts, dtype)?),
+                None => Ok(new_null_array(dtype, rows)),
+            };
+        }
+        let read = |(buffer, bytes): (&Buffer, usize)| -> Result<HostBuffer> {
+            // Of the alignment that Arrow asks for.
+            Ok(match self.stored.bytes() {
+                16 if bytes % 16 == 0 => HostBuffer::from_vec(buffer.read::<i128>(0..bytes / 16, &context.stream)?),
+                _ if bytes % 8 == 0 => HostBuffer::from_vec(buffer.read::<u64>(0..bytes / 8, &context.stream)?),
+                _ if bytes % 4 == 0 => HostBuffer::from_vec(buffer.read::<u32>(0..bytes / 4, &context.stream)?),
+                _ if bytes % 2 == 0 => HostBuffer::from_vec(buffer.read::<u16>(0..bytes / 2, &context.stream)?),
+                _ => HostBuffer::from_vec(buffer.read::<u8>(0..bytes, &context.stream)?),
+            })
+        };
+        let pieces = self.pieces(rows).into_iter().map(read).collect::<Result<Vec<_>>>()?;
+        self.from_pieces(dtype, rows, pieces)
+    }
+
+    /// Whether its texts are there as bytes alone.
+    fn is_bytes(&self) -> bool {
+        self.kind == Kind::Text && self.dictionary.is_none()
+    }
+
+    /// What is read of the first rows: bytes of the values, and then of the bitmap, if there is one.
+    fn pieces(&self, rows: usize) -> Vec<(&Buffer, usize)> {
+        let values = match (self.kind, &self.dictionary) {
+            (Kind::Code | Kind::Text, None) => 0,
+            (Kind::Code | Kind::Text, Some(_)) => rows * size_of::<u32>(),
+            (Kind::Bool, _) => bitmap(rows),
+            _ => rows * self.stored.bytes() as usize,
+        };
+        let validity = self.validity.as_ref().map(|bits| (&**bits, bitmap(rows)));
+        std::iter::once((&*self.values, values)).chain(validity).collect()
+    }
+
+    /// The first rows, of what [`DeviceColumn::pieces`] asks for.
+    fn from_pieces(&self, dtype: &DataType, rows: usize, pieces: Vec<HostBuffer>) -> Result<ArrayRef> {
         if rows == 0 {
             return Ok(new_empty_array(dtype));
         }
-        let words = rows.div_ceil(32) * 4;
-        let validity = match &self.validity {
-            Some(bits) => Some(HostBuffer::from_vec(bits.read::<u8>(0..words, &context.stream)?)),
-            None => None,
-        };
-        let read = |bytes: usize| -> Result<HostBuffer> {
-            Ok(HostBuffer::from_vec(self.values.read::<u8>(0..bytes, &context.stream)?))
-        };
-        if let (Kind::Text, Some(texts), None) = (self.kind, &self.texts, &self.dictionary) {
-            let texts = texts.download(context, rows, validity)?;
-            return Ok(cast(&texts, dtype)?);
-        }
+        let mut pieces = pieces.into_iter();
+        let Some(values) = pieces.next() else { return Ok(new_null_array(dtype, rows)) };
+        let validity = pieces.next();
         if matches!(self.kind, Kind::Code | Kind::Text) {
-            let Some(dictionary) = &self.dictionary else { return Ok(new_null_array(dtype, rows)) };
-            let codes = HostBuffer::from_vec(self.values.read::<u32>(0..rows, &context.stream)?);
-            let data = ArrayData::builder(DataType::UInt32).len(rows).add_buffer(codes).null_bit_buffer(validity);
+            let dictionary = self.dictionary.as_ref().filter(|dictionary| !dictionary.values.is_empty());
+            let Some(dictionary) = dictionary else { return Ok(new_null_array(dtype, rows)) };
+            let data = ArrayData::builder(DataType::UInt32).len(rows).add_buffer(values).null_bit_buffer(validity);
             let codes: ArrayRef = arrow::array::make_array(data.build()?);
-            if dictionary.values.is_empty() {
-                return Ok(new_null_array(dtype, rows));
-            }
             let texts = take(&dictionary.values, codes.as_primitive::<UInt32Type>(), None)?;
             return Ok(cast(&texts, dtype)?);
         }
         if self.kind == Kind::Bool {
-            let bits = BooleanBuffer::new(read(words)?, 0, rows);
+            let bits = BooleanBuffer::new(values, 0, rows);
             let nulls = validity.map(|v| arrow::buffer::NullBuffer::new(BooleanBuffer::new(v, 0, rows)));
             return Ok(Arc::new(BooleanArray::new(bits, nulls)));
         }
-        if self.kind != self.stored {
-            let short = self.values.read::<i64>(0..rows, &context.stream)?;
-            let values = HostBuffer::from_vec(short.into_iter().map(i128::from).collect::<Vec<_>>());
-            let data = ArrayData::builder(dtype.clone()).len(rows).add_buffer(values).null_bit_buffer(validity);
-            return Ok(arrow::array::make_array(data.build()?));
-        }
-        let values = match self.kind.bytes() {
-            // Of the alignment that Arrow asks for.
-            16 => HostBuffer::from_vec(self.values.read::<i128>(0..rows, &context.stream)?),
-            8 => HostBuffer::from_vec(self.values.read::<u64>(0..rows, &context.stream)?),
-            4 => HostBuffer::from_vec(self.values.read::<u32>(0..rows, &context.stream)?),
-            2 => HostBuffer::from_vec(self.values.read::<u16>(0..rows, &context.stream)?),
-            _ => read(rows)?,
+        let values = match self.kind == self.stored {
+            true => values,
+            false => {
+                HostBuffer::from_vec(values.typed_data::<i64>().iter().map(|v| i128::from(*v)).collect::<Vec<_>>())
+            }
         };
         let data = ArrayData::builder(dtype.clone()).len(rows).add_buffer(values).null_bit_buffer(validity);
         Ok(arrow::array::make_array(data.build()?))
     }
 }
 
+/// Bytes of a bit a row, in whole words.
+fn bitmap(rows: usize) -> usize {
+    rows.div_ceil(32) * 4
+}
+
+/// Rows of a table up to which its columns come to the host together.
+const TOGETHER: u64 = 1 << 10;
+
 impl DeviceTable {
+    /// Copies all rows to the host, an array for each column.
+    pub fn download(&self, lane: &Lane, schema: &Schema) -> Result<Vec<ArrayRef>> {
+        let columns = || self.columns.iter().zip(schema.fields());
+        if self.rows > TOGETHER {
+            return columns()
+                .map(|(column, field)| column.download(&lane.context, field.data_type(), self.rows))
+                .collect();
+        }
+        let rows = |column: &DeviceColumn| self.rows.min(column.rows) as usize;
+        let few = self.columns.iter().filter(|column| !column.is_bytes());
+        let pieces: Vec<_> = few.flat_map(|column| column.pieces(rows(column))).collect();
+        let mut read = small::read(lane, &pieces)?.into_iter();
+        let arrays = columns().map(|(column, field)| match column.is_bytes() {
+            true => column.download(&lane.context, field.data_type(), self.rows),
+            false => {
+                let pieces = read.by_ref().take(column.pieces(0).len()).collect();
+                column.from_pieces(field.data_type(), rows(column), pieces)
+            }
+        });
+        arrays.collect()
+    }
+
     /// As what a kernel loops over. Ranges are found for the columns for which `ranged` says so.
     pub fn source(&self, context: &Context, ranged: &dyn Fn(usize) -> bool) -> Result<Source> {
         let (inputs, parameters) = self.inputs(context, "", ranged)?;

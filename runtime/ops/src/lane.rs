@@ -33,13 +33,15 @@ const PIECES: usize = 8;
 
 impl Lane {
     /// What `tell` of `pipeline.cuh` says where no row had a fault.
-    const DONE: u64 = 1;
+    pub(crate) const DONE: u64 = 1;
+    /// Bytes of small results that come to the host without a copy.
+    pub(crate) const ROOM: usize = 64 << 10;
 
     fn new(of: &Context, priority: Priority) -> Result<Lane> {
         let context = Context { stream: of.device().stream_of(priority)?, ..of.clone() };
         Ok(Lane {
             status: Status::new(&context)?,
-            mailbox: Mailbox::new(context.device())?,
+            mailbox: Mailbox::new(context.device(), Self::ROOM)?,
             small: Mutex::default(),
             is_idle: AtomicBool::new(false),
             known: Known::default(),

@@ -21,6 +21,7 @@ pub mod prepared;
 pub mod range;
 pub mod residency;
 pub mod run;
+mod small;
 mod sort;
 pub mod text;
 pub mod window;

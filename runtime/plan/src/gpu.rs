@@ -4,6 +4,7 @@
 mod aggregates;
 mod concat;
 mod exec;
+mod few;
 mod frames;
 mod functions;
 mod joins;
@@ -33,7 +34,7 @@ pub use onrush_ops::Tuning;
 use onrush_wire::{Class, Diagnostic};
 
 pub use concat::ConcatExec;
-pub use exec::{GPU_LOST, GpuExec, PARTS, memory};
+pub use exec::{GPU_LOST, GpuExec, PARTS, alone, memory};
 pub use nodes::windows;
 pub use place::{Placements, place};
 

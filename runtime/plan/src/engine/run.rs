@@ -1,6 +1,8 @@
 //! Running a plan: its inputs put in place, the rows taken from DataFusion batch by batch, results kept.
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ use onrush_wire::{Class, Diagnostic, FrameId};
 use super::{Engine, panic_text};
 use crate::error::{diagnose, internal};
 use crate::explain::{self, Placement};
-use crate::gpu::{self, Accelerator, Placements, Policy};
+use crate::gpu::{self, Accelerator, GpuExec, Placements, Policy};
 use crate::ops::Inputs;
 use crate::table::{self, Frame};
 
@@ -229,7 +231,18 @@ impl Engine {
         let context = Arc::clone(self.task_context.get_or_init(|| self.context.task_ctx()));
         let task = task.clone();
         let limit = self.config.memory_limit;
+        if (physical.as_ref() as &dyn Any).is::<GpuExec>() {
+            let alone = gpu::alone(task.clone(), async { drain(&physical, context, &task, limit).await });
+            return self.wait(alone)?;
+        }
         self.block(async move { drain(&physical, context, &task, limit).await })?
+    }
+
+    /// Runs on this thread, with the engine's for what the work gives to others.
+    fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Diagnostic> {
+        let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
+        let done = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
+        done.map_err(|panic| internal(&panic_text(&*panic)))
     }
 
     /// Computes the inputs whose order a plan relies on; see [`Frame::sorts`].

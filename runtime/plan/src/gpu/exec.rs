@@ -22,12 +22,13 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
+use onrush_frame::TaskHandle;
 use onrush_ops::residency::Parts;
 use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Lane, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
 use super::concat::ConcatExec;
-use super::{Accelerator, Policy, parts, read};
+use super::{Accelerator, Policy, few, parts, read};
 
 /// A node that runs on a device.
 #[derive(Clone, Debug)]
@@ -294,11 +295,17 @@ impl ExecutionPlan for GpuExec {
                 }
             };
             let left = Arc::clone(&schema);
-            let batches = blocking(move || download(&accelerator.gpu, &schema, &table, keep)).await?;
+            let batches = blocking(move |_| download(&accelerator.gpu, &schema, &table, keep)).await?;
             let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
             if finish.is_empty() {
                 rows.add(batches.iter().map(RecordBatch::num_rows).sum());
                 return Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed());
+            }
+            if let [batch] = &batches[..]
+                && let Some(done) = few::finish(&finish, batch)?
+            {
+                rows.add(done.num_rows());
+                return Ok(futures::stream::iter([Ok(done)]).boxed());
             }
             let left: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[batches], left, None)?;
             let plan = finish.iter().rev().try_fold(left, |below, link| link.over(below, &[]))?;
@@ -394,13 +401,10 @@ impl Running {
                 None => run(&inputs),
             };
         }
-        // Set when this is dropped: the work stops at its next step.
-        let stop = Arc::new(AtomicBool::new(false));
-        let _guard = StopOnDrop(Arc::clone(&stop));
         let work = Work { accelerator: Arc::clone(&accelerator), stages };
-        let done = blocking(move || {
+        let done = blocking(move |stop| {
             let timer = time.timer();
-            let result = work.run(&tables, &stop);
+            let result = work.run(&tables, stop);
             timer.done();
             result
         });
@@ -433,10 +437,37 @@ impl Running {
     }
 }
 
-/// On a thread that may wait for the device.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
+tokio::task_local! {
+    /// The task of a query that is run by a thread which waits for nothing else.
+    static ALONE: TaskHandle;
+}
+
+/// Runs a plan on this thread, which may wait for the device, as far as nothing of it is given to other threads: between two fragments
+/// nobody has to be woken.
+pub async fn alone<T>(task: TaskHandle, work: impl Future<Output = T>) -> T {
+    ALONE.scope(task, work).await
+}
+
+/// Works on a thread that may wait for the device. It is told when nobody waits for the result any more.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T + Send + 'static,
+) -> Result<T> {
+    if let Ok(task) = ALONE.try_with(TaskHandle::clone) {
+        return Ok(work(&|| task.cancelled()));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let _guard = StopOnDrop(Arc::clone(&stop));
+    let done = tokio::task::spawn_blocking(move || work(&|| stop.load(Ordering::Relaxed))).await;
     done.map_err(|e| DataFusionError::Internal(format!("the GPU's thread failed: {e}")))
+}
+
+/// Sets a flag when it goes.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What is read of an input.
@@ -477,7 +508,7 @@ impl Gathered {
             }
         };
         let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
-        let batches = blocking(move || download(&accelerator.gpu, &schema, &table, true)).await?;
+        let batches = blocking(move |_| download(&accelerator.gpu, &schema, &table, true)).await?;
         let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
         read::again(batches, &of)
     }
@@ -542,15 +573,6 @@ impl Rows {
     }
 }
 
-/// Sets a flag when it goes.
-pub struct StopOnDrop(pub Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// What a fragment does once its input is there.
 struct Work {
     accelerator: Arc<Accelerator>,
@@ -558,7 +580,7 @@ struct Work {
 }
 
 impl Work {
-    fn run(&self, tables: &[Rows], stop: &AtomicBool) -> onrush_ops::Result<DeviceTable> {
+    fn run(&self, tables: &[Rows], stop: &dyn Fn() -> bool) -> onrush_ops::Result<DeviceTable> {
         let gpu = &self.accelerator.gpu;
         if let Some(file) = &self.accelerator.fault_file
             && let Ok(kind) = std::fs::read_to_string(file)
@@ -584,7 +606,7 @@ impl Work {
             let (first, others) = tables
                 .split_first()
                 .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
-            gpu.run(&lane, first, others, &self.stages, &|| stop.load(Ordering::Relaxed))
+            gpu.run(&lane, first, others, &self.stages, stop)
         };
         loop {
             match attempt() {
@@ -634,13 +656,11 @@ impl Work {
 /// `keep`: whoever keeps the rows has them on the device, too.
 fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> onrush_ops::Result<Vec<RecordBatch>> {
     let lane = gpu.lane(result.rows)?;
-    let mut arrays = Vec::new();
-    for (column, field) in result.columns.iter().zip(schema.fields()) {
-        let array = column.download(&lane.context, field.data_type(), result.rows)?;
-        if keep {
-            gpu.residency.put(&Parts::new(vec![Arc::clone(&array)]), column);
+    let arrays = result.download(&lane, schema)?;
+    if keep {
+        for (array, column) in arrays.iter().zip(&result.columns) {
+            gpu.residency.put(&Parts::new(vec![Arc::clone(array)]), column);
         }
-        arrays.push(array);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
     let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?;

@@ -5,7 +5,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Tick, Unit};
-use onrush_ops::{Graph, Id, Kind, Misfit, Op, Value, kind_of};
+use onrush_ops::{Comparison, Graph, Id, Kind, Misfit, Op, Value, kind_of};
 
 use super::lower::Refusal;
 
@@ -267,4 +267,17 @@ pub fn cast(graph: &mut Graph, arg: Id, from: &DataType, to: &DataType, misfit: 
         (Timestamp(a, Some(_)), Timestamp(b, Some(_))) if a == b => Ok(arg),
         _ => Err(refused()),
     }
+}
+
+/// A number of 128 bits as one of 64 in the same order, but that those beyond the 64 bits are all alike.
+pub fn clamped(graph: &mut Graph, value: Id) -> Id {
+    let (wide, long) = (graph.kind(value), Kind::Number(Scalar::I64));
+    let narrow = graph.add(Op::Convert(Misfit::Null), &[value], long);
+    let [zero, low, high] = [(wide, Value::I128(0)), (long, Value::I64(i64::MIN)), (long, Value::I64(i64::MAX))]
+        .map(|(kind, value)| graph.literal(kind, value));
+    let is_low = graph.add(Op::Compare(Comparison::Less), &[value, zero], Kind::Bool);
+    let beyond = graph.add(Op::Choose, &[is_low, low, high], long);
+    let found = graph.add(Op::Coalesce, &[narrow, beyond], long);
+    let is_null = graph.add(Op::IsNull, &[value], Kind::Bool);
+    graph.add(Op::Choose, &[is_null, narrow, found], long)
 }

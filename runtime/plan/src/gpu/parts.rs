@@ -37,7 +37,7 @@ use datafusion::physical_plan::{ExecutionPlan, WindowExpr, execute_stream};
 use futures::TryStreamExt;
 
 use self::cuts::{Hashing, count, part, ranges, slice};
-use super::exec::{DoesNotFit, GpuExec, Link, StopOnDrop, blocking};
+use super::exec::{DoesNotFit, GpuExec, Link, blocking};
 use super::joins::{Joining, keeps_order};
 use super::nodes::{is_light, windows};
 use super::place::place;
@@ -371,7 +371,7 @@ impl Fragment {
         let (schema, by) = (sort.schema(), sort.expr().clone());
         let rows = self.rows_of_part(&schema);
         let (found_in, of) = (Arc::clone(&schema), by.clone());
-        let ranges = blocking(move || ranges(runs, &found_in, &of, rows)).await??;
+        let ranges = blocking(move |_| ranges(runs, &found_in, &of, rows)).await??;
         let unordered: Arc<dyn ExecutionPlan> =
             MemorySourceConfig::try_new_exec(&[Vec::new()], Arc::clone(&schema), None)?;
         let mut all = Vec::new();
@@ -515,11 +515,9 @@ impl Fragment {
         let parts = if depth == 0 { (parts + 1).clamp(2, MOST) } else { AGAIN } as usize;
         let mut parted = Vec::new();
         for side in &mut sides {
-            let stop = Arc::new(AtomicBool::new(false));
-            let _guard = StopOnDrop(Arc::clone(&stop));
             let (rows, keys) = (std::mem::take(&mut side.rows), side.keys.clone());
             let by = Hashing { keys, spreads_nulls: side.spreads_nulls, parts, seed: u64::from(depth) };
-            parted.push(blocking(move || part(&rows, &by, &stop)).await??);
+            parted.push(blocking(move |stop| part(&rows, &by, stop)).await??);
         }
         let mut found = Vec::new();
         for number in 0..parts {

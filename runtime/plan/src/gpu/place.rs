@@ -34,7 +34,7 @@ use super::joins::Joining;
 use super::lower::{Lowering, Preference, Refusal, Slot, Wishes};
 use super::nodes::{is_known, is_larger, is_transparent, words};
 use super::partition::in_one_partition;
-use super::{Accelerator, Policy, quantiles};
+use super::{Accelerator, Policy, numbers, quantiles};
 use super::{text, window};
 
 /// More first rows than this are sorted by the CPU.
@@ -582,19 +582,27 @@ impl Open {
     /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
     fn first_rows(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Refusal> {
         let first = sort.expr().first();
-        // Of several words the first: those that are alike in it stay.
-        let Some(key) = self.sort_keys(first)?.into_iter().next() else {
-            return Err("an order by nothing".to_string());
+        let key = match self.is_wide(first)? {
+            true => {
+                let value = self.lowering.key(&first.expr)?;
+                let clamped = numbers::clamped(&mut self.lowering.graph, value);
+                self.ordered(clamped, first.options)
+            }
+            false => self.sort_key(first)?,
         };
         // Those without a value are beside the lowest or the highest value, and may stay with them.
         self.top = Some((key.key, rows));
         Ok(())
     }
 
+    /// Whether its values are decimals of two words.
+    fn is_wide(&self, by: &PhysicalSortExpr) -> std::result::Result<bool, Refusal> {
+        Ok(matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18))
+    }
+
     /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
     fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Refusal> {
-        let is_wide = matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18);
-        if !is_wide {
+        if !self.is_wide(by)? {
             return Ok(vec![self.sort_key(by)?]);
         }
         let value = self.lowering.key(&by.expr)?;
@@ -612,8 +620,7 @@ impl Open {
     /// The same of what has one word.
     pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
         let value = self.lowering.key(&by.expr)?;
-        let dtype = self.lowering.dtype(&by.expr)?;
-        if matches!(dtype, DataType::Decimal128(precision, _) if precision > 18) {
+        if self.is_wide(by)? {
             return Err("an order by decimals of more than 18 digits is not on the GPU yet here".to_string());
         }
         Ok(self.ordered(value, by.options))

@@ -1,7 +1,7 @@
 //! Rows that are cut: by their number, by a hash of keys, and by ranges of keys.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, make_comparator};
 use arrow::compute::{SortColumn, cast, concat, concat_batches, lexsort_to_indices, take, take_record_batch};
@@ -132,7 +132,7 @@ pub struct Hashing {
 }
 
 /// The rows of each part, in their order.
-pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &AtomicBool) -> Result<Parts> {
+pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &(dyn Fn() -> bool + Sync)) -> Result<Parts> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let size = (count(batches) / (PIECES * threads)).clamp(PIECE, LONGEST);
     let all = count(batches);
@@ -143,7 +143,7 @@ pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &AtomicBool) -> Result<
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(piece) = pieces.get(number) else { return Ok(done) };
-            if stop.load(Ordering::Relaxed) {
+            if stop() {
                 return Err(DataFusionError::External(Box::new(onrush_ops::Error::Cancelled)));
             }
             let Some(first) = piece.first() else { continue };
