@@ -6,12 +6,13 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onrush_device::{Buffer, Mailbox, Priority};
 use onrush_kernels::Context;
 
 use crate::prepared::Known;
+use crate::residency::Residency;
 use crate::{Error, Result, group};
 
 /// A stream, and what its kernels tell.
@@ -25,6 +26,7 @@ pub struct Lane {
     /// Whether all that was given to the stream is done.
     pub(crate) is_idle: AtomicBool,
     pub(crate) known: Known,
+    residency: Arc<Residency>,
 }
 
 /// Bytes of a piece of small memory, and how many of them there are for a run.
@@ -37,7 +39,7 @@ impl Lane {
     /// Bytes of small results that come to the host without a copy.
     pub(crate) const ROOM: usize = 64 << 10;
 
-    fn new(of: &Context, priority: Priority) -> Result<Lane> {
+    fn new(of: &Context, priority: Priority, residency: &Arc<Residency>) -> Result<Lane> {
         let context = Context { stream: of.device().stream_of(priority)?, ..of.clone() };
         Ok(Lane {
             status: Status::new(&context)?,
@@ -45,6 +47,7 @@ impl Lane {
             small: Mutex::default(),
             is_idle: AtomicBool::new(false),
             known: Known::default(),
+            residency: Arc::clone(residency),
             context,
         })
     }
@@ -60,6 +63,8 @@ impl Lane {
     pub(crate) fn told(&self, launch: impl FnOnce() -> Result<()>) -> Result<u64> {
         self.mailbox.empty();
         launch()?;
+        // While the device works.
+        self.residency.sweep_at_times();
         let told = self.mailbox.wait(&self.context.stream)?;
         match told {
             Some(Self::DONE) => {
@@ -106,7 +111,7 @@ const QUICK: u64 = 1 << 24;
 
 impl Lanes {
     /// For a run that looks at so many rows.
-    pub fn take(&self, of: &Context, rows: u64) -> Result<Working<'_>> {
+    pub fn take(&self, of: &Context, residency: &Arc<Residency>, rows: u64) -> Result<Working<'_>> {
         let (free, priority) = match rows <= QUICK {
             true => (&self.quick, Priority::High),
             false => (&self.usual, Priority::Usual),
@@ -114,7 +119,7 @@ impl Lanes {
         let kept = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let lane = match kept {
             Some(lane) => lane,
-            None => Lane::new(of, priority)?,
+            None => Lane::new(of, priority, residency)?,
         };
         lane.is_idle.store(false, Ordering::Relaxed);
         Ok(Working { free, lane: Some(lane) })

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 
@@ -19,6 +20,7 @@ pub struct Residency {
 struct State {
     clock: u64,
     sweeps: u64,
+    swept: Option<Instant>,
     changes: u64,
     columns: HashMap<Key, Held>,
     /// Whether columns have many different texts, for as long as their first arrays live.
@@ -182,12 +184,13 @@ impl Residency {
         state.columns.insert(key, Held { column: column.clone(), used });
     }
 
-    /// Lets go of columns whose arrays nobody else holds: whoever holds a table's column holds its first one. That other lists of ours hold it,
+    /// Lets go of columns whose arrays nobody else holds, and returns how many these were: whoever holds a table's column holds its first one. That other lists of ours hold it,
     /// too, or this one several times, is looked for now and then: it takes as long as there are arrays.
-    pub fn sweep(&self) {
+    pub fn sweep(&self) -> usize {
         const THOROUGHLY: u64 = 64;
         let mut state = self.lock();
         state.sweeps += 1;
+        state.swept = Some(Instant::now());
         let all = state.sweeps.is_multiple_of(THOROUGHLY);
         // A column is here in both forms, or in several tables.
         let lists: HashMap<*const Inner, &Parts> =
@@ -205,9 +208,24 @@ impl Residency {
             state.columns.keys().filter(|key| !key.0.arrays().first().is_some_and(is_held)).cloned().collect();
         drop(lists);
         let gone: Vec<(Key, Held)> = gone.into_iter().filter_map(|key| state.columns.remove_entry(&key)).collect();
-        state.changes += gone.len() as u64;
+        let columns = gone.len();
+        state.changes += columns as u64;
         drop(state);
         let_go(gone);
+        columns
+    }
+
+    /// Does that if it was not done just now.
+    pub fn sweep_at_times(&self) {
+        const JUST_NOW: Duration = Duration::from_millis(10);
+        if self.lock().swept.is_none_or(|swept| swept.elapsed() > JUST_NOW) {
+            self.sweep();
+        }
+    }
+
+    /// How often that was done.
+    pub fn sweeps(&self) -> u64 {
+        self.lock().sweeps
     }
 
     /// How often columns came or went.

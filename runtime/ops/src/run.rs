@@ -29,7 +29,7 @@ use crate::{Error, Result, group};
 /// A device with what is compiled for it and what lies on it.
 pub struct Gpu {
     context: Context,
-    pub residency: Residency,
+    pub residency: Arc<Residency>,
     /// Runs, and their nanoseconds.
     runs: AtomicU64,
     spent: AtomicU64,
@@ -201,7 +201,7 @@ impl Gpu {
         let library = Library::new(device, cache);
         Ok(Gpu {
             context: Context::new(&library, &Owner::new("session"))?,
-            residency: Residency::default(),
+            residency: Arc::default(),
             runs: AtomicU64::new(0),
             spent: AtomicU64::new(0),
             sizes: group::Sizes::default(),
@@ -248,7 +248,7 @@ impl Gpu {
     /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
     /// Those that look at few `rows` come first; [`work`] says how many some stages do.
     pub fn lane(&self, rows: u64) -> Result<Working<'_>> {
-        self.lanes.take(&self.context, rows)
+        self.lanes.take(&self.context, &self.residency, rows)
     }
 
     /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns; those of an earlier one are

@@ -509,6 +509,11 @@ impl Engine {
         self.results.clear();
     }
 
+    /// Plans again what was planned before.
+    pub fn forget_plans(&self) {
+        self.plans.clear();
+    }
+
     pub fn frame_count(&self) -> usize {
         self.frames.read().unwrap_or_else(|e| e.into_inner()).len()
     }

@@ -237,6 +237,14 @@ pub fn memory(plan: &Arc<dyn ExecutionPlan>) -> Option<(&[RecordBatch], Vec<usiz
     Some((batches, memory.projection().clone().unwrap_or_else(|| (0..all).collect())))
 }
 
+/// Whether two inputs are the same rows in memory: a plan that is to run again has new nodes over them.
+fn is_same(old: &Arc<dyn ExecutionPlan>, new: &Arc<dyn ExecutionPlan>) -> bool {
+    Arc::ptr_eq(old, new)
+        || memory(old).zip(memory(new)).is_some_and(|((old, these), (new, those))| {
+            old.as_ptr() == new.as_ptr() && old.len() == new.len() && these == those
+        })
+}
+
 impl DisplayAs for GpuExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GpuExec: {} nodes", self.chain.len())
@@ -268,11 +276,12 @@ impl ExecutionPlan for GpuExec {
             let (found, inputs) = (children.len(), self.inputs.len());
             return Err(DataFusionError::Internal(format!("a GPU fragment of {inputs} inputs got {found}")));
         }
-        let is_same = |(read, (old, new)): (&Arc<OnceLock<Rows>>, (&Arc<_>, &Arc<_>))| match Arc::ptr_eq(old, new) {
-            true => Arc::clone(read),
-            false => Arc::default(),
-        };
-        let read = self.read.iter().zip(self.inputs.iter().zip(&children)).map(is_same).collect();
+        let read =
+            self.read.iter().zip(self.inputs.iter().zip(&children)).map(|(read, (old, new))| match is_same(old, new) {
+                true => Arc::clone(read),
+                false => Arc::default(),
+            });
+        let read = read.collect();
         Ok(Arc::new(GpuExec { inputs: children, read, ..self.again() }))
     }
 
@@ -592,7 +601,7 @@ impl Work {
                 _ => gpu.fault()?,
             }
         }
-        gpu.residency.sweep();
+        let swept = gpu.residency.sweeps();
         let begun = gpu.residency.now();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
             let rows: Vec<u64> = tables.iter().map(Rows::count).collect();
@@ -608,13 +617,18 @@ impl Work {
                 .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
             gpu.run(&lane, first, others, &self.stages, stop)
         };
-        loop {
+        let done = loop {
             match attempt() {
-                // What lies there for later makes room, but not what this needs.
+                // What nobody holds makes room, then what lies there for later, but not what this needs.
+                Err(error) if error.missing().is_some() && gpu.residency.sweep() > 0 => {}
                 Err(error) if error.missing().is_some_and(|bytes| gpu.residency.evict(bytes, begun) > 0) => {}
-                done => return done,
+                done => break done,
             }
+        };
+        if gpu.residency.sweeps() == swept {
+            gpu.residency.sweep_at_times();
         }
+        done
     }
 
     /// An input on the device, `as_bytes` those of its texts.
