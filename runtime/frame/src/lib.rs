@@ -12,6 +12,6 @@ pub mod types;
 
 pub use preview::{PreviewOptions, preview};
 pub use scalar::{array_from_value, value_at};
-pub use table::Table;
+pub use table::{ColumnSize, Table};
 pub use task::{Cancelled, TaskHandle};
 pub use types::{dtype_from_wire, dtype_to_wire, schema_from_wire, schema_to_wire};

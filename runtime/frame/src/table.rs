@@ -14,11 +14,21 @@ pub struct Table {
     rows: usize,
     /// Of [`Table::bytes`]: walking over all buffers of a large table takes a while, and it is asked for often.
     bytes: OnceLock<u64>,
+    sizes: OnceLock<Vec<ColumnSize>>,
+}
+
+/// Of a column of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnSize {
+    /// Values that are null.
+    pub nulls: usize,
+    /// Bytes of the arrays, each with all that it keeps alive.
+    pub bytes: usize,
 }
 
 impl Table {
     fn made(schema: SchemaRef, batches: Vec<RecordBatch>, rows: usize) -> Self {
-        Table { schema, batches, rows, bytes: OnceLock::new() }
+        Table { schema, batches, rows, bytes: OnceLock::new(), sizes: OnceLock::new() }
     }
 
     /// Empty batches are left out. The batches must have the columns of `schema` in their order.
@@ -83,9 +93,21 @@ impl Table {
 
     /// Nulls of each column.
     pub fn null_counts(&self) -> Vec<u64> {
-        (0..self.schema.fields().len())
-            .map(|i| self.batches.iter().map(|b| b.column(i).logical_null_count() as u64).sum())
-            .collect()
+        self.column_sizes().iter().map(|size| size.nulls as u64).collect()
+    }
+
+    /// What each column has; looked for once.
+    pub fn column_sizes(&self) -> &[ColumnSize] {
+        self.sizes.get_or_init(|| {
+            let of = |column: usize| {
+                let arrays = self.batches.iter().map(|batch| batch.column(column));
+                arrays.fold(ColumnSize::default(), |so_far, array| ColumnSize {
+                    nulls: so_far.nulls + array.logical_null_count(),
+                    bytes: so_far.bytes + array.get_array_memory_size(),
+                })
+            };
+            (0..self.schema.fields().len()).map(of).collect()
+        })
     }
 
     /// Bytes of the distinct buffers that the table keeps alive: a buffer that several columns or batches share counts

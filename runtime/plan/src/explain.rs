@@ -24,6 +24,7 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use self::words::Names;
 use crate::gpu::{ConcatExec, GpuExec, PARTS, memory, windows};
 use crate::ops::describe::DescribeExec;
+use crate::rows::HeldRows;
 
 /// Where a node of a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -344,9 +345,14 @@ impl Tree<'_> {
     fn scan(&self, node: &DataSourceExec, plan: &Arc<dyn ExecutionPlan>) -> String {
         let any: &dyn Any = node.data_source().as_ref();
         let read = plan.schema().fields().len();
-        let Some(memory) = any.downcast_ref::<MemorySourceConfig>() else { return format!("scan {read} columns") };
-        let all = memory.original_schema().fields().len();
-        let title = memory.partitions().first().and_then(|batches| (self.titles)(batches));
+        let (all, title) = match (any.downcast_ref::<HeldRows>(), any.downcast_ref::<MemorySourceConfig>()) {
+            (Some(held), _) => (held.table().schema().fields().len(), (self.titles)(held.table().batches())),
+            (None, Some(memory)) => {
+                let title = memory.partitions().first().and_then(|batches| (self.titles)(batches));
+                (memory.original_schema().fields().len(), title)
+            }
+            (None, None) => return format!("scan {read} columns"),
+        };
         let title = title.unwrap_or_else(|| "rows in memory".to_string());
         match read == all {
             true => format!("scan {title} ({all} columns)"),

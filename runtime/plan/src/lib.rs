@@ -16,6 +16,7 @@ pub mod gpu;
 pub mod key;
 pub mod ops;
 pub mod plot;
+pub mod rows;
 pub mod sql;
 pub mod table;
 pub mod types;

@@ -8,11 +8,13 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::datasource::{MemTable, provider_as_source, source_as_provider};
+use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use onrush_frame::Table;
+
+use crate::rows::Held;
 
 /// An immutable frame: how to compute it, and its rows if they are held for good.
 pub struct Frame {
@@ -145,10 +147,9 @@ pub fn keeps_order(plan: &LogicalPlan) -> bool {
 }
 
 /// A scan of rows in memory.
-pub fn memory(name: &str, table: &Table) -> Result<LogicalPlan> {
-    let provider = MemTable::try_new(Arc::clone(table.schema()), vec![table.batches().to_vec()])?;
-    let name = datafusion::common::TableReference::bare(name);
-    LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(provider)), None)?.build()
+pub fn memory(name: &str, table: &Arc<Table>) -> Result<LogicalPlan> {
+    let provider = provider_as_source(Arc::new(Held(Arc::clone(table))));
+    LogicalPlanBuilder::scan(datafusion::common::TableReference::bare(name), provider, None)?.build()
 }
 
 /// Puts inputs in place: rows where `held` has them, else their plans.

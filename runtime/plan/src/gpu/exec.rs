@@ -29,6 +29,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::concat::ConcatExec;
 use super::{Accelerator, Policy, few, parts, read};
+use crate::rows::HeldRows;
 
 /// A node that runs on a device.
 #[derive(Clone, Debug)]
@@ -227,12 +228,15 @@ pub fn with_inputs(
 pub fn memory(plan: &Arc<dyn ExecutionPlan>) -> Option<(&[RecordBatch], Vec<usize>)> {
     let any: &dyn Any = read::source(plan).as_ref();
     let source: &dyn Any = any.downcast_ref::<DataSourceExec>()?.data_source().as_ref();
-    let memory = source.downcast_ref::<MemorySourceConfig>()?;
-    let [batches] = memory.partitions() else { return None };
     // A limit that was pushed into the scan: let the CPU do it.
     if plan.fetch().is_some() {
         return None;
     }
+    if let Some(held) = source.downcast_ref::<HeldRows>() {
+        return Some((held.table().batches(), held.columns()));
+    }
+    let memory = source.downcast_ref::<MemorySourceConfig>()?;
+    let [batches] = memory.partitions() else { return None };
     let all = memory.original_schema().fields().len();
     Some((batches, memory.projection().clone().unwrap_or_else(|| (0..all).collect())))
 }
