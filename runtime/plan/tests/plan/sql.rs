@@ -178,3 +178,85 @@ fn rows_that_a_filter_leaves_out_cannot_fail() {
     assert_eq!(bench.sql("select a, a + c as s from t where a < 9", &[("t", t)]), "a s|1 4");
     assert_eq!(bench.sql("select s from (select a, a + c as s from t) where a < 9", &[("t", t)]), "s|4");
 }
+
+/// Expected: what the same text is without the dictionary.
+#[test]
+fn functions_of_texts_take_categories() {
+    let bench = Bench::default();
+    let plain = texts(&[Some("Ünder-ground"), None, Some(""), Some("a b")]);
+    let category = arrow::datatypes::DataType::Dictionary(
+        Box::new(arrow::datatypes::DataType::Int32),
+        Box::new(arrow::datatypes::DataType::Utf8),
+    );
+    let coded = arrow::compute::cast(&plain, &category).unwrap();
+    let t = bench.frame(vec![("plain", plain), ("coded", coded)]);
+    let mut failed = Vec::new();
+    for call in [
+        "reverse(C)",
+        "upper(C)",
+        "lower(C)",
+        "length(C)",
+        "trim(C)",
+        "ltrim(C)",
+        "rtrim(C)",
+        "substr(C, 2)",
+        "left(C, 2)",
+        "right(C, 2)",
+        "replace(C, 'n', 'm')",
+        "repeat(C, 2)",
+        "lpad(C, 14, '*')",
+        "rpad(C, 14, '*')",
+        "split_part(C, '-', 1)",
+        "starts_with(C, 'a')",
+        "ends_with(C, 'b')",
+        "contains(C, 'n')",
+        "strpos(C, 'n')",
+        "ascii(C)",
+        "initcap(C)",
+        "translate(C, 'n', 'm')",
+        "concat(C, 'x')",
+        "C || 'x'",
+        "md5(C)",
+        "regexp_replace(C, 'n', 'm')",
+        "regexp_like(C, 'n')",
+        "regexp_count(C, 'n')",
+        "octet_length(C)",
+        "bit_length(C)",
+        "levenshtein(C, 'ab')",
+        "string_to_array(C, '-')",
+        "substring(C from 2 for 3)",
+        "C like '%n%'",
+        "C ilike 'A%'",
+        "coalesce(C, 'x')",
+        "nullif(C, '')",
+        "greatest(C, 'b')",
+        "btrim(C)",
+        "chr(ascii(C))",
+        "overlay(C placing 'x' from 1)",
+        "C = 'a b'",
+        "C in ('a b', 'c')",
+        "min(C)",
+        "max(C)",
+        "count(distinct C)",
+        "string_agg(C, ',')",
+        "encode(C, 'hex')",
+        "find_in_set(C, 'a b,c')",
+        "substr_index(C, '-', 1)",
+        "len(C)",
+        "sha256(C)",
+    ] {
+        let answer = |column: &str| {
+            let query = format!("select {} as x from t", call.replace('C', column));
+            match bench.try_sql(&query, &[("t", t)]) {
+                Ok(id) => bench.try_rows(id).map(|rows| format!("{rows:?}")),
+                Err(error) => Err(error),
+            }
+        };
+        match (answer("plain"), answer("coded")) {
+            (Ok(plain), Ok(coded)) if plain == coded => {}
+            (Err(plain), Err(coded)) if plain.code == coded.code => {}
+            (plain, coded) => failed.push(format!("{call}: {plain:?}, {coded:?}")),
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
