@@ -6,6 +6,7 @@
 
 mod beside;
 mod host;
+mod later;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -696,7 +697,7 @@ fn main() -> Result<(), String> {
         "{:<22} {:>8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>7} {:>9} {:>9}",
         "query", "rows", "device ms", "whole ms", "first ms", "compile ms", "peer", "target", "TB/s", "groups"
     );
-    for q in QUERIES {
+    for q in QUERIES.iter().chain(later::QUERIES) {
         if options.only.as_deref().is_some_and(|only| !q.name.contains(only)) {
             continue;
         }

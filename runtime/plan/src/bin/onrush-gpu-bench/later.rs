@@ -1,0 +1,71 @@
+//! Windows, and aggregates that are more than sums. Their results are summed, so that it is not their way to the host that is measured.
+
+use super::{Query, floats, keys};
+
+const NONE: Query = Query {
+    name: "",
+    sql: "",
+    peer: f64::NAN,
+    target: f64::NAN,
+    bytes: 24.0,
+    rows: Some(10_000_000),
+    data: |n| vec![("k", keys(n, 1000, false)), ("i", keys(n, n as u64, false)), ("y", floats(n, 1))],
+    beside: None,
+};
+
+pub const QUERIES: &[Query] = &[
+    Query {
+        name: "corr, 100",
+        sql: "select k, corr(x, y) as c from t group by k",
+        rows: None,
+        data: |n| vec![("k", keys(n, 100, false)), ("x", floats(n, 2)), ("y", floats(n, 1))],
+        ..NONE
+    },
+    Query {
+        name: "variance, 100",
+        sql: "select k, var_samp(y) as v from t group by k",
+        rows: None,
+        bytes: 16.0,
+        data: |n| vec![("k", keys(n, 100, false)), ("y", floats(n, 1))],
+        ..NONE
+    },
+    Query { name: "median, 1000", sql: "select k, median(y) as m from t group by k", bytes: 16.0, ..NONE },
+    Query { name: "distinct, 1000", sql: "select k, count(distinct i) as n from t group by k", bytes: 16.0, ..NONE },
+    Query {
+        name: "rank",
+        sql: "select sum(r) as s from (select rank() over (partition by k order by i) as r from t)",
+        bytes: 16.0,
+        ..NONE
+    },
+    Query {
+        name: "lag",
+        sql: "select sum(i - p) as s from (select i, lag(i) over (partition by k order by i, y) as p from t)",
+        ..NONE
+    },
+    Query {
+        name: "running sum",
+        sql: "select sum(r % 7) as s from (select sum(i) over (partition by k order by i, y) as r from t)",
+        ..NONE
+    },
+    Query {
+        name: "sliding mean",
+        sql: "select max(m) as s from (select avg(i) over (partition by k order by i, y rows between 6 preceding and current row) as m from t)",
+        ..NONE
+    },
+    Query {
+        name: "sliding variance",
+        sql: "select count(v) as s from (select var_samp(y) over (partition by k order by i, y rows between 6 preceding and current row) as v from t)",
+        ..NONE
+    },
+    Query {
+        name: "range of values",
+        sql: "select sum(n) as s from (select count(*) over (partition by k order by i range between 1000 preceding and 1000 following) as n from t)",
+        ..NONE
+    },
+    Query {
+        name: "sort by decimals",
+        sql: "select sum(r % 1000) as s from (select row_number() over (order by cast(i as decimal(38, 2)), y) as r from t)",
+        bytes: 24.0,
+        ..NONE
+    },
+];
