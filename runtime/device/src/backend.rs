@@ -21,7 +21,8 @@ pub trait Backend: Send + Sync {
     fn memory(&self) -> Result<(u64, u64)>;
     /// Bytes that the pool holds from the driver, in use or not.
     fn pool_bytes(&self) -> Result<u64>;
-    fn trim_pool(&self) -> Result<()>;
+    /// Returns what the pool does not use to the driver, as long as it keeps so many bytes.
+    fn trim_pool(&self, keep: u64) -> Result<()>;
 
     unsafe fn allocate(&self, bytes: u64, stream: Handle) -> Result<u64>;
     unsafe fn free(&self, address: u64, bytes: u64, stream: Handle) -> Result<()>;

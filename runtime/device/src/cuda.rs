@@ -235,9 +235,10 @@ impl Backend for Cuda {
         Ok(bytes)
     }
 
-    fn trim_pool(&self) -> Result<()> {
+    fn trim_pool(&self, keep: u64) -> Result<()> {
+        self.bind()?;
         // SAFETY: the pool lives as long as `self`.
-        unsafe { result::mem_pool::trim_to(self.pool, 0) }.map_err(failed("cuMemPoolTrimTo"))
+        unsafe { result::mem_pool::trim_to(self.pool, keep as usize) }.map_err(failed("cuMemPoolTrimTo"))
     }
 
     unsafe fn allocate(&self, bytes: u64, on: Handle) -> Result<u64> {

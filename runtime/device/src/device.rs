@@ -169,7 +169,17 @@ impl Device {
     /// Returns what the pool keeps for later to the driver, and staging memory to the host.
     pub fn trim(&self) -> Result<()> {
         self.inner.staging.clear(self)?;
-        self.inner.backend.trim_pool()
+        self.inner.backend.trim_pool(0)
+    }
+
+    /// Returns what the pool keeps for later to the driver, but for `spare` bytes: when nothing runs, others find the memory, and what the
+    /// driver reports is what the ledger has.
+    pub fn give_back(&self, spare: u64) -> Result<()> {
+        let keep = self.ledger().total().used + spare;
+        if self.inner.backend.pool_bytes()? > keep {
+            self.inner.backend.trim_pool(keep)?;
+        }
+        Ok(())
     }
 
     /// The compiler's name and version.

@@ -114,6 +114,9 @@ impl Engine {
             opened.fault_file.clone_from(&config.fault_file);
             opened.gpu.tuning = config.tuning.unwrap_or(opened.gpu.tuning);
         }
+        if let Some(accelerator) = &accelerator {
+            accelerator.give_back_when_idle();
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(config.threads)
             .thread_name("onrush-engine")

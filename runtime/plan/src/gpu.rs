@@ -27,6 +27,7 @@ mod zones;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use onrush_device::{Device, Emulation, Options};
 use onrush_ops::Gpu;
@@ -175,5 +176,33 @@ impl Accelerator {
                 open().map(|found| (Some(Arc::new(found)), String::new())).map_err(|e| refused("emulated", e))
             }
         }
+    }
+
+    /// Gives memory that is kept for later back to the driver whenever nothing has run for a while: other processes find it, and `nvidia-smi`
+    /// shows what frames take. The next query that needs much of it gets it again, in milliseconds.
+    pub fn give_back_when_idle(self: &Arc<Accelerator>) {
+        const LOOK: Duration = Duration::from_secs(1);
+        /// What the driver gives at a time.
+        const SPARE: u64 = 32 << 20;
+        if self.gpu.context().device().is_emulated() {
+            return;
+        }
+        let weak = Arc::downgrade(self);
+        let look = move || {
+            let (mut before, mut is_given) = (0, false);
+            loop {
+                std::thread::sleep(LOOK);
+                let Some(accelerator) = weak.upgrade() else { return };
+                let runs = accelerator.gpu.spent().0;
+                if runs != before {
+                    (before, is_given) = (runs, false);
+                } else if !is_given {
+                    // Where that fails, whoever works with the device next is told why.
+                    is_given = accelerator.gpu.context().device().give_back(SPARE).is_ok();
+                }
+            }
+        };
+        // Without this thread memory stays where it is.
+        drop(std::thread::Builder::new().name("give back".to_string()).spawn(look));
     }
 }

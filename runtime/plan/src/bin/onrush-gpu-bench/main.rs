@@ -746,11 +746,16 @@ fn main() -> Result<(), String> {
         let compiling = (compiled() - before).as_secs_f64() * 1e3;
         if let (Some(gpu), true) = (gpu, options.memory) {
             let device = gpu.context().device();
-            device.trim().map_err(|e| e.to_string())?;
+            let kept = device.memory().map_err(|e| e.to_string())?.pool;
+            // Longer than it takes to give back what is kept.
+            std::thread::sleep(Duration::from_secs(3));
             let report = device.memory().map_err(|e| e.to_string())?;
             let driver = report.driver_total - report.driver_free - report.baseline;
             let more = (driver as f64 / report.used.max(1) as f64 - 1.0) * 100.0;
-            println!("{:<22} ledger {} bytes, driver {driver} since it was opened: {more:+.2} %", q.name, report.used);
+            println!(
+                "{:<22} ledger {} bytes, driver {driver} since it was opened: {more:+.2} %, of which the pool {}, {kept} before",
+                q.name, report.used, report.pool
+            );
         }
         engine.release(&of);
         let device = median(device);
