@@ -38,6 +38,7 @@ headers! {
     DENSE_GROUP "dense_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     PIPELINE "pipeline.cuh" needs [PRELUDE, PTX]
+    LIST "list.cuh" needs [PRELUDE]
     TEXT "text.cuh" needs [PIPELINE]
     TEXT_VALUES "text_values.cuh" needs [TEXT, DATES]
 }

@@ -57,6 +57,7 @@ impl Coded {
                 value: format!("{name}[row]"),
                 valid: source.inputs[index].valid.clone(),
                 range: Some((0, i128::from(encoded.entries) - 1)),
+                elements: Vec::new(),
             });
             coded.keys.push((number, encoded, table.columns[index].stored(), source.inputs.len() - 1));
         }

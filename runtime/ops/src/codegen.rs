@@ -6,6 +6,7 @@
 
 pub mod group;
 pub mod join;
+mod list;
 pub mod output;
 pub mod parted;
 pub mod reduce;
@@ -131,6 +132,8 @@ pub struct Access {
     pub valid: Option<String>,
     /// Lowest and highest value, where they are known.
     pub range: Option<(i128, i128)>,
+    /// Of lists and structs: how their elements or fields are read, in terms of their own `row`.
+    pub elements: Vec<Access>,
 }
 
 /// A table of values by code, for one pipeline: the last entry is that of null.
@@ -214,7 +217,7 @@ impl<'a> Body<'a> {
             }
             self.source.parameters.declarations.hash(&mut key);
             for access in self.source.inputs.iter().chain(&self.source.fetched) {
-                (access.kind, &access.value, &access.valid).hash(&mut key);
+                access.form().hash(&mut key);
             }
             self.source.present.hash(&mut key);
             for table in self.beside.tables {
@@ -311,6 +314,7 @@ impl<'a> Body<'a> {
                 Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
                 Op::Probe(_) => all.push(&headers::HASH_GROUP),
                 Op::Of(op) => all.extend(text::headers_of(op)),
+                Op::List(_) => all.push(&headers::LIST),
                 _ => {}
             }
         }
@@ -340,6 +344,7 @@ impl<'a> Body<'a> {
             matches!(
                 node.op,
                 Op::Of(_)
+                    | Op::List(_)
                     | Op::Call(_)
                     | Op::Divide
                     | Op::Remainder
@@ -487,6 +492,8 @@ impl<'a> Writer<'a> {
             Op::Literal(index) if kind == Kind::Bool => return plain(format!("(p{index} != 0)")),
             Op::Literal(index) => return plain(format!("p{index}")),
             Op::Row => return plain("row".to_string()),
+            Op::Place => return plain("spread_place[row]".to_string()),
+            Op::List(op) => return self.list(id, op, &args),
             Op::Fetch(index) => {
                 let access = &self.body.source.fetched[index as usize];
                 let there = access.valid.as_deref().unwrap_or("true");

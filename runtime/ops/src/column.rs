@@ -17,6 +17,7 @@ use crate::codegen::{Access, Parameters, Source};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::Kind;
 use crate::lane::Lane;
+use crate::list;
 use crate::run::launch;
 use crate::small;
 use crate::text::Texts;
@@ -46,6 +47,13 @@ pub fn kind_of(dtype: &DataType) -> Option<Kind> {
         DataType::Decimal128(_, _) => Kind::Number(Scalar::I128),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Code,
         DataType::Dictionary(_, values) if kind_of(values) == Some(Kind::Code) => Kind::Code,
+        DataType::List(of) | DataType::LargeList(of) | DataType::FixedSizeList(of, _) => {
+            kind_of(of.data_type()).map(|_| Kind::List)?
+        }
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let is_known = fields.iter().all(|field| kind_of(field.data_type()).is_some());
+            is_known.then_some(Kind::List)?
+        }
         _ => return None,
     })
 }
@@ -149,6 +157,11 @@ impl DeviceColumn {
     ) -> Result<Buffer> {
         let rows: usize = parts.iter().map(|part| part.len()).sum();
         Ok(match (kind, dtype) {
+            (Kind::List, _) => {
+                let (pieces, _, elements) = list::encode(context, parts)?;
+                *found = Some(Arc::new(Dictionary::of_pieces(elements)));
+                context.upload(&pieces)?
+            }
             (Kind::Code, _) => {
                 let (codes, dictionary) = dictionary::upload(context, parts)?;
                 *found = Some(Arc::new(dictionary));
@@ -314,16 +327,22 @@ impl DeviceColumn {
             (kind, stored) if kind != stored => format!("({}){name}[row]", kind.cuda()),
             _ => format!("{name}[row]"),
         };
-        Access { kind: self.kind, value, valid, range }
+        let of = format!("{table}el{index}");
+        let all = self.dictionary.as_ref().map_or(&[][..], |dictionary| &dictionary.elements);
+        let elements = all.iter().enumerate().map(|(place, one)| one.access(&of, place, None, parameters)).collect();
+        Access { kind: self.kind, value, valid, range, elements }
     }
 
     /// Copies the first `rows` rows to the host.
     pub fn download(&self, context: &Context, dtype: &DataType, rows: u64) -> Result<ArrayRef> {
         let rows = rows.min(self.rows) as usize;
-        if self.is_bytes() && rows > 0 {
+        if self.is_apart() && rows > 0 {
             let words =
                 |bits: &Arc<Buffer>| bits.read::<u8>(0..bitmap(rows), &context.stream).map(HostBuffer::from_vec);
             let validity = self.validity.as_ref().map(words).transpose()?;
+            if self.kind == Kind::List {
+                return self.download_pieces(context, dtype, rows, validity);
+            }
             let texts = self.texts.as_ref().map(|texts| texts.download(context, rows, validity)).transpose()?;
             return match texts {
                 Some(texts) => Ok(cast(&texts, dtype)?),
@@ -344,9 +363,9 @@ impl DeviceColumn {
         self.from_pieces(dtype, rows, pieces)
     }
 
-    /// Whether its texts are there as bytes alone.
-    fn is_bytes(&self) -> bool {
-        self.kind == Kind::Text && self.dictionary.is_none()
+    /// Whether it is not values and a bitmap: texts that are there as bytes alone, and pieces of other columns.
+    fn is_apart(&self) -> bool {
+        self.kind == Kind::List || (self.kind == Kind::Text && self.dictionary.is_none())
     }
 
     /// What is read of the first rows: bytes of the values, and then of the bitmap, if there is one.
@@ -411,10 +430,10 @@ impl DeviceTable {
                 .collect();
         }
         let rows = |column: &DeviceColumn| self.rows.min(column.rows) as usize;
-        let few = self.columns.iter().filter(|column| !column.is_bytes());
+        let few = self.columns.iter().filter(|column| !column.is_apart());
         let pieces: Vec<_> = few.flat_map(|column| column.pieces(rows(column))).collect();
         let mut read = small::read(lane, &pieces)?.into_iter();
-        let arrays = columns().map(|(column, field)| match column.is_bytes() {
+        let arrays = columns().map(|(column, field)| match column.is_apart() {
             true => column.download(&lane.context, field.data_type(), self.rows),
             false => {
                 let pieces = read.by_ref().take(column.pieces(0).len()).collect();

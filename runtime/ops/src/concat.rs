@@ -63,6 +63,11 @@ fn concat(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<Device
             let column = DeviceColumn::plain(Kind::Code, Arc::new(values), rows);
             with_validity(DeviceColumn { dictionary: Some(dictionary), ..column })
         }
+        Kind::List => {
+            let (values, dictionary) = concat_lists(context, parts, rows)?;
+            let column = DeviceColumn::plain(kind, Arc::new(values), rows);
+            with_validity(DeviceColumn { dictionary: Some(dictionary), ..column })
+        }
         Kind::Number(_) => {
             // Decimals may lie there in fewer bits.
             let stored = match parts.iter().all(|part| part.stored() == parts[0].stored()) {
@@ -159,6 +164,36 @@ fn concat_texts(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
         row += part.rows;
     }
     Ok(Texts { bytes: Arc::new(bytes), offsets: Arc::new(offsets), wide })
+}
+
+/// Lists and structs, as pieces of the same columns.
+fn concat_lists(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<(Buffer, Arc<Dictionary>)> {
+    let missing = || Error::Unsupported("lists that lie nowhere".to_string());
+    let known = parts.iter().map(|part| part.dictionary.as_ref().ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
+    let values = context.allocate(8 * rows)?;
+    let same = known.iter().all(|other| Arc::ptr_eq(other, known[0]));
+    let (mut at, mut begin) = (0, 0);
+    for (part, known) in parts.iter().zip(&known) {
+        let body = "extern \"C\" __global__ void __launch_bounds__(256) concat_lists(const u64* from, u64 rows, u64* to, u64 begin) {\n  \
+                    for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) to[row] = from[row] + (begin << 32);\n}\n";
+        let to = values.address() + 8 * at;
+        let arguments = Arguments::new().buffer(&part.values).value(part.rows).value(to);
+        run(context, "concat_lists", body.to_string(), arguments.value(if same { 0 } else { begin }), part.rows)?;
+        at += part.rows;
+        begin += known.elements.first().ok_or_else(missing)?.rows;
+    }
+    if same {
+        return Ok((values, Arc::clone(known[0])));
+    }
+    if begin > u64::from(u32::MAX) {
+        return Err(Error::Unsupported(format!("lists of {begin} elements")));
+    }
+    let mut elements = Vec::new();
+    for index in 0..known[0].elements.len() {
+        let of = known.iter().map(|one| one.elements.get(index).cloned().ok_or_else(missing));
+        elements.push(concat(context, &of.collect::<Result<Vec<_>>>()?, begin)?);
+    }
+    Ok((values, Arc::new(Dictionary::of_pieces(elements))))
 }
 
 /// Numbers of texts, as those of one dictionary.

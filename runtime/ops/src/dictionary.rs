@@ -4,26 +4,35 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, StringViewArray, StringViewBuilder, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, LargeStringArray, StringViewArray, StringViewBuilder, new_empty_array, new_null_array,
+};
 use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 use onrush_device::Buffer;
 use onrush_kernels::{Context, Program, dictionary, headers};
 
+use crate::column::DeviceColumn;
 use crate::run::launch;
 use crate::text::Texts;
 use crate::{Error, Result};
 
-/// The texts of a column, each once, in ascending order of their bytes.
+/// What a column's values stand for: its texts, each once, in ascending order of their bytes; or what its lists and structs are pieces of.
 pub struct Dictionary {
     /// Of type `Utf8View`, without nulls.
     pub values: ArrayRef,
     bytes: OnceLock<Arc<Texts>>,
+    /// Of lists their elements, of structs their fields; there are no texts then, and those of elements are numbers.
+    pub elements: Vec<DeviceColumn>,
 }
 
 impl Dictionary {
     pub fn new(values: ArrayRef) -> Dictionary {
-        Dictionary { values, bytes: OnceLock::new() }
+        Dictionary { values, bytes: OnceLock::new(), elements: Vec::new() }
+    }
+
+    pub fn of_pieces(elements: Vec<DeviceColumn>) -> Dictionary {
+        Dictionary { elements, ..Dictionary::new(new_empty_array(&DataType::Utf8View)) }
     }
 
     pub fn entries(&self) -> usize {
@@ -32,7 +41,8 @@ impl Dictionary {
 
     /// Bytes of device memory.
     pub fn resident(&self) -> u64 {
-        self.bytes.get().map_or(0, |texts| texts.bytes.bytes() + texts.offsets.bytes())
+        let texts = self.bytes.get().map_or(0, |texts| texts.bytes.bytes() + texts.offsets.bytes());
+        texts + self.elements.iter().map(DeviceColumn::bytes).sum::<u64>()
     }
 
     /// Its texts on the device, and behind them two empty ones, for the numbers of nulls where there is no text at all. Uploaded once.

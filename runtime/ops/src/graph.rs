@@ -18,6 +18,9 @@ pub enum Kind {
     Code,
     /// A text, as its bytes.
     Text,
+    /// A piece of a column that holds the elements of lists: where it begins in the upper half of 64 bits, how long it is in the lower one. A
+    /// struct is a piece of one row of several columns, its fields.
+    List,
 }
 
 impl Kind {
@@ -28,7 +31,13 @@ impl Kind {
             Kind::Number(scalar) => scalar.cuda(),
             Kind::Code => "u32",
             Kind::Text => "Text",
+            Kind::List => "u64",
         }
+    }
+
+    /// Whether what it stands for is in a [`crate::dictionary::Dictionary`].
+    pub fn has_dictionary(self) -> bool {
+        matches!(self, Kind::Code | Kind::List)
     }
 
     /// What holds it in device memory: one bit of a word for booleans.
@@ -49,6 +58,7 @@ impl Kind {
             Kind::Bool => 1,
             Kind::Number(scalar) => scalar.bytes(),
             Kind::Code => 4,
+            Kind::List => 8,
             // Where it is and how long.
             Kind::Text => 16,
         }
@@ -106,6 +116,8 @@ pub enum Op {
     Null,
     /// The row's number.
     Row,
+    /// Of a row that is one of several that were made of one: its number among them, from 0 on.
+    Place,
     /// A column of the table that the stage before read, at the row of this number.
     Fetch(u32),
     /// The row of a joined table that has these keys, by the join's number; null where there is none.
@@ -180,12 +192,36 @@ pub enum Op {
     Text(u32),
     /// Of texts as bytes.
     Of(TextOp),
+    /// Of lists.
+    List(ListOp),
     /// A number as the key that orders it, of 64 bits, and back.
     OrderKey,
     FromOrderKey,
     /// Bits as they are, from and to 64-bit words.
     Bits,
     FromBits,
+}
+
+/// Functions of lists and structs. Elements and fields that are texts are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ListOp {
+    Length,
+    /// The element of a number from 1 on, or from the end below it; null where there is none.
+    Element,
+    /// From one number to another one, both as above; below zero the end itself is left out. A number of more than 32 bits is a fault.
+    Slice,
+    /// Whether the second argument is an element. What is not there is none.
+    Has,
+    /// Whether a table says yes of the text of an element.
+    HasText(u32),
+    Lowest,
+    Highest,
+    /// Rows of a column that can be fetched: from the first argument on, as many as the second says.
+    Rows(u32),
+    /// A field of a struct, by its place.
+    Field(u32),
+    /// A struct of columns of the table that a stage goes over, by its number among the stage's; no arguments.
+    Made(u32),
 }
 
 /// Functions of texts as bytes; tables are those of the stage's lookups.

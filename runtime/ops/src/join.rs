@@ -295,7 +295,7 @@ impl Builder<'_> {
     /// and the columns are not too large. None where it is not so.
     fn direct(&self, body: &Body, join: &Join, finding: &Finding, used: &[usize]) -> Result<Option<Direct>> {
         let Finding::Dense { size: slots, .. } = *finding else { return Ok(None) };
-        if used.iter().any(|index| body.source.inputs[*index].kind == Kind::Text) {
+        if used.iter().any(|index| matches!(body.source.inputs[*index].kind, Kind::Text | Kind::List)) {
             return Ok(None);
         }
         let bytes: u64 = used.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum();

@@ -14,7 +14,9 @@ pub mod graph;
 pub mod group;
 pub mod join;
 pub mod lane;
+mod list;
 mod lookup;
+mod meaning;
 pub mod memo;
 mod parted;
 pub mod prepared;
@@ -28,7 +30,7 @@ pub mod window;
 
 pub use aggregate::{Accumulator, What};
 pub use column::{DeviceColumn, DeviceTable, kind_of};
-pub use graph::{Comparison, Edge, Fold, Graph, Id, Kind, Misfit, Op, TextOp, Value};
+pub use graph::{Comparison, Edge, Fold, Graph, Id, Kind, ListOp, Misfit, Op, TextOp, Value};
 pub use join::{How, Join};
 pub use lane::{Lane, Working};
 pub use lookup::{Lookup, Origin, Zone};

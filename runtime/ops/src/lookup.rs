@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, UInt64Array, new_null_array};
 use arrow::compute::{concat, max, min};
 use arrow::datatypes::{DataType, UInt32Type};
 use onrush_kernels::Context;
@@ -13,6 +13,7 @@ use crate::codegen::Table;
 use crate::column::upload_array;
 use crate::dictionary::{self, Dictionary};
 use crate::graph::Kind;
+use crate::list;
 use crate::{Error, Result};
 
 /// A table that a pipeline looks values up in.
@@ -70,6 +71,8 @@ pub enum Origin {
     Input(u32),
     /// Of the table of a join.
     Joined(u32, u32),
+    /// Elements of lists of the source.
+    Elements(u32),
 }
 
 pub type Evaluate = Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
@@ -162,6 +165,10 @@ fn texts_of<'a>(
     let found = match of {
         Origin::Input(column) => dictionaries.get(column as usize),
         Origin::Joined(join, column) => joined.get(join as usize).and_then(|columns| columns.get(column as usize)),
+        Origin::Elements(column) => {
+            let lists = dictionaries.get(column as usize).and_then(Option::as_ref);
+            lists.and_then(|lists| lists.elements.first()).map(|elements| &elements.dictionary)
+        }
     };
     found.and_then(Option::as_ref).ok_or_else(|| Error::Unsupported("a text without a dictionary".to_string()))
 }
@@ -189,6 +196,10 @@ fn table(context: &Context, dictionary: &Dictionary, evaluate: &Evaluate) -> Res
         let is_there = nulls.as_ref().is_some_and(|nulls| nulls.null_count() == 1 && nulls.is_null(texts));
         is_same = is_there && codes.iter().take(texts).zip(0..).all(|(code, text)| *code == text);
         values = Arc::new(UInt32Array::new(codes.into(), nulls));
+    } else if crate::kind_of(values.data_type()) == Some(Kind::List) {
+        let (lists, nulls, elements) = list::encode(context, std::slice::from_ref(&values))?;
+        found = Some(Arc::new(Dictionary::of_pieces(elements)));
+        values = Arc::new(UInt64Array::new(lists.into(), nulls));
     } else if values.data_type() == &DataType::UInt32 {
         let numbers = values.as_primitive::<UInt32Type>();
         range = min(numbers).zip(max(numbers)).map(|(a, b)| (a.into(), b.into()));

@@ -5,7 +5,7 @@ use onrush_kernels::Scalar;
 use onrush_kernels::dates::Part;
 
 use crate::codegen::Body;
-use crate::graph::{Id, Kind, Op, TextOp};
+use crate::graph::{Id, Kind, ListOp, Op, TextOp};
 
 /// Lowest and highest value.
 pub type Range = (i128, i128);
@@ -27,7 +27,7 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
     let of = |index: usize| known[node.args[index] as usize];
     let of_type = match node.kind {
         Kind::Bool => Some((0, 1)),
-        Kind::Code | Kind::Text => None,
+        Kind::Code | Kind::Text | Kind::List => None,
         Kind::Number(scalar) => match scalar {
             Scalar::I8 => Some((i8::MIN.into(), i8::MAX.into())),
             Scalar::U8 => Some((0, u8::MAX.into())),
@@ -83,6 +83,7 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
             (if least < 0 { -most } else { 0 }, most)
         }),
         Op::Divide => of(0).zip(of(1)).and_then(|((a, b), (c, d))| (c == d && c > 0).then(|| (a / c, b / c))),
+        Op::List(ListOp::Length) => Some((0, u32::MAX.into())),
         // Bytes and characters of one text, and where a part of it begins.
         Op::Of(TextOp::Chars | TextOp::Bytes | TextOp::Position) => Some((0, i32::MAX.into())),
         Op::Part(part, tick) => match part {

@@ -1,6 +1,7 @@
 //! Running pipelines: stages one behind the other, each a kernel over the rows or the groups of the one before.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,10 +15,12 @@ use crate::codegen::output::{self, Target};
 use crate::codegen::{Beside, Body, Source, Table};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
-use crate::graph::{Graph, Id, Kind, Op};
+use crate::graph::{Graph, Id, Kind, ListOp, Op};
 use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::lane::{Lane, Lanes, Working};
+use crate::list::Spread;
 use crate::lookup::{Lookup, Lookups, Origin};
+use crate::meaning::{Dictionaries, fetches, text_of};
 use crate::memo::Memo;
 use crate::parted::Tuning;
 use crate::prepared::{Made, Run};
@@ -34,7 +37,7 @@ pub struct Gpu {
     runs: AtomicU64,
     spent: AtomicU64,
     sizes: group::Sizes,
-    memo: Memo,
+    pub(crate) memo: Memo,
     renumberings: Renumberings,
     lookups: Lookups,
     lanes: Lanes,
@@ -109,6 +112,10 @@ pub struct Stage {
     pub joins: Vec<Join>,
     /// Only in a stage without joins that reads a table.
     pub window: Option<Window>,
+    /// How many rows each row becomes, a number of 32 bits that is never null. The same holds as of windows, of which there is none.
+    pub spread: Option<Id>,
+    /// The columns of [`ListOp::Made`], by their places in the stage's table; only in a stage that goes over one, without joins.
+    pub structs: Vec<Vec<u32>>,
     pub lookups: Vec<Lookup>,
     /// The lists of [`Op::Text`].
     pub texts: Vec<Arc<Dictionary>>,
@@ -192,7 +199,9 @@ struct Flow {
     fetched: Vec<Option<Arc<Dictionary>>>,
     _memory: Option<Buffer>,
     /// Of the rows that can be fetched.
-    _pairs: Option<Paired>,
+    _pairs: Option<(Option<Paired>, Option<Spread>)>,
+    /// Lists of rows of columns of the table before, by their columns.
+    rows_of: HashMap<u32, Arc<Dictionary>>,
 }
 
 impl Gpu {
@@ -293,7 +302,7 @@ impl Gpu {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
         // A run of one kernel, if its last stage is.
-        let is_plain = others.is_empty() && stages[0].window.is_none();
+        let is_plain = others.is_empty() && stages[0].window.is_none() && stages[0].spread.is_none();
         let Lane { context, status, .. } = lane;
         let tools = group::Tools { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
@@ -309,7 +318,7 @@ impl Gpu {
             }
             let begins = flow.is_none();
             let is_last = number + 1 == stages.len();
-            let Flow { mut source, dictionaries, fetched, _memory, _pairs } = match flow.take() {
+            let Flow { mut source, dictionaries, fetched, _memory, _pairs, rows_of } = match flow.take() {
                 Some(flow) => flow,
                 None => {
                     table = Cow::Owned(table.in_forms(context, &stage.graph)?);
@@ -326,6 +335,7 @@ impl Gpu {
                         fetched: Vec::new(),
                         _memory: None,
                         _pairs: None,
+                        rows_of: HashMap::new(),
                     }
                 }
             };
@@ -341,6 +351,11 @@ impl Gpu {
                 tables.push(table);
                 found_texts.push(dictionary);
             }
+            let mut structs = Vec::new();
+            for columns in stage.structs.iter().filter(|_| begins) {
+                let fields = columns.iter().map(|column| table.columns[*column as usize].in_form(context, false));
+                structs.push(Arc::new(Dictionary::of_pieces(fields.collect::<Result<_>>()?)));
+            }
             let dictionary_of = |id: Id| {
                 text_of(
                     &stage.graph,
@@ -351,6 +366,8 @@ impl Gpu {
                         fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
                         joined: &joined,
                         lists: &stage.texts,
+                        rows_of: &rows_of,
+                        structs: &structs,
                         window: stage.window.as_ref(),
                     },
                 )
@@ -358,6 +375,7 @@ impl Gpu {
             let mut coded = Coded::default();
             if let Sink::Aggregate { keys, .. } = &stage.sink
                 && begins
+                && stage.spread.is_none()
                 && table.rows >= self.encode_from
             {
                 coded = Coded::new(context, &table, &stage.graph, keys, &mut source)?;
@@ -390,6 +408,14 @@ impl Gpu {
             if let Some(pairs) = &mut pairs {
                 std::mem::swap(&mut source, &mut pairs.source);
             }
+            let mut spread = None;
+            if let Some(count) = stage.spread {
+                let beside = Beside { tables: &tables, ..Beside::default() };
+                let body = Body::new(&source, &stage.graph, beside, None, &self.memo);
+                let mut found = self.spread(lane, &body, count)?;
+                std::mem::swap(&mut source, &mut found.source);
+                spread = Some(found);
+            }
             let probings: Vec<_> = built.iter().map(|built| &built.probing).collect();
             let mut beside = Beside { tables: &tables, joins: &probings, window: None };
             let mut found = None;
@@ -404,7 +430,7 @@ impl Gpu {
             let written = match &stage.sink {
                 Sink::Output(output) => {
                     let all = stage.filter.is_none() && output.skip == 0 && output.limit.is_none();
-                    let is_table = begins && pairs.is_none() && stage.window.is_none();
+                    let is_table = begins && pairs.is_none() && stage.window.is_none() && spread.is_none();
                     let shared: Vec<Option<DeviceColumn>> = match all && is_table {
                         true => output
                             .columns
@@ -457,16 +483,23 @@ impl Gpu {
                     coded.decode(&mut groups, &|key| stage.graph.kind(keys[key]));
                     let mut texts: Vec<_> = keys.iter().map(|key| dictionary_of(*key)).collect();
                     texts.extend(accumulators.iter().map(|a| a.of.and_then(dictionary_of)));
-                    let fetches = |stage: &Stage| stage.graph.nodes().iter().any(|n| matches!(n.op, Op::Fetch(_)));
                     let mut fetched = Vec::new();
-                    if begins && stages.get(number + 1).is_some_and(fetches) {
+                    let mut rows_of = HashMap::new();
+                    if begins && stages.get(number + 1).is_some_and(|next| fetches(&next.graph)) {
+                        for node in stages[number + 1].graph.nodes() {
+                            if let Op::List(ListOp::Rows(column)) = node.op {
+                                let elements = table.columns[column as usize].in_form(context, false)?;
+                                rows_of.insert(column, Arc::new(Dictionary::of_pieces(vec![elements])));
+                            }
+                        }
                         source.inputs.truncate(table.columns.len());
                         groups.parameters.extend(&source.parameters);
                         groups.fetched = source.inputs;
                         fetched = dictionaries;
                     }
-                    let _pairs = pairs.filter(|_| !fetched.is_empty());
-                    flow = Some(Flow { source: groups, dictionaries: texts, fetched, _memory: memory, _pairs });
+                    let _pairs = (!fetched.is_empty()).then_some((pairs, spread));
+                    flow =
+                        Some(Flow { source: groups, dictionaries: texts, fetched, _memory: memory, _pairs, rows_of });
                     continue;
                 }
             };
@@ -491,8 +524,7 @@ impl Gpu {
         let Sink::Output(Output { columns, skip: 0, limit: None | Some(1..) }) = &last.sink else { return Ok(None) };
         let is_plain =
             last.joins.is_empty() && last.lookups.is_empty() && last.window.is_none() && last.filter.is_none();
-        let fetches = last.graph.nodes().iter().any(|node| matches!(node.op, Op::Fetch(_)));
-        if !is_plain || fetches || has_texts(&last.graph, columns) {
+        if !is_plain || fetches(&last.graph) || has_texts(&last.graph, columns) {
             return Ok(None);
         }
         let tools =
@@ -501,11 +533,19 @@ impl Gpu {
             return Ok(None);
         };
         let inputs: Vec<_> = accumulators.iter().map(|a| a.of.and_then(dictionary_of)).collect();
-        let texts =
-            Dictionaries { inputs: &inputs, lookups: &[], fetched: &[], joined: &[], lists: &last.texts, window: None };
+        let texts = Dictionaries {
+            inputs: &inputs,
+            lookups: &[],
+            fetched: &[],
+            joined: &[],
+            lists: &last.texts,
+            rows_of: &HashMap::new(),
+            structs: &[],
+            window: None,
+        };
         let mut row = |(root, target): (&Id, Target)| {
             let kind = last.graph.kind(*root);
-            let dictionary = if kind == Kind::Code { text_of(&last.graph, *root, &texts) } else { None };
+            let dictionary = if kind.has_dictionary() { text_of(&last.graph, *root, &texts) } else { None };
             run.results.push(Made::of(kind, &target, dictionary.clone()));
             DeviceColumn::written(&lane.context, kind, target, 1, dictionary)
         };
@@ -614,7 +654,7 @@ impl Gpu {
             if let Some(keep) = keep {
                 let made = |(root, target): (&Id, &Target)| {
                     let kind = body.graph.kind(*root);
-                    Made::of(kind, target, if kind == Kind::Code { dictionary_of(*root) } else { None })
+                    Made::of(kind, target, if kind.has_dictionary() { dictionary_of(*root) } else { None })
                 };
                 let results: Vec<Made> = roots.iter().zip(&targets).map(made).collect();
                 let values = results.len() + results.iter().filter(|made| made.valid.is_some()).count();
@@ -664,7 +704,7 @@ impl Gpu {
         let mut columns = Vec::new();
         for ((root, target), texts) in roots.iter().zip(targets).zip(texts) {
             let kind = body.graph.kind(*root);
-            let dictionary = if kind == Kind::Code { dictionary_of(*root) } else { None };
+            let dictionary = if kind.has_dictionary() { dictionary_of(*root) } else { None };
             let mut column = DeviceColumn::written(&lane.context, kind, target, rows, dictionary)?;
             if let Some(texts) = texts {
                 column.values = Arc::clone(&texts.bytes);
@@ -723,35 +763,4 @@ pub fn work(stages: &[Stage], rows: &[u64]) -> u64 {
         }
     }
     most
-}
-
-/// The dictionaries of what a stage reads.
-struct Dictionaries<'a> {
-    inputs: &'a [Option<Arc<Dictionary>>],
-    lookups: &'a [Option<Arc<Dictionary>>],
-    fetched: &'a [Option<Arc<Dictionary>>],
-    joined: &'a [Vec<Option<Arc<Dictionary>>>],
-    lists: &'a [Arc<Dictionary>],
-    window: Option<&'a Window>,
-}
-
-/// The dictionary of a node that is a text, or a text's number.
-fn text_of(graph: &Graph, id: Id, texts: &Dictionaries) -> Option<Arc<Dictionary>> {
-    let node = graph.node(id);
-    match node.op {
-        Op::Input(index) => texts.inputs[index as usize].clone(),
-        Op::Lookup(index) => texts.lookups[index as usize].clone(),
-        Op::Text(index) => texts.lists.get(index as usize).cloned(),
-        Op::Fetch(index) => texts.fetched[index as usize].clone(),
-        Op::Joined(join, column) => texts.joined[join as usize][column as usize].clone(),
-        // Of a text beside null, and of a number that is one again.
-        Op::Choose => text_of(graph, node.args[1], texts).or_else(|| text_of(graph, node.args[2], texts)),
-        Op::Coalesce => text_of(graph, node.args[0], texts).or_else(|| text_of(graph, node.args[1], texts)),
-        Op::Convert(_) => text_of(graph, node.args[0], texts),
-        // The first or last of some texts.
-        Op::Running(number) => text_of(graph, texts.window?.running.get(number as usize)?.of?, texts),
-        Op::RunningBack(number) => text_of(graph, texts.window?.back.get(number as usize)?.of?, texts),
-        Op::Sliding(number) => text_of(graph, texts.window?.sliding.get(number as usize)?.of?, texts),
-        _ => None,
-    }
 }

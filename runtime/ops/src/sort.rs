@@ -258,7 +258,7 @@ fn in_order(base: Option<&Source>, of: (&Buffer, Scalar), (skip, rows): (u64, u6
     let address = sorted.address() + scalar.bytes() * skip;
     parameters.address(&format!("const {}* __restrict__", scalar.cuda()), "sorted", address);
     let kind = Kind::Number(scalar);
-    inputs.push(Access { kind, value: format!("sorted[{at}]"), valid: None, range: None });
+    inputs.push(Access { kind, value: format!("sorted[{at}]"), valid: None, range: None, elements: Vec::new() });
     let fetched = base.map_or_else(Vec::new, |base| base.fetched.clone());
     let identity = base.map_or(address, |base| base.identity);
     Source { rows, parameters, inputs, fetched, present: None, identity }

@@ -9,6 +9,7 @@ mod frames;
 mod functions;
 mod joins;
 mod keys;
+mod lists;
 mod lower;
 mod nodes;
 mod numbers;

@@ -515,6 +515,7 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
                         i128::from(digit.base),
                         i128::from(digit.base) + i128::from(digit.count) - 1 - i128::from(digit.nullable),
                     )),
+                    elements: Vec::new(),
                 });
             }
             present = match (dense, layout.rows()) {
@@ -531,6 +532,7 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
                 value: from_bits(*kind, &key),
                 valid: nullable.then(|| "(row != made_slots + 1)".to_string()),
                 range: None,
+                elements: Vec::new(),
             });
             present = Some(format!("{} != ~0ull", word(0)));
         }
@@ -543,7 +545,7 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
                 };
                 at += if wide(*kind) { 2 } else { 1 };
                 let valid = nullable.then(|| format!("(({} >> {index} & 1) == 0)", word(1)));
-                inputs.push(Access { kind: *kind, value, valid, range: None });
+                inputs.push(Access { kind: *kind, value, valid, range: None, elements: Vec::new() });
             }
             present = Some(format!("{} != 0", word(0)));
         }
@@ -555,7 +557,7 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
             What::SumShort => format!("(i128)(i64){}", word(at)),
             _ => from_bits(*kind, &word(at)),
         };
-        inputs.push(Access { kind: *kind, value, valid: None, range: None });
+        inputs.push(Access { kind: *kind, value, valid: None, range: None, elements: Vec::new() });
     }
     let special = finding.map_or(0, Finding::special);
     Source { rows: slots + special, parameters, inputs, fetched: Vec::new(), present, identity: table }

@@ -73,7 +73,7 @@ pub struct Probing {
 impl Probing {
     /// What a kernel's text depends on.
     pub fn form(&self) -> impl Hash {
-        let columns: Vec<_> = self.columns.iter().map(|c| (c.kind, c.value.clone(), c.valid.clone())).collect();
+        let columns: Vec<_> = self.columns.iter().map(Access::form).collect();
         let declarations = self.parameters.declarations.clone();
         let of = (self.nulls_equal, self.renumbered.clone(), self.holds, self.residual);
         (self.finding.form(), of, columns, declarations, self.paired)

@@ -4,7 +4,7 @@ use arrow::datatypes::DataType;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use onrush_kernels::Scalar;
-use onrush_ops::{Accumulator, Comparison, Graph, Id, Kind, Misfit, Op, Value, What, kind_of};
+use onrush_ops::{Accumulator, Comparison, Graph, Id, Kind, ListOp, Misfit, Op, Value, What, kind_of};
 use std::sync::Arc;
 
 use super::lower::{Lowering, Refusal, literal_of};
@@ -84,6 +84,12 @@ pub enum Recipe {
         count: usize,
         input: u32,
         kind: Kind,
+    },
+    /// A list of a column of the input: as many rows as are counted, from the one of this number on.
+    Rows {
+        row: usize,
+        count: usize,
+        input: u32,
     },
     /// From the key that orders values.
     Extreme {
@@ -415,6 +421,11 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
             let row = at(graph, *row);
             let row = unless_empty(graph, *count, row);
             graph.add(Op::Fetch(*input), &[row], *kind)
+        }
+        Recipe::Rows { row, count, input } => {
+            let (row, number) = (at(graph, *row), at(graph, *count));
+            let list = graph.add(Op::List(ListOp::Rows(*input)), &[row, number], Kind::List);
+            unless_empty(graph, *count, list)
         }
         Recipe::Extreme { of, count, kind, float } => {
             let key = at(graph, *of);

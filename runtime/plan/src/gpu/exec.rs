@@ -674,6 +674,10 @@ impl Work {
 /// `keep`: whoever keeps the rows has them on the device, too.
 fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> onrush_ops::Result<Vec<RecordBatch>> {
     let lane = gpu.lane(result.rows)?;
+    let mut result = result.clone();
+    for (column, field) in result.columns.iter_mut().zip(schema.fields()) {
+        *column = gpu.settled(&lane, field.data_type(), column)?;
+    }
     let arrays = result.download(&lane, schema)?;
     if keep {
         for (array, column) in arrays.iter().zip(&result.columns) {

@@ -124,7 +124,8 @@ impl Open {
         }
         let computed = |slot: &Slot| matches!(slot, Slot::Node(id) if self.lowering.graph.kind(*id) == Kind::Text);
         let texts = self.lowering.columns.iter().any(computed);
-        if self.limit.is_some() || self.order.is_some() || self.window.is_some() || texts {
+        let stays = self.lowering.spread.is_none() && self.lowering.structs.is_empty();
+        if self.limit.is_some() || self.order.is_some() || self.window.is_some() || texts || !stays {
             self.materialise();
         }
         let kind = join.kind;

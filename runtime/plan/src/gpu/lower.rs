@@ -24,7 +24,7 @@ use onrush_ops::dictionary::{self, Dictionary};
 use onrush_ops::{Comparison, Graph, How, Id, Kind, Lookup, Misfit, Op, Origin, kind_of};
 
 use super::text::{self, is_text};
-use super::{functions, numbers};
+use super::{functions, lists, numbers};
 
 /// Why something stays on the CPU, in a few words.
 pub type Refusal = String;
@@ -90,6 +90,10 @@ pub struct Lowering {
     pub numbered: bool,
     pub columns: Vec<Slot>,
     pub schema: Arc<Schema>,
+    /// The columns of structs that are made, by their places among the inputs.
+    pub structs: Vec<Vec<u32>>,
+    /// How many rows each row becomes.
+    pub spread: Option<Id>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
     pub begins: bool,
     /// Texts that the stage before has made, and the columns that they are.
@@ -137,6 +141,8 @@ impl Lowering {
             numbered: false,
             columns: (0..schema.fields().len()).map(Slot::Source).collect(),
             schema: Arc::clone(schema),
+            structs: Vec::new(),
+            spread: None,
             begins: true,
             made: Vec::new(),
             wishes: Wishes::default(),
@@ -150,6 +156,11 @@ impl Lowering {
 
     pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, Refusal> {
         expr.data_type(&self.schema).map_err(|e| e.to_string())
+    }
+
+    /// Whether rows are those of the table that the stage goes over.
+    pub fn is_as_read(&self) -> bool {
+        self.begins && self.joins.is_empty() && self.spread.is_none()
     }
 
     /// Whether all columns are those of the input.
@@ -243,6 +254,8 @@ impl Lowering {
             graph: self.graph.clone(),
             lookups: self.lookups.len(),
             texts: self.texts.len(),
+            structs: self.structs.len(),
+            spread: self.spread,
             used: self.used.len(),
             columns: self.columns.clone(),
             sides: self.joins.iter().map(|side| side.lowering.save()).collect(),
@@ -253,6 +266,8 @@ impl Lowering {
         self.graph = saved.graph;
         self.lookups.truncate(saved.lookups);
         self.texts.truncate(saved.texts);
+        self.structs.truncate(saved.structs);
+        self.spread = saved.spread;
         self.used.truncate(saved.used);
         self.as_bytes.truncate(saved.used);
         self.columns = saved.columns;
@@ -272,6 +287,9 @@ impl Lowering {
 
     /// What rows are grouped, sorted or joined by: a text as its number.
     pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+        if lists::is_nested(&self.dtype(expr)?) {
+            return Err("lists or structs that are compared are not on the GPU yet".to_string());
+        }
         if let Some(column) = self.made(expr) {
             return self.column_as(column, false);
         }
@@ -388,7 +406,13 @@ impl Lowering {
             return self.list(list);
         }
         if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
-            let texts = function.args().iter().any(|arg| self.dtype(arg).is_ok_and(|dtype| is_text(&dtype)));
+            let is_any = |of: fn(&DataType) -> bool| {
+                function.args().iter().any(|arg| self.dtype(arg).is_ok_and(|dtype| of(&dtype)))
+            };
+            if is_any(lists::is_nested) || lists::is_nested(function.return_type()) {
+                return lists::call(self, function);
+            }
+            let texts = is_any(is_text);
             // Their text says how, and is no value.
             let dates = matches!(function.name(), "date_part" | "date_trunc" | "truncate");
             return match (texts || is_text(function.return_type())) && !dates {
@@ -470,6 +494,9 @@ impl Lowering {
     pub fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<Id, Refusal> {
         let result = self.dtype(whole)?;
         let mut kind = kind_of(&result).ok_or_else(|| format!("CASE with results of type {result}"))?;
+        if kind == Kind::List {
+            lists::are_of_one_column(case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr()))?;
+        }
         let mut texts = None;
         if kind == Kind::Code {
             match texts_of(case) {
@@ -486,6 +513,7 @@ impl Lowering {
         let kind = if texts.is_some() { Kind::Number(Scalar::U32) } else { kind };
         let then = |lowering: &mut Lowering, then: &Arc<dyn PhysicalExpr>| match &texts {
             None if kind == Kind::Text => text::piece(lowering, then),
+            None if kind == Kind::List => lists::or_empty(lowering, then),
             None => lowering.expr(then),
             Some((numbers, _)) => Ok(match text_literal(then) {
                 Some(Some(text)) => lowering.graph.number(Scalar::U32, numbers[&text].into()),
@@ -622,6 +650,8 @@ pub struct Saved {
     graph: Graph,
     lookups: usize,
     texts: usize,
+    structs: usize,
+    spread: Option<Id>,
     used: usize,
     columns: Vec<Slot>,
     sides: Vec<Saved>,

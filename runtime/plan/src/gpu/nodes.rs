@@ -3,12 +3,14 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{StatisticsArgs, StatisticsContext, WindowExpr};
 
@@ -34,6 +36,7 @@ pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || any.is::<SortExec>()
         || any.is::<BoundedWindowAggExec>()
         || any.is::<WindowAggExec>()
+        || any.is::<UnnestExec>()
         || is_transparent(plan)
 }
 
@@ -47,11 +50,18 @@ pub fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> 
 /// Whether a node looks at one row at a time.
 pub fn is_light(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let any: &dyn Any = plan.as_ref();
-    (any.is::<FilterExec>() && plan.fetch().is_none()) || any.is::<ProjectionExec>() || is_transparent(plan)
+    let is_filter = any.is::<FilterExec>() && plan.fetch().is_none();
+    is_filter || any.is::<ProjectionExec>() || any.is::<UnnestExec>() || is_transparent(plan)
 }
 
 pub fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
+    let any: &dyn Any = plan.as_ref();
+    // What a join on the CPU would tell the rows below it: that some of them find nothing. Without it they are looked for, and are not found.
+    let is_told = any.downcast_ref::<FilterExec>().is_some_and(|filter| {
+        let predicate: &dyn Any = filter.predicate().as_ref();
+        predicate.is::<DynamicFilterPhysicalExpr>() && filter.projection().is_none() && plan.fetch().is_none()
+    });
+    is_told || matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
 }
 
 /// What users call a node.

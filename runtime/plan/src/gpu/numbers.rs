@@ -69,7 +69,7 @@ pub fn comparable(a: &DataType, b: &DataType) -> bool {
         // Both are moments; a zone only says how they are shown.
         (Timestamp(u, a), Timestamp(v, b)) => u == v && a.is_some() == b.is_some(),
         (DataType::Null, _) | (_, DataType::Null) => false,
-        (a, b) => a == b && kind_of(a).is_some(),
+        (a, b) => a == b && kind_of(a).is_some_and(|kind| kind != Kind::List),
     }
 }
 

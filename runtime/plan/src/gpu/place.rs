@@ -19,6 +19,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use onrush_kernels::Scalar;
@@ -27,15 +28,14 @@ use onrush_ops::{
     Accumulator, Id, Join, Kind, Misfit, Op, Output, Sink, Sort, SortKey, Stage, Top, Value, Window, kind_of,
 };
 
-use super::aggregates::{self, Accumulators};
+use super::aggregates::{self, Accumulators, Recipe};
 use super::concat::ConcatExec;
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::joins::Joining;
 use super::lower::{Lowering, Preference, Refusal, Slot, Wishes};
 use super::nodes::{is_known, is_larger, is_transparent, words};
 use super::partition::in_one_partition;
-use super::{Accelerator, Policy, numbers, quantiles};
-use super::{text, window};
+use super::{Accelerator, Policy, lists, numbers, quantiles, text, window};
 
 /// More first rows than this are sorted by the CPU.
 const MOST_SORTED: u64 = 10_000;
@@ -92,6 +92,8 @@ pub struct Part {
 }
 
 pub enum End {
+    /// Of the stage that gives the result.
+    Last,
     Groups {
         keys: Vec<Id>,
         accumulators: Vec<Accumulator>,
@@ -398,7 +400,7 @@ impl Open {
         let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
         for expr in &wishes.texts {
             let dtype = lowering.dtype(expr)?;
-            let id = text::text(lowering, expr)?;
+            let id = text::column(lowering, expr)?;
             lowering.made.push((Arc::clone(expr), fields.len()));
             fields.push(Arc::new(Field::new(format!("made {}", fields.len()), dtype, true)));
             lowering.columns.push(Slot::Node(id));
@@ -426,7 +428,7 @@ impl Open {
 
     /// Whether the stage that is being written reads a table as it is.
     pub fn is_fresh(&self) -> bool {
-        let plain = self.lowering.begins && self.lowering.joins.is_empty() && self.window.is_none();
+        let plain = self.lowering.is_as_read() && self.lowering.structs.is_empty() && self.window.is_none();
         plain && self.filter.is_none() && self.limit.is_none() && self.order.is_none()
     }
 
@@ -467,14 +469,14 @@ impl Open {
         let is_limit = any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
         // Of texts that are computed there are numbers only once they are written.
         let computed = |slot: &Slot| matches!(slot, Slot::Node(id) if self.lowering.graph.kind(*id) == Kind::Text);
-        let is_filter = any.is::<FilterExec>();
+        let is_filter = any.is::<FilterExec>() && !is_transparent(plan);
         if !is_light && !is_limit && !is_filter && self.lowering.columns.iter().any(computed) {
             self.materialise();
         }
         if !is_light && (self.limit.is_some() || (self.order.is_some() && !is_limit)) {
             self.materialise();
         }
-        if let Some(filter) = any.downcast_ref::<FilterExec>() {
+        if let Some(filter) = any.downcast_ref::<FilterExec>().filter(|_| is_filter) {
             if plan.fetch().is_some() {
                 return Err("a filter with a limit is not on the GPU yet".to_string());
             }
@@ -513,9 +515,10 @@ impl Open {
             if *aggregate.mode() != partial && !whole.contains(aggregate.mode()) {
                 return Err("the second step of an aggregate is not on the GPU yet".to_string());
             }
-            match quantiles::has_quantiles(aggregate) && *aggregate.mode() != partial {
-                true => quantiles::aggregate(self, aggregate)?,
-                false => self.aggregate(aggregate)?,
+            match *aggregate.mode() != partial {
+                true if quantiles::has_quantiles(aggregate) => quantiles::aggregate(self, aggregate)?,
+                true if lists::collects(aggregate) => lists::aggregate(self, aggregate)?,
+                _ => self.aggregate(aggregate)?,
             }
             self.works = true;
         } else if let Some(limit) = any.downcast_ref::<GlobalLimitExec>() {
@@ -545,6 +548,9 @@ impl Open {
         } else if let Some(windows) = any.downcast_ref::<WindowAggExec>() {
             window::windows(self, windows.window_expr(), plan)?;
             self.works = true;
+        } else if let Some(unnest) = any.downcast_ref::<UnnestExec>() {
+            lists::unnest(self, unnest)?;
+            self.works = true;
         } else if !is_transparent(plan) {
             return Err(format!("{} is not on the GPU yet", words(plan)));
         }
@@ -554,7 +560,8 @@ impl Open {
     }
 
     /// What has been written, as a stage.
-    fn stage(&mut self, lowering: Lowering, filter: Option<Id>, window: Option<Window>, sink: Sink) -> Stage {
+    fn stage(&mut self, part: Part, sink: Sink) -> Stage {
+        let Part { lowering, filter, window, .. } = part;
         let joins = lowering.joins.into_iter().map(|side| {
             self.others[side.table].1 = side.lowering.used;
             Join {
@@ -573,7 +580,9 @@ impl Open {
             graph: lowering.graph,
             lookups: lowering.lookups,
             texts: lowering.texts,
+            structs: lowering.structs,
             window,
+            spread: lowering.spread,
             filter,
             sink,
         }
@@ -601,7 +610,7 @@ impl Open {
     }
 
     /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
-    fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Refusal> {
+    pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Refusal> {
         if !self.is_wide(by)? {
             return Ok(vec![self.sort_key(by)?]);
         }
@@ -626,7 +635,7 @@ impl Open {
         Ok(self.ordered(value, by.options))
     }
 
-    fn ordered(&mut self, value: Id, options: SortOptions) -> SortKey {
+    pub fn ordered(&mut self, value: Id, options: SortOptions) -> SortKey {
         let (long, unsigned) = (Kind::Number(Scalar::I64), Kind::Number(Scalar::U64));
         let graph = &mut self.lowering.graph;
         let key = match graph.kind(value) {
@@ -675,15 +684,27 @@ impl Open {
         for (key, _) in group.expr() {
             keys.push(self.lowering.key(key)?);
         }
-        let mut accumulators = Accumulators::default();
-        let mut recipes = Vec::new();
         let is_partial = *aggregate.mode() == AggregateMode::Partial;
-        for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
-            let (lowering, filter) = (&mut self.lowering, filter.as_ref());
+        self.aggregate_by(aggregate, keys, &mut |lowering, accumulators, index| {
+            let (function, filter) = (&aggregate.aggr_expr()[index], aggregate.filter_expr()[index].as_ref());
             match is_partial {
-                true => recipes.extend(aggregates::state(lowering, &mut accumulators, function, filter)?),
-                false => recipes.push(aggregates::aggregate(lowering, &mut accumulators, function, filter)?),
+                true => aggregates::state(lowering, accumulators, function, filter),
+                false => Ok(vec![aggregates::aggregate(lowering, accumulators, function, filter)?]),
             }
+        })
+    }
+
+    /// Groups rows by some keys; `recipes` are those of a function by its number.
+    pub fn aggregate_by(
+        &mut self,
+        aggregate: &AggregateExec,
+        keys: Vec<Id>,
+        recipes: &mut dyn FnMut(&mut Lowering, &mut Accumulators, usize) -> std::result::Result<Vec<Recipe>, Refusal>,
+    ) -> std::result::Result<(), Refusal> {
+        let mut accumulators = Accumulators::default();
+        let mut all = Vec::new();
+        for index in 0..aggregate.aggr_expr().len() {
+            all.extend(recipes(&mut self.lowering, &mut accumulators, index)?);
         }
         let mut next = Lowering { begins: false, ..Lowering::new(&aggregate.schema()) };
         let kinds: Vec<Kind> = keys.iter().map(|key| self.lowering.graph.kind(*key)).collect();
@@ -692,7 +713,7 @@ impl Open {
             columns.push(Slot::Node(next.graph.input(index, *kind)));
         }
         let of = onrush_ops::group::kinds(&self.lowering.graph, &accumulators.all);
-        for recipe in &recipes {
+        for recipe in &all {
             let at = |graph: &mut onrush_ops::Graph, index: usize| graph.input(keys.len() + index, of[index]);
             columns.push(Slot::Node(aggregates::result(&mut next.graph, recipe, &at)));
         }
@@ -721,15 +742,15 @@ impl Open {
         let lowering = std::mem::replace(&mut self.lowering, Lowering::new(&schema));
         let mut used: Vec<(usize, bool)> = wanted_of(&lowering);
         let (filter, window) = (self.filter.take(), self.window.take());
-        let mut stages = vec![self.stage(lowering, filter, window, sink)];
-        for part in std::mem::take(&mut self.before).into_iter().rev() {
-            let Part { mut lowering, filter, window, end } = part;
-            let sink = match end {
+        let mut stages = vec![self.stage(Part { lowering, filter, window, end: End::Last }, sink)];
+        for mut part in std::mem::take(&mut self.before).into_iter().rev() {
+            let sink = match std::mem::replace(&mut part.end, End::Last) {
                 End::Groups { keys, accumulators } => Sink::Aggregate { keys, accumulators },
-                End::Rows { order, skip, limit } => rows_of(columns_of(&mut lowering, &used)?, order, skip, limit),
+                End::Rows { order, skip, limit } => rows_of(columns_of(&mut part.lowering, &used)?, order, skip, limit),
+                End::Last => return Err("a last stage before others".to_string()),
             };
-            used = wanted_of(&lowering);
-            stages.push(self.stage(lowering, filter, window, sink));
+            used = wanted_of(&part.lowering);
+            stages.push(self.stage(part, sink));
         }
         stages.reverse();
         Ok((stages, used.into_iter().map(|(column, _)| column).collect()))

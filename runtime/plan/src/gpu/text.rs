@@ -13,8 +13,8 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, Id, Kind, Lookup, Misfit, Op, TextOp, kind_of};
 
 use super::lower::{Lowering, Refusal, literal_of};
-use super::numbers;
 use super::pattern::{self, Like};
+use super::{lists, numbers};
 use crate::expr::kernels::is_ours;
 
 const LONG: Kind = Kind::Number(Scalar::I64);
@@ -59,6 +59,14 @@ pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id
     }
 }
 
+/// What is to be a column: a text as bytes, or as the number that an element of a list has.
+pub fn column(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    match is_text(&lowering.dtype(expr)?) && !lists::is_element(lowering, expr) {
+        true => text(lowering, expr),
+        false => lowering.expr(expr),
+    }
+}
+
 /// A text as bytes.
 pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
     let any: &dyn Any = expr.as_ref();
@@ -86,6 +94,11 @@ pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id,
     }
     if let Some(case) = any.downcast_ref::<CaseExpr>() {
         return lowering.case(case, expr, true);
+    }
+    if lists::is_element(lowering, expr) {
+        // A number among the texts of elements; a stage before this one makes it a column, which has both forms.
+        lowering.wishes.text(expr);
+        return Err(format!("a function of `{expr}`, an element of a list, is not on the GPU yet"));
     }
     if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
         return made(lowering, function);

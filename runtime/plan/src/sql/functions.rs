@@ -94,6 +94,7 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         "list_extract" | "list_element" => Some("array_element"),
         "list_concat" | "list_cat" => Some("array_concat"),
         "list_slice" => Some("array_slice"),
+        "list_min" => Some("array_min"),
         "list_reverse" => Some("array_reverse"),
         "list_aggr" => None,
         _ => None,
