@@ -45,12 +45,36 @@ def escaped(text: str) -> str:
 def sql_type(name: str) -> str:
     if name.startswith("timestamptz"):
         return "timestamptz"
+    if name.endswith("]"):
+        return sql_type(name[: name.rindex("[")]) + "[]"
+    if name.startswith("struct("):
+        of = [field.split(":", 1) for field in items(name[6:])]
+        return f"struct({', '.join(f'{f} {sql_type(t)}' for f, t in of)})"
     return {"category": "varchar", "duration": "interval"}.get(name, name)
+
+
+def items(word: str) -> list[str]:
+    """Those of `[1,NULL,[2]]`."""
+    out, depth = [""], 0
+    for c in word[1:-1]:
+        depth += (c in "[{(") - (c in "]})")
+        if c == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += c
+    return out if len(word) > 2 else []
 
 
 def literal(word: str, name: str) -> str:
     if word == "NULL":
         return f"cast(null as {sql_type(name)})"
+    if name.endswith("]") and not name.startswith("timestamptz"):
+        of = name[: name.rindex("[")]
+        return f"cast([{', '.join(literal(item, of) for item in items(word))}] as {sql_type(name)})"
+    if name.startswith("struct("):
+        of = [field.split(":", 1) for field in items(name[6:])]
+        fields = (f"'{f}': {literal(item, t)}" for (f, t), item in zip(of, items(word), strict=True))
+        return f"cast({{{', '.join(fields)}}} as {sql_type(name)})"
     text = unescaped(word).replace("'", "''")
     if name == "duration":
         return f"to_microseconds({text})"
@@ -77,6 +101,8 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def letter(name: str) -> str:
+    if name.endswith("]") or name.startswith("STRUCT"):
+        return "T"
     if name == "BOOLEAN":
         return "B"
     if name in ("FLOAT", "DOUBLE"):
@@ -108,6 +134,13 @@ def day(days: int) -> str:
     return f"{yoe + era * 400 + (month <= 2):04}-{month:02}-{doy - (153 * mp + 2) // 5 + 1:02}"
 
 
+def kind_of(t: pa.DataType) -> str:
+    name = str(t)
+    if "<" in name and not name.startswith("decimal"):
+        return "T"
+    return "R" if name in ("float", "double") else "D" if name.startswith("decimal") else "I" if "int" in name else "T"
+
+
 def word(scalar: pa.Scalar, kind: str) -> str:
     if not scalar.is_valid:
         return "NULL"
@@ -120,6 +153,11 @@ def word(scalar: pa.Scalar, kind: str) -> str:
         return day(scalar.value)
     if pa.types.is_duration(t):
         return f"{scalar.value}us"
+    if pa.types.is_list(t) or pa.types.is_large_list(t):
+        return "[" + ",".join(word(item, kind_of(t.value_type)) for item in scalar) + "]"
+    if pa.types.is_struct(t):
+        fields = (f"{field.name}:{word(scalar[i], kind_of(field.type))}" for i, field in enumerate(t))
+        return "{" + ",".join(fields) + "}"
     value = scalar.as_py()
     if pa.types.is_interval(t):
         assert value.months == 0, "months have no length"

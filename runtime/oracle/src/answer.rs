@@ -83,6 +83,11 @@ pub fn text(value: &Value) -> String {
             Some(micros) => format!("{micros}us"),
             None => format!("{value}{unit:?}"),
         },
+        Value::List(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(",")),
+        Value::Struct(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}:{}", text(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
         other => escaped(&format!("{other:?}")),
     }
 }

@@ -6,11 +6,12 @@
 //! 1 x
 //! NULL (empty)
 //! ```
-//! Words are separated by blanks and escaped as in answers ([`crate::answer`]). Comments start with `#`.
+//! Words are separated by blanks and escaped as in answers ([`crate::answer`]); a list is one word, `[1,NULL]`, and so is a struct, `{1,NULL}`. Comments start with `#`.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::array::{ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit, TimestampMicrosecondType};
 use onrush_frame::Table;
@@ -72,6 +73,12 @@ pub fn chunked(table: &Table, rows: usize) -> Table {
 /// # Errors
 /// If a word is no value of the type.
 pub fn array(sql: &str, words: Vec<Option<String>>) -> Result<ArrayRef, String> {
+    if let Some((of, length)) = list_of(sql) {
+        return list(of, length, &words);
+    }
+    if let Some(fields) = sql.strip_prefix("struct(").and_then(|rest| rest.strip_suffix(')')) {
+        return structs(fields, &words);
+    }
     let texts: ArrayRef = Arc::new(StringArray::from(words.clone()));
     let strict = arrow::compute::CastOptions { safe: false, ..Default::default() };
     let to = |dtype: &DataType| arrow::compute::cast_with_options(&texts, dtype, &strict).map_err(|e| e.to_string());
@@ -88,6 +95,79 @@ pub fn array(sql: &str, words: Vec<Option<String>>) -> Result<ArrayRef, String> 
         }
         dtype => to(&dtype),
     }
+}
+
+/// The type of a list's elements, and what is between the brackets.
+fn list_of(sql: &str) -> Option<(&str, &str)> {
+    sql.strip_suffix(']')?.rsplit_once('[').filter(|(_, length)| length.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+/// Words such as `[1,NULL]`, of `integer[]`; `integer[large]` and `integer[2]` are Arrow's other lists.
+fn list(of: &str, length: &str, words: &[Option<String>]) -> Result<ArrayRef, String> {
+    let mut items = Vec::new();
+    let mut lengths = Vec::new();
+    for word in words {
+        let before = items.len();
+        if let Some(word) = word {
+            items.extend(inside(word, '[', ']')?);
+        }
+        lengths.push(items.len() - before);
+    }
+    let items = array(of, items)?;
+    let nulls: NullBuffer = words.iter().map(Option::is_some).collect();
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), Some(nulls));
+    let made = ListArray::try_new(Arc::clone(&field), offsets, items, nulls).map_err(|e| e.to_string())?;
+    let dtype = match length {
+        "" => return Ok(Arc::new(made)),
+        "large" => DataType::LargeList(field),
+        length => DataType::FixedSizeList(field, length.parse().map_err(|_| format!("`[{length}]` is no list"))?),
+    };
+    cast(&made, &dtype).map_err(|e| e.to_string())
+}
+
+/// What is between brackets, at its commas.
+fn inside(word: &str, open: char, close: char) -> Result<Vec<Option<String>>, String> {
+    let inside = word.strip_prefix(open).and_then(|word| word.strip_suffix(close));
+    let inside = inside.ok_or_else(|| format!("`{word}` has no {open} and {close}"))?;
+    Ok(split(inside).into_iter().map(|item| (item != "NULL").then(|| item.replace("(empty)", ""))).collect())
+}
+
+fn split(text: &str) -> Vec<String> {
+    let (mut items, mut depth) = (vec![String::new()], 0);
+    for c in text.chars() {
+        depth += i32::from("[{(".contains(c)) - i32::from("]})".contains(c));
+        match items.last_mut() {
+            Some(_) if c == ',' && depth == 0 => items.push(String::new()),
+            Some(last) => last.push(c),
+            None => {}
+        }
+    }
+    if text.is_empty() { Vec::new() } else { items }
+}
+
+/// Words such as `{1,NULL}`, of `struct(a:integer,b:varchar)`.
+fn structs(fields: &str, words: &[Option<String>]) -> Result<ArrayRef, String> {
+    let fields = split(fields);
+    let mut columns = vec![Vec::new(); fields.len()];
+    for word in words {
+        let items = word.as_ref().map(|word| inside(word, '{', '}')).transpose()?;
+        let items = items.unwrap_or_else(|| vec![None; fields.len()]);
+        if items.len() != fields.len() {
+            return Err(format!("{} values for {} fields", items.len(), fields.len()));
+        }
+        columns.iter_mut().zip(items).for_each(|(column, item)| column.push(item));
+    }
+    let mut of = Vec::new();
+    let mut arrays = Vec::new();
+    for (field, words) in fields.iter().zip(columns) {
+        let (name, sql) = field.split_once(':').ok_or_else(|| format!("`{field}` is no NAME:TYPE"))?;
+        let array = array(sql, words)?;
+        of.push(Field::new(name, array.data_type().clone(), true));
+        arrays.push(array);
+    }
+    let nulls: NullBuffer = words.iter().map(Option::is_some).collect();
+    Ok(Arc::new(StructArray::try_new(of.into(), arrays, Some(nulls)).map_err(|e| e.to_string())?))
 }
 
 /// DuckDB's names; `category` is text with few values, stored as a dictionary; `timestamptz[ZONE]`; `duration` in microseconds.

@@ -10,6 +10,7 @@ mod plan {
     pub mod explore;
     pub mod expressions;
     pub mod groups;
+    pub mod lists;
     pub mod orders;
     pub mod parts;
     pub mod plots;
