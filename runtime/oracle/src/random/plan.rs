@@ -35,6 +35,15 @@ pub enum Plan {
         keys: Vec<Key>,
     },
     Union(Box<Plan>, Box<Plan>),
+    /// For each value of one column what lists of another one say: all of their elements, or some.
+    Lists {
+        input: Box<Plan>,
+        key: usize,
+        of: usize,
+        unnested: bool,
+    },
+    /// The pieces of a text, a row each, behind the input's columns.
+    Pieces(Box<Plan>, usize),
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +99,16 @@ impl Plan {
                 all.extend(functions.iter().map(|f| f.column.clone()));
                 all
             }
+            Plan::Lists { input, key, of, unnested } => {
+                let all = input.columns(tables);
+                let (key, of, length) = (represented(&all[*key]), represented(&all[*of]), count(MOST_ROWS));
+                if *unnested { vec![key, of] } else { vec![key, length, of.clone(), of] }
+            }
+            Plan::Pieces(input, of) => {
+                let mut all = input.columns(tables);
+                all.push(all[*of].clone());
+                all
+            }
             Plan::Union(left, right) => {
                 let both = left.columns(tables).into_iter().zip(right.columns(tables));
                 both.map(|(a, b)| Column {
@@ -112,6 +131,8 @@ impl Plan {
             | Plan::Distinct(input)
             | Plan::TopK { input, .. }
             | Plan::Window { input, .. }
+            | Plan::Lists { input, .. }
+            | Plan::Pieces(input, _)
             | Plan::CountOfLimit(input, ..) => vec![input],
             Plan::Join { left, right, .. } | Plan::Union(left, right) => vec![left, right],
         }
@@ -122,6 +143,7 @@ impl Plan {
         match self {
             Plan::Scan(table) => tables[*table].len() as u64,
             Plan::Join { .. } => (inputs[0] + 1) * (inputs[1] + 1),
+            Plan::Pieces(..) => 4 * inputs[0],
             _ => inputs.iter().sum(),
         }
     }
@@ -220,6 +242,17 @@ impl Plan {
                     right.sql(tables),
                     on.join(" and ")
                 )
+            }
+            Plan::Lists { input, key, of, unnested } => {
+                let what = if *unnested { "unnest(v) as c1" } else { "len(v) as c1, v[1] as c2, v[-2] as c3" };
+                format!(
+                    "select c0, {what} from (select c{key} as c0, list(c{of} order by c{of}) as v from {} group by 1)",
+                    inner(input, tables)
+                )
+            }
+            Plan::Pieces(input, of) => {
+                let last = width - 1;
+                format!("select *, unnest(string_split(c{of}, 'a')) as c{last} from {}", inner(input, tables))
             }
             Plan::Union(left, right) => {
                 format!("select * from {} union all select * from {}", inner(left, tables), inner(right, tables))
@@ -342,6 +375,11 @@ impl Plan {
                 all.extend(boxed(right.simpler()).into_iter().map(|r| join(left.clone(), r)));
                 all
             }
+            Plan::Lists { input, key, of, unnested } => {
+                let lists = |input| Plan::Lists { input, key: *key, of: *of, unnested: *unnested };
+                boxed(input.simpler()).into_iter().map(lists).collect()
+            }
+            Plan::Pieces(input, of) => boxed(input.simpler()).into_iter().map(|i| Plan::Pieces(i, *of)).collect(),
             Plan::Union(left, right) => {
                 let mut all = vec![left.as_ref().clone(), right.as_ref().clone()];
                 all.extend(boxed(left.simpler()).into_iter().map(|l| Plan::Union(l, right.clone())));
@@ -388,7 +426,8 @@ impl Grower<'_> {
         let input = Box::new(self.plan(depth - 1));
         let columns = input.columns(self.tables);
         let all_exact = columns.iter().all(|c| c.exact);
-        match self.random.below(22) {
+        let texts: Vec<usize> = (0..columns.len()).filter(|i| columns[*i].dtype == Type::Text).collect();
+        match self.random.below(25) {
             0..=3 => {
                 let predicate = self.maker(&columns, false).boolean(3);
                 Plan::Filter(input, predicate)
@@ -416,6 +455,13 @@ impl Grower<'_> {
             }
             18 => self.join(input, depth - 1),
             19 | 20 if all_exact && can_have_windows(&input, &columns) => self.window(input, &columns),
+            21 | 22 if columns.iter().any(|c| c.exact && !c.dtype.is_float()) => {
+                let exact: Vec<usize> = (0..columns.len()).filter(|i| columns[*i].exact).collect();
+                let keys: Vec<usize> = exact.iter().copied().filter(|i| !columns[*i].dtype.is_float()).collect();
+                let (key, of) = (*self.random.pick(&keys), *self.random.pick(&exact));
+                Plan::Lists { input, key, of, unnested: self.random.one_in(2) }
+            }
+            23 if !texts.is_empty() => Plan::Pieces(input, *self.random.pick(&texts)),
             _ => {
                 let predicate = self.maker(&columns, false).boolean(2);
                 Plan::Union(input.clone(), Box::new(Plan::Filter(input, predicate)))
