@@ -102,6 +102,15 @@ fn encode_lists(context: &Context, parts: &[ArrayRef]) -> Result<(Vec<u64>, Devi
     Ok((pieces, elements))
 }
 
+/// Columns of a table as what lists or structs are pieces of, by the numbers of its rows.
+pub(crate) fn pieces_of(context: &Context, table: &DeviceTable, columns: &[u32]) -> Result<Arc<Dictionary>> {
+    if table.rows > MOST {
+        return Err(Error::Unsupported(format!("lists or structs of {} rows", table.rows)));
+    }
+    let elements = columns.iter().map(|column| table.columns[*column as usize].in_form(context, false));
+    Ok(Arc::new(Dictionary::of_pieces(elements.collect::<Result<_>>()?)))
+}
+
 fn listed<O: OffsetSizeTrait>(
     of: &FieldRef,
     lengths: &[u32],

@@ -18,7 +18,7 @@ use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, ListOp, Op};
 use crate::join::{Builder, Built, Join, Paired, Renumberings};
 use crate::lane::{Lane, Lanes, Working};
-use crate::list::Spread;
+use crate::list::{self, Spread};
 use crate::lookup::{Lookup, Lookups, Origin};
 use crate::meaning::{Dictionaries, fetches, text_of};
 use crate::memo::Memo;
@@ -302,7 +302,10 @@ impl Gpu {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
         // A run of one kernel, if its last stage is.
-        let is_plain = others.is_empty() && stages[0].window.is_none() && stages[0].spread.is_none();
+        let first = &stages[0];
+        let is_as_read = first.window.is_none() && first.spread.is_none();
+        // Structs hold the columns that they are made of: whoever keeps such a run keeps these.
+        let is_plain = others.is_empty() && is_as_read && first.structs.is_empty();
         let Lane { context, status, .. } = lane;
         let tools = group::Tools { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
@@ -353,8 +356,7 @@ impl Gpu {
             }
             let mut structs = Vec::new();
             for columns in stage.structs.iter().filter(|_| begins) {
-                let fields = columns.iter().map(|column| table.columns[*column as usize].in_form(context, false));
-                structs.push(Arc::new(Dictionary::of_pieces(fields.collect::<Result<_>>()?)));
+                structs.push(list::pieces_of(context, &table, columns)?);
             }
             let dictionary_of = |id: Id| {
                 text_of(
@@ -488,8 +490,7 @@ impl Gpu {
                     if begins && stages.get(number + 1).is_some_and(|next| fetches(&next.graph)) {
                         for node in stages[number + 1].graph.nodes() {
                             if let Op::List(ListOp::Rows(column)) = node.op {
-                                let elements = table.columns[column as usize].in_form(context, false)?;
-                                rows_of.insert(column, Arc::new(Dictionary::of_pieces(vec![elements])));
+                                rows_of.insert(column, list::pieces_of(context, &table, &[column])?);
                             }
                         }
                         source.inputs.truncate(table.columns.len());

@@ -7,6 +7,7 @@ use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Tick, Unit};
 use onrush_ops::{Comparison, Graph, Id, Kind, Misfit, Op, Value, kind_of};
 
+use super::lists::element_of;
 use super::lower::Refusal;
 
 const WIDE: Kind = Kind::Number(Scalar::I128);
@@ -190,7 +191,8 @@ fn within(graph: &mut Graph, id: Id, precision: u8, misfit: Misfit) -> Result<Id
 
 pub fn cast(graph: &mut Graph, arg: Id, from: &DataType, to: &DataType, misfit: Misfit) -> Result<Id, Refusal> {
     use DataType::{Date32, Decimal128, Timestamp};
-    if from == to {
+    let same_elements = element_of(from).zip(element_of(to)).is_some_and(|(a, b)| a.data_type() == b.data_type());
+    if from == to || (same_elements && !matches!(to, DataType::FixedSizeList(..))) {
         return Ok(arg);
     }
     let refused = || format!("CAST of {from} to {to} is not on the GPU yet");
