@@ -103,6 +103,10 @@ const QUERIES: &[&str] = &[
      from (select * from t where k is not null order by k, v, n limit 20000))",
     "select count(*), sum(c), max(c) from (select k, count(*) c from (select k, g, count(*) from (select k, g, row_number() over
      (partition by k order by v, n) r from t where k is not null) where r < 5 group by k, g) group by k)",
+    // Lists of groups, and rows of lists.
+    "select count(*), sum(c), max(c), sum(a) from (select k, len(l) as c, l[1] as a from (select k, list(n order by n) as l from t group by k))",
+    "select count(*), sum(x), sum(k), max(x) from (select k, unnest(l) as x from (select k, list(n order by n) as l from t group by k))",
+    "select x, count(*), sum(n) from (select n, unnest(string_split(s, ' ')) as x from t where s <> '') group by x order by x",
     // Everything.
     "select s, g, c, rank() over (partition by s order by c desc, g) r from (select s, g, count(*) c, sum(w) from t
      left join u on t.k = u.k group by s, g) order by s, r limit 20",
