@@ -80,13 +80,13 @@ emulated! {
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
     joins at least 136, on the device 130;
-    lists at least 69, on the device 67;
+    lists at least 79, on the device 78;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
     order at least 60, on the device 55;
     scan at least 50, on the device 20;
     sets at least 37, on the device 32;
-    structs at least 29, on the device 26;
+    structs at least 34, on the device 34;
     text at least 25, on the device 10;
     texts at least 88, on the device 85;
     windows at least 130, on the device 128;

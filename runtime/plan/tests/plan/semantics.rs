@@ -176,6 +176,11 @@ fn text_numbers_and_dates() {
     b.frame(call("str.len_chars", [col("s")]), "u32: 1 1 null 5 4");
     b.sql("length('héllo')", "5|5|5|5|5");
     b.sql("strlen('héllo')", "6|6|6|6|6");
+    let f = b.bench.frame(vec![("s", texts(&[Some(""), Some("a b"), None]))]);
+    assert_eq!(b.bench.select(f, call("str.split", [col("s"), lit(" ")])), "list[str]: [] [a,b] null");
+    assert_eq!(b.bench.select(f, call("list.len", [call("str.split", [col("s"), lit(" ")])])), "u32: 1 2 null");
+    b.sql_on(f, "string_split(s, ' ')", "[]|[a,b]|null");
+    b.sql_on(f, "len(string_split(s, ' '))", "0|2|null");
     let day = |text: &str| Expr::new(ExprKind::Cast { value: Box::new(lit(text)), to: DataType::Date, strict: true });
     let difference = op(day("2013-02-01"), Subtract, day("2013-01-31"));
     let id = b.bench.step(Op::WithColumns { input: b.frame, exprs: vec![difference.alias("d")] });
