@@ -80,7 +80,7 @@ emulated! {
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
     joins at least 136, on the device 130;
-    lists at least 79, on the device 78;
+    lists at least 81, on the device 80;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
     order at least 60, on the device 55;

@@ -122,7 +122,13 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             Ok(lowering.graph.add(Op::Compare(Comparison::Equal), &[length, none], Kind::Bool))
         }
         ("array_element", [of, index], Some(_)) if types[1].is_integer() => {
-            let (of, index) = (list(lowering, of)?, lowering.expr(index)?);
+            let is_short =
+                matches!(literal_of(index), Some(ScalarValue::Int64(Some(index))) if i32::try_from(*index).is_ok());
+            let (of, mut index) = (list(lowering, of)?, lowering.expr(index)?);
+            // As an offset of the list, or an error.
+            if !is_short && !matches!(types[0], DataType::LargeList(_)) {
+                index = lowering.graph.add(Op::Convert(Misfit::Fault), &[index], Kind::Number(Scalar::I32));
+            }
             let index = lowering.graph.add(Op::Convert(Misfit::Fault), &[index], LONG);
             Ok(lowering.graph.add(Op::List(ListOp::Element), &[of, index], kind))
         }
