@@ -1,5 +1,6 @@
-//! Lists in device memory: pieces of a column of elements, 64 bits each; and structs, which are pieces of one row of their fields' columns. What filters, orders and joins rows moves the pieces alone; the
-//! elements are where they were until they go to the host, or until rows are made of them.
+//! Lists in device memory: pieces of a column of elements, 64 bits each; and structs, which are pieces of one row of their fields' columns.
+//! What filters, orders and joins rows moves the pieces alone; the elements are where they were until they go to the host, or until rows are
+//! made of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -674,9 +674,14 @@ impl Work {
 /// `keep`: whoever keeps the rows has them on the device, too.
 fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> onrush_ops::Result<Vec<RecordBatch>> {
     let lane = gpu.lane(result.rows)?;
-    let mut result = result.clone();
+    let (mut result, mut keep) = (result.clone(), keep);
     for (column, field) in result.columns.iter_mut().zip(schema.fields()) {
-        *column = gpu.settled(&lane, field.data_type(), column)?;
+        match gpu.settled(&lane, field.data_type(), column) {
+            Ok(settled) => *column = settled,
+            // The host finds the elements among all of them.
+            Err(error) if error.is_memory() => keep = false,
+            Err(error) => return Err(error),
+        }
     }
     let arrays = result.download(&lane, schema)?;
     if keep {

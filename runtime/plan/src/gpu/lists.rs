@@ -1,5 +1,5 @@
-//! Lists and structs: their functions, rows made of them, and lists made of rows. A list on the device is a piece of a column, so that those of groups are
-//! rows of a table that is sorted by the groups.
+//! Lists and structs: their functions, rows made of them, and lists made of rows. A list on the device is a piece of a column, so that those of
+//! groups are rows of a table that is sorted by the groups.
 
 use std::any::Any;
 use std::sync::Arc;
