@@ -5,7 +5,7 @@
 //! under way (numbers of texts, tables of lookups) is waited for first.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onrush_device::{Buffer, Mailbox, Priority};
@@ -104,6 +104,8 @@ impl Lane {
 pub struct Lanes {
     quick: Mutex<Vec<Lane>>,
     usual: Mutex<Vec<Lane>>,
+    /// Lanes that someone works with.
+    taken: AtomicUsize,
 }
 
 /// Rows that are looked at up to which a run takes a millisecond or so: it comes before those that take longer.
@@ -122,7 +124,13 @@ impl Lanes {
             None => Lane::new(of, priority, residency)?,
         };
         lane.is_idle.store(false, Ordering::Relaxed);
-        Ok(Working { free, lane: Some(lane) })
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        Ok(Working { free, lane: Some(lane), taken: &self.taken })
+    }
+
+    /// Whether nobody works.
+    pub fn are_idle(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -130,6 +138,7 @@ impl Lanes {
 pub struct Working<'a> {
     free: &'a Mutex<Vec<Lane>>,
     lane: Option<Lane>,
+    taken: &'a AtomicUsize,
 }
 
 impl Deref for Working<'_> {
@@ -145,6 +154,7 @@ impl Deref for Working<'_> {
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
+        self.taken.fetch_sub(1, Ordering::Relaxed);
         // One that fails is not used again; who works with the device next is told why.
         let is_idle = |lane: &Lane| lane.is_idle.load(Ordering::Relaxed) && !std::thread::panicking();
         if let Some(lane) = self.lane.take()

@@ -1,5 +1,5 @@
 //! Which columns of host tables are in device memory. A column is known by its arrays: as long as someone else holds these, what was
-//! uploaded once is used again; when nobody does, it goes.
+//! uploaded once is used again; when nobody does, it goes: while a later run works, or when nothing has run for a while.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

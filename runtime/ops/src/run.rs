@@ -254,6 +254,11 @@ impl Gpu {
         (self.runs.load(Ordering::Relaxed), Duration::from_nanos(self.spent.load(Ordering::Relaxed)))
     }
 
+    /// Whether nothing runs.
+    pub fn is_idle(&self) -> bool {
+        self.lanes.are_idle()
+    }
+
     /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
     /// Those that look at few `rows` come first; [`work`] says how many some stages do.
     pub fn lane(&self, rows: u64) -> Result<Working<'_>> {

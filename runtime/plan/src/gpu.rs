@@ -179,7 +179,7 @@ impl Accelerator {
         }
     }
 
-    /// Gives memory that is kept for later back to the driver whenever nothing has run for a while: other processes find it, and `nvidia-smi`
+    /// Lets go of columns that nobody holds, and gives memory that is kept for later back to the driver, whenever nothing has run for a while: other processes find it, and `nvidia-smi`
     /// shows what frames take. The next query that needs much of it gets it again, in milliseconds.
     pub fn give_back_when_idle(self: &Arc<Accelerator>) {
         const LOOK: Duration = Duration::from_secs(1);
@@ -190,17 +190,19 @@ impl Accelerator {
         }
         let weak = Arc::downgrade(self);
         let look = move || {
-            let (mut before, mut is_given) = (0, false);
+            let mut before = (0, 0);
             loop {
                 std::thread::sleep(LOOK);
                 let Some(accelerator) = weak.upgrade() else { return };
-                let runs = accelerator.gpu.spent().0;
-                if runs != before {
-                    (before, is_given) = (runs, false);
-                } else if !is_given {
+                let (gpu, device) = (&accelerator.gpu, accelerator.gpu.context().device());
+                // Nothing has run since the last look, and nothing runs that is longer than that.
+                let now = (gpu.spent().0, device.ledger().total().used);
+                if now == before && gpu.is_idle() {
+                    gpu.residency.sweep();
                     // Where that fails, whoever works with the device next is told why.
-                    is_given = accelerator.gpu.context().device().give_back(SPARE).is_ok();
+                    let _ = device.give_back(SPARE);
                 }
+                before = now;
             }
         };
         // Without this thread memory stays where it is.

@@ -75,6 +75,8 @@ pub struct GpuExec {
     used: Vec<Vec<usize>>,
     /// Of inputs in memory, once they were looked at.
     read: Vec<Arc<OnceLock<Rows>>>,
+    /// Whether it has run, over these inputs: its kernels are compiled.
+    ran: Arc<AtomicBool>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     /// Of a larger one: what does not fit is an error, and its result is not kept on the device.
@@ -130,6 +132,7 @@ impl GpuExec {
             stages: Arc::new(stages),
             read: used.iter().map(|_| Arc::default()).collect(),
             used,
+            ran: Arc::default(),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
             is_part: false,
@@ -158,6 +161,7 @@ impl GpuExec {
             stages: Arc::clone(&self.stages),
             used: self.used.clone(),
             read: self.read.clone(),
+            ran: Arc::clone(&self.ran),
             properties: Arc::clone(&self.properties),
             metrics: ExecutionPlanMetricsSet::new(),
             is_part: self.is_part,
@@ -286,7 +290,10 @@ impl ExecutionPlan for GpuExec {
                 false => Arc::default(),
             });
         let read = read.collect();
-        Ok(Arc::new(GpuExec { inputs: children, read, ..self.again() }))
+        let again = self.again();
+        let is_other = self.inputs.iter().zip(&children).any(|(old, new)| !is_same(old, new) && memory(new).is_some());
+        let ran = if is_other { Arc::default() } else { Arc::clone(&again.ran) };
+        Ok(Arc::new(GpuExec { inputs: children, read, ran, ..again }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -308,7 +315,8 @@ impl ExecutionPlan for GpuExec {
                 }
             };
             let left = Arc::clone(&schema);
-            let batches = blocking(move |_| download(&accelerator.gpu, &schema, &table, keep)).await?;
+            let is_quick = table.rows <= FEW;
+            let batches = blocking(is_quick, move |_| download(&accelerator.gpu, &schema, &table, keep)).await?;
             let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
             if finish.is_empty() {
                 rows.add(batches.iter().map(RecordBatch::num_rows).sum());
@@ -342,6 +350,7 @@ enum Outcome {
 struct Running {
     accelerator: Arc<Accelerator>,
     stages: Arc<Vec<Stage>>,
+    ran: Arc<AtomicBool>,
     /// Of what the device gives.
     schema: SchemaRef,
     inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>, Arc<OnceLock<Rows>>)>,
@@ -359,6 +368,7 @@ impl Running {
         Running {
             accelerator: Arc::clone(&node.accelerator),
             stages: Arc::clone(&node.stages),
+            ran: Arc::clone(&node.ran),
             schema: node.schema_below(node.finish),
             inputs: node
                 .inputs
@@ -376,7 +386,7 @@ impl Running {
     }
 
     async fn run(self) -> Result<Outcome> {
-        let Running { accelerator, stages, inputs, chain, context, time, parts: ran, is_part, .. } = self;
+        let Running { accelerator, stages, inputs, chain, context, time, parts: in_parts, ran, is_part, .. } = self;
         let mut tables = Vec::new();
         let mut gathered = Vec::new();
         for (input, used, read) in inputs {
@@ -404,7 +414,7 @@ impl Running {
             chain: chain.clone(),
             inputs: inputs.to_vec(),
             context: Arc::clone(&context),
-            ran: ran.clone(),
+            ran: in_parts.clone(),
             held: Mutex::new(MemoryConsumer::new("parts").register(context.memory_pool())),
         };
         if let (Some(_), false) = (accelerator.part_rows, is_part) {
@@ -415,14 +425,18 @@ impl Running {
             };
         }
         let work = Work { accelerator: Arc::clone(&accelerator), stages };
-        let done = blocking(move |stop| {
+        let is_quick = ran.load(Ordering::Relaxed) && work.is_quick(&tables);
+        let done = blocking(is_quick, move |stop| {
             let timer = time.timer();
             let result = work.run(&tables, stop);
             timer.done();
             result
         });
         match done.await? {
-            Ok(table) => Ok(Outcome::Device(table)),
+            Ok(table) => {
+                ran.store(true, Ordering::Relaxed);
+                Ok(Outcome::Device(table))
+            }
             // Some row has no result: the CPU says which, or finds that nobody asks for it.
             Err(onrush_ops::Error::Fault) => {
                 accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
@@ -461,11 +475,16 @@ pub async fn alone<T>(task: TaskHandle, work: impl Future<Output = T>) -> T {
     ALONE.scope(task, work).await
 }
 
-/// Works on a thread that may wait for the device. It is told when nobody waits for the result any more.
+/// Rows that are copied to the host before a user notices.
+const FEW: u64 = 1 << 16;
+
+/// Works on a thread that may wait for the device: the query's own one, if it has one and the work is quick. Else whoever stops the query is
+/// answered at once, and the work, which is told, ends at its next step.
 pub async fn blocking<T: Send + 'static>(
+    is_quick: bool,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T + Send + 'static,
 ) -> Result<T> {
-    if let Ok(task) = ALONE.try_with(TaskHandle::clone) {
+    if let (true, Ok(task)) = (is_quick, ALONE.try_with(TaskHandle::clone)) {
         return Ok(work(&|| task.cancelled()));
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -521,7 +540,7 @@ impl Gathered {
             }
         };
         let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
-        let batches = blocking(move |_| download(&accelerator.gpu, &schema, &table, true)).await?;
+        let batches = blocking(false, move |_| download(&accelerator.gpu, &schema, &table, true)).await?;
         let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
         read::again(batches, &of)
     }
@@ -533,6 +552,17 @@ impl Rows {
             Rows::Host { count, .. } => *count,
             Rows::Device(table) => table.rows,
             Rows::Concat(parts) => parts.iter().map(Rows::count).sum(),
+        }
+    }
+
+    /// Whether nothing has to be uploaded.
+    fn is_on(&self, gpu: &Gpu) -> bool {
+        match self {
+            Rows::Host { parts, .. } => {
+                parts.iter().all(|parts| [false, true].into_iter().any(|form| gpu.residency.get(parts, form).is_some()))
+            }
+            Rows::Device(_) => true,
+            Rows::Concat(parts) => parts.iter().all(|part| part.is_on(gpu)),
         }
     }
 
@@ -593,6 +623,15 @@ struct Work {
 }
 
 impl Work {
+    /// Whether it is done in a few hundredths of a second, if its kernels are compiled: all columns are there, and few rows or pairs of rows are
+    /// looked at.
+    fn is_quick(&self, tables: &[Rows]) -> bool {
+        const MOST: u64 = 1 << 32;
+        let rows: Vec<u64> = tables.iter().map(Rows::count).collect();
+        let is_here = |rows: &Rows| rows.is_on(&self.accelerator.gpu);
+        onrush_ops::run::work(&self.stages, &rows) <= MOST && tables.iter().all(is_here)
+    }
+
     fn run(&self, tables: &[Rows], stop: &dyn Fn() -> bool) -> onrush_ops::Result<DeviceTable> {
         let gpu = &self.accelerator.gpu;
         if let Some(file) = &self.accelerator.fault_file

@@ -371,7 +371,7 @@ impl Fragment {
         let (schema, by) = (sort.schema(), sort.expr().clone());
         let rows = self.rows_of_part(&schema);
         let (found_in, of) = (Arc::clone(&schema), by.clone());
-        let ranges = blocking(move |_| ranges(runs, &found_in, &of, rows)).await??;
+        let ranges = blocking(false, move |_| ranges(runs, &found_in, &of, rows)).await??;
         let unordered: Arc<dyn ExecutionPlan> =
             MemorySourceConfig::try_new_exec(&[Vec::new()], Arc::clone(&schema), None)?;
         let mut all = Vec::new();
@@ -517,7 +517,7 @@ impl Fragment {
         for side in &mut sides {
             let (rows, keys) = (std::mem::take(&mut side.rows), side.keys.clone());
             let by = Hashing { keys, spreads_nulls: side.spreads_nulls, parts, seed: u64::from(depth) };
-            parted.push(blocking(move |stop| part(&rows, &by, stop)).await??);
+            parted.push(blocking(false, move |stop| part(&rows, &by, stop)).await??);
         }
         let mut found = Vec::new();
         for number in 0..parts {
