@@ -9,10 +9,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use onrush_kernels::Scalar;
-use onrush_ops::{Graph, How, Id, Kind, Op, Value};
+use onrush_ops::{Graph, How, Id, Kind, Op};
 
 use super::exec::Link;
 use super::lower::{Lowering, Preference, Refusal, Side, Slot};
+use super::numbers;
 use super::place::{Open, both};
 use crate::check::HIDDEN;
 
@@ -74,17 +75,7 @@ impl<'a> Joining<'a> {
 
 /// A float as the bits that tell it from all others; both zeros are one, and so are all NaNs.
 fn bits(graph: &mut Graph, value: Id) -> Id {
-    let kind = graph.kind(value);
-    let Kind::Number(scalar) = kind else { return value };
-    let zero = graph.number(scalar, 0);
-    let value = graph.add(Op::Add, &[value, zero], kind);
-    let nan = match scalar {
-        Scalar::F32 => Value::F32(f32::NAN.to_bits()),
-        _ => Value::F64(f64::NAN.to_bits()),
-    };
-    let nan = graph.literal(kind, nan);
-    let is_nan = graph.add(Op::Call("is_nan"), &[value], Kind::Bool);
-    let value = graph.add(Op::Choose, &[is_nan, nan, value], kind);
+    let value = numbers::as_group(graph, value);
     graph.add(Op::OrderKey, &[value], LONG)
 }
 

@@ -17,6 +17,7 @@ use onrush_ops::{Comparison, Graph, Id, Kind, ListOp, Lookup, Misfit, Op, Origin
 
 use super::aggregates::{self, Recipe};
 use super::lower::{Lowering, Refusal, Slot, literal_of};
+use super::numbers;
 use super::place::Open;
 use super::text::{self, is_text};
 
@@ -401,12 +402,22 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
     let mut keys = Vec::new();
     let ascending = |expr: &Arc<dyn PhysicalExpr>| PhysicalSortExpr::new_default(Arc::clone(expr));
     for (key, _) in group.expr() {
-        keys.extend(open.sort_keys(&ascending(key))?);
+        let dtype = open.lowering.dtype(key)?;
+        keys.extend(match dtype.is_floating() {
+            // The rows of a group lie together only if its floats are one to the order, too.
+            true => {
+                let value = open.lowering.key(key)?;
+                let value = numbers::as_group(&mut open.lowering.graph, value);
+                vec![open.ordered(value, SortOptions::default())]
+            }
+            false => open.sort_keys(&ascending(key))?,
+        });
     }
     let lowering = &mut open.lowering;
     let mut by_group = Vec::new();
     for (key, _) in group.expr() {
         let (dtype, id) = (lowering.dtype(key)?, lowering.key(key)?);
+        let id = numbers::as_group(&mut lowering.graph, id);
         by_group.push(column(lowering, dtype, id));
     }
     let filter = filter.as_ref().map(|filter| lowering.boolean(filter)).transpose()?;

@@ -22,6 +22,21 @@ pub fn tick(unit: TimeUnit) -> Tick {
     }
 }
 
+/// What rows are grouped by: a float with the one zero and the one NaN that are values of groups.
+pub fn as_group(graph: &mut Graph, value: Id) -> Id {
+    let kind = graph.kind(value);
+    let (Kind::Number(scalar), true) = (kind, kind.is_float()) else { return value };
+    let zero = graph.number(scalar, 0);
+    let value = graph.add(Op::Add, &[value, zero], kind);
+    let nan = match scalar {
+        Scalar::F32 => Value::F32(f32::NAN.to_bits()),
+        _ => Value::F64(f64::NAN.to_bits()),
+    };
+    let nan = graph.literal(kind, nan);
+    let is_nan = graph.add(Op::Call("is_nan"), &[value], Kind::Bool);
+    graph.add(Op::Choose, &[is_nan, nan, value], kind)
+}
+
 pub fn literal(graph: &mut Graph, value: &ScalarValue) -> Result<Id, Refusal> {
     let dtype = value.data_type();
     if value.is_null() {

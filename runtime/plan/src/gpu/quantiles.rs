@@ -12,7 +12,8 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value, What, Window, window};
 
 use super::aggregates::{self, Accumulators, Recipe};
-use super::lower::{Refusal, Slot};
+use super::lower::{Lowering, Refusal, Slot};
+use super::numbers;
 use super::place::Open;
 
 const ROWS: Kind = Kind::Number(Scalar::U64);
@@ -57,16 +58,23 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
     let mut fields: Vec<Field> = lowering.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
     let first = fields.len();
     let by: Vec<&Arc<dyn PhysicalExpr>> = group.expr().iter().map(|(key, _)| key).chain([&of]).collect();
-    for expr in &by {
+    let as_group = |lowering: &mut Lowering, index: usize, id: Id| match index < group.expr().len() {
+        true => numbers::as_group(&mut lowering.graph, id),
+        false => id,
+    };
+    for (index, expr) in by.iter().enumerate() {
         let (dtype, id) = (lowering.dtype(expr)?, lowering.key(expr)?);
+        let id = as_group(lowering, index, id);
         fields.push(Field::new(format!("by {}", fields.len()), dtype, true));
         lowering.columns.push(Slot::Node(id));
     }
     let mut keys = Vec::new();
-    for expr in by.iter().copied() {
+    for (index, expr) in by.iter().copied().enumerate() {
         // Values that are there come before those that are not.
         let options = SortOptions { descending: false, nulls_first: false };
-        keys.push(open.sort_key(&PhysicalSortExpr { expr: Arc::clone(expr), options })?);
+        let key = open.sort_key(&PhysicalSortExpr { expr: Arc::clone(expr), options })?;
+        let value = as_group(&mut open.lowering, index, key.value);
+        keys.push(if value == key.value { key } else { open.ordered(value, options) });
     }
     open.lowering.schema = Arc::new(Schema::new(fields));
     open.order = Some(keys);

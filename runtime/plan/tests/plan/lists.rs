@@ -114,6 +114,28 @@ fn frames_explode_and_collect() {
     assert_eq!(rows, [["1", "[null,4,null,6]"], ["null", "[7]"]]);
 }
 
+/// The two zeros are one key, and so is what is not a number, whatever its sign: the processor takes such signs for two.
+#[test]
+fn floats_are_one_group() {
+    let bench = device();
+    let nan = f64::NAN;
+    let keys = [nan, -nan, 1.0, 0.0, -0.0, 0.0, -nan, -1.0, -0.0].map(Some);
+    let frame = bench.frame(vec![
+        ("f", floats(&keys)),
+        ("g", cast(&floats(&keys), &DataType::Float32).unwrap()),
+        ("n", Arc::new(Int64Array::from_iter_values(0..9)) as ArrayRef),
+    ]);
+    for key in ["f", "g"] {
+        let of = |what: &str| {
+            bench.sql(&format!("select {key} as k, {what} as x from t group by {key} order by k"), &[("t", frame)])
+        };
+        assert_eq!(of("list(n order by n)"), "k x|-1.0 [7]|0.0 [3,4,5,8]|1.0 [2]|NaN [0,1,6]");
+        assert_eq!(of("list(n order by n) filter (where n > 3)"), "k x|-1.0 [7]|0.0 [4,5,8]|1.0 null|NaN [6]");
+        assert_eq!(of("median(n)"), "k x|-1.0 7.0|0.0 4.5|1.0 2.0|NaN 1.0");
+    }
+    assert_eq!(bench.engine.accelerator().unwrap().gave_up.load(std::sync::atomic::Ordering::Relaxed), 0);
+}
+
 /// What is kept of a result has elements of its own, and is read again.
 #[test]
 fn results_are_read_again() {
