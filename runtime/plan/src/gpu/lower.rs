@@ -509,6 +509,9 @@ impl Lowering {
             Some(base) => Some(self.expr(base)?),
             None => None,
         };
+        if base.is_some_and(|base| self.graph.kind(base) == Kind::List) {
+            return Err("CASE of lists or structs that are compared is not on the GPU yet".to_string());
+        }
         // A text is its number among the results until one is chosen.
         let kind = if texts.is_some() { Kind::Number(Scalar::U32) } else { kind };
         let then = |lowering: &mut Lowering, then: &Arc<dyn PhysicalExpr>| match &texts {
