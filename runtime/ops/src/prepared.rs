@@ -122,7 +122,11 @@ impl Known {
         Some(run)
     }
 
+    /// Lists and structs hold the columns that they are pieces of: who kept such a run would keep these.
     pub fn put(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable, run: Run) {
+        if run.results.iter().any(|made| made.kind == Kind::List) {
+            return;
+        }
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if runs.len() >= KEPT {
             runs.remove(0);
