@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, GenericListArray, LargeListArray, OffsetSizeTrait, StructArray, UInt32Array, make_array,
-    new_null_array,
+    new_empty_array, new_null_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::{cast, take};
@@ -54,7 +54,7 @@ fn nulls_of(parts: &[ArrayRef]) -> Option<NullBuffer> {
 }
 
 /// The pieces of some arrays of lists or structs, which rows have one where not all do, and the elements or fields. A row without a list has
-/// one of no length.
+/// one of no length; a row without a struct has one of one row, as all have, in which its fields are any.
 pub fn encode(context: &Context, parts: &[ArrayRef]) -> Result<(Vec<u64>, Option<NullBuffer>, Vec<DeviceColumn>)> {
     let Some(DataType::Struct(fields)) = parts.first().map(|part| part.data_type()) else {
         let (pieces, elements) = encode_lists(context, parts)?;
@@ -130,6 +130,16 @@ fn listed<O: OffsetSizeTrait>(
     Ok(Arc::new(GenericListArray::<O>::try_new(Arc::clone(of), offsets, elements, nulls)?))
 }
 
+/// Lists that are pieces of no column: those that are there have no element.
+fn of_nothing(dtype: &DataType, rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    let lengths = vec![0; rows];
+    match dtype {
+        DataType::List(of) => listed::<i32>(of, &lengths, new_empty_array(of.data_type()), nulls),
+        DataType::LargeList(of) => listed::<i64>(of, &lengths, new_empty_array(of.data_type()), nulls),
+        _ => Ok(new_null_array(dtype, rows)),
+    }
+}
+
 impl DeviceColumn {
     /// What lists and structs are pieces of.
     fn elements(&self) -> &[DeviceColumn] {
@@ -144,7 +154,7 @@ impl DeviceColumn {
         validity: Option<HostBuffer>,
     ) -> Result<ArrayRef> {
         let nulls = validity.map(|bits| NullBuffer::new(BooleanBuffer::new(bits, 0, rows)));
-        let [elements, ..] = self.elements() else { return Ok(new_null_array(dtype, rows)) };
+        let [elements, ..] = self.elements() else { return of_nothing(dtype, rows, nulls) };
         let pieces = self.values.read::<u64>(0..rows, &context.stream)?;
         let is_there = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
         let piece = |(row, piece): (usize, &u64)| if is_there(row) { (piece >> 32, *piece as u32) } else { (0, 0) };

@@ -74,19 +74,19 @@ macro_rules! emulated {
 }
 
 emulated! {
-    aggregates at least 220, on the device 215;
+    aggregates at least 222, on the device 217;
     arithmetic at least 70, on the device 30;
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
     joins at least 136, on the device 130;
-    lists at least 81, on the device 80;
+    lists at least 88, on the device 86;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
     order at least 60, on the device 55;
     scan at least 50, on the device 20;
     sets at least 37, on the device 32;
-    structs at least 34, on the device 34;
+    structs at least 35, on the device 35;
     text at least 25, on the device 10;
     texts at least 88, on the device 85;
     windows at least 130, on the device 128;
