@@ -102,7 +102,7 @@ impl Plan {
             Plan::Lists { input, key, of, unnested } => {
                 let all = input.columns(tables);
                 let (key, of, length) = (represented(&all[*key]), represented(&all[*of]), count(MOST_ROWS));
-                if *unnested { vec![key, of] } else { vec![key, length, of.clone(), of] }
+                if *unnested { vec![of] } else { vec![key, length, of.clone(), of] }
             }
             Plan::Pieces(input, of) => {
                 let mut all = input.columns(tables);
@@ -244,9 +244,10 @@ impl Plan {
                 )
             }
             Plan::Lists { input, key, of, unnested } => {
-                let what = if *unnested { "unnest(v) as c1" } else { "len(v) as c1, v[1] as c2, v[-2] as c3" };
+                // Not the key beside what is exploded: DataFusion takes the key for one of the rows still, and drops columns of orders and groups.
+                let what = if *unnested { "unnest(v) as c0" } else { "c0, len(v) as c1, v[1] as c2, v[-2] as c3" };
                 format!(
-                    "select c0, {what} from (select c{key} as c0, list(c{of} order by c{of}) as v from {} group by 1)",
+                    "select {what} from (select c{key} as c0, list(c{of} order by c{of}) as v from {} group by 1)",
                     inner(input, tables)
                 )
             }
