@@ -14,6 +14,7 @@ pub mod expr;
 mod filters;
 pub mod gpu;
 pub mod key;
+mod keyless;
 pub mod ops;
 pub mod plot;
 pub mod rows;

@@ -26,6 +26,7 @@ use onrush_wire::Diagnostic;
 
 use crate::check::{self, plan_error};
 use crate::error::diagnose;
+use crate::keyless::Relations;
 use crate::ops;
 use crate::table::{Frame, FrameTable};
 
@@ -61,7 +62,10 @@ pub async fn plan(
     catalog.register_schema("public", Arc::new(schema)).map_err(diagnose)?;
     let catalogs = MemoryCatalogProviderList::new();
     catalogs.register_catalog("datafusion".to_string(), Arc::new(catalog));
-    let state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
+    let mut state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
+    if query.to_lowercase().contains("unnest") {
+        state.register_relation_planner(Arc::new(Relations::default())).map_err(diagnose)?;
+    }
     let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(diagnose(e), &tables, &state))?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;

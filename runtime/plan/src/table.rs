@@ -14,6 +14,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan,
 use datafusion::physical_plan::ExecutionPlan;
 use onrush_frame::Table;
 
+use crate::keyless::{self, Keyless};
 use crate::rows::Held;
 
 /// An immutable frame: how to compute it, and its rows if they are held for good.
@@ -108,7 +109,10 @@ pub fn inputs(plan: &LogicalPlan) -> Vec<Arc<Frame>> {
 pub fn sorts(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
-        found |= matches!(node, LogicalPlan::Sort(_) | LogicalPlan::Extension(_));
+        found |= match node {
+            LogicalPlan::Extension(extension) => !extension.node.as_any().is::<Keyless>(),
+            node => matches!(node, LogicalPlan::Sort(_)),
+        };
         Ok(TreeNodeRecursion::Continue)
     });
     found
@@ -154,6 +158,10 @@ pub fn memory(name: &str, table: &Arc<Table>) -> Result<LogicalPlan> {
 
 /// Puts inputs in place: rows where `held` has them, else their plans.
 pub fn expand(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -> Result<LogicalPlan> {
+    keyless::mend(replaced(plan, held)?)
+}
+
+fn replaced(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -> Result<LogicalPlan> {
     plan.clone()
         .transform_up_with_subqueries(|node| {
             let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
@@ -162,7 +170,7 @@ pub fn expand(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -
             let new = match held(&frame) {
                 Some(table) => memory(&name, &table)?,
                 None => {
-                    let inner = expand(&frame.plan, held)?;
+                    let inner = replaced(&frame.plan, held)?;
                     LogicalPlanBuilder::new(inner).alias(scan.table_name.clone())?.build()?
                 }
             };

@@ -102,7 +102,7 @@ impl Plan {
             Plan::Lists { input, key, of, unnested } => {
                 let all = input.columns(tables);
                 let (key, of, length) = (represented(&all[*key]), represented(&all[*of]), count(MOST_ROWS));
-                if *unnested { vec![of] } else { vec![key, length, of.clone(), of] }
+                if *unnested { vec![key, of] } else { vec![key, length, of.clone(), of] }
             }
             Plan::Pieces(input, of) => {
                 let mut all = input.columns(tables);
@@ -244,8 +244,7 @@ impl Plan {
                 )
             }
             Plan::Lists { input, key, of, unnested } => {
-                // Not the key beside what is exploded: DataFusion takes the key for one of the rows still, and drops columns of orders and groups.
-                let what = if *unnested { "unnest(v) as c0" } else { "c0, len(v) as c1, v[1] as c2, v[-2] as c3" };
+                let what = if *unnested { "c0, unnest(v) as c1" } else { "c0, len(v) as c1, v[1] as c2, v[-2] as c3" };
                 format!(
                     "select {what} from (select c{key} as c0, list(c{of} order by c{of}) as v from {} group by 1)",
                     inner(input, tables)

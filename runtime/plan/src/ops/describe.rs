@@ -24,6 +24,8 @@ use datafusion::physical_plan::{
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use futures::TryStreamExt;
 
+use crate::keyless::Keyless;
+
 /// Where a value goes: its column, from 1, and its row.
 pub type Place = (usize, usize);
 
@@ -107,8 +109,11 @@ impl ExtensionPlanner for Planner {
         session: &dyn datafusion::catalog::Session,
         context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let Some(node) = node.as_any().downcast_ref::<Describe>() else { return Ok(None) };
         let [input] = inputs else { return Err(one_input()) };
+        if node.as_any().is::<Keyless>() {
+            return Ok(Some(Arc::clone(input)));
+        }
+        let Some(node) = node.as_any().downcast_ref::<Describe>() else { return Ok(None) };
         let physical = |expr| planner.create_physical_expr(expr, node.input.schema(), session, context);
         let values = node.values.iter().map(physical).collect::<Result<_>>()?;
         let schema = Arc::new(node.schema.as_arrow().clone());

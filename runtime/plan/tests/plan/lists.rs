@@ -11,6 +11,7 @@ use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
 use onrush_plan::gpu::{Choice, Policy};
 use onrush_wire::FrameId;
+use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
 
 use super::support::*;
@@ -112,6 +113,24 @@ fn frames_explode_and_collect() {
     let mut rows = bench.try_rows(grouped).unwrap();
     rows.sort();
     assert_eq!(rows, [["1", "[null,4,null,6]"], ["null", "[7]"]]);
+    // The key of the groups is none of the rows that they become.
+    for bench in [bench, Bench::on_cpu()] {
+        let ones = [Some(1), Some(1), Some(1), None];
+        let frame = bench.frame(vec![("k", ints(&ones)), ("l", ints(&[Some(5), Some(7), Some(5), Some(2)]))]);
+        let op = Op::GroupBy { input: frame, keys: vec![col("k")], aggs: vec![call("implode", [col("l")])] };
+        let exploded = bench.step(Op::Explode { input: bench.step(op), columns: vec!["l".to_string()] });
+        let by = |name: &str| SortKey { expr: col(name), descending: true, nulls_last: Some(true) };
+        let sorted = bench.step(Op::Sort { input: exploded, keys: vec![by("k"), by("l")] });
+        assert_eq!(bench.rows(sorted), "k l|1 7|1 5|1 5|null 2");
+        let count = || vec![call("len", []).alias("n")];
+        let op = Op::GroupBy { input: exploded, keys: vec![col("k"), col("l")], aggs: count() };
+        let by_both = bench.step(Op::Sort { input: bench.step(op), keys: vec![by("k"), by("l")] });
+        assert_eq!(bench.rows(by_both), "k l n|1 7 1|1 5 2|null 2 1");
+        let by_key = bench.step(Op::GroupBy { input: exploded, keys: vec![col("k")], aggs: count() });
+        let mut rows = bench.try_rows(by_key).unwrap();
+        rows.sort();
+        assert_eq!(rows, [["1", "3"], ["null", "1"]]);
+    }
 }
 
 /// The two zeros are one key, and so is what is not a number, whatever its sign: the processor takes such signs for two.
