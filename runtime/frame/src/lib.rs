@@ -3,6 +3,7 @@
 //! Knows no DataFusion, no files and no sockets. [`Table`] is a list of record batches of one schema; [`TaskHandle`] is how
 //! long work reports where it is and learns that it was cancelled.
 
+pub mod disk;
 pub mod ipc;
 pub mod preview;
 pub mod scalar;

@@ -15,6 +15,7 @@ pub struct Table {
     /// Of [`Table::bytes`]: walking over all buffers of a large table takes a while, and it is asked for often.
     bytes: OnceLock<u64>,
     sizes: OnceLock<Vec<ColumnSize>>,
+    on_disk: bool,
 }
 
 /// Of a column of a table.
@@ -28,7 +29,7 @@ pub struct ColumnSize {
 
 impl Table {
     fn made(schema: SchemaRef, batches: Vec<RecordBatch>, rows: usize) -> Self {
-        Table { schema, batches, rows, bytes: OnceLock::new(), sizes: OnceLock::new() }
+        Table { schema, batches, rows, bytes: OnceLock::new(), sizes: OnceLock::new(), on_disk: false }
     }
 
     /// Empty batches are left out. The batches must have the columns of `schema` in their order.
@@ -40,6 +41,16 @@ impl Table {
 
     pub fn empty(schema: SchemaRef) -> Self {
         Table::made(schema, Vec::new(), 0)
+    }
+
+    pub(crate) fn on_disk(self) -> Self {
+        Table { on_disk: true, ..self }
+    }
+
+    /// Whether the buffers are those of a file that is mapped: they take memory only while there is room. What is made from such a
+    /// table does not know it.
+    pub fn is_on_disk(&self) -> bool {
+        self.on_disk
     }
 
     pub fn schema(&self) -> &SchemaRef {

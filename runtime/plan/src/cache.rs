@@ -75,6 +75,17 @@ impl ResultCache {
         self.lock().bytes
     }
 
+    /// Lets go of a table, under whatever keys.
+    pub fn forget(&self, table: &Arc<Table>) {
+        let mut state = self.lock();
+        let gone: Vec<u128> =
+            state.entries.iter().filter(|(_, e)| Arc::ptr_eq(&e.table, table)).map(|(key, _)| *key).collect();
+        let gone: Vec<Entry> = gone.iter().filter_map(|key| state.entries.remove(key)).collect();
+        state.bytes -= gone.iter().map(|entry| entry.bytes).sum::<u64>();
+        drop(state);
+        drop(gone);
+    }
+
     pub fn clear(&self) {
         let mut state = self.lock();
         let gone = std::mem::take(&mut state.entries);
@@ -84,27 +95,33 @@ impl ResultCache {
     }
 }
 
-/// Rows that are held elsewhere, found by what they are. It keeps nothing alive.
-#[derive(Debug, Default)]
-pub struct Residents {
-    tables: Mutex<HashMap<u128, Weak<Table>>>,
+/// What is held elsewhere, found by what it is. It keeps nothing alive.
+#[derive(Debug)]
+pub struct Known<T> {
+    all: Mutex<HashMap<u128, Weak<T>>>,
 }
 
-impl Residents {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u128, Weak<Table>>> {
-        self.tables.lock().unwrap_or_else(|e| e.into_inner())
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Known { all: Mutex::default() }
+    }
+}
+
+impl<T> Known<T> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u128, Weak<T>>> {
+        self.all.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    pub fn put(&self, key: u128, table: &Arc<Table>) {
-        let mut tables = self.lock();
+    pub fn put(&self, key: u128, held: &Arc<T>) {
+        let mut all = self.lock();
         // Now and then, so that a look at all of them is paid for by as many that were added.
-        if tables.len().is_power_of_two() {
-            tables.retain(|_, table| table.strong_count() > 0);
+        if all.len().is_power_of_two() {
+            all.retain(|_, held| held.strong_count() > 0);
         }
-        tables.insert(key, Arc::downgrade(table));
+        all.insert(key, Arc::downgrade(held));
     }
 
-    pub fn get(&self, key: u128) -> Option<Arc<Table>> {
+    pub fn get(&self, key: u128) -> Option<Arc<T>> {
         self.lock().get(&key)?.upgrade()
     }
 }
@@ -136,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_somebody_holds_is_found() {
-        let residents = Residents::default();
+        let residents = Known::default();
         let held = table(10);
         residents.put(1, &held);
         residents.put(2, &table(10));

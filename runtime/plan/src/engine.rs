@@ -4,6 +4,7 @@
 
 mod large;
 mod plans;
+mod residents;
 mod run;
 
 use std::collections::HashMap;
@@ -27,7 +28,7 @@ use onrush_wire::display::{TableKind, TablePreview};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value};
 
-use crate::cache::{Residents, ResultCache};
+use crate::cache::{Known, ResultCache};
 use crate::check;
 use crate::error::{diagnose, internal};
 use crate::explore::Explorer;
@@ -42,6 +43,8 @@ use crate::windows::WindowFilters;
 use crate::{key, sql};
 pub(crate) use large::Whole;
 use plans::Plans;
+pub(crate) use residents::Resident;
+use residents::Store;
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -61,6 +64,8 @@ pub struct EngineConfig {
     pub device_memory: Option<u64>,
     /// Bytes that running plans and kept results may hold.
     pub memory_limit: u64,
+    /// Where rows that frames hold go when they take more than half of it; without one they stay in memory.
+    pub disk: Option<PathBuf>,
     /// Threads that run plans.
     pub threads: usize,
     /// Settings of DataFusion by name, over ours: for tests that compare configurations.
@@ -79,6 +84,7 @@ impl Default for EngineConfig {
             cache: None,
             device_memory: None,
             memory_limit: 4 << 30,
+            disk: None,
             threads,
             settings: Vec::new(),
         }
@@ -94,7 +100,8 @@ pub struct Engine {
     frames: RwLock<HashMap<FrameId, Arc<Frame>>>,
     results: ResultCache,
     /// Rows that frames hold, by what they are: a frame of the same plan shares them.
-    residents: Residents,
+    known: Known<Resident>,
+    store: Store,
     /// Physical plans that can run again.
     plans: Plans,
     task_context: OnceLock<Arc<TaskContext>>,
@@ -155,7 +162,8 @@ impl Engine {
         let context = SessionContext::new_with_state(state);
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
-        let (frames, residents) = (RwLock::default(), Residents::default());
+        let store = Store::new(config.memory_limit / 2, config.disk.clone());
+        let (frames, known) = (RwLock::default(), Known::default());
         let explorer = Explorer::default();
         Ok(Engine {
             config,
@@ -164,7 +172,8 @@ impl Engine {
             context,
             frames,
             results,
-            residents,
+            known,
+            store,
             plans: Plans::default(),
             task_context: OnceLock::new(),
             explorer,
@@ -177,10 +186,11 @@ impl Engine {
         self.accelerator.as_ref().map_or("cpu", |accelerator| accelerator.name)
     }
 
-    /// Where a table's columns are: `cpu`, or the device that has all of them, too.
+    /// Where a table's columns are: `cpu`, or `disk`, or the device that has all of them, too.
     pub fn place(&self, table: &Table) -> &'static str {
         let there = |accelerator: &&Arc<Accelerator>| accelerator.gpu.residency.holds(table.batches());
-        self.accelerator.as_ref().filter(there).map_or("cpu", |accelerator| accelerator.name)
+        let host = if table.is_on_disk() { "disk" } else { "cpu" };
+        self.accelerator.as_ref().filter(there).map_or(host, |accelerator| accelerator.name)
     }
 
     /// How often the columns that lie on the device have become others.
@@ -219,15 +229,19 @@ impl Engine {
         let frame = guarded(|| self.plan(op, at, data, task))
             .map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })?;
         let schema = onrush_frame::schema_to_wire(&frame.schema);
-        self.insert(id, frame);
+        self.insert(id, frame, task);
         Ok(schema)
     }
 
-    fn insert(&self, id: FrameId, frame: Frame) {
-        if let Some(table) = &frame.resident {
-            self.residents.put(frame.key, table);
+    fn insert(&self, id: FrameId, frame: Frame, task: &TaskHandle) {
+        let resident = frame.resident.clone();
+        if let Some(resident) = &resident {
+            self.known.put(frame.key, resident);
         }
         self.write_frames().insert(id, Arc::new(frame));
+        if resident.is_some() {
+            self.make_room(task);
+        }
     }
 
     fn plan(
@@ -342,9 +356,11 @@ impl Engine {
         };
         let ends = match self.whole(&frame, (options.head, options.tail), task)? {
             Whole::Held(table) => {
-                if self.place(&table) != "cpu" {
-                    options.location = format!("memory and {}", self.name());
-                }
+                let host = if table.is_on_disk() { "disk" } else { "memory" };
+                options.location = match self.place(&table) {
+                    "cpu" | "disk" => host.to_string(),
+                    device => format!("{host} and {device}"),
+                };
                 return Ok(onrush_frame::preview(&table, &options));
             }
             Whole::Ends(ends) => ends,
@@ -449,15 +465,24 @@ impl Engine {
     /// Computes a frame and holds its rows as `new` until that is released.
     pub fn persist(&self, id: FrameId, new: FrameId, task: &TaskHandle) -> Result<Schema, Diagnostic> {
         let source = self.frame(id)?;
-        let table = self.run(&source, task)?;
+        let table = self.rows_to_hold(&source, task)?;
         let schema = onrush_frame::schema_to_wire(table.schema());
-        self.hold(&source, table, new)?;
+        self.hold(&source, table, new, task)?;
         Ok(schema)
     }
 
     /// Holds the rows of a frame as `new` until that is released.
-    pub(crate) fn hold(&self, frame: &Frame, table: Arc<Table>, new: FrameId) -> Result<(), Diagnostic> {
-        self.insert(new, resident(frame.key, frame.title.clone(), table)?);
+    pub(crate) fn hold(
+        &self,
+        frame: &Frame,
+        table: Arc<Table>,
+        new: FrameId,
+        task: &TaskHandle,
+    ) -> Result<(), Diagnostic> {
+        // Two frames of the same rows hold them once.
+        let resident = self.known.get(frame.key).filter(|known| Arc::ptr_eq(&known.table(), &table));
+        let resident = resident.unwrap_or_else(|| Arc::new(Resident::new(table)));
+        self.insert(new, frame_of(frame.key, frame.title.clone(), resident)?, task);
         Ok(())
     }
 
@@ -492,19 +517,23 @@ impl Engine {
         Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
     }
 
-    /// Bytes of resident frames and of kept results; a buffer that two of them share counts twice.
+    /// Bytes of resident frames in memory and of kept results; a buffer that two of them share counts twice.
     pub fn resident_bytes(&self) -> u64 {
-        let frames: Vec<Arc<Frame>> =
-            self.frames.read().unwrap_or_else(|e| e.into_inner()).values().map(Arc::clone).collect();
-        let mut seen = std::collections::HashSet::new();
-        let tables = frames.iter().filter_map(|f| f.resident.as_ref()).filter(|t| seen.insert(Arc::as_ptr(t)));
-        tables.map(|t| t.bytes()).sum::<u64>() + self.results.bytes()
+        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes()
     }
 
-    /// The frames whose rows are in memory, with their tables. Nothing is run.
+    /// What frames hold, each once.
+    fn all_residents(&self) -> Vec<Arc<Resident>> {
+        let frames = self.frames.read().unwrap_or_else(|e| e.into_inner());
+        let mut seen = std::collections::HashSet::new();
+        let held = frames.values().filter_map(|frame| frame.resident.as_ref());
+        held.filter(|resident| seen.insert(Arc::as_ptr(resident))).map(Arc::clone).collect()
+    }
+
+    /// The frames that hold their rows, with their tables. Nothing is run.
     pub fn residents(&self) -> Vec<(FrameId, Arc<Table>)> {
         let frames = self.frames.read().unwrap_or_else(|e| e.into_inner());
-        frames.iter().filter_map(|(id, frame)| Some((*id, Arc::clone(frame.resident.as_ref()?)))).collect()
+        frames.iter().filter_map(|(id, frame)| Some((*id, frame.resident.as_ref()?.look()))).collect()
     }
 
     /// Drops results that no frame pins.
@@ -619,10 +648,15 @@ fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
 
 /// A frame whose rows are there.
 fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagnostic> {
-    let plan = table::memory("values", &table).map_err(diagnose)?;
-    let schema = Arc::clone(table.schema());
+    frame_of(key, title, Arc::new(Resident::new(table)))
+}
+
+fn frame_of(key: u128, title: String, resident: Arc<Resident>) -> Result<Frame, Diagnostic> {
+    let plan = table::resident(&resident).map_err(diagnose)?;
+    let schema = Arc::clone(resident.schema());
     let rows = OnceLock::new();
-    Ok(Frame { key, title, plan, schema, resident: Some(table), rows, sorts: false, depth: 0, running: Mutex::new(()) })
+    let resident = Some(resident);
+    Ok(Frame { key, title, plan, schema, resident, rows, sorts: false, depth: 0, running: Mutex::new(()) })
 }
 
 /// Plans on a stack that deep expressions cannot exhaust. A panic there is a bug of ours and no end of the engine.

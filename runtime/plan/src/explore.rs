@@ -216,7 +216,7 @@ impl Engine {
         let order = arrangement.order.as_ref().map_or(0, |order| order.len() as u64 * 4);
         // Rows that the frame holds itself cost nothing more.
         let rows = match &self.frame(view.frame)?.resident {
-            Some(table) if Arc::ptr_eq(table, &arrangement.table) => 0,
+            Some(resident) if Arc::ptr_eq(&resident.look(), &arrangement.table) => 0,
             _ => arrangement.table.bytes(),
         };
         let arrangement = Arc::new(arrangement);

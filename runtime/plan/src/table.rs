@@ -14,6 +14,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan,
 use datafusion::physical_plan::ExecutionPlan;
 use onrush_frame::Table;
 
+use crate::engine::Resident;
 use crate::keyless::{self, Keyless};
 use crate::rows::Held;
 
@@ -26,7 +27,7 @@ pub struct Frame {
     pub plan: LogicalPlan,
     pub schema: SchemaRef,
     /// Rows that need no computing: of values, of files in memory, of `persist`.
-    pub resident: Option<Arc<Table>>,
+    pub resident: Option<Arc<Resident>>,
     /// Of a file that is too large to hold, and of a plan once it was found to be.
     pub rows: OnceLock<u64>,
     /// The plan sorts. DataFusion drops a sort under an operator that does not ask for its order, even where the order
@@ -154,6 +155,37 @@ pub fn keeps_order(plan: &LogicalPlan) -> bool {
 pub fn memory(name: &str, table: &Arc<Table>) -> Result<LogicalPlan> {
     let provider = provider_as_source(Arc::new(Held(Arc::clone(table))));
     LogicalPlanBuilder::scan(datafusion::common::TableReference::bare(name), provider, None)?.build()
+}
+
+/// A scan of rows that a frame holds for good.
+pub fn resident(resident: &Arc<Resident>) -> Result<LogicalPlan> {
+    let provider = provider_as_source(Arc::new(ResidentTable(Arc::clone(resident))));
+    LogicalPlanBuilder::scan(datafusion::common::TableReference::bare("values"), provider, None)?.build()
+}
+
+/// Reads the rows from where they lie when a plan is made.
+#[derive(Debug)]
+struct ResidentTable(Arc<Resident>);
+
+#[async_trait]
+impl TableProvider for ResidentTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.0.schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Held(self.0.table()).scan(session, projection, filters, limit).await
+    }
 }
 
 /// Puts inputs in place: rows where `held` has them, else their plans.

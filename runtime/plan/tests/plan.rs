@@ -6,6 +6,7 @@ mod plan {
     pub mod asof;
     pub mod beside;
     pub mod diagnostics;
+    pub mod disk;
     pub mod engine;
     pub mod explore;
     pub mod expressions;

@@ -67,7 +67,15 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let device_memory = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
     let cache = Some(paths::cache_dir());
     let fault_file = std::env::var_os(FAULT).map(Into::into);
-    let config = EngineConfig { choice, cache, device_memory, memory_limit: limit, fault_file, ..Default::default() };
+    let config = EngineConfig {
+        choice,
+        cache,
+        device_memory,
+        memory_limit: limit,
+        disk: Some(paths::cache_dir().join("rows")),
+        fault_file,
+        ..Default::default()
+    };
     let engine = match Engine::new(config.clone()) {
         // Whoever asked for that engine is told that this is another one (`Ready`); the session's frames are there all the same.
         Err(error) if choice != Choice::Cpu => {

@@ -87,8 +87,9 @@ impl Engine {
     }
 
     pub(crate) fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
-        let kept = || self.results.get(frame.key).or_else(|| self.residents.get(frame.key));
-        frame.resident.clone().or_else(kept)
+        let known = || self.known.get(frame.key).map(|resident| resident.table());
+        let kept = || self.results.get(frame.key).or_else(known);
+        frame.resident.as_ref().map(|resident| resident.table()).or_else(kept)
     }
 
     /// The rows of a frame: held, kept, or computed now.

@@ -58,7 +58,7 @@ impl<'a> Held<'a> {
         let id = FrameId(NEXT.fetch_sub(1, Ordering::Relaxed));
         let Ok(rows) = engine.walk(request.frame, &exprs, engine.memory_limit() / KEPT) else { return Ok(None) };
         let Some((frame, table)) = rows.if_few(task)? else { return Ok(None) };
-        engine.hold(&frame, table, id)?;
+        engine.hold(&frame, table, id, task)?;
         Ok(Some(Held { engine, id }))
     }
 }
