@@ -184,6 +184,18 @@ impl Residency {
         state.columns.insert(key, Held { column: column.clone(), used });
     }
 
+    /// The columns of some batches are those of others from now on, which hold the same rows.
+    pub fn moved(&self, from: &[RecordBatch], to: &[RecordBatch]) {
+        let columns = from.first().map_or(0, |batch| batch.num_columns());
+        let mut state = self.lock();
+        for (column, as_bytes) in (0..columns).flat_map(|column| [(column, false), (column, true)]) {
+            if let Some(held) = state.columns.remove(&Key(Parts::of(from, column), as_bytes)) {
+                state.columns.insert(Key(Parts::of(to, column), as_bytes), held);
+                state.changes += 1;
+            }
+        }
+    }
+
     /// Lets go of columns whose arrays nobody else holds, and returns how many these were: whoever holds a table's column holds its first one. That other lists of ours hold it,
     /// too, or this one several times, is looked for now and then: it takes as long as there are arrays.
     pub fn sweep(&self) -> usize {

@@ -100,7 +100,12 @@ impl Engine {
                 .map_err(ArrowError::from)
                 .and_then(|()| disk::move_to(folder, &table, stopped));
             let Ok(moved) = moved else { return };
-            oldest.put(Arc::new(moved));
+            let moved = Arc::new(moved);
+            // What is on a device stays there.
+            if let Some(accelerator) = &self.accelerator {
+                accelerator.gpu.residency.moved(table.batches(), moved.batches());
+            }
+            oldest.put(moved);
             // Both would keep it in memory.
             self.results.forget(&table);
             self.plans.clear();
