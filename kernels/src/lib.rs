@@ -30,5 +30,5 @@ pub mod top_k;
 pub use cache::CacheStatistics;
 pub use column::Column;
 pub use error::{Error, Result};
-pub use library::{Context, Library, Program};
+pub use library::{Context, Library, Program, is_compiling};
 pub use scalar::Scalar;

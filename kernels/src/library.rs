@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -15,6 +16,8 @@ use crate::headers::{self, Header};
 /// others are parameters, so that one compilation serves them all.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// Text that is not ours and stands before the headers, each piece once. Whatever the body says of it tells it from all others.
+    pub before: Vec<Arc<str>>,
     pub headers: Vec<&'static Header>,
     pub body: String,
     pub entries: Vec<String>,
@@ -28,14 +31,43 @@ impl Program {
         entries: impl IntoIterator<Item = S>,
     ) -> Self {
         let entries = entries.into_iter().map(Into::into).collect();
-        Program { headers: headers.to_vec(), body, entries, options: CompileOptions::default() }
+        Program { before: Vec::new(), headers: headers.to_vec(), body, entries, options: CompileOptions::default() }
     }
 
     /// What the compiler reads.
     pub fn source(&self) -> Source {
-        let text = headers::assemble(&self.headers, &self.body);
+        let mut text = String::new();
+        for (number, piece) in self.before.iter().enumerate() {
+            if !self.before[..number].contains(piece) {
+                text.push_str(piece);
+            }
+        }
+        text.push_str(&headers::assemble(&self.headers, &self.body));
         Source { name: "program.cu".into(), text, entries: self.entries.clone() }
     }
+}
+
+/// Compilers under way in this process.
+static COMPILING: AtomicUsize = AtomicUsize::new(0);
+
+struct Compiling;
+
+impl Compiling {
+    fn begin() -> Compiling {
+        COMPILING.fetch_add(1, Ordering::Relaxed);
+        Compiling
+    }
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        COMPILING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether a kernel is being compiled.
+pub fn is_compiling() -> bool {
+    COMPILING.load(Ordering::Relaxed) > 0
 }
 
 /// A kernel that was asked for before.
@@ -127,7 +159,9 @@ impl Library {
             }
             None => {
                 let begun = Instant::now();
+                let compiling = Compiling::begin();
                 let image = self.device().compile(&source, &program.options)?;
+                drop(compiling);
                 let mut statistics = lock(&self.inner.statistics);
                 statistics.compiled += 1;
                 statistics.compiling += begun.elapsed();

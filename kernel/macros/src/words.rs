@@ -1,72 +1,7 @@
-//! Words that `x!` knows: functions that need no receiver, namespaces of methods, and the words of other languages that it
-//! answers with a hint. What a function does is the session's business (`runtime/plan`).
+//! Words that `x!` knows: namespaces of methods, and the words of other languages that it answers with a hint. What a function does is
+//! the session's business (`runtime/plan`).
 
-/// Called by name, not as a method. Any other call is a function of the user's.
-const FUNCTIONS: &[&str] = &[
-    // Of a group, a window or a frame.
-    "len",
-    "count",
-    "sum",
-    "mean",
-    "median",
-    "min",
-    "max",
-    "std",
-    "var",
-    "n_unique",
-    "first",
-    "last",
-    "quantile",
-    "corr",
-    "cov",
-    "any_value",
-    "row_number",
-    "rank",
-    "dense_rank",
-    // Of a row.
-    "coalesce",
-    "min_horizontal",
-    "max_horizontal",
-    "sum_horizontal",
-    "mean_horizontal",
-    "any_horizontal",
-    "all_horizontal",
-    "concat_str",
-    "abs",
-    "sqrt",
-    "cbrt",
-    "exp",
-    "ln",
-    "log",
-    "log10",
-    "log2",
-    "log1p",
-    "expm1",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "sinh",
-    "cosh",
-    "tanh",
-    "floor",
-    "ceil",
-    "round",
-    "sign",
-    "pow",
-    "is_null",
-    "is_not_null",
-    "is_nan",
-    "nullif",
-    "fill_null",
-];
-
-pub fn is_function(name: &str) -> bool {
-    FUNCTIONS.contains(&name)
-}
+pub use onrush_wire::words::is_function;
 
 /// Written without parentheses before a method.
 pub fn is_namespace(name: &str) -> bool {

@@ -112,6 +112,9 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
             let items = args.into_iter().map(|a| each(a.value)).collect();
             return Tree { span, ..crate::expr::list_of(items).0 };
         }
+        ExprKind::Native { function, args } => {
+            ExprKind::Native { function, args: args.into_iter().map(each).collect() }
+        }
         ExprKind::Call { function, args } => ExprKind::Call {
             function,
             args: args

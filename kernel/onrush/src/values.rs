@@ -192,6 +192,7 @@ pub fn expression_text(expr: &Expr) -> String {
             let order = if order.is_empty() { String::new() } else { format!(".order_by({})", order.join(", ")) };
             format!("{}.over({}){order}", inner_text(value), all(partition))
         }
+        ExprKind::Native { function, args } => format!("{}({})", function.name, all(args)),
         ExprKind::All { except } if except.is_empty() => "all()".to_string(),
         ExprKind::All { except } => format!("all().exclude({except:?})"),
     }

@@ -59,6 +59,25 @@ pub enum ExprKind {
     All {
         except: Vec<String>,
     },
+    /// A `__device__` function of a `%%cuda` cell, with as many arguments as it has parameters.
+    Native {
+        function: Box<NativeFunction>,
+        args: Vec<Expr>,
+    },
+}
+
+/// A function of one row in CUDA C++. Its text goes with each expression, so that a plan means the same in another engine process, and after
+/// the cell was run again with another text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NativeFunction {
+    pub name: String,
+    /// Names and types: numbers and booleans.
+    pub parameters: Vec<(String, DataType)>,
+    pub result: DataType,
+    /// The cell's file, as in [`Span::file`].
+    pub file: String,
+    /// The cell without its kernels; lines are the cell's.
+    pub text: String,
 }
 
 /// An argument of a call; named ones are options such as `window_size = 3`.

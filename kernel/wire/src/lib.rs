@@ -19,17 +19,18 @@ pub mod progress;
 pub mod schema;
 pub mod session;
 pub mod value;
+pub mod words;
 pub mod worker;
 
 pub use diagnostic::{Call, Class, Diagnostic, Label, Severity, Span};
-pub use expr::{Arg, BinaryOp, Expr, ExprKind, UnaryOp};
+pub use expr::{Arg, BinaryOp, Expr, ExprKind, NativeFunction, UnaryOp};
 pub use schema::{DataType, Field, Schema, TimeUnit};
 pub use value::Value;
 
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 9;
+pub const PROTOCOL: u32 = 10;
 
 /// A frame in the session. Immutable: an operation gives a new id. Never reused within the life of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,6 +7,7 @@
 
 mod backend;
 mod buffer;
+mod complaint;
 mod cuda;
 mod device;
 mod emulated;
@@ -21,6 +22,7 @@ mod staging;
 mod stream;
 
 pub use buffer::{Buffer, Pod};
+pub use complaint::{Complaint, complaints};
 pub use cuda::nvrtc::compile_for;
 pub use device::{Device, MemoryReport, Options, Warming};
 pub use emulated::Emulation;

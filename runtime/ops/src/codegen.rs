@@ -7,6 +7,7 @@
 pub mod group;
 pub mod join;
 mod list;
+mod native;
 pub mod output;
 pub mod parted;
 pub mod reduce;
@@ -215,6 +216,9 @@ impl<'a> Body<'a> {
             for (kind, _) in self.graph.literals() {
                 kind.hash(&mut key);
             }
+            for native in self.graph.natives() {
+                native.symbol.hash(&mut key);
+            }
             self.source.parameters.declarations.hash(&mut key);
             for access in self.source.inputs.iter().chain(&self.source.fetched) {
                 access.form().hash(&mut key);
@@ -323,7 +327,9 @@ impl<'a> Body<'a> {
         if texts.chain(joined).any(|access| access.kind == Kind::Text) {
             all.push(&headers::TEXT);
         }
-        Program::new(&all, body, [entry])
+        let called = self.graph.natives().iter().filter(|native| body.contains(&native.symbol));
+        let before = called.map(|native| Arc::clone(&native.source)).collect();
+        Program { before, ..Program::new(&all, body, [entry]) }
     }
 
     /// Columns that some nodes read.
@@ -346,6 +352,7 @@ impl<'a> Body<'a> {
                 Op::Of(_)
                     | Op::List(_)
                     | Op::Call(_)
+                    | Op::Native { .. }
                     | Op::Divide
                     | Op::Remainder
                     | Op::Part(..)
@@ -641,6 +648,7 @@ impl<'a> Writer<'a> {
                 let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
                 format!("({t}){name}({})", list.join(", "))
             }
+            Op::Native { function, guarded } => return self.native(id, function, guarded, &args),
             Op::Part(part, tick) => {
                 format!("({t})date_part<(DatePart){}, {}>((i64){})", part as u32, tick.per_day(), a())
             }

@@ -2,9 +2,12 @@
 //! stand for (a date, a decimal's scale) is known to whoever built the graph.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
+
+use crate::native::Native;
 
 /// A node of a [`Graph`].
 pub type Id = u32;
@@ -180,6 +183,12 @@ pub enum Op {
     Within(Misfit),
     /// A function of floats by its name in CUDA.
     Call(&'static str),
+    /// One of the graph's functions that are not ours, by its number. It is called where all arguments are there and, if it is guarded, where a last
+    /// one, which it is not given, is true: it may not come to an end with others. Where it was not called for that, the result means nothing.
+    Native {
+        function: u32,
+        guarded: bool,
+    },
     Part(Part, Tick),
     Truncate(Unit, Tick),
     /// A moment as the clocks of a zone show it, by the zone's table.
@@ -315,6 +324,7 @@ pub struct Graph {
     nodes: Vec<Node>,
     known: HashMap<Node, Id>,
     literals: Vec<(Kind, Value)>,
+    natives: Vec<Arc<Native>>,
 }
 
 impl Graph {
@@ -348,6 +358,16 @@ impl Graph {
             self.literals.len() - 1
         });
         self.add(Op::Literal(index as u32), &[], kind)
+    }
+
+    /// The number of a function that is not ours.
+    pub fn native(&mut self, function: &Arc<Native>) -> u32 {
+        let known = self.natives.iter().position(|native| native == function);
+        let index = known.unwrap_or_else(|| {
+            self.natives.push(Arc::clone(function));
+            self.natives.len() - 1
+        });
+        index as u32
     }
 
     pub fn bool(&mut self, value: bool) -> Id {
@@ -389,6 +409,10 @@ impl Graph {
 
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    pub fn natives(&self) -> &[Arc<Native>] {
+        &self.natives
     }
 
     pub fn literals(&self) -> &[(Kind, Value)] {

@@ -18,6 +18,7 @@ mod list;
 mod lookup;
 mod meaning;
 pub mod memo;
+pub mod native;
 mod parted;
 pub mod prepared;
 pub mod range;
@@ -34,6 +35,7 @@ pub use graph::{Comparison, Edge, Fold, Graph, Id, Kind, ListOp, Misfit, Op, Tex
 pub use join::{How, Join};
 pub use lane::{Lane, Working};
 pub use lookup::{Lookup, Origin, Zone};
+pub use native::Native;
 pub use parted::Tuning;
 pub use run::{Gpu, Output, Sink, Sort, SortKey, Stage, Top};
 pub use window::Window;

@@ -37,6 +37,7 @@ use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::filters::FilterFirst;
 use crate::gpu::{Accelerator, Choice, Policy, Tuning};
 use crate::ops::{self, Inputs};
+use crate::native::Hosts;
 use crate::plot::{KEPT, Rows};
 use crate::table::{self, Frame};
 use crate::windows::WindowFilters;
@@ -150,6 +151,8 @@ impl Engine {
             // What is written with a point is exact, as in DuckDB.
             .set_bool("datafusion.sql_parser.parse_float_as_decimal", true)
             .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
+        let hosts = Hosts::new(accelerator.as_ref(), config.cache.as_deref());
+        let session = session.with_option_extension(hosts);
         let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
         let state = SessionStateBuilder::new()
             .with_config(session)

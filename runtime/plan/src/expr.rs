@@ -12,6 +12,7 @@ pub mod conditional;
 pub mod distinct;
 pub mod kernels;
 pub mod math;
+pub mod native;
 pub mod operators;
 pub mod quantile;
 pub mod string;
@@ -216,6 +217,7 @@ impl<'a> Lower<'a> {
                 self.cast(&value, to, *strict, span)
             }
             ExprKind::Call { function, args } => catalogue::call(self, function, args, span),
+            ExprKind::Native { function, args } => native::call(self, function, args, span),
             ExprKind::Over { value, partition, order } => window::over(self, value, partition, order),
             ExprKind::All { .. } => Err(self.fail(
                 check::plan_error("argument", "all columns are named where one expression is expected"),

@@ -11,6 +11,7 @@ mod joins;
 mod keys;
 mod lists;
 mod lower;
+mod native;
 mod nodes;
 mod numbers;
 mod pairs;
@@ -36,6 +37,7 @@ pub use onrush_ops::Tuning;
 use onrush_wire::{Class, Diagnostic};
 
 pub use concat::ConcatExec;
+pub(crate) use exec::diagnostic;
 pub use exec::{GPU_LOST, GpuExec, PARTS, alone, memory};
 pub use nodes::windows;
 pub use place::{Placements, place};

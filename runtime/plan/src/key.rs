@@ -96,6 +96,11 @@ pub fn without_places(expr: &mut Expr) {
                 without_places(value);
             }
         }
+        ExprKind::Native { function, args } => {
+            // Run again, the same cell is another file.
+            function.file.clear();
+            args.iter_mut().for_each(without_places);
+        }
         ExprKind::Over { value, partition, order } => {
             without_places(value);
             partition.iter_mut().for_each(without_places);

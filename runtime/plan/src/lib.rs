@@ -15,6 +15,7 @@ mod filters;
 pub mod gpu;
 pub mod key;
 mod keyless;
+pub mod native;
 pub mod ops;
 pub mod plot;
 pub mod rows;

@@ -12,6 +12,7 @@ mod plan {
     pub mod expressions;
     pub mod groups;
     pub mod lists;
+    pub mod native;
     pub mod orders;
     pub mod parts;
     pub mod plots;

@@ -1,6 +1,6 @@
 //! A cell's text to a module; a compiler's complaints to places in the cell.
 
-use onrush_device::{CompileOptions, Device, Error, Module};
+use onrush_device::{Complaint, CompileOptions, Device, Error, Module, complaints};
 use onrush_wire::worker::Source;
 use onrush_wire::{Class, Diagnostic, Label, Span};
 
@@ -18,14 +18,6 @@ pub fn compile(device: &Device, source: &Source) -> Result<Module, Diagnostic> {
         Error::Compile { log, .. } => complaint(log, source),
         _ => report::unavailable(&error),
     })
-}
-
-/// One error of a compiler; lines and columns count from 1.
-#[derive(Debug, PartialEq, Eq)]
-struct Complaint {
-    line: u32,
-    column: Option<u32>,
-    message: String,
 }
 
 fn complaint(log: &str, source: &Source) -> Diagnostic {
@@ -64,41 +56,6 @@ fn span(complaint: &Complaint, source: &Source) -> Span {
         }
         None => report::whole_line(source, complaint.line),
     }
-}
-
-/// The errors in what g++, clang or NVRTC says: `file:7:5: error: …` or `file(7): error: …`.
-fn complaints(log: &str, file: &str) -> Vec<Complaint> {
-    let mut found = Vec::new();
-    for line in log.lines() {
-        let Some((_, rest)) = line.split_once(file) else { continue };
-        let place = match rest.strip_prefix('(') {
-            Some(rest) => rest.split_once(')').map(|(line, rest)| (line.to_string(), rest)),
-            None => {
-                rest.strip_prefix(':').and_then(|rest| rest.split_once(": ")).map(|(p, rest)| (p.to_string(), rest))
-            }
-        };
-        let Some((place, rest)) = place else { continue };
-        let Some((kind, message)) = rest.trim_start_matches([':', ' ']).split_once("error") else {
-            // clang and g++ have the kind behind the place.
-            continue;
-        };
-        if !(kind.is_empty() || kind == "fatal " || kind == "catastrophic ") {
-            continue;
-        }
-        // NVRTC may number its errors: `error #20: `, `error: `.
-        let message = message.split_once(": ").map_or(message, |(_, text)| text).trim();
-        let mut numbers = place.split(':').map(|number| number.trim().parse::<u32>());
-        let Some(Ok(line)) = numbers.next() else { continue };
-        let column = numbers.next().and_then(Result::ok);
-        found.push(Complaint { line, column, message: plain(message) });
-    }
-    found
-}
-
-/// Names between backticks, without the emulation's own.
-fn plain(message: &str) -> String {
-    let text = message.replace(['\'', '"'], "`").replace("struct uint3", "uint3").replace("{aka ", "{");
-    text.trim_end_matches('.').to_string()
 }
 
 fn advice(message: &str) -> Option<&'static str> {

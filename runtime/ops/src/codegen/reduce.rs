@@ -190,7 +190,9 @@ pub fn program(
         Some(ending) => {
             let entry = "reduce_row";
             let mut program = body.program(&[], format!("{}{text}", ending.text()), entry);
-            program.headers.extend(ending.body.program(&[], String::new(), entry).headers);
+            let after = ending.body.program(&[], ending.text(), entry);
+            program.headers.extend(after.headers);
+            program.before.extend(after.before);
             program
         }
         None => body.program(&[], text, "reduce_rows"),

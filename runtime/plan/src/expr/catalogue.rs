@@ -220,6 +220,7 @@ pub fn is_aggregated(expr: &onrush_wire::Expr) -> bool {
         ExprKind::In { value, list } => is_aggregated(value) && list.iter().all(is_aggregated),
         ExprKind::Between { value, low, high, .. } => is_aggregated(value) && is_aggregated(low) && is_aggregated(high),
         ExprKind::Cast { value, .. } => is_aggregated(value),
+        ExprKind::Native { args, .. } => args.iter().all(is_aggregated),
         ExprKind::Call { function, args } => match find(function).map(|f| f.kind) {
             Some(Kind::Aggregate) => true,
             Some(Kind::Window) => false,
@@ -234,6 +235,7 @@ pub fn has_aggregate(expr: &onrush_wire::Expr) -> bool {
         ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) => has_aggregate(inner),
         ExprKind::Binary(_, left, right) => has_aggregate(left) || has_aggregate(right),
         ExprKind::Cast { value, .. } => has_aggregate(value),
+        ExprKind::Native { args, .. } => args.iter().any(has_aggregate),
         ExprKind::Case { branches, otherwise } => {
             branches.iter().any(|(c, v)| has_aggregate(c) || has_aggregate(v))
                 || otherwise.as_ref().is_some_and(|e| has_aggregate(e))
@@ -374,7 +376,7 @@ fn arguments<'c>(
 }
 
 /// `-1` as a literal.
-fn fold(expr: &onrush_wire::Expr) -> onrush_wire::Expr {
+pub fn fold(expr: &onrush_wire::Expr) -> onrush_wire::Expr {
     if let ExprKind::Unary(UnaryOp::Negate, inner) = &expr.kind {
         let value = match &inner.kind {
             ExprKind::Literal(Value::Int(v)) => v.checked_neg().map(Value::Int),

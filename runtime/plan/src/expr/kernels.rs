@@ -155,6 +155,12 @@ pub fn cast_at(to: &DataType, place: &Span) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Cast { name, to: to.clone(), signature, place: place.clone() }))
 }
 
+/// What a [`cast_at`] casts to.
+pub fn cast_target(function: &ScalarUDF) -> Option<&DataType> {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.downcast_ref::<Cast>().map(|cast| &cast.to)
+}
+
 /// With what the name of a [`cast_at`] starts; the type follows.
 pub const CAST: &str = "cast_";
 

@@ -28,7 +28,7 @@ use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Lane, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
 use super::concat::ConcatExec;
-use super::{Accelerator, Policy, few, parts, read};
+use super::{Accelerator, Policy, few, native, parts, read};
 use crate::rows::HeldRows;
 
 /// A node that runs on a device.
@@ -424,7 +424,7 @@ impl Running {
                 None => run(&inputs),
             };
         }
-        let work = Work { accelerator: Arc::clone(&accelerator), stages };
+        let work = Work { accelerator: Arc::clone(&accelerator), stages: Arc::clone(&stages) };
         let is_quick = ran.load(Ordering::Relaxed) && work.is_quick(&tables);
         let done = blocking(is_quick, move |stop| {
             let timer = time.timer();
@@ -459,7 +459,11 @@ impl Running {
                     None => Err(DataFusionError::External(Box::new(diagnostic(error)))),
                 }
             }
-            Err(error) => Err(DataFusionError::External(Box::new(diagnostic(error)))),
+            Err(error) => {
+                let natives = native::of(&stages);
+                let failed = if natives.is_empty() { diagnostic(error) } else { crate::native::failed(&natives, error) };
+                Err(DataFusionError::External(Box::new(failed)))
+            }
         }
     }
 }
@@ -644,6 +648,7 @@ impl Work {
                 _ => gpu.fault()?,
             }
         }
+        let _running = (!native::of(&self.stages).is_empty()).then(crate::native::Running::begin);
         let swept = gpu.residency.sweeps();
         let begun = gpu.residency.now();
         let attempt = || -> onrush_ops::Result<DeviceTable> {
@@ -736,7 +741,7 @@ fn download(gpu: &Gpu, schema: &SchemaRef, result: &DeviceTable, keep: bool) -> 
 /// What an error is called after which the process must end: CUDA does not recover from a kernel that wrote where it must not.
 pub const GPU_LOST: &str = "gpu-lost";
 
-fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
+pub fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
     use onrush_ops::Error;
     let text = error.to_string();
     match &error {

@@ -24,7 +24,8 @@ use onrush_ops::dictionary::{self, Dictionary};
 use onrush_ops::{Comparison, Graph, How, Id, Kind, Lookup, Misfit, Op, Origin, kind_of};
 
 use super::text::{self, is_text};
-use super::{functions, lists, numbers};
+use super::{functions, lists, native, numbers};
+use crate::expr::kernels;
 
 /// Why something stays on the CPU, in a few words.
 pub type Refusal = String;
@@ -94,6 +95,8 @@ pub struct Lowering {
     pub structs: Vec<Vec<u32>>,
     /// How many rows each row becomes.
     pub spread: Option<Id>,
+    /// What holds where the branch that is written is chosen.
+    pub guard: Option<Id>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
     pub begins: bool,
     /// Texts that the stage before has made, and the columns that they are.
@@ -143,6 +146,7 @@ impl Lowering {
             schema: Arc::clone(schema),
             structs: Vec::new(),
             spread: None,
+            guard: None,
             begins: true,
             made: Vec::new(),
             wishes: Wishes::default(),
@@ -406,6 +410,15 @@ impl Lowering {
             return self.list(list);
         }
         if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
+            if let Some(found) = native::call(self, function) {
+                return found;
+            }
+            if let (Some(to), [arg]) = (kernels::cast_target(function.fun()), function.args())
+                && !is_text(&self.dtype(arg)?)
+                && !is_text(to)
+            {
+                return self.cast(arg, to, Misfit::Fault);
+            }
             let is_any = |of: fn(&DataType) -> bool| {
                 function.args().iter().any(|arg| self.dtype(arg).is_ok_and(|dtype| of(&dtype)))
             };
@@ -492,6 +505,13 @@ impl Lowering {
 
     /// `as_bytes`: its texts are wanted so.
     pub fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<Id, Refusal> {
+        let outer = self.guard;
+        let done = self.case_within(case, whole, as_bytes);
+        self.guard = outer;
+        done
+    }
+
+    fn case_within(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<Id, Refusal> {
         let result = self.dtype(whole)?;
         let mut kind = kind_of(&result).ok_or_else(|| format!("CASE with results of type {result}"))?;
         if kind == Kind::List {
@@ -523,11 +543,9 @@ impl Lowering {
                 _ => lowering.graph.null(kind),
             }),
         };
-        let mut chosen = match case.else_expr() {
-            Some(otherwise) => then(self, otherwise)?,
-            None => self.graph.null(kind),
-        };
-        for (when, result) in case.when_then_expr().iter().rev() {
+        let mut conditions = Vec::new();
+        let guarded = native::is_in(whole);
+        for (when, _) in case.when_then_expr() {
             let condition = match base {
                 Some(base) => {
                     let when = match self.graph.kind(base) {
@@ -538,6 +556,20 @@ impl Lowering {
                 }
                 None => self.boolean(when)?,
             };
+            let before = self.guard;
+            if guarded {
+                self.guard = Some(native::unless(&mut self.graph, before, condition));
+            }
+            conditions.push((condition, before));
+        }
+        let mut chosen = match case.else_expr() {
+            Some(otherwise) => then(self, otherwise)?,
+            None => self.graph.null(kind),
+        };
+        for ((_, result), (condition, before)) in case.when_then_expr().iter().zip(conditions).rev() {
+            if guarded {
+                self.guard = Some(native::and(&mut self.graph, before, condition));
+            }
             let result = then(self, result)?;
             if self.graph.kind(result) != kind || self.graph.kind(chosen) != kind {
                 return Err("CASE with results of several types".to_string());
@@ -589,6 +621,10 @@ impl Lowering {
             Ok(TreeNodeRecursion::Continue)
         });
         walked.ok()?;
+        // A function of the notebook's belongs into the kernel, whatever its arguments are made of.
+        if native::is_in(expr) {
+            return None;
+        }
         let [column] = columns.into_iter().collect::<Vec<_>>()[..] else { return None };
         is_text(self.schema.field(column).data_type()).then_some(column)
     }

@@ -590,6 +590,9 @@ pub fn label(expr: &Expr) -> String {
             let args: Vec<String> = args.iter().map(|a| label(&a.value)).collect();
             format!("{function}({})", args.join(", "))
         }
+        ExprKind::Native { function, args } => {
+            format!("{}({})", function.name, args.iter().map(label).collect::<Vec<_>>().join(", "))
+        }
         ExprKind::Binary(op, a, b) => format!("{} {} {}", label(a), op.symbol(), label(b)),
         ExprKind::Unary(_, a) | ExprKind::Cast { value: a, .. } | ExprKind::Over { value: a, .. } => label(a),
         ExprKind::Literal(_) => "constant".to_string(),

@@ -82,6 +82,7 @@ fn uses(expr: &Expr, used: &mut Option<BTreeMap<String, Expr>>) {
         ExprKind::In { value, list } => all(&mut std::iter::once(&**value).chain(list)),
         ExprKind::Between { value, low, high, .. } => all(&mut [&**value, &**low, &**high].into_iter()),
         ExprKind::Call { args, .. } => all(&mut args.iter().map(|arg| &arg.value)),
+        ExprKind::Native { args, .. } => all(&mut args.iter()),
         ExprKind::Over { value, partition, order } => {
             all(&mut std::iter::once(&**value).chain(partition).chain(order.iter().map(|key| &key.expr)));
         }

@@ -1,0 +1,122 @@
+//! Functions of one row in CUDA C++ that are not ours: their text goes into the kernels that call them, as it is.
+//!
+//! It stands before our headers, in a namespace of its own, and its macros end with it: it means what it means where it stands alone, and two texts
+//! may use the same names. What it is called by is made from its text, so that kernels are found again by what they call.
+
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use onrush_kernels::Scalar;
+
+use crate::graph::Kind;
+
+/// Names that people expect without a header, and `assert`. As in `runtime/worker`, so that what compiles there does so here.
+const NAMES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
+    typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
+const ASSERT: &str = "#ifndef assert\n#define assert(c) ((c) ? (void)0 : __trap())\n#endif\n";
+
+/// A function, and the text that it is in.
+#[derive(Clone, Debug)]
+pub struct Native {
+    /// As its author calls it, and the file that the text is in.
+    pub name: String,
+    pub file: String,
+    pub text: Arc<str>,
+    /// What kernels call, and what compilers call the text.
+    pub symbol: String,
+    /// What kernels need for that.
+    pub source: Arc<str>,
+}
+
+/// The symbol is made from all that makes a difference.
+impl PartialEq for Native {
+    fn eq(&self, other: &Self) -> bool {
+        self.symbol == other.symbol
+    }
+}
+
+impl Eq for Native {}
+
+impl Native {
+    /// `None` if it takes or gives anything but numbers and booleans.
+    pub fn new(name: &str, file: &str, text: &str, parameters: &[Kind], result: Kind) -> Option<Native> {
+        let types = parameters.iter().map(|kind| c_type(*kind)).collect::<Option<Vec<_>>>()?;
+        let result = c_type(result)?;
+        let half = |seed: u8| {
+            let mut hasher = DefaultHasher::new();
+            (seed, name, text, &types, result).hash(&mut hasher);
+            hasher.finish()
+        };
+        let symbol = format!("native_{:016x}{:016x}", half(0), half(1));
+        let mut source = format!("{ASSERT}namespace in_{symbol} {{ {NAMES}\n#line 1 \"{symbol}\"\n{text}\n}}\n");
+        for name in macros(text) {
+            let _ = writeln!(source, "#undef {name}");
+        }
+        let list = |each: &dyn Fn(usize, &str) -> String| {
+            types.iter().enumerate().map(|(at, kind)| each(at, kind)).collect::<Vec<_>>().join(", ")
+        };
+        let _ = writeln!(
+            source,
+            "#line 1 \"call\"\nstatic __device__ __forceinline__ {result} {symbol}({}) {{ return in_{symbol}::{name}({}); }}",
+            list(&|at, kind| format!("{kind} a{at}")),
+            list(&|at, _| format!("a{at}")),
+        );
+        Some(Native { name: name.into(), file: file.into(), text: text.into(), symbol, source: source.into() })
+    }
+}
+
+fn c_type(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Bool => "bool",
+        Kind::Number(scalar) => match scalar {
+            Scalar::I8 => "signed char",
+            Scalar::U8 => "unsigned char",
+            Scalar::I16 => "short",
+            Scalar::U16 => "unsigned short",
+            Scalar::I32 => "int",
+            Scalar::U32 => "unsigned int",
+            Scalar::I64 => "long long",
+            Scalar::U64 => "unsigned long long",
+            Scalar::F32 => "float",
+            Scalar::F64 => "double",
+            Scalar::I128 => return None,
+        },
+        Kind::Code | Kind::Text | Kind::List => return None,
+    })
+}
+
+/// The macros that a text defines.
+fn macros(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("define")?;
+        let name = rest.strip_prefix([' ', '\t'])?.trim_start();
+        let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+        (end > 0).then(|| &name[..end])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOAT: Kind = Kind::Number(Scalar::F32);
+
+    #[test]
+    fn a_text_has_a_namespace_and_its_macros_end_with_it() {
+        let text = "\n#define SCALE 2.0f\n  # define TWICE(x) (2 * (x))\n__device__ float f(float x) { return SCALE * x; }";
+        let native = Native::new("f", "cell_1.rs", text, &[FLOAT, Kind::Bool], Kind::Number(Scalar::I64)).unwrap();
+        let symbol = &native.symbol;
+        assert!(native.source.contains(&format!("#line 1 \"{symbol}\"\n{text}\n}}\n#undef SCALE\n#undef TWICE\n")));
+        let call = format!("long long {symbol}(float a0, bool a1) {{ return in_{symbol}::f(a0, a1); }}");
+        assert!(native.source.contains(&call), "{}", native.source);
+    }
+
+    #[test]
+    fn another_text_is_another_function() {
+        let symbol = |text: &str| Native::new("f", "cell_1.rs", text, &[FLOAT], FLOAT).unwrap().symbol;
+        assert_eq!(symbol("a"), symbol("a"));
+        assert_ne!(symbol("a"), symbol("b"));
+        assert_eq!(Native::new("f", "c", "a", &[Kind::Text], FLOAT), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! Functions of `%%cuda` cells within fragments.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_ops::{Graph, Id, Kind, Op, Stage, kind_of};
+
+use super::lower::{Lowering, Refusal};
+use crate::expr::native::Native;
+
+/// The function that an expression calls, if it is one of a `%%cuda` cell.
+fn called(expr: &Arc<dyn PhysicalExpr>) -> Option<&Native> {
+    let any: &dyn Any = expr.as_ref();
+    Native::of(any.downcast_ref::<ScalarFunctionExpr>()?.fun())
+}
+
+/// Whether an expression calls one anywhere.
+pub fn is_in(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let mut found = false;
+    let walked = expr.apply(|node| {
+        found |= called(node).is_some();
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    walked.is_err() || found
+}
+
+/// A call, if it is one. Within a choice it is made for the rows that chose it only: it may not come to an end with others.
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<Id, Refusal>> {
+    let native = Arc::clone(&Native::of(function.fun())?.compiled().native);
+    let mut lower = || {
+        let kind = kind_of(function.return_type()).ok_or("a function of other results than numbers")?;
+        let mut args = function.args().iter().map(|arg| lowering.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+        args.extend(lowering.guard);
+        let op = Op::Native { function: lowering.graph.native(&native), guarded: lowering.guard.is_some() };
+        Ok(lowering.graph.add(op, &args, kind))
+    };
+    Some(lower())
+}
+
+/// A guard that holds where another one does, and a condition.
+pub fn and(graph: &mut Graph, guard: Option<Id>, condition: Id) -> Id {
+    match guard {
+        Some(guard) => graph.add(Op::And, &[guard, condition], Kind::Bool),
+        None => condition,
+    }
+}
+
+/// The same of a condition that is false or null.
+pub fn unless(graph: &mut Graph, guard: Option<Id>, condition: Id) -> Id {
+    let no = graph.bool(false);
+    let holds = graph.add(Op::Coalesce, &[condition, no], Kind::Bool);
+    let fails = graph.add(Op::Not, &[holds], Kind::Bool);
+    and(graph, guard, fails)
+}
+
+/// Those that some stages call.
+pub fn of(stages: &[Stage]) -> Vec<&Arc<onrush_ops::Native>> {
+    let graphs = stages.iter().flat_map(|stage| {
+        std::iter::once(&stage.graph).chain(stage.joins.iter().map(|join| &join.graph))
+    });
+    graphs.flat_map(|graph| graph.natives()).collect()
+}

@@ -1,0 +1,240 @@
+//! Functions of `%%cuda` cells outside of the expressions that call them: where they run when no fragment of a device calls them, which ones are
+//! under way, and what their errors are.
+//!
+//! On an engine without a device they run on the emulated one, unchecked, a batch at a time.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, new_empty_array};
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::error::{DataFusionError, Result};
+use onrush_device::{Device, Emulation, Options};
+use onrush_ops::run::Output;
+use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Graph, Op, Sink, Stage, kind_of};
+use onrush_wire::{Class, Diagnostic, NativeFunction, Span};
+
+use crate::error::internal;
+use crate::gpu::{self, Accelerator};
+
+/// How long a call may go on after its query was stopped.
+const PATIENCE: Duration = Duration::from_millis(150);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A function, and the pipeline that calls it once for each row of a table of its arguments.
+pub struct Compiled {
+    pub native: Arc<onrush_ops::Native>,
+    result: DataType,
+    stages: Arc<Vec<Stage>>,
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Compiled").field(&self.native.symbol).finish()
+    }
+}
+
+impl Compiled {
+    /// `None` if a type has no place in a kernel.
+    pub fn new(function: &NativeFunction, parameters: &[DataType], result: &DataType) -> Option<Compiled> {
+        let kinds = parameters.iter().map(kind_of).collect::<Option<Vec<_>>>()?;
+        let kind = kind_of(result)?;
+        let NativeFunction { name, file, text, .. } = function;
+        let native = Arc::new(onrush_ops::Native::new(name, file, text, &kinds, kind)?);
+        let mut graph = Graph::new();
+        let args: Vec<_> = kinds.iter().enumerate().map(|(index, kind)| graph.input(index, *kind)).collect();
+        let op = Op::Native { function: graph.native(&native), guarded: false };
+        let columns = vec![graph.add(op, &args, kind)];
+        let stage = Stage {
+            graph,
+            joins: Vec::new(),
+            window: None,
+            spread: None,
+            structs: Vec::new(),
+            lookups: Vec::new(),
+            texts: Vec::new(),
+            filter: None,
+            sink: Sink::Output(Output { columns, skip: 0, limit: None }),
+        };
+        Some(Compiled { native, result: result.clone(), stages: Arc::new(vec![stage]) })
+    }
+}
+
+/// Where an engine calls functions that are in no fragment: on its device, else on an emulated one of its own. Goes with DataFusion's settings,
+/// which are what its functions are given.
+#[derive(Clone)]
+pub struct Hosts {
+    accelerator: Option<Arc<Accelerator>>,
+    cache: Option<PathBuf>,
+    /// Opened when it is first needed.
+    emulated: Arc<OnceLock<std::result::Result<Gpu, Diagnostic>>>,
+}
+
+impl Hosts {
+    pub fn new(accelerator: Option<&Arc<Accelerator>>, cache: Option<&Path>) -> Hosts {
+        Hosts {
+            accelerator: accelerator.map(Arc::clone),
+            cache: cache.map(Path::to_path_buf),
+            emulated: Arc::default(),
+        }
+    }
+
+    pub fn of(settings: &ConfigOptions) -> std::result::Result<&Hosts, Diagnostic> {
+        settings.extensions.get().ok_or_else(|| internal("a function of a `%%cuda` cell has nothing to run on"))
+    }
+
+    fn gpu(&self) -> std::result::Result<&Gpu, Diagnostic> {
+        if let Some(accelerator) = &self.accelerator {
+            return Ok(&accelerator.gpu);
+        }
+        let open = || {
+            let options = Options { capacity: None, cache: self.cache.as_ref().map(|cache| cache.join("emulated")) };
+            let device = Device::emulated(&Emulation::default(), &options)?;
+            Gpu::new(&device, self.cache.as_ref().map(|cache| cache.join("kernels")).as_deref())
+        };
+        let opened = self.emulated.get_or_init(|| open().map_err(gpu::diagnostic));
+        opened.as_ref().map_err(Clone::clone)
+    }
+
+    /// The function's results for the rows of its arguments.
+    pub fn call(&self, compiled: &Compiled, args: &[ArrayRef], rows: usize) -> std::result::Result<ArrayRef, Diagnostic> {
+        if rows == 0 {
+            return Ok(new_empty_array(&compiled.result));
+        }
+        let gpu = self.gpu()?;
+        let run = || {
+            let _running = Running::begin();
+            let lane = gpu.lane(rows as u64)?;
+            let upload = |array: &ArrayRef| {
+                DeviceColumn::upload(&lane.context, array.data_type(), std::slice::from_ref(array), false)
+            };
+            let columns = args.iter().map(upload).collect::<onrush_ops::Result<_>>()?;
+            let table = DeviceTable { rows: rows as u64, columns };
+            let done = gpu.run(&lane, &table, &[], &compiled.stages, &|| false)?;
+            done.download(&lane, &Schema::new(vec![Field::new("result", compiled.result.clone(), true)]))
+        };
+        let mut columns = run().map_err(|error| failed(&[&compiled.native], error))?;
+        columns.pop().ok_or_else(|| internal("a function of a `%%cuda` cell gave nothing"))
+    }
+}
+
+impl std::fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hosts")
+    }
+}
+
+impl ConfigExtension for Hosts {
+    const PREFIX: &'static str = "onrush";
+}
+
+/// Nothing that anybody could set.
+impl ExtensionOptions for Hosts {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> Result<()> {
+        Err(DataFusionError::Configuration(format!("there is no setting `{key}`")))
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
+/// The calls under way: each has a number, later ones a higher one.
+static UNDER_WAY: Mutex<(u64, BTreeMap<u64, ()>)> = Mutex::new((0, BTreeMap::new()));
+
+fn under_way() -> MutexGuard<'static, (u64, BTreeMap<u64, ()>)> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// While it is there, functions of `%%cuda` cells may run.
+pub struct Running(u64);
+
+impl Running {
+    pub fn begin() -> Running {
+        let mut under_way = under_way();
+        under_way.0 += 1;
+        let number = under_way.0;
+        under_way.1.insert(number, ());
+        Running(number)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        under_way().1.remove(&self.0);
+    }
+}
+
+/// To be asked where a query was just stopped: waits for the functions that run now, and says whether one of them is still at it after a while. Then
+/// nothing ends it but the end of the process. What is compiled takes its time.
+pub fn is_endless() -> bool {
+    let stopped: Vec<u64> = under_way().1.keys().copied().collect();
+    let mut waited = Duration::ZERO;
+    loop {
+        let is_there = |under_way: &BTreeMap<u64, ()>| stopped.iter().any(|number| under_way.contains_key(number));
+        if !is_there(&under_way().1) {
+            return false;
+        }
+        if waited >= PATIENCE {
+            return true;
+        }
+        std::thread::sleep(LOOK);
+        if !onrush_kernels::is_compiling() {
+            waited += LOOK;
+        }
+    }
+}
+
+/// What went wrong in a kernel that calls such functions, in the words of whoever wrote them.
+pub fn failed(natives: &[&Arc<onrush_ops::Native>], error: onrush_ops::Error) -> Diagnostic {
+    use onrush_device::Error;
+    let onrush_ops::Error::Kernels(onrush_kernels::Error::Device(device)) = &error else {
+        return gpu::diagnostic(error);
+    };
+    let names: Vec<String> = natives.iter().map(|native| format!("`{}`", native.name)).collect();
+    let names = names.join(" or ");
+    match device {
+        Error::Compile { log, .. } => {
+            for native in natives {
+                let Some(found) = onrush_device::complaints(log, &native.symbol).into_iter().next() else { continue };
+                let message = format!("`{}` does not compile: {}", native.name, found.message);
+                let line = native.text.lines().nth((found.line as usize).saturating_sub(1)).unwrap_or("");
+                let rest: String = line.chars().skip(found.column.unwrap_or(1).saturating_sub(1) as usize).collect();
+                let word = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').count().max(1);
+                let column = found.column.unwrap_or(1);
+                let span = Span { file: native.file.clone(), line: found.line, column, length: word as u32 };
+                return Diagnostic::error(Class::Compile, "cuda", message).at(span, "");
+            }
+            gpu::diagnostic(error)
+        }
+        // The emulated device stops at these, and nothing was written but the function's own.
+        Error::Kernel { reason, .. } if reason.contains("the assertion") || reason.contains("__trap()") => {
+            let what = reason.split_once(": ").map_or(reason.as_str(), |(_, what)| what);
+            let what = what.rsplit_once(" at ").map_or(what, |(what, _)| what);
+            Diagnostic::error(Class::Run, "cuda-fault", format!("{names}: {what}"))
+                .help("leave such rows out with a filter before, or let the function give a result for them")
+        }
+        Error::Lost { .. } => {
+            let lost = gpu::diagnostic(error);
+            let help = format!("{names}: an assertion that does not hold, or a pointer that leads nowhere? With ONRUSH_ENGINE=emulated assertions are named");
+            Diagnostic { help: Vec::new(), ..lost }.help(help)
+        }
+        _ => gpu::diagnostic(error),
+    }
+}
