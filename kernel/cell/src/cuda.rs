@@ -1,11 +1,15 @@
-//! `%%cuda` cells: finds the kernels in a cell's CUDA C++ and writes a Rust function for each, with the types of its parameters.
+//! `%%cuda` cells: finds the kernels in a cell's CUDA C++ and writes a Rust function for each, with the types of its parameters, and one
+//! for each `__device__` function that `x!` can call (`cuda/functions.rs`).
 //!
-//! The text is not understood beyond the heads of its kernels: the worker's compiler has the last word. Each function stands in
+//! The text is not understood beyond the heads of its functions: the worker's compiler has the last word. Each function stands in
 //! the line of its kernel, with its name in the same column, so that what rustc says of it points there.
+
+mod functions;
 
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use functions::{Function, Left};
 use onrush_wire::{Class, Diagnostic, Span};
 
 /// Headers whose contents are built in.
@@ -89,12 +93,17 @@ pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic>
                 .help("give one of them another name"));
         }
     }
-    if kernels.is_empty() {
-        return Err(fails
-            .at_line(line, "cuda-no-kernel", "there is no `__global__` function in this cell".to_string())
-            .help("a kernel begins with `__global__ void`: `__global__ void add_one(float* data, int n) { … }`"));
+    let (functions, left) = functions::find(&masked);
+    if kernels.is_empty() && functions.is_empty() {
+        let message = "there is no `__global__` function in this cell, and no `__device__` function that `x!` can call";
+        let error = fails.at_line(line, "cuda-no-kernel", message.to_string());
+        let error = left.iter().fold(error, |error, left| error.note(format!("`{}`: {}", left.name, left.why)));
+        return Err(error
+            .help("a kernel begins with `__global__ void`: `__global__ void add_one(float* data, int n) { … }`")
+            .help("a function for `x!` takes and gives numbers: `__device__ float twice(float x) { return 2 * x; }`"));
     }
-    Ok(write_rust(&source_, &kernels, line, file))
+    let device = if functions.is_empty() { String::new() } else { functions::without_kernels(&source_, &masked) };
+    Ok(write_rust(&Cell { source: &source_, device, kernels, functions, left }, line, file))
 }
 
 struct Fails<'a> {
@@ -162,7 +171,8 @@ fn without_includes(source: &str, masked: &str, fails: &Fails<'_>) -> Result<Str
                     "leave the line out: what CUDA has is built in, and the C++ standard library is not there on a GPU",
                 ));
             }
-            out.push_str(if line.ends_with('\n') { "\n" } else { "" });
+            // As long as it was: places behind it stay what they are.
+            out.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
         } else {
             out.push_str(line);
         }
@@ -236,6 +246,23 @@ impl<'a> Reader<'a> {
         let found = self.text[self.at..].starts_with(c);
         self.at += if found { c.len_utf8() } else { 0 };
         found
+    }
+
+    /// Behind the bracket that closes one that was just taken.
+    fn until(&mut self, open: char, close: char) -> Option<()> {
+        let (mut depth, mut round) = (1, 0);
+        for (at, c) in self.text[self.at..].char_indices() {
+            round += i32::from(c == '(') - i32::from(c == ')');
+            // What stands in parentheses compares.
+            if round == 0 || open != '<' {
+                depth += i32::from(c == open) - i32::from(c == close);
+            }
+            if depth == 0 {
+                self.at += at + c.len_utf8();
+                return Some(());
+            }
+        }
+        None
     }
 
     /// What stands between a bracket that was just taken and the one that closes it.
@@ -465,40 +492,43 @@ fn parameter_name(name: &str) -> String {
     }
 }
 
-fn write_rust(source: &str, kernels: &[Kernel], line: u32, file: &str) -> String {
+/// A cell as it was read.
+struct Cell<'a> {
+    source: &'a str,
+    /// What expressions that call its functions take along.
+    device: String,
+    kernels: Vec<Kernel>,
+    functions: Vec<Function>,
+    left: Vec<Left>,
+}
+
+fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
+    let source = cell.source;
     let mut hasher = DefaultHasher::new();
     (source, file).hash(&mut hasher);
     let number = hasher.finish();
     let program = format!("__CUDA_{number:016X}");
     let mut lines: Vec<String> = vec![String::new(); source.lines().count().max(line as usize)];
-    let mut declarations = String::new();
-    let mut signatures = Vec::new();
-    for kernel in kernels {
-        let (at_line, column) = crate::scan::position(source, kernel.at);
+    let mut items: Vec<(usize, String)> = Vec::new();
+    let (mut declarations, mut signatures) = (String::new(), Vec::new());
+    for kernel in &cell.kernels {
         let _ = write!(declarations, "extern \"C\" __global__ {}; ", kernel.declaration);
-        let name = rust_name(&kernel.name);
-        let (mut parameters, mut shown, mut calls) = (String::new(), String::new(), String::new());
-        for Parameter { name, kind } in &kernel.parameters {
-            let rust = parameter_name(name);
-            let _ = match kind {
-                Kind::Buffer(element, true) => {
-                    let _ = write!(shown, ", {name}: &mut Buffer<{element}>");
-                    let _ = write!(calls, ".write({name:?}, {rust})");
-                    write!(parameters, ", {rust}: &mut ::onrush::cuda::Buffer<{element}>")
-                }
-                Kind::Buffer(element, false) => {
-                    let _ = write!(shown, ", {name}: &Buffer<{element}>");
-                    let _ = write!(calls, ".read({name:?}, {rust})");
-                    write!(parameters, ", {rust}: &::onrush::cuda::Buffer<{element}>")
-                }
-                Kind::Scalar(number) => {
-                    let _ = write!(shown, ", {name}: {number}");
-                    let _ = write!(calls, ".scalar({name:?}, {rust})");
-                    write!(parameters, ", {rust}: {number}")
-                }
-            };
-        }
-        signatures.push(format!("{name}(blocks, threads{shown})"));
+        let (item, signature) = launch(kernel, &program);
+        items.push((kernel.at, item));
+        signatures.push(signature);
+    }
+    for (index, function) in cell.functions.iter().enumerate() {
+        let (item, signature) = call(function, index, &program);
+        items.push((function.at, item));
+        signatures.push(signature);
+    }
+    // A helper of kernels is no surprise; one that `x!` takes for its own is.
+    let is_told = |left: &&Left| cell.kernels.is_empty() || onrush_wire::words::is_taken(&left.name);
+    let untold = cell.left.iter().filter(is_told);
+    signatures.extend(untold.map(|left| format!("`{}` cannot be called in `x!`: {}", left.name, left.why)));
+    items.sort_by_key(|(at, _)| *at);
+    for (at, item) in items {
+        let (at_line, column) = crate::scan::position(source, at);
         let index = at_line as usize - 1;
         // In the line above, unless that would be another kernel's: the name keeps its column.
         match lines[index].is_empty() {
@@ -506,21 +536,73 @@ fn write_rust(source: &str, kernels: &[Kernel], line: u32, file: &str) -> String
             false => lines[index].push_str(ATTRIBUTES),
         }
         let pad = (column as usize).saturating_sub(1 + "pub fn ".len() + lines[index].chars().count());
-        let _ = write!(
-            lines[index],
-            "{:pad$}pub fn {name}(blocks: impl ::onrush::cuda::Blocks, threads: impl ::onrush::cuda::Threads{parameters}) \
-             -> ::onrush::cuda::Launched {{ ::onrush::cuda::Call::new(&{program}, {:?}, blocks, threads){calls}.launch() }}",
-            "", kernel.name,
-        );
+        let _ = write!(lines[index], "{:pad$}pub fn {item}", "");
     }
-    let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    let names: Vec<&str> = cell.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    let functions: Vec<_> =
+        cell.functions.iter().map(|f| (f.name.as_str(), f.parameters.as_slice(), f.result)).collect();
+    let functions =
+        functions.iter().map(|(name, parameters, result)| format!("({name:?}, &{parameters:?}, {result:?})"));
     let head = format!(
         "pub static {program}: ::onrush::cuda::Program = ::onrush::cuda::Program {{ number: {number}, line: {line}, file: {file:?}, \
-         text: {source:?}, declarations: {declarations:?}, kernels: &{names:?}, signatures: &{signatures:?} }};"
+         text: {source:?}, declarations: {declarations:?}, kernels: &{names:?}, signatures: &{signatures:?}, \
+         device: {:?}, functions: &[{}] }};",
+        cell.device,
+        functions.collect::<Vec<_>>().join(", "),
     );
     let magic = line as usize - 1;
     lines[magic] = head + &lines[magic];
     format!("{}\n::onrush::cuda::define(&{program})", lines.join("\n"))
+}
+
+/// A kernel as a Rust function behind `pub fn`, and as it is shown.
+fn launch(kernel: &Kernel, program: &str) -> (String, String) {
+    let name = rust_name(&kernel.name);
+    let (mut parameters, mut shown, mut calls) = (String::new(), String::new(), String::new());
+    for Parameter { name, kind } in &kernel.parameters {
+        let rust = parameter_name(name);
+        let _ = match kind {
+            Kind::Buffer(element, true) => {
+                let _ = write!(shown, ", {name}: &mut Buffer<{element}>");
+                let _ = write!(calls, ".write({name:?}, {rust})");
+                write!(parameters, ", {rust}: &mut ::onrush::cuda::Buffer<{element}>")
+            }
+            Kind::Buffer(element, false) => {
+                let _ = write!(shown, ", {name}: &Buffer<{element}>");
+                let _ = write!(calls, ".read({name:?}, {rust})");
+                write!(parameters, ", {rust}: &::onrush::cuda::Buffer<{element}>")
+            }
+            Kind::Scalar(number) => {
+                let _ = write!(shown, ", {name}: {number}");
+                let _ = write!(calls, ".scalar({name:?}, {rust})");
+                write!(parameters, ", {rust}: {number}")
+            }
+        };
+    }
+    let item = format!(
+        "{name}(blocks: impl ::onrush::cuda::Blocks, threads: impl ::onrush::cuda::Threads{parameters}) \
+         -> ::onrush::cuda::Launched {{ ::onrush::cuda::Call::new(&{program}, {:?}, blocks, threads){calls}.launch() }}",
+        kernel.name,
+    );
+    (item, format!("{name}(blocks, threads{shown})"))
+}
+
+/// The same of a function for `x!`.
+fn call(function: &Function, index: usize, program: &str) -> (String, String) {
+    let name = rust_name(&function.name);
+    let (mut parameters, mut shown, mut given) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, kind) in &function.parameters {
+        let rust = parameter_name(name);
+        parameters.push(format!("{rust}: impl ::onrush::ToExpr"));
+        given.push(format!("::onrush::ToExpr::to_expr(&{rust})"));
+        shown.push(format!("{name}: {kind}"));
+    }
+    let item = format!(
+        "{name}({}) -> ::onrush::Expr {{ ::onrush::cuda::call(&{program}, {index}, [{}]) }}",
+        parameters.join(", "),
+        given.join(", "),
+    );
+    (item, format!("x!({name}({})) -> {}", shown.join(", "), function.result))
 }
 
 #[cfg(test)]
@@ -565,6 +647,25 @@ mod tests {
     }
 
     #[test]
+    fn a_device_function_is_a_function_of_expressions() {
+        let text = "%%cuda\n#include <math.h>\n__device__ float add(float a,\n    float N = 1) { return a + N; }\n__global__ void k() {}\n";
+        let rust = rust(text);
+        let line = rust.lines().nth(2).unwrap();
+        assert_eq!(line.find("add"), Some("__device__ float ".len()));
+        let head = "add(a: impl ::onrush::ToExpr, n_: impl ::onrush::ToExpr) -> ::onrush::Expr {";
+        assert!(line.contains(head), "{line}");
+        let first = rust.lines().next().unwrap();
+        assert!(first.contains("functions: &[(\"add\", &[(\"a\", \"f32\"), (\"N\", \"f32\")], \"f32\")]"), "{first}");
+        assert!(first.contains("x!(add(a: f32, N: f32)) -> f32"), "{first}");
+        // The kernel is no part of what expressions take along.
+        assert_eq!(first.matches("__global__ void k() {}").count(), 1, "{first}");
+        assert_eq!(first.matches("return a + N").count(), 2, "{first}");
+        let rust = self::rust("%%cuda\n__device__ int one() { return 1; } __device__ int two(int x) { return x; }");
+        assert!(syn::parse_file(&rust.replace("\n::onrush::cuda::define", "\n// ")).is_ok(), "{rust}");
+        assert!(rust.contains("call(&__CUDA_") && rust.contains(", 1, [::onrush::ToExpr::to_expr(&x)])"), "{rust}");
+    }
+
+    #[test]
     fn types_are_those_of_rust() {
         let one = |text: &str| parameter(text, "k", 0, &Fails { text, file: "c" }).unwrap().kind;
         assert_eq!(one("const float* __restrict__ in"), Kind::Buffer("f32", false));
@@ -604,7 +705,7 @@ mod tests {
         refused("#include <vector>\n__global__ void k() {}", "`vector`", "#include <vector>");
         refused("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }", "launched from a Rust cell", "<<<");
         refused("__global__ void k() {}\nint main() {}", "no `main`", "main");
-        refused("__device__ int f() { return 1; }", "no `__global__`", "%%cuda");
+        refused("__device__ void f() {}", "no `__global__`", "%%cuda");
         refused("__global__ void k() {}\n__global__ void k() {}", "two kernels", "k");
         refused("  ", "followed by nothing", "%%cuda");
     }

@@ -1,14 +1,16 @@
-//! Kernels of `%%cuda` cells: what the functions call that such a cell becomes, and the buffers that they take.
+//! Kernels and functions of `%%cuda` cells: what the functions call that such a cell becomes, and the buffers that they take.
 //!
 //! A buffer's contents are the cell process's own, so that a cell that fails leaves them as they were. A launch gives them to the
 //! notebook's worker process (`runtime/worker`), which has copies in the device's memory, and brings back what it wrote.
 
 mod buffer;
 mod extent;
+mod function;
 mod launch;
 mod worker;
 
 pub(crate) use buffer::preview;
 pub use buffer::{Buffer, Element};
 pub use extent::{Blocks, SharedMemory, Threads, WithShared};
+pub use function::{Function, call};
 pub use launch::{Call, Defined, Launched, Program, define};

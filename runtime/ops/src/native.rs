@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_text_has_a_namespace_and_its_macros_end_with_it() {
-        let text = "\n#define SCALE 2.0f\n  # define TWICE(x) (2 * (x))\n__device__ float f(float x) { return SCALE * x; }";
+        let text =
+            "\n#define SCALE 2.0f\n  # define TWICE(x) (2 * (x))\n__device__ float f(float x) { return SCALE * x; }";
         let native = Native::new("f", "cell_1.rs", text, &[FLOAT, Kind::Bool], Kind::Number(Scalar::I64)).unwrap();
         let symbol = &native.symbol;
         assert!(native.source.contains(&format!("#line 1 \"{symbol}\"\n{text}\n}}\n#undef SCALE\n#undef TWICE\n")));

@@ -4,7 +4,7 @@
 //! On an engine without a device they run on the emulated one, unchecked, a batch at a time.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -101,7 +101,12 @@ impl Hosts {
     }
 
     /// The function's results for the rows of its arguments.
-    pub fn call(&self, compiled: &Compiled, args: &[ArrayRef], rows: usize) -> std::result::Result<ArrayRef, Diagnostic> {
+    pub fn call(
+        &self,
+        compiled: &Compiled,
+        args: &[ArrayRef],
+        rows: usize,
+    ) -> std::result::Result<ArrayRef, Diagnostic> {
         if rows == 0 {
             return Ok(new_empty_array(&compiled.result));
         }
@@ -156,9 +161,9 @@ impl ExtensionOptions for Hosts {
 }
 
 /// The calls under way: each has a number, later ones a higher one.
-static UNDER_WAY: Mutex<(u64, BTreeMap<u64, ()>)> = Mutex::new((0, BTreeMap::new()));
+static UNDER_WAY: Mutex<(u64, BTreeSet<u64>)> = Mutex::new((0, BTreeSet::new()));
 
-fn under_way() -> MutexGuard<'static, (u64, BTreeMap<u64, ()>)> {
+fn under_way() -> MutexGuard<'static, (u64, BTreeSet<u64>)> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -170,7 +175,7 @@ impl Running {
         let mut under_way = under_way();
         under_way.0 += 1;
         let number = under_way.0;
-        under_way.1.insert(number, ());
+        under_way.1.insert(number);
         Running(number)
     }
 }
@@ -181,13 +186,18 @@ impl Drop for Running {
     }
 }
 
+/// Whether any runs now.
+pub fn is_any() -> bool {
+    !under_way().1.is_empty()
+}
+
 /// To be asked where a query was just stopped: waits for the functions that run now, and says whether one of them is still at it after a while. Then
 /// nothing ends it but the end of the process. What is compiled takes its time.
 pub fn is_endless() -> bool {
-    let stopped: Vec<u64> = under_way().1.keys().copied().collect();
+    let stopped: Vec<u64> = under_way().1.iter().copied().collect();
     let mut waited = Duration::ZERO;
     loop {
-        let is_there = |under_way: &BTreeMap<u64, ()>| stopped.iter().any(|number| under_way.contains_key(number));
+        let is_there = |under_way: &BTreeSet<u64>| stopped.iter().any(|number| under_way.contains(number));
         if !is_there(&under_way().1) {
             return false;
         }
@@ -232,7 +242,9 @@ pub fn failed(natives: &[&Arc<onrush_ops::Native>], error: onrush_ops::Error) ->
         }
         Error::Lost { .. } => {
             let lost = gpu::diagnostic(error);
-            let help = format!("{names}: an assertion that does not hold, or a pointer that leads nowhere? With ONRUSH_ENGINE=emulated assertions are named");
+            let help = format!(
+                "{names}: an assertion that does not hold, or a pointer that leads nowhere? With ONRUSH_ENGINE=emulated assertions are named"
+            );
             Diagnostic { help: Vec::new(), ..lost }.help(help)
         }
         _ => gpu::diagnostic(error),

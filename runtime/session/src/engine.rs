@@ -30,6 +30,8 @@ const REPORT: Duration = Duration::from_millis(150);
 const OOM_SCORE: &str = "600";
 /// The exit status after a fatal error of the device.
 pub const LOST: i32 = 75;
+/// The exit status after a query was stopped and a function of a `%%cuda` cell went on.
+pub const ENDLESS: i32 = 76;
 /// For tests: a file; when it is there, a kernel writes where it must not.
 const FAULT: &str = "ONRUSH_TEST_FAULT";
 /// Plans are trees, and DataFusion walks them by recursion.
@@ -123,6 +125,9 @@ impl Process {
                     if let Some(task) = self.running.lock().get(&call) {
                         task.cancel();
                     }
+                    if onrush_plan::native::is_any() {
+                        self.end_the_endless();
+                    }
                 }
                 // Here, in the order of the calls: the same frame may be made again by the next one.
                 Ask::Release(frames) => {
@@ -167,6 +172,19 @@ impl Process {
                 }
             }
         }
+    }
+
+    /// A kernel is ended by nothing but the end of its process: the supervisor starts another engine, and asks that one for what others wait for.
+    fn end_the_endless(self: &Arc<Self>) {
+        let process = Arc::clone(self);
+        self.threads.run(move || {
+            if onrush_plan::native::is_endless() {
+                // No message ends half-written.
+                let _out = process.out.lock();
+                eprintln!("onrush-session: a function of a `%%cuda` cell went on after its query was stopped");
+                std::process::exit(ENDLESS);
+            }
+        });
     }
 
     fn tell(&self, call: u64, reply: Reply, descriptor: Option<OwnedFd>) {

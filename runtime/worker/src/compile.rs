@@ -1,6 +1,6 @@
 //! A cell's text to a module; a compiler's complaints to places in the cell.
 
-use onrush_device::{Complaint, CompileOptions, Device, Error, Module, complaints};
+use onrush_device::{CompileOptions, Complaint, Device, Error, Module, complaints};
 use onrush_wire::worker::Source;
 use onrush_wire::{Class, Diagnostic, Label, Span};
 

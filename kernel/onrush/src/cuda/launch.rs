@@ -8,6 +8,7 @@ use onrush_wire::{Class, Diagnostic, Label, Span};
 
 use super::buffer::{AnyBuffer, Buffer, Element};
 use super::extent::{Blocks, Threads};
+use super::function::Function;
 use super::worker;
 use crate::raise::{here, raise};
 
@@ -24,6 +25,9 @@ pub struct Program {
     pub declarations: &'static str,
     pub kernels: &'static [&'static str],
     pub signatures: &'static [&'static str],
+    /// The text without its kernels, and the functions in it that expressions can call.
+    pub device: &'static str,
+    pub functions: &'static [Function],
 }
 
 impl Program {

@@ -461,7 +461,8 @@ impl Running {
             }
             Err(error) => {
                 let natives = native::of(&stages);
-                let failed = if natives.is_empty() { diagnostic(error) } else { crate::native::failed(&natives, error) };
+                let failed =
+                    if natives.is_empty() { diagnostic(error) } else { crate::native::failed(&natives, error) };
                 Err(DataFusionError::External(Box::new(failed)))
             }
         }

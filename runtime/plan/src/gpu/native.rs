@@ -57,8 +57,7 @@ pub fn unless(graph: &mut Graph, guard: Option<Id>, condition: Id) -> Id {
 
 /// Those that some stages call.
 pub fn of(stages: &[Stage]) -> Vec<&Arc<onrush_ops::Native>> {
-    let graphs = stages.iter().flat_map(|stage| {
-        std::iter::once(&stage.graph).chain(stage.joins.iter().map(|join| &join.graph))
-    });
+    let graphs =
+        stages.iter().flat_map(|stage| std::iter::once(&stage.graph).chain(stage.joins.iter().map(|join| &join.graph)));
     graphs.flat_map(|graph| graph.natives()).collect()
 }

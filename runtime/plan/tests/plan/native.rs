@@ -172,7 +172,8 @@ fn every_step_takes_them() {
         let mut rows = bench.try_rows(keyed).unwrap();
         rows.sort();
         assert_eq!(rows, [["false", "1.0"], ["null", "2.0"], ["true", "12.0"]]);
-        let other = bench.frame(vec![("k", ints(&[Some(16), Some(0)])), ("name", texts(&[Some("seven"), Some("one")]))]);
+        let other =
+            bench.frame(vec![("k", ints(&[Some(16), Some(0)])), ("name", texts(&[Some("seven"), Some("one")]))]);
         let joined = bench.step(Op::Join {
             left: f,
             right: other,
@@ -244,7 +245,10 @@ fn errors_of_the_text_stand_in_the_cell() {
         assert_eq!((place.file.as_str(), place.line, place.column, place.length), ("cell_7.rs", 3, 16, 7), "{error}");
         let id = bench.step(Op::Select { input: f, exprs: vec![native("checked", vec![op(col("i"), Add, lit(-2))])] });
         let error = bench.try_rows(id).unwrap_err();
-        assert_eq!((error.class, error.message.as_str()), (Class::Run, "`checked`: the assertion `x > 0` does not hold"));
+        assert_eq!(
+            (error.class, error.message.as_str()),
+            (Class::Run, "`checked`: the assertion `x > 0` does not hold")
+        );
         // And the engine goes on.
         assert_eq!(bench.select(f, native("checked", vec![col("i")])), "i32: 1 2 3 null 5");
     });

@@ -24,6 +24,8 @@ use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
 /// Why an engine ended after a fatal error of its device.
 pub const GPU_STOPPED: &str = "the GPU stopped";
+/// Why an engine ended whose query was stopped in vain.
+pub const ENDLESS: &str = "a function of a `%%cuda` cell went on after its query was stopped";
 /// Calls that ended whose last progress is kept: their tasks end a moment later.
 const ENDED: usize = 64;
 /// Between two looks at whether the caller still wants the answer.
@@ -166,13 +168,15 @@ impl Link {
         }
         let mut cancelled: Option<Instant> = None;
         loop {
-            match answered.recv_timeout(LOOK) {
+            let is_gone = match answered.recv_timeout(LOOK) {
                 Ok(answer) => return Ok(answer),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Broken::Gone(self.wait_reason())),
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-            }
-            if self.is_dead() {
-                return Err(Broken::Gone(self.wait_reason()));
+                Err(mpsc::RecvTimeoutError::Disconnected) => true,
+                Err(mpsc::RecvTimeoutError::Timeout) => self.is_dead(),
+            };
+            if is_gone {
+                let reason = self.wait_reason();
+                // Nobody wants it from another engine.
+                return Err(if cancelled.is_some() { Broken::Cancelled } else { Broken::Gone(reason) });
             }
             match cancelled {
                 None if !wanted() => {
@@ -273,10 +277,15 @@ impl Shared {
             (Some(status), _) if status.signal() == Some(6) => {
                 "aborted (signal 6): it was refused memory, or found a fault of its own".to_string()
             }
+            // Rust looks at divisors; CUDA C++ on a processor does not.
+            (Some(status), _) if status.signal() == Some(8) => {
+                "a function of a `%%cuda` cell divided a whole number by zero (signal 8)".to_string()
+            }
             (Some(status), _) if status.signal().is_some() => {
                 format!("ended by signal {}", status.signal().unwrap_or(0))
             }
             (Some(status), _) if status.code() == Some(crate::engine::LOST) => GPU_STOPPED.to_string(),
+            (Some(status), _) if status.code() == Some(crate::engine::ENDLESS) => ENDLESS.to_string(),
             (Some(status), None) => format!("ended with {status}"),
             (_, Some(failure)) => failure,
             (None, None) => "it stopped answering".to_string(),

@@ -13,7 +13,7 @@ use onrush_wire::session::{NotebookUse, Reply, Request, Role, Status};
 use onrush_wire::{Class, Diagnostic, FrameId, Span};
 
 use super::frames::{Frame, Plan, inputs};
-use super::link::{Broken, GPU_STOPPED, Link};
+use super::link::{Broken, ENDLESS, GPU_STOPPED, Link};
 use super::serving::{Client, Supervisor};
 use super::tasks::Stop;
 use crate::connection::is_closed;
@@ -333,7 +333,7 @@ impl Supervisor {
             match result {
                 Ok(answer) => return Ok(answer),
                 Err(Failure::Broken(Broken::Gone(why))) => {
-                    *(if why == GPU_STOPPED { &mut others } else { &mut own }) += 1;
+                    *(if why == GPU_STOPPED || why == ENDLESS { &mut others } else { &mut own }) += 1;
                     reason = why;
                 }
                 Err(Failure::Broken(Broken::Cancelled)) => {

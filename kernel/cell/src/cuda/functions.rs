@@ -1,0 +1,413 @@
+//! `__device__` functions of a `%%cuda` cell: which of them `x!` can call, once for each row, and the text that they mean something in.
+//!
+//! Only heads are read. What a function does with its values is the compiler's affair.
+
+use onrush_wire::words;
+
+use super::{QUALIFIERS, Reader, is_type_word, is_word, rust_type};
+
+/// A function of numbers that gives a number.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Function {
+    pub name: String,
+    /// Where the name stands: a byte of the text.
+    pub at: usize,
+    /// Names, and types as Rust calls them.
+    pub parameters: Vec<(String, &'static str)>,
+    pub result: &'static str,
+}
+
+/// One that `x!` cannot call.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Left {
+    pub name: String,
+    pub why: String,
+}
+
+/// What a head may have beside its types.
+const SPECIFIERS: &[&str] = &[
+    "static",
+    "inline",
+    "extern",
+    "constexpr",
+    "const",
+    "volatile",
+    "__device__",
+    "__host__",
+    "__forceinline__",
+    "__noinline__",
+    "__inline__",
+];
+
+/// Words that stand before something in parentheses that is no list of parameters.
+const WITH_ARGUMENTS: &[&str] = &["__attribute__", "__launch_bounds__", "__align__", "alignas", "noexcept", "decltype"];
+
+/// What only a kernel has: blocks, and threads that meet.
+const OF_KERNELS: &[&str] = &[
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "__shared__",
+    "__syncthreads",
+    "__syncthreads_count",
+    "__syncthreads_and",
+    "__syncthreads_or",
+    "__syncwarp",
+    "__shfl_sync",
+    "__shfl_up_sync",
+    "__shfl_down_sync",
+    "__shfl_xor_sync",
+    "__ballot_sync",
+    "__any_sync",
+    "__all_sync",
+    "__match_any_sync",
+    "__match_all_sync",
+    "__activemask",
+];
+
+/// The functions of a text without comments and strings.
+pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
+    let bare = without_directives(masked);
+    let mut heads: Vec<Head> = Vec::new();
+    for at in super::words(&bare, "__device__") {
+        let found = Head::read(&bare, at);
+        heads.extend(found.filter(|head| heads.iter().all(|other| other.at != head.at)));
+    }
+    let mut busy: Vec<(&str, String)> = Vec::new();
+    loop {
+        let next = heads.iter().find_map(|head| {
+            let uses = |word: &str| super::find_word(head.body, word).is_some();
+            if busy.iter().any(|(name, _)| *name == head.name) {
+                return None;
+            }
+            let own = OF_KERNELS.iter().find(|word| uses(word)).map(|word| word.to_string());
+            let others = || busy.iter().find(|(name, _)| uses(name)).map(|(_, word)| word.clone());
+            Some((head.name, own.or_else(others)?))
+        });
+        match next {
+            Some(found) => busy.push(found),
+            None => break,
+        }
+    }
+    let (mut functions, mut left) = (Vec::new(), Vec::<Left>::new());
+    for head in &heads {
+        let several = heads.iter().filter(|other| other.name == head.name).count() > 1;
+        let word = busy.iter().find(|(name, _)| *name == head.name);
+        let refusal = if several {
+            Some("there are several functions of that name".to_string())
+        } else if words::is_taken(head.name) {
+            Some("`x!` has a function of that name".to_string())
+        } else {
+            word.map(|(_, word)| {
+                format!("it uses `{word}`, and there are no blocks of threads: it is called once for each row")
+            })
+        };
+        let function = match refusal {
+            Some(why) => Err(why),
+            None => head.function(),
+        };
+        match function {
+            Ok(function) => functions.push(function),
+            Err(_) if left.iter().any(|other| other.name == head.name) => {}
+            Err(why) => left.push(Left { name: head.name.to_string(), why }),
+        }
+    }
+    (functions, left)
+}
+
+/// A function's definition in two parts.
+struct Head<'a> {
+    name: &'a str,
+    at: usize,
+    is_template: bool,
+    /// What stands before the name, without what says nothing of its type.
+    result: Vec<&'a str>,
+    parameters: &'a str,
+    body: &'a str,
+}
+
+impl<'a> Head<'a> {
+    /// The function that this `__device__` is a part of, if it is one, defined here, outside of all braces.
+    fn read(bare: &'a str, device: usize) -> Option<Head<'a>> {
+        let start = statement(bare, device);
+        if depth(&bare[..start]) > 0 {
+            return None;
+        }
+        let mut reader = Reader { text: bare, at: start };
+        let (mut tokens, mut is_template) = (Vec::new(), false);
+        loop {
+            if let Some(word) = reader.word() {
+                match word {
+                    "template" => {
+                        is_template = true;
+                        reader.takes('<').then(|| reader.until('<', '>'))?;
+                    }
+                    _ if WITH_ARGUMENTS.contains(&word) => {
+                        if reader.takes('(') {
+                            reader.inside()?;
+                        }
+                        if word == "decltype" {
+                            tokens.push(word);
+                        }
+                    }
+                    _ => tokens.push(word),
+                }
+                continue;
+            }
+            let at = reader.at;
+            match bare[at..].chars().next()? {
+                '(' => break,
+                '<' => {
+                    reader.at += 1;
+                    reader.until('<', '>')?;
+                    tokens.push("<…>");
+                }
+                '*' | '&' | ':' => {
+                    reader.at += 1;
+                    tokens.push(&bare[at..at + 1]);
+                }
+                // A variable, a type, an operator.
+                _ => return None,
+            }
+        }
+        let name = tokens.pop().filter(|name| !SPECIFIERS.contains(name) && name.starts_with(|c| is_word(c)))?;
+        // A member that is defined outside of its type.
+        if tokens.last() == Some(&":") || tokens.contains(&"operator") || name == "operator" {
+            return None;
+        }
+        let at = bare[..reader.at].rfind(name)?;
+        reader.takes('(');
+        let (_, parameters) = reader.inside()?;
+        let result = tokens.into_iter().filter(|token| !SPECIFIERS.contains(token)).collect();
+        while matches!(reader.word(), Some("const" | "noexcept")) {}
+        let body = reader.at;
+        if !reader.takes('{') {
+            return None;
+        }
+        reader.until('{', '}')?;
+        Some(Head { name, at, is_template, result, parameters, body: &bare[body..reader.at] })
+    }
+
+    fn function(&self) -> Result<Function, String> {
+        if self.is_template {
+            return Err("it is a template: write it for the type that you need".to_string());
+        }
+        let result = number("it gives", &self.result)?;
+        let mut parameters: Vec<(String, &'static str)> = Vec::new();
+        let pieces = pieces(self.parameters);
+        let is_empty = matches!(pieces[..], [only] if matches!(only.trim(), "" | "void"));
+        for piece in pieces.into_iter().filter(|_| !is_empty) {
+            let (name, kind) = parameter(piece)?;
+            let name = name.filter(|name| {
+                let as_rust = super::parameter_name(name);
+                parameters.iter().all(|(other, _)| super::parameter_name(other) != as_rust)
+            });
+            let number = parameters.len() + 1;
+            parameters.push((name.map_or_else(|| format!("argument_{number}"), str::to_string), kind));
+        }
+        Ok(Function { name: self.name.to_string(), at: self.at, parameters, result })
+    }
+}
+
+/// A parameter's name, if it has one, and its type.
+fn parameter(piece: &str) -> Result<(Option<&str>, &'static str), String> {
+    // The default is for C++: a call from a cell gives all arguments.
+    let piece = piece.split('=').next().unwrap_or(piece);
+    let mut tokens = Vec::new();
+    let mut reader = Reader { text: piece, at: 0 };
+    loop {
+        match reader.word() {
+            Some(word) => tokens.push(word),
+            None if reader.at < piece.len() => {
+                let end = reader.at + piece[reader.at..].chars().next().map_or(1, char::len_utf8);
+                tokens.push(&piece[reader.at..end]);
+                reader.at = end;
+            }
+            None => break,
+        }
+    }
+    tokens.retain(|token| !QUALIFIERS.contains(token));
+    let is_plain = tokens.iter().all(|token| token.chars().all(is_word));
+    let name = tokens.last().filter(|last| is_plain && tokens.len() > 1 && !is_type_word(last)).copied();
+    let what = match name {
+        Some(name) => format!("its parameter `{name}` is"),
+        None => "a parameter is".to_string(),
+    };
+    let types = &tokens[..tokens.len() - usize::from(name.is_some())];
+    Ok((name, number(&what, types)?))
+}
+
+/// A type of numbers, or `bool`.
+fn number(what: &str, words: &[&str]) -> Result<&'static str, String> {
+    let shown = words.join(" ").replace(" *", "*").replace(" &", "&").replace(" : : ", "::");
+    if let Some(found) = rust_type(&shown) {
+        return Ok(found);
+    }
+    let of_columns = "columns hold numbers and `bool`";
+    Err(match shown.as_str() {
+        "void" => format!("{what} nothing (`void`)"),
+        "" => format!("{what} what is not said"),
+        _ if shown.contains('&') => format!("{what} a reference (`{shown}`), and {of_columns}"),
+        _ if shown.contains(['*', '[']) => format!("{what} a pointer (`{shown}`), and {of_columns}"),
+        _ => format!("{what} `{shown}`, and {of_columns}"),
+    })
+}
+
+/// Parameters one by one.
+fn pieces(list: &str) -> Vec<&str> {
+    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0);
+    for (at, c) in list.char_indices() {
+        match c {
+            '(' | '<' | '{' | '[' => depth += 1,
+            ')' | '>' | '}' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                found.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(&list[start..]);
+    found
+}
+
+/// Where the statement begins that has a byte of the text.
+fn statement(bare: &str, at: usize) -> usize {
+    bare[..at].rfind([';', '{', '}']).map_or(0, |end| end + 1)
+}
+
+fn depth(text: &str) -> i32 {
+    text.chars().map(|c| i32::from(c == '{') - i32::from(c == '}')).sum()
+}
+
+/// Lines of the preprocessor, with those that go on with them, blanked out.
+fn without_directives(masked: &str) -> String {
+    let mut goes_on = false;
+    let lines = masked.split_inclusive('\n').map(|line| {
+        let is_directive = goes_on || line.trim_start().starts_with('#');
+        goes_on = is_directive && line.trim_end().ends_with('\\');
+        if is_directive { blank(line) } else { line.to_string() }
+    });
+    lines.collect()
+}
+
+/// As many bytes, and lines, of nothing.
+fn blank(text: &str) -> String {
+    text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
+}
+
+/// A text without its kernels, each function under its plain name: what expressions take along. A kernel that changes changes no function.
+pub fn without_kernels(source: &str, masked: &str) -> String {
+    let bare = without_directives(masked);
+    let mut out = source.to_string();
+    for at in super::words(&bare, "__global__") {
+        let mut reader = Reader { text: &bare, at };
+        let opens = bare[at..].find(['{', ';']).map_or(bare.len(), |end| at + end);
+        reader.at = opens;
+        let end = match reader.takes('{') {
+            true => reader.until('{', '}').map_or(bare.len(), |()| reader.at),
+            false => (opens + 1).min(bare.len()),
+        };
+        let start = statement(&bare, at);
+        out.replace_range(start..end, &blank(&source[start..end]));
+    }
+    // Within a namespace it would be one name for all texts.
+    for at in super::words(&bare, "extern") {
+        let rest = &out[at + "extern".len()..];
+        let linkage = rest.trim_start();
+        if let Some(after) = linkage.strip_prefix("\"C\"").filter(|after| !after.trim_start().starts_with('{')) {
+            let end = out.len() - after.len();
+            let gap = blank(&out[at..end]);
+            out.replace_range(at..end, &gap);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> String {
+        let (functions, left) = find(&super::super::mask(text));
+        let shown = |function: &Function| {
+            assert_eq!(text[function.at..function.at + function.name.len()], function.name);
+            let list: Vec<String> = function.parameters.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+            format!("{}({}) {}", function.name, list.join(", "), function.result)
+        };
+        let left = left.iter().map(|left| format!("no {}: {}", left.name, left.why));
+        functions.iter().map(shown).chain(left).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn heads_of_all_kinds() {
+        assert_eq!(names("__device__ float f(float x) { return x; }"), "f(x f32) f32");
+        assert_eq!(
+            names(
+                "static __forceinline__ __host__ __device__ unsigned long long int /* of */ f // two\n(const int a, bool\n b) { return a; }"
+            ),
+            "f(a i32, b bool) u64"
+        );
+        assert_eq!(
+            names("inline __device__ double f(double x, double k = g(1, 2)) noexcept { return x; }"),
+            "f(x f64, k f64) f64"
+        );
+        assert_eq!(
+            names("double __device__ f(double, long n, uint8_t) { return 1; }"),
+            "f(argument_1 f64, n i64, argument_3 u8) f64"
+        );
+        assert_eq!(names("__device__ int f(void) { return 1; }\n__device__ int g() { return 2; }"), "f() i32; g() i32");
+        assert_eq!(
+            names("#define F(x) \\\n  __device__ int x() { return 1; }\n__device__ int g(int N, int n) { return n; }"),
+            "g(N i32, n i32) i32"
+        );
+        assert_eq!(names("__device__ __attribute__((noinline)) int f(int x) { return x; }"), "f(x i32) i32");
+        assert_eq!(names("extern \"C\" __device__ int f(int x) { return x; }"), "f(x i32) i32");
+        assert_eq!(names("__device__ int f(int x);\n__device__ int f(int x) { return x; }"), "f(x i32) i32");
+        // What is no function, or not one that stands on its own.
+        assert_eq!(names("__device__ float table[2] = {1, 2};\n__device__ int n;\n// __device__ int f(int x) { }"), "");
+        assert_eq!(
+            names(
+                "struct P { float x; __device__ float f(float y) { return x; } };\nnamespace a { __device__ int g(int x) { return x; } }"
+            ),
+            ""
+        );
+        assert_eq!(
+            names("__device__ P operator+(P a, P b) { return a; }\n__device__ float P::f(float x) { return x; }"),
+            ""
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_called_has_a_reason() {
+        let has = |text: &str, why: &str| {
+            assert!(names(text).starts_with("no ") && names(text).contains(why), "{}", names(text))
+        };
+        has("__device__ void f(int x) {}", "no f: it gives nothing (`void`)");
+        has("__device__ float f(const float* data, int n) { return 0; }", "a parameter is a pointer (`float* data`)");
+        has("__device__ float f(float& x) { return 0; }", "a reference (`float& x`)");
+        has("__device__ float f(Point p) { return 0; }", "its parameter `p` is `Point`");
+        has("__device__ Point f(float x) { return {}; }", "it gives `Point`");
+        has("__device__ const float* f(float x) { return 0; }", "it gives a pointer (`float*`)");
+        has("template <typename T, int N = (3 > 2)> __device__ T f(T x) { return x; }", "template");
+        has("__device__ int f(int x) { return x; }\n__device__ float f(float x) { return x; }", "several");
+        has("__device__ float abs(float x) { return x; }", "`x!` has a function of that name");
+        has("__device__ int f(int x) { return threadIdx.x; }", "it uses `threadIdx`");
+        let through =
+            names("__device__ int f(int x) { __syncthreads(); return x; }\n__device__ int g(int x) { return f(x); }");
+        assert!(through.contains("no g: it uses `__syncthreads`"), "{through}");
+    }
+
+    #[test]
+    fn kernels_are_left_out_of_what_expressions_take_along() {
+        let text = "\nextern \"C\" __global__ void k(float* a)\n{ if (a) { *a = 'é'; } } __device__ int f(int x) { return x; }\n__global__ void later(int n);\nextern \"C\" __device__ int g() { return 1; }";
+        let left = without_kernels(text, &super::super::mask(text));
+        assert_eq!(left.lines().count(), text.lines().count());
+        assert!(!left.contains("__global__") && !left.contains("*a") && !left.contains("\"C\""), "{left}");
+        assert!(
+            left.contains("__device__ int f(int x) { return x; }\n")
+                && left.contains("__device__ int g() { return 1; }")
+        );
+    }
+}

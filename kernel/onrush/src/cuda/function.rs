@@ -1,0 +1,36 @@
+//! What a `%%cuda` cell's `__device__` functions are in Rust: functions of expressions. They run where the session runs a frame's steps, not in the
+//! worker.
+
+use onrush_wire::{Class, Diagnostic, ExprKind, NativeFunction};
+
+use super::launch::Program;
+use crate::expr::Expr;
+use crate::raise::{here, raise};
+
+/// Name, parameters with their types, and what it gives; types as `x!` calls them.
+pub type Function = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+
+/// A call of one of a cell's functions, by its number there.
+#[track_caller]
+pub fn call<const N: usize>(program: &'static Program, function: usize, arguments: [Expr; N]) -> Expr {
+    let mut at = here("");
+    let args = arguments.into_iter().map(|argument| argument.0).collect();
+    let Some(function) = native(program, function) else {
+        let error = Diagnostic::error(Class::Internal, "expression", "a function of a `%%cuda` cell could not be read");
+        raise(error.at(at, "").help("run the `%%cuda` cell again: it was compiled for another version"));
+    };
+    at.length = function.name.chars().count() as u32;
+    Expr(onrush_wire::Expr::new(ExprKind::Native { function: Box::new(function), args }).at(at))
+}
+
+fn native(program: &Program, function: usize) -> Option<NativeFunction> {
+    let (name, parameters, result) = program.functions.get(function)?;
+    let parameter = |(name, kind): &(&str, &str)| Some((name.to_string(), kind.parse().ok()?));
+    Some(NativeFunction {
+        name: name.to_string(),
+        parameters: parameters.iter().map(parameter).collect::<Option<_>>()?,
+        result: result.parse().ok()?,
+        file: program.file.to_string(),
+        text: program.device.to_string(),
+    })
+}
