@@ -207,6 +207,14 @@ def test_kernels_compute_what_they_should(executed):
     assert plain_text(notebook, "compare-query") == "true"
 
 
+def test_a_function_of_a_cell_computes_what_it_should(executed, duck):
+    minutes = "({0} // 100 * 60 + {0} % 100)"
+    late = f"{minutes.format('dep_time')} - {minutes.format('sched_dep_time')}"
+    query = f"""select list(dep_delay) from (select *, {late} as late from flights where month = 1 and day <= 7)
+                where dep_delay <> case when late < -720 then late + 1440 else late end"""
+    assert plain_text(executed(CUDA), "function-query") == str(duck.execute(query).fetchall()[0][0])
+
+
 def test_notebooks_are_committed_clean():
     folder = Path(__file__).resolve().parents[2] / "notebooks"
     for path in folder.glob("*.ipynb"):

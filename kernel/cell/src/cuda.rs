@@ -522,10 +522,11 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
         items.push((function.at, item));
         signatures.push(signature);
     }
+    let refusal = |left: &Left| format!("`{}` cannot be called in `x!`: {}", left.name, left.why);
+    let refusals: Vec<String> = cell.left.iter().map(refusal).collect();
     // A helper of kernels is no surprise; one that `x!` takes for its own is.
     let is_told = |left: &&Left| cell.kernels.is_empty() || onrush_wire::words::is_taken(&left.name);
-    let untold = cell.left.iter().filter(is_told);
-    signatures.extend(untold.map(|left| format!("`{}` cannot be called in `x!`: {}", left.name, left.why)));
+    signatures.extend(cell.left.iter().filter(is_told).map(refusal));
     items.sort_by_key(|(at, _)| *at);
     for (at, item) in items {
         let (at_line, column) = crate::scan::position(source, at);
@@ -546,7 +547,7 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
     let head = format!(
         "pub static {program}: ::onrush::cuda::Program = ::onrush::cuda::Program {{ number: {number}, line: {line}, file: {file:?}, \
          text: {source:?}, declarations: {declarations:?}, kernels: &{names:?}, signatures: &{signatures:?}, \
-         device: {:?}, functions: &[{}] }};",
+         device: {:?}, functions: &[{}], refusals: &{refusals:?} }};",
         cell.device,
         functions.collect::<Vec<_>>().join(", "),
     );

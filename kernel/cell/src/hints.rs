@@ -46,6 +46,16 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
     }
 }
 
+/// Why a `__device__` function of a `%%cuda` cell is no function of Rust's.
+fn of_cuda(named: &str, notebook: &Notebook) -> Option<String> {
+    let start = format!("`{named}` cannot be called in `x!`: ");
+    let mut programs = notebook.sources.iter().filter(|(name, _)| name.starts_with("__CUDA_"));
+    programs.find_map(|(_, source)| {
+        let at = source.text.find(&start)?;
+        source.text[at..].split('"').next().map(str::to_string)
+    })
+}
+
 fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     let at = primary(diagnostic);
     let text = at.as_ref().and_then(|span| text_at(code, span)).unwrap_or_default();
@@ -79,6 +89,9 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             diagnostic.message = "`return` at the top level of a cell: there is no function to return from".to_string();
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
             set("put the code into a `fn`, or use `if` around the rest of the cell".to_string(), diagnostic);
+        }
+        "E0425" if of_cuda(&named, notebook).is_some() => {
+            set(of_cuda(&named, notebook).unwrap_or_default(), diagnostic);
         }
         "E0425"
             if mentions_frame(line, notebook) && (diagnostic.help.is_empty() || is_far_fetched(diagnostic, &named)) =>

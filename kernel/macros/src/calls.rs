@@ -240,7 +240,10 @@ impl Parser {
             expect_comma(&mut inner)?;
             arguments.push(crate::expand::one(&node.expr, &parser.slots, span));
         }
-        let call = quote_spanned!(span=> ::onrush::__x::slot(&#path(#(#arguments),*)));
+        // In the parentheses that were written: what rustc says of the arguments points there.
+        let mut given = Group::new(Delimiter::Parenthesis, quote_spanned!(span=> #(#arguments),*));
+        given.set_span(group.span());
+        let call = quote_spanned!(span=> ::onrush::__x::slot(&#path #given));
         Ok(Node { closed: true, ..self.slot(call, span, group.span_close()) })
     }
 

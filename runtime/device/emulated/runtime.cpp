@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -870,6 +871,31 @@ void onrush_trap(const char* text) {
 
 }  // extern "C"
 
+namespace {
+
+// An integer division without a result: a GPU gives some number, a processor ends the process. Only unchecked: of a checked kernel the
+// process that runs it says so with its end.
+void on_division(int) {
+    Fiber* fiber = here();
+    if (fiber == nullptr) {
+        signal(SIGFPE, SIG_DFL);
+        return;
+    }
+    // The signal is the thread's own, at an instruction of the kernel: its stack is left as by a trap.
+    fail(fiber, 0, 0, "%s: a whole number is divided by zero, or the lowest one by -1", name(fiber).text);
+}
+
+std::once_flag division_once;
+void watch_divisions() {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_division;
+    action.sa_flags = SA_NODEFER;
+    sigaction(SIGFPE, &action, nullptr);
+}
+
+}  // namespace
+
 #include "checker.h"
 
 extern "C" {
@@ -917,6 +943,7 @@ int onrush_launch(const Request* request, Answer* answer) {
     std::unique_lock<std::mutex> alone(checked_launches, std::defer_lock);
     // One core: the checker's picture of memory needs no locks, and a report can be had again.
     if (request->checked) alone.lock();
+    else std::call_once(division_once, watch_divisions);
     u64 workers = request->checked ? 1 : request->workers;
     if (workers > launch.blocks) workers = launch.blocks;
     std::vector<pthread_t> threads;

@@ -234,7 +234,9 @@ pub fn failed(natives: &[&Arc<onrush_ops::Native>], error: onrush_ops::Error) ->
             gpu::diagnostic(error)
         }
         // The emulated device stops at these, and nothing was written but the function's own.
-        Error::Kernel { reason, .. } if reason.contains("the assertion") || reason.contains("__trap()") => {
+        Error::Kernel { reason, .. }
+            if ["the assertion", "__trap()", "divided by zero"].iter().any(|word| reason.contains(word)) =>
+        {
             let what = reason.split_once(": ").map_or(reason.as_str(), |(_, what)| what);
             let what = what.rsplit_once(" at ").map_or(what, |(what, _)| what);
             Diagnostic::error(Class::Run, "cuda-fault", format!("{names}: {what}"))

@@ -228,14 +228,17 @@ fn parameter(piece: &str) -> Result<(Option<&str>, &'static str), String> {
         }
     }
     tokens.retain(|token| !QUALIFIERS.contains(token));
-    let is_plain = tokens.iter().all(|token| token.chars().all(is_word));
-    let name = tokens.last().filter(|last| is_plain && tokens.len() > 1 && !is_type_word(last)).copied();
+    let is_array = tokens.ends_with(&["[", "]"]);
+    let words = &tokens[..tokens.len() - if is_array { 2 } else { 0 }];
+    let is_name = |last: &&&str| last.chars().all(is_word) && words.len() > 1 && !is_type_word(last);
+    let name = words.last().filter(is_name).copied();
     let what = match name {
         Some(name) => format!("its parameter `{name}` is"),
         None => "a parameter is".to_string(),
     };
-    let types = &tokens[..tokens.len() - usize::from(name.is_some())];
-    Ok((name, number(&what, types)?))
+    let mut types = words[..words.len() - usize::from(name.is_some())].to_vec();
+    types.extend(is_array.then_some("*"));
+    Ok((name, number(&what, &types)?))
 }
 
 /// A type of numbers, or `bool`.
@@ -385,9 +388,13 @@ mod tests {
             assert!(names(text).starts_with("no ") && names(text).contains(why), "{}", names(text))
         };
         has("__device__ void f(int x) {}", "no f: it gives nothing (`void`)");
-        has("__device__ float f(const float* data, int n) { return 0; }", "a parameter is a pointer (`float* data`)");
-        has("__device__ float f(float& x) { return 0; }", "a reference (`float& x`)");
+        has(
+            "__device__ float f(const float* data, int n) { return 0; }",
+            "its parameter `data` is a pointer (`float*`)",
+        );
+        has("__device__ float f(float& x) { return 0; }", "its parameter `x` is a reference (`float&`)");
         has("__device__ float f(Point p) { return 0; }", "its parameter `p` is `Point`");
+        has("__device__ float f(int data[], float) { return 0; }", "its parameter `data` is a pointer (`int*`)");
         has("__device__ Point f(float x) { return {}; }", "it gives `Point`");
         has("__device__ const float* f(float x) { return 0; }", "it gives a pointer (`float*`)");
         has("template <typename T, int N = (3 > 2)> __device__ T f(T x) { return x; }", "template");

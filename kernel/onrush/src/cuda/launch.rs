@@ -28,6 +28,8 @@ pub struct Program {
     /// The text without its kernels, and the functions in it that expressions can call.
     pub device: &'static str,
     pub functions: &'static [Function],
+    /// Which ones expressions cannot call, and why: for whoever tries (`kernel/cell/src/hints.rs`).
+    pub refusals: &'static [&'static str],
 }
 
 impl Program {

@@ -64,12 +64,20 @@ fn native(name: &str, args: Vec<Expr>) -> Expr {
     native_of(TEXT, name, parameters, result, args)
 }
 
-/// The same on both.
+/// The same on both, or on a GPU (`ONRUSH_TEST_ENGINE=cuda`).
 fn each(test: impl Fn(&Bench)) {
-    for choice in [Choice::Cpu, Choice::Emulated] {
+    let choices = match is_cuda() {
+        true => vec![Choice::Cuda],
+        false => vec![Choice::Cpu, Choice::Emulated],
+    };
+    for choice in choices {
         let cache = Some(onrush_wire::paths::cache_dir());
         test(&Bench::of(EngineConfig { choice, cache, ..EngineConfig::default() }));
     }
+}
+
+fn is_cuda() -> bool {
+    std::env::var("ONRUSH_TEST_ENGINE").is_ok_and(|engine| engine == "cuda")
 }
 
 fn numbers(bench: &Bench) -> FrameId {
@@ -240,14 +248,30 @@ fn errors_of_the_text_stand_in_the_cell() {
         let wrong = native_of(text, "wrong", &[DataType::Float32], DataType::Float32, vec![col("f")]);
         let id = bench.step(Op::Select { input: f, exprs: vec![wrong] });
         let error = bench.try_rows(id).unwrap_err();
-        assert!(error.message.contains("`wrong` does not compile: `unknown` was not declared"), "{error}");
+        assert!(
+            error.message.starts_with("`wrong` does not compile: ") && error.message.contains("`unknown`"),
+            "{error}"
+        );
         let place = &error.labels[0].span;
         assert_eq!((place.file.as_str(), place.line, place.column, place.length), ("cell_7.rs", 3, 16, 7), "{error}");
+        if is_cuda() {
+            // What follows ends a GPU's context.
+            return;
+        }
         let id = bench.step(Op::Select { input: f, exprs: vec![native("checked", vec![op(col("i"), Add, lit(-2))])] });
         let error = bench.try_rows(id).unwrap_err();
         assert_eq!(
             (error.class, error.message.as_str()),
             (Class::Run, "`checked`: the assertion `x > 0` does not hold")
+        );
+        let text = "__device__ int over(int a, int b) { return a / b; }";
+        let args = vec![col("i"), op(col("i"), Add, lit(-2))];
+        let over = native_of(text, "over", &[DataType::Int32, DataType::Int32], DataType::Int32, args);
+        let id = bench.step(Op::Select { input: f, exprs: vec![over] });
+        let error = bench.try_rows(id).unwrap_err();
+        assert_eq!(
+            (error.class, error.message.as_str()),
+            (Class::Run, "`over`: a whole number is divided by zero, or the lowest one by -1")
         );
         // And the engine goes on.
         assert_eq!(bench.select(f, native("checked", vec![col("i")])), "i32: 1 2 3 null 5");
@@ -270,7 +294,11 @@ fn plans_show_them_where_they_run() {
 fn many_rows() {
     let values: Vec<Option<i64>> = (0..20_000).map(|n| (n % 7 != 0).then_some(n)).collect();
     let expected: i64 = values.iter().flatten().map(|n| 2 * n).sum();
-    for (choice, part_rows) in [(Choice::Cpu, None), (Choice::Emulated, None), (Choice::Emulated, Some(3000))] {
+    let choices = match is_cuda() {
+        true => vec![(Choice::Cuda, None), (Choice::Cuda, Some(3000))],
+        false => vec![(Choice::Cpu, None), (Choice::Emulated, None), (Choice::Emulated, Some(3000))],
+    };
+    for (choice, part_rows) in choices {
         let cache = Some(onrush_wire::paths::cache_dir());
         let bench = Bench::of(EngineConfig { choice, part_rows, cache, ..EngineConfig::default() });
         let f = bench.frame(vec![("n", ints(&values))]);

@@ -277,10 +277,6 @@ impl Shared {
             (Some(status), _) if status.signal() == Some(6) => {
                 "aborted (signal 6): it was refused memory, or found a fault of its own".to_string()
             }
-            // Rust looks at divisors; CUDA C++ on a processor does not.
-            (Some(status), _) if status.signal() == Some(8) => {
-                "a function of a `%%cuda` cell divided a whole number by zero (signal 8)".to_string()
-            }
             (Some(status), _) if status.signal().is_some() => {
                 format!("ended by signal {}", status.signal().unwrap_or(0))
             }
