@@ -238,7 +238,7 @@ impl Parser {
             let mut parser = Parser { slots: Vec::new(), bound: self.bound.clone() };
             let node = parser.expression(&mut inner)?;
             expect_comma(&mut inner)?;
-            arguments.push(crate::expand::one(&node.expr, &parser.slots, span));
+            arguments.push(in_place(crate::expand::one(&node.expr, &parser.slots, span), node.start, node.end));
         }
         // In the parentheses that were written: what rustc says of the arguments points there.
         let mut given = Group::new(Delimiter::Parenthesis, quote_spanned!(span=> #(#arguments),*));
@@ -359,6 +359,16 @@ impl Parser {
         };
         Ok(Node { closed: true, ..Node::new(ExprKind::Literal(value), span, end) })
     }
+}
+
+/// Tokens that stand for what was written from one place to another.
+fn in_place(tokens: TokenStream, start: Span, end: Span) -> TokenStream {
+    let mut tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    if let [first, .., last] = &mut tokens[..] {
+        first.set_span(start);
+        last.set_span(end);
+    }
+    tokens.into_iter().collect()
 }
 
 /// The keys in one argument: a list's elements, a text as a column's name.
