@@ -83,3 +83,16 @@ def test_bad_sql(kernel, check):
     check('sql("selec 1")', "selec")
     check('sql("select nope from toy")', "nope")
     check('sql("select * from no_such_table")', "no_such_table")
+
+
+def test_functions_of_cuda_cells(kernel, check):
+    kernel.ok("%%cuda\n__device__ int third(int x) { return x / 3; }\n__device__ int over(int a, int b) { return a / b; }\n__device__ int pick(int* data) { return data[0]; }")
+    check("toy.filter(x!(third(a, 1) > 1))", "takes 1 argument but 2", "1:\\d+|line 1")
+    check("toy.filter(x!(third(b) > 1))", "`x` of `third` is `i32`, but this is `str`", "cast")
+    check("toy.filter(x!(third(a / 2) > 1))", "`f64`", "round")
+    check("toy.filter(x!(third(nothing) > 1))", "no column `nothing`")
+    check("toy.select(x!(v = pick(a)))", "`pick` cannot be called in `x!`", "pointer")
+    # 9223372036854775807 has no place in an `int`, and neither has 1 / 0.
+    check("toy.select(x!(v = third(big)))", "9223372036854775807", "`i32`")
+    check("toy.select(x!(v = over(a, a - 1)))", "divided by zero")
+    check("%%cuda\n__device__ int wrong(int x) { return y; }", "`y`", "line 2")

@@ -18,6 +18,7 @@ use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Held, Reply};
 use onrush_wire::{Class, Diagnostic, FrameId, limits, paths};
 use parking_lot::Mutex;
+use rustix::process::Signal;
 
 use crate::connection::{Receiver, Sender, split};
 use crate::memory;
@@ -30,8 +31,8 @@ const REPORT: Duration = Duration::from_millis(150);
 const OOM_SCORE: &str = "600";
 /// The exit status after a fatal error of the device.
 pub const LOST: i32 = 75;
-/// The exit status after a query was stopped and a function of a `%%cuda` cell went on.
-pub const ENDLESS: i32 = 76;
+/// What ends the engine after a query was stopped and a function of a `%%cuda` cell went on. No exit: that would wait for a GPU's kernel.
+pub const ENDLESS: Signal = Signal::VTALARM;
 /// For tests: a file; when it is there, a kernel writes where it must not.
 const FAULT: &str = "ONRUSH_TEST_FAULT";
 /// Plans are trees, and DataFusion walks them by recursion.
@@ -182,7 +183,7 @@ impl Process {
                 // No message ends half-written.
                 let _out = process.out.lock();
                 eprintln!("onrush-session: a function of a `%%cuda` cell went on after its query was stopped");
-                std::process::exit(ENDLESS);
+                let _ = rustix::process::kill_process(rustix::process::getpid(), ENDLESS);
             }
         });
     }
