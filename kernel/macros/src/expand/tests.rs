@@ -48,6 +48,7 @@ fn show(expr: &Expr) -> String {
             format!("{} over [{}] by [{}]", show(value), list(partition), order.join(", "))
         }
         ExprKind::All { except } => format!("all except {except:?}"),
+        ExprKind::Native { function, args } => format!("{}({})", function.name, list(args)),
     }
 }
 
