@@ -1,10 +1,11 @@
 //! Tables on disk: written once, then mapped, so that the system reads what is looked at and forgets it where memory is short. The files have no
 //! name: they are gone with the table, whatever ends the process.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
@@ -39,6 +40,10 @@ impl DiskWriter {
     /// # Errors
     /// If the disk is full, or a type cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        pieces(batch).iter().try_for_each(|piece| self.write_piece(piece))
+    }
+
+    fn write_piece(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let columns = batch.columns().iter().map(own).collect::<Vec<_>>();
         let mut dictionaries = Vec::new();
         columns.iter().for_each(|column| dictionaries_of(column, &mut dictionaries));
@@ -82,7 +87,7 @@ impl DiskWriter {
         // SAFETY: the file has no name and this is its only descriptor, which goes here: nobody can write to it or cut it while the mapping
         // lives, and the mapping is read-only.
         let mapping = unsafe { memmap2::Mmap::map(&self.file) }?;
-        let whole = Buffer::from(bytes::Bytes::from_owner(mapping));
+        let whole = Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping)));
         let mut batches = Vec::new();
         for (begin, end) in self.parts {
             let part = ipc::read(whole.slice_with_length(begin as usize, (end - begin) as usize))?;
@@ -96,6 +101,35 @@ impl DiskWriter {
     }
 }
 
+/// Where files are mapped.
+static MAPPED: RwLock<BTreeSet<usize>> = RwLock::new(BTreeSet::new());
+
+struct Mapping(memmap2::Mmap);
+
+impl Mapping {
+    fn new(mapping: memmap2::Mmap) -> Self {
+        MAPPED.write().unwrap_or_else(PoisonError::into_inner).insert(mapping.as_ptr() as usize);
+        Mapping(mapping)
+    }
+}
+
+impl AsRef<[u8]> for Mapping {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        MAPPED.write().unwrap_or_else(PoisonError::into_inner).remove(&(self.0.as_ptr() as usize));
+    }
+}
+
+/// Whether a buffer that begins at this address is a table's file.
+pub(crate) fn is_mapped(start: usize) -> bool {
+    MAPPED.read().unwrap_or_else(PoisonError::into_inner).contains(&start)
+}
+
 /// The same rows, on disk.
 ///
 /// # Errors
@@ -106,11 +140,18 @@ pub fn move_to(
     mut each: impl FnMut() -> Result<(), ArrowError>,
 ) -> Result<Table, ArrowError> {
     let mut writer = DiskWriter::create(folder, Arc::clone(table.schema()))?;
-    for batch in table.batches() {
+    for piece in table.batches().iter().flat_map(pieces) {
         each()?;
-        writer.write(batch)?;
+        writer.write_piece(&piece)?;
     }
     writer.finish()
+}
+
+/// A batch in pieces: what is copied of it at a time.
+fn pieces(batch: &RecordBatch) -> Vec<RecordBatch> {
+    const ROWS: usize = 1 << 16;
+    let rows = batch.num_rows();
+    (0..rows).step_by(ROWS).map(|start| batch.slice(start, ROWS.min(rows - start))).collect()
 }
 
 /// Texts without those that a filter dropped, which the buffers of views still hold.

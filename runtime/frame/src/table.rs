@@ -7,6 +7,8 @@ use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 
+use crate::disk;
+
 #[derive(Clone, Debug)]
 pub struct Table {
     schema: SchemaRef,
@@ -23,7 +25,7 @@ pub struct Table {
 pub struct ColumnSize {
     /// Values that are null.
     pub nulls: usize,
-    /// Bytes of the arrays, each with all that it keeps alive.
+    /// Bytes of the arrays, each with all that it keeps alive, but for files that are mapped.
     pub bytes: usize,
 }
 
@@ -114,7 +116,7 @@ impl Table {
                 let arrays = self.batches.iter().map(|batch| batch.column(column));
                 arrays.fold(ColumnSize::default(), |so_far, array| ColumnSize {
                     nulls: so_far.nulls + array.logical_null_count(),
-                    bytes: so_far.bytes + array.get_array_memory_size(),
+                    bytes: so_far.bytes + memory(&array.to_data()),
                 })
             };
             (0..self.schema.fields().len()).map(of).collect()
@@ -177,12 +179,25 @@ impl Table {
     }
 }
 
+fn memory(data: &ArrayData) -> usize {
+    let of = |buffer: &arrow::buffer::Buffer| match disk::is_mapped(buffer.data_ptr().as_ptr() as usize) {
+        true => buffer.len(),
+        false => buffer.capacity(),
+    };
+    let nulls = data.nulls().map_or(0, |nulls| of(nulls.buffer()));
+    nulls + data.buffers().iter().map(of).sum::<usize>() + data.child_data().iter().map(memory).sum::<usize>()
+}
+
 fn count_buffers(data: &ArrayData, seen: &mut HashSet<usize>, total: &mut u64) {
     let mut add = |buffer: &arrow::buffer::Buffer| {
-        // The start of the allocation, not of the slice.
+        // The start of the allocation, not of the slice; a file that is mapped is one for all tables in it.
         let start = buffer.data_ptr().as_ptr() as usize;
-        if seen.insert(start) {
-            *total += buffer.capacity() as u64;
+        let (place, bytes) = match disk::is_mapped(start) {
+            true => (buffer.as_ptr() as usize, buffer.len()),
+            false => (start, buffer.capacity()),
+        };
+        if seen.insert(place) {
+            *total += bytes as u64;
         }
     };
     for buffer in data.buffers() {

@@ -65,7 +65,7 @@ pub struct EngineConfig {
     pub device_memory: Option<u64>,
     /// Bytes that running plans and kept results may hold.
     pub memory_limit: u64,
-    /// Where rows that frames hold go when they take more than half of it; without one they stay in memory.
+    /// Where rows that frames hold go when they take more than three quarters of it; without one they stay in memory.
     pub disk: Option<PathBuf>,
     /// Threads that run plans.
     pub threads: usize,
@@ -165,7 +165,7 @@ impl Engine {
         let context = SessionContext::new_with_state(state);
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
-        let store = Store::new(config.memory_limit / 2, config.disk.clone());
+        let store = Store::new(config.memory_limit / 4 * 3, config.disk.clone());
         let (frames, known) = (RwLock::default(), Known::default());
         let explorer = Explorer::default();
         Ok(Engine {

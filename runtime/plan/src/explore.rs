@@ -80,6 +80,11 @@ impl Explorer {
         self.lock().retain(|k| k.key != key);
     }
 
+    /// Lets go of what shows a table.
+    pub fn forget_table(&self, table: &Arc<Table>) {
+        self.lock().retain(|k| !Arc::ptr_eq(&k.arrangement.table, table));
+    }
+
     pub fn release(&self, frames: &[FrameId]) {
         self.lock().retain(|k| !frames.contains(&k.frame));
     }

@@ -12,7 +12,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, FunctionalDependencies};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SubqueryAlias, UserDefinedLogicalNodeCore};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
 /// The rows of its input, of which no columns are known to be a key. Nothing of it is left in a physical plan.
@@ -75,9 +75,15 @@ impl UserDefinedLogicalNodeCore for Keyless {
     }
 }
 
+/// Whatever is known of its keys now: DISTINCT becomes a group later.
 fn without_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
-    if plan.schema().functional_dependencies().is_empty() {
+    // What a query around it gives its rows to is looked for through known nodes only.
+    if !plan.all_out_ref_exprs().is_empty() {
         return Ok(plan);
+    }
+    if let LogicalPlan::SubqueryAlias(alias) = plan {
+        let input = without_keys(Arc::unwrap_or_clone(alias.input))?;
+        return SubqueryAlias::try_new(Arc::new(input), alias.alias).map(LogicalPlan::SubqueryAlias);
     }
     Ok(LogicalPlan::Extension(Extension { node: Arc::new(Keyless::over(plan)?) }))
 }
@@ -93,7 +99,7 @@ pub fn mend(plan: LogicalPlan) -> Result<LogicalPlan> {
         return Ok(plan);
     }
     plan.transform_up_with_subqueries(|node| match node {
-        LogicalPlan::Unnest(mut unnest) if !unnest.input.schema().functional_dependencies().is_empty() => {
+        LogicalPlan::Unnest(mut unnest) => {
             unnest.input = Arc::new(without_keys(Arc::unwrap_or_clone(unnest.input))?);
             let schema =
                 DFSchema::clone(&unnest.schema).with_functional_dependencies(FunctionalDependencies::empty())?;

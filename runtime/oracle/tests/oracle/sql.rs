@@ -80,7 +80,7 @@ emulated! {
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
     joins at least 136, on the device 130;
-    lists at least 98, on the device 96;
+    lists at least 104, on the device 102;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
     order at least 60, on the device 55;

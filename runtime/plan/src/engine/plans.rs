@@ -21,6 +21,8 @@ pub struct Plans {
 #[derive(Default)]
 struct State {
     clock: u64,
+    /// How often all plans were forgotten.
+    forgotten: u64,
     /// By the key of the frame.
     plans: HashMap<u128, (u64, Arc<dyn ExecutionPlan>)>,
 }
@@ -44,8 +46,17 @@ impl Plans {
         found.map(reset_plan_states).transpose().map_err(diagnose)
     }
 
-    pub fn put(&self, key: u128, plan: &Arc<dyn ExecutionPlan>) {
+    /// A plan that is made after this reads the rows that are there now.
+    pub fn now(&self) -> u64 {
+        self.lock().forgotten
+    }
+
+    /// Keeps a plan, unless all were forgotten since it was made.
+    pub fn put(&self, key: u128, plan: &Arc<dyn ExecutionPlan>, made: u64) {
         let mut state = self.lock();
+        if state.forgotten != made {
+            return;
+        }
         if state.plans.len() >= KEPT {
             let oldest = state.plans.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| *key);
             oldest.and_then(|key| state.plans.remove(&key));
@@ -56,7 +67,11 @@ impl Plans {
     }
 
     pub fn clear(&self) {
-        let gone = std::mem::take(&mut self.lock().plans);
+        let gone = {
+            let mut state = self.lock();
+            state.forgotten += 1;
+            std::mem::take(&mut state.plans)
+        };
         drop(gone);
     }
 }

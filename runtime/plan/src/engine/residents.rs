@@ -2,7 +2,7 @@
 //! mapped: whoever reads them notices nothing but the time.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use arrow::array::RecordBatch;
@@ -25,12 +25,14 @@ pub struct Resident {
     schema: SchemaRef,
     table: Mutex<Arc<Table>>,
     used: AtomicU64,
+    /// It could not be written: this is not tried again and again.
+    stays: AtomicBool,
 }
 
 impl Resident {
     pub fn new(table: Arc<Table>) -> Self {
         let used = AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed));
-        Resident { schema: Arc::clone(table.schema()), table: Mutex::new(table), used }
+        Resident { schema: Arc::clone(table.schema()), table: Mutex::new(table), used, stays: AtomicBool::new(false) }
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -91,7 +93,7 @@ impl Engine {
         loop {
             let mut all = self.all_residents();
             let held: u64 = all.iter().map(|resident| resident.memory()).sum();
-            all.retain(|resident| resident.memory() > 0);
+            all.retain(|resident| resident.memory() > 0 && !resident.stays.load(Ordering::Relaxed));
             let oldest = all.iter().min_by_key(|resident| resident.used.load(Ordering::Relaxed));
             let Some(oldest) = oldest.filter(|_| held > self.store.limit) else { return };
             let table = oldest.look();
@@ -99,15 +101,22 @@ impl Engine {
             let moved = std::fs::create_dir_all(folder)
                 .map_err(ArrowError::from)
                 .and_then(|()| disk::move_to(folder, &table, stopped));
-            let Ok(moved) = moved else { return };
+            let Ok(moved) = moved else {
+                if task.check().is_err() {
+                    return;
+                }
+                oldest.stays.store(true, Ordering::Relaxed);
+                continue;
+            };
             let moved = Arc::new(moved);
             // What is on a device stays there.
             if let Some(accelerator) = &self.accelerator {
                 accelerator.gpu.residency.moved(table.batches(), moved.batches());
             }
             oldest.put(moved);
-            // Both would keep it in memory.
+            // They would keep it in memory.
             self.results.forget(&table);
+            self.explorer.forget_table(&table);
             self.plans.clear();
         }
     }

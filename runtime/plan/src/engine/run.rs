@@ -29,6 +29,9 @@ use crate::table::{self, Frame};
 /// A plan that runs.
 type Runs = Arc<dyn ExecutionPlan>;
 
+/// A plan that may be kept, and when it was made.
+type Steady = (Runs, u64);
+
 impl Engine {
     /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
     pub fn explain(&self, id: FrameId, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
@@ -180,22 +183,24 @@ impl Engine {
     }
 
     /// What computes a frame, and the plan that may be kept after that.
-    fn ready(&self, frame: &Frame, task: &TaskHandle) -> Result<(Runs, Option<Runs>), Diagnostic> {
+    fn ready(&self, frame: &Frame, task: &TaskHandle) -> Result<(Runs, Option<Steady>), Diagnostic> {
         if let Some(physical) = self.plans.get(frame.key)? {
+            used(&frame.plan);
             return Ok((physical, None));
         }
+        let made = self.plans.now();
         let (physical, steady) = self.physical(&frame.plan, task)?;
         if !steady {
             return Ok((physical, None));
         }
         // What is kept does not run itself: it would hold what its joins have built. A plan that failed is not kept: the same step of
         // another cell has its mistake at another place.
-        Ok((reset_plan_states(Arc::clone(&physical)).map_err(diagnose)?, Some(physical)))
+        Ok((reset_plan_states(Arc::clone(&physical)).map_err(diagnose)?, Some((physical, made))))
     }
 
-    fn keep_plan(&self, frame: &Frame, steady: Option<Runs>) {
-        if let Some(physical) = steady {
-            self.plans.put(frame.key, &physical);
+    fn keep_plan(&self, frame: &Frame, steady: Option<Steady>) {
+        if let Some((physical, made)) = steady {
+            self.plans.put(frame.key, &physical, made);
         }
     }
 
@@ -281,6 +286,16 @@ impl Engine {
             Ok(panic) => internal(&panic_text(&*panic)),
             Err(e) => internal(&e.to_string()),
         })
+    }
+}
+
+/// A plan that was kept reads its frames' rows again.
+fn used(plan: &LogicalPlan) {
+    for frame in table::inputs(plan) {
+        match &frame.resident {
+            Some(resident) => drop(resident.table()),
+            None => used(&frame.plan),
+        }
     }
 }
 

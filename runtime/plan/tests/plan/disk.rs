@@ -18,7 +18,7 @@ fn bench(choice: Choice, disk: &Path) -> Bench {
         choice,
         policy: (choice != Choice::Cpu).then_some(Policy::Only),
         cache: Some(onrush_wire::paths::cache_dir()),
-        memory_limit: 24 << 20,
+        memory_limit: 16 << 20,
         disk: Some(disk.to_path_buf()),
         ..EngineConfig::default()
     })
