@@ -3,6 +3,7 @@
 //! It stands before our headers, in a namespace of its own, and its macros end with it: it means what it means where it stands alone, and two texts
 //! may use the same names. What it is called by is made from its text, so that kernels are found again by what they call.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -49,9 +50,15 @@ impl Native {
             hasher.finish()
         };
         let symbol = format!("native_{:016x}{:016x}", half(0), half(1));
-        let mut source = format!("{ASSERT}namespace in_{symbol} {{ {NAMES}\n#line 1 \"{symbol}\"\n{text}\n}}\n");
-        for name in macros(text) {
-            let _ = writeln!(source, "#undef {name}");
+        // A macro of the platform's that the text asks for with `#ifndef` before it defines it stays: what follows needs it.
+        let macros: BTreeSet<&str> = macros(text).collect();
+        let mut source = ASSERT.to_string();
+        for name in &macros {
+            let _ = writeln!(source, "#ifdef {name}\n#define {symbol}_has_{name}\n#endif");
+        }
+        let _ = writeln!(source, "namespace in_{symbol} {{ {NAMES}\n#line 1 \"{symbol}\"\n{text}\n}}");
+        for name in &macros {
+            let _ = writeln!(source, "#ifndef {symbol}_has_{name}\n#undef {name}\n#endif");
         }
         let list = |each: &dyn Fn(usize, &str) -> String| {
             types.iter().enumerate().map(|(at, kind)| each(at, kind)).collect::<Vec<_>>().join(", ")
@@ -108,7 +115,11 @@ mod tests {
             "\n#define SCALE 2.0f\n  # define TWICE(x) (2 * (x))\n__device__ float f(float x) { return SCALE * x; }";
         let native = Native::new("f", "cell_1.rs", text, &[FLOAT, Kind::Bool], Kind::Number(Scalar::I64)).unwrap();
         let symbol = &native.symbol;
-        assert!(native.source.contains(&format!("#line 1 \"{symbol}\"\n{text}\n}}\n#undef SCALE\n#undef TWICE\n")));
+        assert!(native.source.contains(&format!("#line 1 \"{symbol}\"\n{text}\n}}\n")));
+        for name in ["SCALE", "TWICE"] {
+            let ends = format!("\n#ifndef {symbol}_has_{name}\n#undef {name}\n#endif\n");
+            assert!(native.source.contains(&ends), "{}", native.source);
+        }
         let call = format!("long long {symbol}(float a0, bool a1) {{ return in_{symbol}::f(a0, a1); }}");
         assert!(native.source.contains(&call), "{}", native.source);
     }
