@@ -11,7 +11,7 @@ mod joins;
 mod keys;
 mod lists;
 mod lower;
-mod native;
+pub(crate) mod native;
 mod nodes;
 mod numbers;
 mod pairs;

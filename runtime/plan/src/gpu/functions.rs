@@ -11,7 +11,7 @@ use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_ops::{Comparison, Fold, Id, Kind, Lookup, Misfit, Op, Value};
 
 use super::lower::{Lowering, Refusal, literal_of};
-use super::{numbers, zones};
+use super::{native, numbers, zones};
 use crate::every::Every;
 use crate::expr::kernels::is_ours;
 
@@ -183,7 +183,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             Ok(lowering.graph.add(Op::Call("is_nan"), &[arg], Kind::Bool))
         }
         ("coalesce", [_, ..]) if kind != Kind::Code && types.iter().all(|t| *t == result) => {
-            let ids = args.iter().map(|arg| lowering.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+            let ids = native::in_turn(lowering, args)?;
             let last = ids.iter().rev().copied();
             let chosen = last.reduce(|later, earlier| lowering.graph.add(Op::Coalesce, &[earlier, later], kind));
             chosen.ok_or_else(refused)

@@ -447,9 +447,7 @@ impl Lowering {
     fn binary(&mut self, binary: &BinaryExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
         let op = *binary.op();
         if matches!(op, Operator::And | Operator::Or) {
-            let (a, b) = (self.boolean(binary.left())?, self.boolean(binary.right())?);
-            let op = if op == Operator::And { Op::And } else { Op::Or };
-            return Ok(self.graph.add(op, &[a, b], Kind::Bool));
+            return self.both(op == Operator::And, binary);
         }
         let (left, right) = (self.dtype(binary.left())?, self.dtype(binary.right())?);
         if op == Operator::StringConcat {
@@ -490,6 +488,23 @@ impl Lowering {
         }
         let result = self.dtype(whole)?;
         numbers::arithmetic(&mut self.graph, op, (a, &left), (b, &right), &result)
+    }
+
+    /// `and`, or `or`. A function of the notebook's is called where the other side does not decide: it may not come to an end elsewhere.
+    fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<Id, Refusal> {
+        let (mut first, mut second) = (binary.left(), binary.right());
+        if native::is_in(first) && !native::is_in(second) {
+            (first, second) = (second, first);
+        }
+        let a = self.boolean(first)?;
+        let outer = self.guard;
+        if native::is_in(second) {
+            let decided = if is_and { self.graph.add(Op::Not, &[a], Kind::Bool) } else { a };
+            self.guard = Some(native::unless(&mut self.graph, outer, decided));
+        }
+        let b = self.boolean(second);
+        self.guard = outer;
+        Ok(self.graph.add(if is_and { Op::And } else { Op::Or }, &[a, b?], Kind::Bool))
     }
 
     fn cast(&mut self, of: &Arc<dyn PhysicalExpr>, to: &DataType, misfit: Misfit) -> Result<Id, Refusal> {

@@ -55,6 +55,23 @@ pub fn unless(graph: &mut Graph, guard: Option<Id>, condition: Id) -> Id {
     and(graph, guard, fails)
 }
 
+/// The arguments of `coalesce`, each called where those before it are null.
+pub fn in_turn(lowering: &mut Lowering, args: &[Arc<dyn PhysicalExpr>]) -> Result<Vec<Id>, Refusal> {
+    let outer = lowering.guard;
+    let guarded = args.iter().any(is_in);
+    let mut next = |arg| {
+        let id = lowering.expr(arg)?;
+        if guarded {
+            let null = lowering.graph.add(Op::IsNull, &[id], Kind::Bool);
+            lowering.guard = Some(and(&mut lowering.graph, lowering.guard, null));
+        }
+        Ok(id)
+    };
+    let ids = args.iter().map(&mut next).collect();
+    lowering.guard = outer;
+    ids
+}
+
 /// Those that some stages call.
 pub fn of(stages: &[Stage]) -> Vec<&Arc<onrush_ops::Native>> {
     let graphs =

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Float32Array, Int32Array};
 use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
 use onrush_plan::gpu::Choice;
-use onrush_wire::BinaryOp::{Add, Greater, Multiply};
+use onrush_wire::BinaryOp::{Add, And, Greater, Less, LessEqual, Multiply, NotEqual, Or};
 use onrush_wire::plan::{JoinKind, Op};
 use onrush_wire::{Class, DataType, Expr, ExprKind, FrameId, NativeFunction};
 
@@ -224,6 +224,58 @@ fn only_rows_that_choose_a_branch_are_computed() {
     });
 }
 
+/// DataFusion makes one condition of filters that follow each other, the last one first.
+#[test]
+fn rows_that_another_condition_leaves_out_are_not_computed() {
+    each(|bench| {
+        let f = bench.frame(vec![
+            ("n", ints(&[Some(0), Some(7), None, Some(-3), Some(6), Some(0), Some(27)])),
+            ("m", ints(&[Some(-1), Some(2), Some(1), Some(0), Some(3), None, Some(4)])),
+        ]);
+        let filter = |input: FrameId, predicate: Expr| bench.step(Op::Filter { input, predicate });
+        let steps = || native("steps", vec![col("n")]);
+        let many = || op(steps(), Greater, lit(10));
+        let few = || op(steps(), Less, lit(100));
+        let positive = |name: &str| op(col(name), Greater, lit(0));
+        let is_on_device = |id: FrameId| {
+            let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
+            assert!(text.contains(&format!("[{}]", bench.engine.name())), "{text}");
+            assert!(bench.engine.name() == "cpu" || !text.contains("[cpu]"), "{text}");
+        };
+        let left = |id: FrameId, expected: &[&str]| {
+            is_on_device(id);
+            assert_eq!(bench.column(id, 0), expected);
+        };
+        let kept = filter(f, positive("n"));
+        left(filter(kept, many()), &["7", "27"]);
+        left(filter(filter(kept, many()), few()), &["7"]);
+        // What occurs twice is not computed before.
+        left(filter(kept, op(many(), And, few())), &["7"]);
+        // A condition that is null leaves a row out, too.
+        left(filter(filter(f, positive("m")), many()), &["7", "27"]);
+        let with = bench.step(Op::WithColumns { input: kept, exprs: vec![steps().alias("s")] });
+        left(filter(with, op(col("s"), Greater, lit(10))), &["7", "27"]);
+        left(filter(f, op(positive("n"), And, many())), &["7", "27"]);
+        left(filter(f, op(many(), And, positive("n"))), &["7", "27"]);
+        let none = || op(col("n"), LessEqual, lit(0));
+        left(filter(f, op(none(), Or, many())), &["0", "7", "-3", "0", "27"]);
+        assert_eq!(bench.select(f, op(positive("n"), And, many())), "bool: false true null false false false true");
+        assert_eq!(bench.select(f, op(many(), Or, none())), "bool: true true null true false true true");
+        let branches = vec![(positive("n"), many())];
+        let choice = Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(op(col("m"), Less, lit(0)))) });
+        assert_eq!(bench.select(f, choice.clone()), "bool: true true false false false null true");
+        left(filter(f, choice), &["0", "7", "27"]);
+        let or_steps = call("coalesce", [col("m"), steps()]);
+        assert_eq!(bench.select(filter(f, op(col("m"), Greater, lit(-2))), or_steps), "i64: -1 2 1 0 3 4");
+        // A fault.
+        let text = "__device__ long long over(long long a, long long b) { return a / b; }";
+        let over = |a: &str, b: &str| {
+            native_of(text, "over", &[DataType::Int64, DataType::Int64], DataType::Int64, vec![col(a), col(b)])
+        };
+        left(filter(filter(f, op(col("m"), NotEqual, lit(0))), op(over("n", "m"), Greater, lit(2))), &["7", "27"]);
+    });
+}
+
 #[test]
 fn two_texts_may_use_one_name() {
     each(|bench| {
@@ -237,6 +289,17 @@ fn two_texts_may_use_one_name() {
         // Results that are kept are those of the text.
         assert_eq!(bench.select(f, next(one)), "f32: 2.0 3.0 4.0 5.0 6.0");
         assert_eq!(bench.select(f, next(two)), "f32: 3.0 4.0 5.0 6.0 7.0");
+    });
+}
+
+#[test]
+fn macros_of_the_platform_stay() {
+    each(|bench| {
+        let f = numbers(bench);
+        let text = "#ifndef BY\n#define BY 1\n#endif\n#ifndef __device__\n#define __device__\n#endif\n#ifndef assert\n#define assert(c)\n#endif\n#ifndef warpSize\n#define warpSize 32\n#endif\n__device__ float next(float x) { return x + BY; }\n";
+        let next = native_of(text, "next", &[DataType::Float32], DataType::Float32, vec![col("f")]);
+        assert_eq!(bench.select(f, op(next.clone(), Add, native("half", vec![col("f")]))), "f32: 2.5 4.0 5.5 7.0 8.5");
+        assert_eq!(bench.select(f, call("sum", [next])), "f32: 20.0");
     });
 }
 
