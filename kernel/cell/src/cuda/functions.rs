@@ -313,7 +313,16 @@ pub fn without_kernels(source: &str, masked: &str) -> String {
             false => (opens + 1).min(bare.len()),
         };
         let start = statement(&bare, at);
-        out.replace_range(start..end, &blank(&source[start..end]));
+        // Directives stay: functions may need what one of them defines, or ends.
+        let mut from = start;
+        for line in bare[start..end].split_inclusive('\n') {
+            let to = from + line.len();
+            let is_kernel = !line.trim().is_empty() || masked[from..to].trim().is_empty();
+            if is_kernel {
+                out.replace_range(from..to, &blank(&source[from..to]));
+            }
+            from = to;
+        }
     }
     // Within a namespace it would be one name for all texts.
     for at in super::words(&bare, "extern") {
@@ -415,6 +424,19 @@ mod tests {
         assert!(
             left.contains("__device__ int f(int x) { return x; }\n")
                 && left.contains("__device__ int g() { return 1; }")
+        );
+    }
+
+    #[test]
+    fn directives_around_a_kernel_and_in_it_stay() {
+        let text = "#define N 16\n#define M \\\n  2\n__global__ void k(float* a) {\n#ifdef N\n  a[0] = 1;\n#endif\n}\n#ifdef N\n__global__ void l(float* a) {}\n#endif\n__device__ int f(int x) { return x * N * M; }\n";
+        assert_eq!(
+            without_kernels(text, &super::super::mask(text))
+                .split('\n')
+                .map(str::trim_end)
+                .collect::<Vec<_>>()
+                .join("\n"),
+            "#define N 16\n#define M \\\n  2\n\n#ifdef N\n\n#endif\n\n#ifdef N\n\n#endif\n__device__ int f(int x) { return x * N * M; }\n"
         );
     }
 }
