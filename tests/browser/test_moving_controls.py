@@ -49,14 +49,22 @@ def screenshot(page, folder, name: str) -> None:
 
 def drag(page, share: float) -> None:
     """The handle of the first slider to a share of its track."""
-    # Once nothing moves it any more: the page scrolls to what is new.
-    page.hover(last(page, ".noUi-handle"))
-    track = page.wait_for_selector(last(page, ".noUi-base")).bounding_box()
-    handle = page.wait_for_selector(last(page, ".noUi-handle")).bounding_box()
-    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
-    page.mouse.down()
+    handle, track = last(page, ".noUi-handle"), last(page, ".noUi-base")
+    # The page scrolls to what is new, and outputs above may grow: whoever misses the handle tries again.
+    for _ in range(5):
+        page.hover(handle)
+        boxes = page.evaluate("names => names.map(name => document.querySelector(name).getBoundingClientRect().toJSON())", [handle, track])
+        grip, base = boxes
+        page.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2)
+        page.mouse.down()
+        if page.locator(f"{handle}.noUi-active").count():
+            break
+        page.mouse.up()
+        page.wait_for_timeout(200)
+    else:
+        raise AssertionError(f"the handle cannot be taken at {grip}")
     for step in range(1, 11):
-        page.mouse.move(track["x"] + track["width"] * share * step / 10, track["y"] + 5)
+        page.mouse.move(base["x"] + base["width"] * share * step / 10, base["y"] + 5)
     page.mouse.up()
 
 

@@ -8,6 +8,30 @@ pub struct Complaint {
     pub message: String,
 }
 
+impl Complaint {
+    /// Column, from 1, and length of the word at the place in a text, or of the whole line without its indentation. NVRTC says no columns:
+    /// there it is the first word that the message names.
+    pub fn place(&self, text: &str) -> (u32, u32) {
+        let line = text.lines().nth((self.line as usize).saturating_sub(1)).unwrap_or("");
+        let named = self.message.split('`').nth(1).filter(|name| !name.is_empty());
+        let column = self.column.or_else(|| {
+            let at = line.find(named?)?;
+            Some(line[..at].chars().count() as u32 + 1)
+        });
+        match column {
+            Some(column) => {
+                let rest = line.chars().skip((column as usize).saturating_sub(1));
+                let word = rest.take_while(|c| c.is_alphanumeric() || *c == '_').count();
+                (column, word.max(1) as u32)
+            }
+            None => {
+                let indent = line.chars().take_while(|c| c.is_whitespace()).count() as u32;
+                (indent + 1, line.trim().chars().count().max(1) as u32)
+            }
+        }
+    }
+}
+
 /// The errors about a file in what g++, clang or NVRTC says: `file:7:5: error: …` or `file(7): error: …`.
 pub fn complaints(log: &str, file: &str) -> Vec<Complaint> {
     let mut found = Vec::new();

@@ -156,7 +156,7 @@ const BYTES: [(&str, &[(&str, u64)]); 8] = [
 
 /// Runs of a query, the first one not counted, and then those with a new plan.
 const AGAIN: usize = 11;
-const ANEW: usize = 7;
+const ANEW: usize = 15;
 
 /// How long the queries take over rows that are there: a line for each, with the answers compared with another engine's, if there is one,
 /// and written to a folder, if one is given: lines of values with tabs, for `tests/tpch/beside_duckdb.py`.
@@ -183,7 +183,7 @@ pub fn time(
     for (case, (name, read)) in slt::read(ANSWERS[0].1)?.iter().zip(BYTES) {
         let (mut device, mut whole, mut first) = (Vec::new(), Vec::new(), 0.0);
         // What a call takes beyond its runs, of a plan that was seen before and of one that was not.
-        let (mut seen, mut new) = (Vec::new(), Vec::new());
+        let (mut seen, mut new, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         let mut answer = Vec::new();
         let mut runs = 0;
         for run in 0..AGAIN + ANEW {
@@ -193,7 +193,9 @@ pub fn time(
             }
             let id = subject.id();
             let (op, task) = (subject.query(&case.sql), TaskHandle::new());
+            let begun = Instant::now();
             subject.engine().step(id, &op, None, None, &task).map_err(|d| d.to_string())?;
+            let step = begun.elapsed().as_secs_f64() * 1e3;
             let spent = || subject.engine().accelerator().map(|a| a.gpu.spent());
             let before = spent();
             let begun = Instant::now();
@@ -209,6 +211,7 @@ pub fn time(
             let on_device = ran.map_or(time, |(_, time)| time.as_secs_f64() * 1e3);
             if run > AGAIN {
                 new.push(time - on_device);
+                steps.push(step);
                 continue;
             }
             whole.push(time);
@@ -231,7 +234,7 @@ pub fn time(
                 return Err(format!("{name}: the answers differ\n{answer:?}\n{expected:?}"));
             }
         }
-        let [device, whole, seen, new] = [device, whole, seen, new].map(|mut times| {
+        let [device, whole, seen, new, steps] = [device, whole, seen, new, steps].map(|mut times| {
             times.sort_by(f64::total_cmp);
             times[times.len() / 2]
         });
@@ -239,7 +242,7 @@ pub fn time(
         let bytes: u64 = read.iter().map(|(table, bytes)| counts.get(table).unwrap_or(&0) * bytes).sum();
         let floor = bytes as f64 / 4.28e9;
         lines.push(format!(
-            "{name:<8} {device:>9.3} ms in {runs} runs, whole {whole:>8.3}, adds {seen:.3} and to a new plan {new:.3}, first {first:>8.1}, floor {floor:.3}, {:.2} x{beside}",
+            "{name:<8} {device:>9.3} ms in {runs} runs, whole {whole:>8.3}, adds {seen:.3} and to a new plan {new:.3}, its step {steps:.3}, first {first:>8.1}, floor {floor:.3}, {:.2} x{beside}",
             device / floor
         ));
     }

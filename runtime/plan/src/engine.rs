@@ -6,6 +6,7 @@ mod large;
 mod plans;
 mod residents;
 mod run;
+mod states;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,8 +20,6 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
@@ -34,18 +33,18 @@ use crate::error::{diagnose, internal};
 use crate::explore::Explorer;
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
-use crate::filters::FilterFirst;
 use crate::gpu::{Accelerator, Choice, Policy, Tuning};
 use crate::native::Hosts;
 use crate::ops::{self, Inputs};
 use crate::plot::{KEPT, Rows};
 use crate::table::{self, Frame};
-use crate::windows::WindowFilters;
-use crate::{key, sql};
+use crate::{key, rules, sql};
 pub(crate) use large::Whole;
 use plans::Plans;
 pub(crate) use residents::Resident;
 use residents::Store;
+pub use states::Lent;
+use states::States;
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -98,6 +97,7 @@ pub struct Engine {
     /// Why there is none.
     why_cpu: String,
     context: SessionContext,
+    states: States,
     frames: RwLock<HashMap<FrameId, Arc<Frame>>>,
     results: ResultCache,
     /// Rows that frames hold, by what they are: a frame of the same plan shares them.
@@ -144,6 +144,8 @@ impl Engine {
             .with_information_schema(false)
             // The join's sides are chosen by `ops/join.rs` for their order.
             .set_bool("datafusion.optimizer.join_reordering", false)
+            // `rules.rs` makes those that are needed.
+            .set_usize("datafusion.optimizer.max_passes", 1)
             // It objects to plans in which `x is true` could be null for all that the physical plan knows.
             .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
             .set_str("datafusion.sql_parser.dialect", "duckdb")
@@ -158,8 +160,8 @@ impl Engine {
             .with_config(session)
             .with_runtime_env(environment)
             .with_default_features()
-            .with_optimizer_rule(Arc::new(WindowFilters))
-            .with_physical_optimizer_rules(physical_rules())
+            .with_optimizer_rules(vec![Arc::new(rules::Logical::new())])
+            .with_physical_optimizer_rules(vec![Arc::new(rules::Physical::new())])
             .with_query_planner(Arc::new(crate::ops::describe::Planner))
             .build();
         let context = SessionContext::new_with_state(state);
@@ -173,6 +175,7 @@ impl Engine {
             accelerator,
             why_cpu,
             context,
+            states: States::default(),
             frames,
             results,
             known,
@@ -297,24 +300,19 @@ impl Engine {
                             .iter()
                             .map(|(name, id)| Ok((name.clone(), self.frame(*id)?)))
                             .collect::<Result<Vec<_>, Diagnostic>>()?;
-                        self.block(sql::plan(self.context.state(), query.clone(), tables))??
+                        futures::executor::block_on(sql::plan(self.states.lend(&self.context), query, tables))?
                     }
                     op => ops::plan(op, self, at)?,
                 };
-                self.check(&plan)?;
-                Ok(frame(key::step(op, &keys), title(op), plan))
+                Ok(frame(key::step(op, &keys), title(op), self.analysed(plan)?))
             }
         }
     }
 
-    /// DataFusion's own analysis, for what ours does not see.
-    fn check(&self, plan: &LogicalPlan) -> Result<(), Diagnostic> {
-        let state = self.context.state();
-        state
-            .analyzer()
-            .execute_and_check(plan.clone(), state.config_options(), |_, _| {})
-            .map(|_| ())
-            .map_err(diagnose)
+    /// A plan with DataFusion's own analysis, for what ours does not see: what types become of others, and what does not go together.
+    fn analysed(&self, plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
+        let state = self.states.lend(&self.context);
+        state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}).map_err(diagnose)
     }
 
     /// Forgets frames. Those that others are made from live on until these are gone, too.
@@ -448,7 +446,7 @@ impl Engine {
                 true => ops::project::aggregate_all(lower, std::slice::from_ref(expr))?,
                 false => ops::project::select(lower.plan, std::slice::from_ref(expr), None)?,
             };
-            Ok(self::frame(key, "value".to_string(), plan))
+            Ok(self::frame(key, "value".to_string(), self.analysed(plan)?))
         })?;
         let table = self.run(&Arc::new(derived), task)?;
         if table.rows() != 1 || table.schema().fields().len() != 1 {
@@ -630,17 +628,7 @@ impl Drop for Engine {
     }
 }
 
-/// DataFusion's, then ours.
-fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules = PhysicalOptimizer::new().rules;
-    // It takes counts from statistics, and leaves plans above them with columns that are no longer there. Counting rows of files reads
-    // no column without it either.
-    rules.retain(|rule| rule.name() != "aggregate_statistics");
-    rules.push(Arc::new(FilterFirst));
-    rules
-}
-
-/// A frame that is computed when it is asked for.
+/// A frame that is computed when it is asked for; its plan is analysed.
 fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
     let schema = Arc::new(plan.schema().as_arrow().clone());
     let sorts = table::sorts(&plan);

@@ -19,6 +19,7 @@ pub mod native;
 pub mod ops;
 pub mod plot;
 pub mod rows;
+mod rules;
 pub mod sql;
 pub mod table;
 pub mod types;

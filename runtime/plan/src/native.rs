@@ -224,11 +224,8 @@ pub fn failed(natives: &[&Arc<onrush_ops::Native>], error: onrush_ops::Error) ->
             for native in natives {
                 let Some(found) = onrush_device::complaints(log, &native.symbol).into_iter().next() else { continue };
                 let message = format!("`{}` does not compile: {}", native.name, found.message);
-                let line = native.text.lines().nth((found.line as usize).saturating_sub(1)).unwrap_or("");
-                let rest: String = line.chars().skip(found.column.unwrap_or(1).saturating_sub(1) as usize).collect();
-                let word = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').count().max(1);
-                let column = found.column.unwrap_or(1);
-                let span = Span { file: native.file.clone(), line: found.line, column, length: word as u32 };
+                let (column, length) = found.place(&native.text);
+                let span = Span { file: native.file.clone(), line: found.line, column, length };
                 return Diagnostic::error(Class::Compile, "cuda", message).at(span, "");
             }
             gpu::diagnostic(error)

@@ -15,7 +15,7 @@ use datafusion::catalog::{
     SchemaProvider,
 };
 use datafusion::config::Dialect;
-use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
@@ -25,6 +25,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
 use onrush_wire::Diagnostic;
 
 use crate::check::{self, plan_error};
+use crate::engine::Lent;
 use crate::error::diagnose;
 use crate::keyless::Relations;
 use crate::ops;
@@ -36,12 +37,8 @@ pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
 }
 
 /// The plan of a query.
-pub async fn plan(
-    state: SessionState,
-    query: String,
-    tables: Vec<(String, Arc<Frame>)>,
-) -> Result<LogicalPlan, Diagnostic> {
-    let query = respell(&query, &tables)?;
+pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)>) -> Result<LogicalPlan, Diagnostic> {
+    let query = respell(query, &tables)?;
     let statement = state.sql_to_statement(&query, &Dialect::DuckDB).map_err(|e| match e {
         datafusion::error::DataFusionError::NotImplemented(_) => {
             plan_error("sql-syntax", "there is more than one statement").help("run one query at a time")
@@ -62,8 +59,9 @@ pub async fn plan(
     catalog.register_schema("public", Arc::new(schema)).map_err(diagnose)?;
     let catalogs = MemoryCatalogProviderList::new();
     catalogs.register_catalog("datafusion".to_string(), Arc::new(catalog));
-    let mut state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
+    state.register_catalog_list(Arc::new(catalogs));
     if query.to_lowercase().contains("unnest") {
+        state.keep_apart();
         state.register_relation_planner(Arc::new(Relations::default())).map_err(diagnose)?;
     }
     let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(diagnose(e), &tables, &state))?;

@@ -12,6 +12,10 @@ use onrush_session::engine;
 use onrush_session::supervisor::{self, Options};
 use onrush_wire::paths;
 
+/// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const HELP: &str = "\
 The Onrush session: holds the dataframes of notebooks. Started on demand; seldom by hand.
 

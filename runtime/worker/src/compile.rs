@@ -40,22 +40,9 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     }
 }
 
-/// The word at the place, or the whole line.
 fn span(complaint: &Complaint, source: &Source) -> Span {
-    let line = source.text.lines().nth(complaint.line as usize - 1).unwrap_or("");
-    let named = complaint.message.split('`').nth(1).filter(|name| !name.is_empty());
-    let column = complaint.column.or_else(|| {
-        let at = line.find(named?)?;
-        Some(line[..at].chars().count() as u32 + 1)
-    });
-    match column {
-        Some(column) => {
-            let rest: String = line.chars().skip(column as usize - 1).collect();
-            let word = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').count();
-            Span { file: source.file.clone(), line: complaint.line, column, length: word.max(1) as u32 }
-        }
-        None => report::whole_line(source, complaint.line),
-    }
+    let (column, length) = complaint.place(&source.text);
+    Span { file: source.file.clone(), line: complaint.line, column, length }
 }
 
 fn advice(message: &str) -> Option<&'static str> {

@@ -79,7 +79,7 @@ emulated! {
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
-    joins at least 136, on the device 130;
+    joins at least 147, on the device 141;
     lists at least 104, on the device 102;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;

@@ -48,12 +48,12 @@ impl Engine {
             let first = batches.first()?;
             known.iter().find(|(batch, _)| same_rows(batch, first)).map(|(_, title)| title.clone())
         };
-        let state = self.context.state();
+        let state = self.states.lend(&self.context);
         let (accelerator, why_cpu) = (self.accelerator.clone(), self.why_cpu.clone());
         let task = task.clone();
         self.block(async move {
             let started = std::time::Instant::now();
-            let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
+            let physical = stoppable(optimized(plan, &state).await.map_err(diagnose)?)?;
             let (physical, placements) = placed(physical, accelerator.as_ref())?;
             let placing = |node: &Arc<dyn ExecutionPlan>| Placement::Cpu {
                 reason: match (&accelerator, placements.reason(node)) {
@@ -210,21 +210,21 @@ impl Engine {
         schema: SchemaRef,
         task: &TaskHandle,
     ) -> Result<Table, Diagnostic> {
-        let (physical, _) = self.physical(&plan, task)?;
+        let (physical, _) = self.physical(&self.analysed(plan)?, task)?;
         conform(schema, self.drain_plan(physical, task)?)
     }
 
-    /// A plan as it will run, and whether it reads only rows that frames hold for good, so that it can run again as it is.
+    /// A plan, analysed before, as it will run, and whether it reads only rows that frames hold for good, so that it can run again as it is.
     fn physical(&self, plan: &LogicalPlan, task: &TaskHandle) -> Result<(Arc<dyn ExecutionPlan>, bool), Diagnostic> {
         let mut ready = HashMap::new();
         self.prepare(plan, false, &mut ready, task)?;
         let steady = is_steady(plan, &ready);
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
         let plan = table::expand(plan, &held).map_err(diagnose)?;
-        let state: SessionState = self.context.state();
+        let state = self.states.lend(&self.context);
         let accelerator = self.accelerator.clone();
         let physical = self.block(async move {
-            let physical = stoppable(state.create_physical_plan(&plan).await.map_err(diagnose)?)?;
+            let physical = stoppable(optimized(plan, &state).await.map_err(diagnose)?)?;
             let (physical, placements) = placed(physical, accelerator.as_ref())?;
             allowed(accelerator.as_ref(), &placements)?;
             Ok::<_, Diagnostic>(physical)
@@ -287,6 +287,12 @@ impl Engine {
             Err(e) => internal(&e.to_string()),
         })
     }
+}
+
+/// The physical plan of one that is analysed.
+async fn optimized(plan: LogicalPlan, state: &SessionState) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
+    let plan = state.optimizer().optimize(plan, state, |_, _| {})?;
+    state.query_planner().create_physical_plan(&plan, state).await
 }
 
 /// A plan that was kept reads its frames' rows again.

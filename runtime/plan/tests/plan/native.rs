@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float32Array, Int32Array};
 use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
-use onrush_plan::gpu::Choice;
+use onrush_plan::gpu::{Choice, Policy};
 use onrush_wire::BinaryOp::{Add, And, Greater, Less, LessEqual, Multiply, NotEqual, Or};
 use onrush_wire::plan::{JoinKind, Op};
 use onrush_wire::{Class, DataType, Expr, ExprKind, FrameId, NativeFunction};
@@ -66,18 +66,18 @@ fn native(name: &str, args: Vec<Expr>) -> Expr {
 
 /// The same on both, or on a GPU (`ONRUSH_TEST_ENGINE=cuda`).
 fn each(test: impl Fn(&Bench)) {
-    let choices = match is_cuda() {
-        true => vec![Choice::Cuda],
-        false => vec![Choice::Cpu, Choice::Emulated],
-    };
-    for choice in choices {
+    for choice in choices() {
         let cache = Some(onrush_wire::paths::cache_dir());
-        test(&Bench::of(EngineConfig { choice, cache, ..EngineConfig::default() }));
+        // Asked for by name, a GPU would refuse the parts that run on the CPU.
+        let policy = is_cuda().then_some(Policy::Always);
+        test(&Bench::of(EngineConfig { choice, policy, cache, ..EngineConfig::default() }));
     }
 }
 
-fn is_cuda() -> bool {
-    std::env::var("ONRUSH_TEST_ENGINE").is_ok_and(|engine| engine == "cuda")
+/// How plans show where a node runs.
+fn place(bench: &Bench) -> String {
+    let place = if is_cuda() { "gpu" } else { bench.engine.name() };
+    format!("[{place}]")
 }
 
 fn numbers(bench: &Bench) -> FrameId {
@@ -239,7 +239,7 @@ fn rows_that_another_condition_leaves_out_are_not_computed() {
         let positive = |name: &str| op(col(name), Greater, lit(0));
         let is_on_device = |id: FrameId| {
             let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
-            assert!(text.contains(&format!("[{}]", bench.engine.name())), "{text}");
+            assert!(text.contains(&place(bench)), "{text}");
             assert!(bench.engine.name() == "cpu" || !text.contains("[cpu]"), "{text}");
         };
         let left = |id: FrameId, expected: &[&str]| {
@@ -347,8 +347,7 @@ fn plans_show_them_where_they_run() {
         let f = numbers(bench);
         let id = bench.step(Op::Filter { input: f, predicate: op(native("steps", vec![col("n")]), Greater, lit(10)) });
         let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
-        let place = bench.engine.name();
-        assert!(text.contains("steps(n) > 10") && text.contains(&format!("[{place}]")), "{text}");
+        assert!(text.contains("steps(n) > 10") && text.contains(&place(bench)), "{text}");
     });
 }
 

@@ -16,6 +16,18 @@ pub struct Bench {
     next: AtomicU64,
 }
 
+pub fn is_cuda() -> bool {
+    std::env::var("ONRUSH_TEST_ENGINE").is_ok_and(|engine| engine == "cuda")
+}
+
+/// The engines that a test of all of them runs on: a GPU where it is asked for (`ONRUSH_TEST_ENGINE=cuda`), without it the others.
+pub fn choices() -> Vec<Choice> {
+    match is_cuda() {
+        true => vec![Choice::Cuda],
+        false => vec![Choice::Cpu, Choice::Emulated],
+    }
+}
+
 impl Default for Bench {
     fn default() -> Self {
         // The same tests on another engine: `ONRUSH_TEST_ENGINE=emulated`.

@@ -1,0 +1,67 @@
+//! Session states of DataFusion that are used again: making one copies the names of all functions.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex};
+
+use datafusion::catalog::CatalogProviderList;
+use datafusion::execution::session_state::SessionState;
+use datafusion::prelude::SessionContext;
+
+type Idle = Arc<Mutex<Vec<SessionState>>>;
+
+#[derive(Default)]
+pub struct States {
+    idle: Idle,
+}
+
+/// A state for one query: `now()` and the names that rules make begin with it. It goes back with what it had, but for its tables.
+pub struct Lent {
+    state: Option<SessionState>,
+    tables: Arc<dyn CatalogProviderList>,
+    idle: Option<Idle>,
+}
+
+impl States {
+    pub fn lend(&self, context: &SessionContext) -> Lent {
+        let kept = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let state = match kept {
+            Some(mut state) => {
+                state.mark_start_execution();
+                state
+            }
+            None => context.state(),
+        };
+        let tables = Arc::clone(state.catalog_list());
+        Lent { state: Some(state), tables, idle: Some(Arc::clone(&self.idle)) }
+    }
+}
+
+impl Lent {
+    /// It is changed for this query and used for no other one.
+    pub fn keep_apart(&mut self) {
+        self.idle = None;
+    }
+}
+
+impl Deref for Lent {
+    type Target = SessionState;
+
+    fn deref(&self) -> &SessionState {
+        self.state.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut SessionState {
+        self.state.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(mut state), Some(idle)) = (self.state.take(), &self.idle) {
+            state.register_catalog_list(Arc::clone(&self.tables));
+            idle.lock().unwrap_or_else(|e| e.into_inner()).push(state);
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! The rules that a plan goes through: DataFusion's, those that can find something to do in it, and ours.
+//!
+//! DataFusion walks every plan with every rule, and again until nothing changes: most of what planning cost (docs/measurements). What a rule
+//! looks for is known before (a join, a subquery, a limit), and one look at the plan tells which of them are in it.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::filters::FilterFirst;
+use crate::rows::HeldRows;
+use crate::windows::WindowFilters;
+
+/// Of logical plans. The state that has it makes one pass: this one makes those that are needed.
+pub struct Logical {
+    rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
+}
+
+/// What rules look for.
+#[derive(Default)]
+struct Shape {
+    joins: bool,
+    /// Joins whose pairs are not named yet.
+    crosses: bool,
+    subqueries: bool,
+    unions: bool,
+    distinct: bool,
+    limits: bool,
+    filters: bool,
+    groups: bool,
+    fields: bool,
+    twice: bool,
+    /// Something is calculated from what a projection below calculates.
+    merges: bool,
+}
+
+impl Logical {
+    pub fn new() -> Self {
+        let mut rules = Optimizer::new().rules;
+        let empty = rules.iter().position(|rule| rule.name() == "propagate_empty_relation");
+        rules.insert(empty.map_or(rules.len(), |at| at + 1), Arc::new(WholeNames));
+        rules.push(Arc::new(WindowFilters));
+        Logical { rules }
+    }
+
+    fn those(&self, which: impl Fn(&str) -> bool) -> Optimizer {
+        Optimizer::with_rules(self.rules.iter().filter(|rule| which(rule.name())).map(Arc::clone).collect())
+    }
+}
+
+impl fmt::Debug for Logical {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_list().entries(self.rules.iter().map(|rule| rule.name())).finish()
+    }
+}
+
+/// Rules of the second pass. DataFusion makes up to three with all of them; on TPC-H's queries nothing else changes a plan then.
+const AGAIN: &[&str] = &[
+    "simplify_expressions",
+    "decorrelate_predicate_subquery",
+    "scalar_subquery_to_join",
+    "decorrelate_lateral_join",
+    "extract_equijoin_predicate",
+    "eliminate_filter",
+    "eliminate_cross_join",
+    "propagate_empty_relation",
+    "whole_names",
+    "eliminate_outer_join",
+    "push_down_limit",
+    "push_down_filter",
+    "optimize_projections",
+];
+
+/// Of plans without joins, subqueries and unions.
+const AGAIN_SIMPLE: &[&str] = &["simplify_expressions", "eliminate_filter", "propagate_empty_relation"];
+
+impl OptimizerRule for Logical {
+    fn name(&self) -> &str {
+        "chosen_rules"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        None
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let shape = Shape::of(&plan)?;
+        let mut plan = self.those(|rule| shape.needs(rule)).optimize(plan, config, |_, _| {})?;
+        // What merged projections and filters, and joins instead of subqueries, brought together.
+        if !(shape.joins || shape.subqueries || shape.unions || shape.merges) {
+            return Ok(Transformed::yes(plan));
+        }
+        let again = if shape.joins || shape.subqueries || shape.unions { AGAIN } else { AGAIN_SIMPLE };
+        let shape = Shape::of(&plan)?;
+        plan = self.those(|rule| again.contains(&rule) && shape.needs(rule)).optimize(plan, config, |_, _| {})?;
+        Ok(Transformed::yes(plan))
+    }
+}
+
+impl Shape {
+    fn of(plan: &LogicalPlan) -> Result<Self> {
+        let mut shape = Shape { merges: merges(plan, false), ..Shape::default() };
+        plan.apply_with_subqueries(|node| {
+            match node {
+                LogicalPlan::Join(join) => {
+                    shape.joins = true;
+                    shape.crosses |= join.on.is_empty();
+                }
+                LogicalPlan::Subquery(_) => shape.subqueries = true,
+                LogicalPlan::Union(_) | LogicalPlan::RecursiveQuery(_) => shape.unions = true,
+                LogicalPlan::Distinct(_) => shape.distinct = true,
+                LogicalPlan::Limit(_) => shape.limits = true,
+                LogicalPlan::Filter(_) => shape.filters = true,
+                LogicalPlan::TableScan(scan) if !scan.filters.is_empty() => shape.filters = true,
+                LogicalPlan::Aggregate(group) => {
+                    shape.groups = true;
+                    shape.twice |= has_twice(group.group_expr.iter());
+                }
+                LogicalPlan::Sort(sort) => {
+                    shape.twice |= has_twice(sort.expr.iter().map(|key| &key.expr));
+                    shape.limits |= sort.fetch.is_some();
+                }
+                _ => {}
+            }
+            node.apply_expressions(|expr| {
+                expr.apply(|expr| {
+                    match expr {
+                        Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::ScalarSubquery(_) => {
+                            shape.subqueries = true;
+                        }
+                        Expr::ScalarFunction(call) => shape.fields |= call.name() == "get_field",
+                        _ => {}
+                    }
+                    Ok(TreeNodeRecursion::Continue)
+                })
+            })
+        })?;
+        Ok(shape)
+    }
+
+    /// Whether a rule can find what it looks for. Rules that are not named here always run.
+    fn needs(&self, rule: &str) -> bool {
+        let joins = self.joins || self.subqueries;
+        match rule {
+            "rewrite_set_comparison" | "decorrelate_predicate_subquery" | "scalar_subquery_to_join" => self.subqueries,
+            "decorrelate_lateral_join" | "eliminate_join" | "extract_equijoin_predicate" => joins,
+            "filter_null_join_keys" | "eliminate_outer_join" => joins,
+            "eliminate_cross_join" => self.crosses || self.subqueries,
+            "optimize_unions" | "unions_to_filter" | "whole_names" => self.unions,
+            "replace_distinct_aggregate" => self.distinct,
+            "eliminate_limit" | "push_down_limit" => self.limits,
+            "eliminate_filter" | "push_down_filter" => self.filters || joins,
+            "eliminate_duplicated_expr" => self.twice || self.distinct || joins,
+            "single_distinct_aggregation_to_group_by" | "eliminate_group_by_constant" => {
+                self.groups || self.distinct || joins
+            }
+            "extract_leaf_expressions" | "push_down_leaf_projections" => self.fields,
+            _ => true,
+        }
+    }
+}
+
+fn merges(plan: &LogicalPlan, above: bool) -> bool {
+    let calculates = match plan {
+        LogicalPlan::Projection(projection) => projection.expr.iter().any(|expr| !is_column(expr)),
+        _ => false,
+    };
+    let uses = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_));
+    (calculates && above) || plan.inputs().into_iter().any(|input| merges(input, above || calculates || uses))
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_column(&alias.expr),
+        expr => matches!(expr, Expr::Column(_)),
+    }
+}
+
+/// Gives columns of projections the table that they come from. What is left of a union with one input (`propagate_empty_relation`) takes
+/// `c` where its input has `l.c`; a filter that moves down through it would find the `c` of another table of a join below.
+#[derive(Debug)]
+struct WholeNames;
+
+impl OptimizerRule for WholeNames {
+    fn name(&self) -> &str {
+        "whole_names"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Projection(projection) = plan else { return Ok(Transformed::no(plan)) };
+        let input = projection.input.schema();
+        let bare = |expr: &Expr| match expr {
+            Expr::Column(column) if column.relation.is_none() => {
+                let (table, field) = input.qualified_field_with_unqualified_name(&column.name).ok()?;
+                let table = table?.clone();
+                Some(Expr::Column(Column::new(Some(table), field.name())).alias(&column.name))
+            }
+            _ => None,
+        };
+        if !projection.expr.iter().any(|expr| bare(expr).is_some()) {
+            return Ok(Transformed::no(LogicalPlan::Projection(projection)));
+        }
+        let exprs = projection.expr.iter().map(|expr| bare(expr).unwrap_or_else(|| expr.clone())).collect();
+        let new = Projection::try_new_with_schema(exprs, projection.input, projection.schema)?;
+        Ok(Transformed::yes(LogicalPlan::Projection(new)))
+    }
+}
+
+fn has_twice<'a>(exprs: impl Iterator<Item = &'a Expr>) -> bool {
+    let mut seen = HashSet::new();
+    exprs.into_iter().any(|expr| !seen.insert(expr))
+}
+
+/// Of physical plans: DataFusion's, then ours.
+pub struct Physical {
+    rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
+}
+
+#[derive(Default)]
+struct Parts {
+    /// Nodes may have rows of several partitions.
+    spread: bool,
+    /// Several inputs of a node: joins, unions, subqueries.
+    several: bool,
+    limits: bool,
+    windows: bool,
+    sorts: usize,
+    groups: bool,
+    /// Sources that may take filters and orders.
+    files: bool,
+    /// Rows of more than one partition, or an order that a node asks for and might have.
+    requirements: bool,
+    /// Two columns of one name in the rows of a node.
+    alike: bool,
+}
+
+impl Physical {
+    pub fn new() -> Self {
+        let mut rules = PhysicalOptimizer::new().rules;
+        // `aggregate_statistics` takes counts from statistics, and leaves plans above them with columns that are no longer there. Counting rows
+        // of files reads no column without it either. Of the two passes of `ProjectionPushdown` the later one is enough.
+        let last = rules.iter().rposition(|rule| rule.name() == "ProjectionPushdown");
+        let mut at = 0;
+        rules.retain(|rule| {
+            at += 1;
+            let again = rule.name() == "ProjectionPushdown" && Some(at - 1) != last;
+            rule.name() != "aggregate_statistics" && !again
+        });
+        rules.push(Arc::new(FilterFirst));
+        Physical { rules }
+    }
+}
+
+impl fmt::Debug for Physical {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_list().entries(self.rules.iter().map(|rule| rule.name())).finish()
+    }
+}
+
+impl PhysicalOptimizerRule for Physical {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let parts = Parts::of(&plan, config.execution.target_partitions > 1)?;
+        let mut plan = plan;
+        for rule in self.rules.iter().filter(|rule| parts.needs(rule.name())) {
+            plan = rule.optimize(plan, config).map_err(|e| e.context(rule.name().to_string()))?;
+        }
+        if parts.limits && parts.groups {
+            plan = plan.transform_up(|node| Ok(whole(node))).map(|plan| plan.data)?;
+        }
+        Ok(plan)
+    }
+
+    fn name(&self) -> &str {
+        "chosen_rules"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+impl Parts {
+    fn of(plan: &Arc<dyn ExecutionPlan>, spread: bool) -> Result<Self> {
+        let mut parts = Parts { spread, ..Parts::default() };
+        plan.apply(|node| {
+            let any: &dyn Any = node.as_ref();
+            parts.several |= node.children().len() > 1;
+            parts.limits |= any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>() || node.fetch().is_some();
+            parts.windows |= any.is::<WindowAggExec>() || any.is::<BoundedWindowAggExec>();
+            parts.files |= any.downcast_ref::<DataSourceExec>().is_some_and(|node| {
+                let source: &dyn Any = node.data_source().as_ref();
+                !source.is::<HeldRows>() && !source.is::<MemorySourceConfig>()
+            });
+            parts.alike |= has_alike(node);
+            let ordered = match any.downcast_ref::<SortExec>() {
+                Some(sort) => {
+                    parts.sorts += 1;
+                    sort.input().output_ordering().is_some()
+                }
+                None => node.required_input_ordering().iter().any(Option::is_some),
+            };
+            parts.requirements |= ordered || node.output_partitioning().partition_count() > 1;
+            if let Some(group) = any.downcast_ref::<AggregateExec>() {
+                parts.groups = true;
+                parts.requirements |= group.aggr_expr().iter().any(|call| !call.order_bys().is_empty());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        // Orders that what is above them does not need are taken out with the requirements. The last one is the result's.
+        parts.requirements |= parts.sorts > usize::from(ends_sorted(plan));
+        Ok(parts)
+    }
+
+    /// Whether a rule can find what it looks for. Rules that are not named here always run.
+    fn needs(&self, rule: &str) -> bool {
+        let requirements = self.windows || self.requirements || (self.several && self.spread);
+        match rule {
+            "OutputRequirements" | "EnsureRequirements" | "OptimizeAggregateOrder" | "SanityCheckPlan" => requirements,
+            // With one partition the plan has chosen already; sides are chosen before.
+            "join_selection" | "HashJoinBuffering" => self.several && self.spread,
+            "LimitedDistinctAggregation" | "LimitAggregation" => self.limits && self.groups,
+            // It goes by names: of two columns of one name a filter would be given the wrong one, and rows would be lost.
+            "FilterPushdown" | "FilterPushdown(Post)" => self.files && !self.alike,
+            "WindowTopN" => self.windows,
+            "CombinePartialFinalAggregate" => self.groups,
+            "LimitPushPastWindows" => self.windows && self.limits,
+            "LimitPushdown" => self.limits,
+            "TopKRepartition" => self.spread && self.limits,
+            "PushdownSort" => self.sorts > 0 && self.files,
+            _ => true,
+        }
+    }
+}
+
+fn ends_sorted(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    let passes = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
+    any.is::<SortExec>() || (passes && ends_sorted(plan.children()[0]))
+}
+
+fn has_alike(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let schema = node.schema();
+    let mut names = HashSet::with_capacity(schema.fields().len());
+    schema.fields().iter().any(|field| !names.insert(field.name().clone()))
+}
+
+/// `LimitedDistinctAggregation` marks groups of which a few are enough, for groups without an order. One that later rules gave an order, or
+/// whose input has one, does not run with the mark.
+fn whole(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
+    let any: &dyn Any = node.as_ref();
+    let Some(group) = any.downcast_ref::<AggregateExec>() else { return Transformed::no(node) };
+    match group.limit_options() {
+        Some(limit)
+            if limit.descending().is_none()
+                && group.get_minmax_desc().is_none()
+                && !group.is_unordered_unfiltered_group_by_distinct() =>
+        {
+            Transformed::yes(Arc::new(group.with_new_limit_options(None)))
+        }
+        _ => Transformed::no(node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those that are chosen by name have these names in DataFusion.
+    #[test]
+    fn the_rules_are_there() {
+        let (none, bare) = (Shape::default(), Parts::default());
+        let logical: Vec<String> = Logical::new().rules.iter().map(|rule| rule.name().to_string()).collect();
+        let left: Vec<&str> = logical.iter().map(String::as_str).filter(|rule| none.needs(rule)).collect();
+        let always = [
+            "simplify_expressions",
+            "propagate_empty_relation",
+            "common_sub_expression_eliminate",
+            "optimize_projections",
+        ];
+        assert_eq!(left, [&always[..], &["window_filters"]].concat());
+        assert!(AGAIN.iter().chain(AGAIN_SIMPLE).all(|rule| logical.iter().any(|other| other == rule)));
+        let physical: Vec<String> = Physical::new().rules.iter().map(|rule| rule.name().to_string()).collect();
+        let left: Vec<&str> = physical.iter().map(String::as_str).filter(|rule| bare.needs(rule)).collect();
+        assert_eq!(left, ["ProjectionPushdown", "EnsureCooperative", "filter_first"]);
+    }
+}
