@@ -115,6 +115,13 @@ impl Device {
         })
     }
 
+    /// What the ledger has, and what the pool holds beyond that: it takes memory from the driver in pieces of 32 MB, and keeps some for later.
+    pub fn held(&self) -> u64 {
+        let used = self.ledger().total().used;
+        // Where the driver does not say, the ledger does.
+        self.inner.backend.pool_bytes().map_or(used, |pool| pool.max(used))
+    }
+
     pub fn stream(&self) -> Result<Stream> {
         self.stream_of(Priority::Usual)
     }

@@ -156,11 +156,12 @@ impl Engine {
         let hosts = Hosts::new(accelerator.as_ref(), config.cache.as_deref());
         let session = session.with_option_extension(hosts);
         let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
+        let for_device = accelerator.is_some();
         let state = SessionStateBuilder::new()
             .with_config(session)
             .with_runtime_env(environment)
             .with_default_features()
-            .with_optimizer_rules(vec![Arc::new(rules::Logical::new())])
+            .with_optimizer_rules(vec![Arc::new(rules::Logical::new(for_device))])
             .with_physical_optimizer_rules(vec![Arc::new(rules::Physical::new())])
             .with_query_planner(Arc::new(crate::ops::describe::Planner))
             .build();
@@ -204,10 +205,11 @@ impl Engine {
         self.accelerator.as_ref().map_or(0, |accelerator| accelerator.gpu.residency.changes())
     }
 
-    /// What is held on the device now, for data and for work under way; none without one.
+    /// What is held on the device now, for data and for work under way, with what lies between and is kept for what comes next: what the
+    /// driver shows of this process, but for its context. None without a device.
     pub fn device_bytes(&self) -> Option<u64> {
         let accelerator = self.accelerator.as_ref()?;
-        Some(accelerator.gpu.context().device().ledger().total().used)
+        Some(accelerator.gpu.context().device().held())
     }
 
     pub(crate) fn memory_limit(&self) -> u64 {

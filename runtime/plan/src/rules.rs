@@ -32,6 +32,8 @@ use crate::windows::WindowFilters;
 /// Of logical plans. The state that has it makes one pass: this one makes those that are needed.
 pub struct Logical {
     rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
+    /// The compiler of kernels finds what occurs twice in arithmetic by itself.
+    for_device: bool,
 }
 
 /// What rules look for.
@@ -48,17 +50,19 @@ struct Shape {
     groups: bool,
     fields: bool,
     twice: bool,
+    /// More than arithmetic and comparisons.
+    costly: bool,
     /// Something is calculated from what a projection below calculates.
     merges: bool,
 }
 
 impl Logical {
-    pub fn new() -> Self {
+    pub fn new(for_device: bool) -> Self {
         let mut rules = Optimizer::new().rules;
         let empty = rules.iter().position(|rule| rule.name() == "propagate_empty_relation");
         rules.insert(empty.map_or(rules.len(), |at| at + 1), Arc::new(WholeNames));
         rules.push(Arc::new(WindowFilters));
-        Logical { rules }
+        Logical { rules, for_device }
     }
 
     fn those(&self, which: impl Fn(&str) -> bool) -> Optimizer {
@@ -102,7 +106,8 @@ impl OptimizerRule for Logical {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let shape = Shape::of(&plan)?;
+        let mut shape = Shape::of(&plan)?;
+        shape.costly |= !self.for_device;
         let mut plan = self.those(|rule| shape.needs(rule)).optimize(plan, config, |_, _| {})?;
         // What merged projections and filters, and joins instead of subqueries, brought together.
         if !(shape.joins || shape.subqueries || shape.unions || shape.merges) {
@@ -146,7 +151,13 @@ impl Shape {
                         Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::ScalarSubquery(_) => {
                             shape.subqueries = true;
                         }
-                        Expr::ScalarFunction(call) => shape.fields |= call.name() == "get_field",
+                        Expr::ScalarFunction(call) => {
+                            shape.costly = true;
+                            shape.fields |= call.name() == "get_field";
+                        }
+                        Expr::Like(_) | Expr::SimilarTo(_) | Expr::Case(_) | Expr::WindowFunction(_) => {
+                            shape.costly = true
+                        }
                         _ => {}
                     }
                     Ok(TreeNodeRecursion::Continue)
@@ -172,6 +183,7 @@ impl Shape {
             "single_distinct_aggregation_to_group_by" | "eliminate_group_by_constant" => {
                 self.groups || self.distinct || joins
             }
+            "common_sub_expression_eliminate" => self.costly,
             "extract_leaf_expressions" | "push_down_leaf_projections" => self.fields,
             _ => true,
         }
@@ -391,7 +403,7 @@ mod tests {
     #[test]
     fn the_rules_are_there() {
         let (none, bare) = (Shape::default(), Parts::default());
-        let logical: Vec<String> = Logical::new().rules.iter().map(|rule| rule.name().to_string()).collect();
+        let logical: Vec<String> = Logical::new(false).rules.iter().map(|rule| rule.name().to_string()).collect();
         let left: Vec<&str> = logical.iter().map(String::as_str).filter(|rule| none.needs(rule)).collect();
         let always = [
             "simplify_expressions",

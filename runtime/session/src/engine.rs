@@ -237,8 +237,14 @@ impl Process {
             let device = self.engine.device_bytes();
             let calls: Vec<CallProgress> =
                 self.running.lock().iter().map(|(call, task)| progress(*call, task, device)).collect();
-            if !calls.is_empty() && self.out.lock().sender.send(&FromEngine::Progress(calls), None).is_err() {
-                return;
+            let mut out = self.out.lock();
+            if !calls.is_empty() {
+                if out.sender.send(&FromEngine::Progress(calls), None).is_err() {
+                    return;
+                }
+            } else if out.told.as_ref().is_some_and(|told| told.device != device) {
+                // Memory goes back to the driver after the last answer.
+                self.hold(&mut out);
             }
         }
     }

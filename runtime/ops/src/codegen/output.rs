@@ -167,13 +167,13 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
     // What was found in joined tables is kept: to look for it again costs as much as the first time.
     let mut found = String::new();
     for (id, names) in first.probes() {
-        let _ = writeln!(found, "  u32 f{id}[{items}];");
-        first.line(&format!("f{id}[k] = {};", names.value));
+        let _ = writeln!(found, "  u32 found{id}[{items}];");
+        first.line(&format!("found{id}[k] = {};", names.value));
         // The filter need not have looked at it.
         if let Some(fault) = &names.fault {
             first.line(&format!("faults |= ({pass}) && ({fault});"));
         }
-        let name = format!("f{id}[k]");
+        let name = format!("found{id}[k]");
         second.know(id, Names { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None });
     }
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {

@@ -80,7 +80,7 @@ emulated! {
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
     joins at least 147, on the device 141;
-    lists at least 104, on the device 102;
+    lists at least 108, on the device 105;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
     order at least 60, on the device 55;

@@ -382,7 +382,12 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
         let [arg] = &args[..] else { return refused("of several columns") };
         // What decides which rows are in a list, and in which order.
         let past_nulls = function.ignore_nulls().then(|| Arc::clone(arg));
-        let this = (function.order_bys().to_vec(), filter.as_ref().map(Arc::clone), past_nulls);
+        // One that a rule turned round gathers the rows in the other order, and reads them from the end.
+        let order = function.order_bys().iter().map(|key| match function.is_reversed() {
+            true => PhysicalSortExpr::new(Arc::clone(&key.expr), !key.options),
+            false => key.clone(),
+        });
+        let this = (order.collect::<Vec<_>>(), filter.as_ref().map(Arc::clone), past_nulls);
         if how.get_or_insert_with(|| this.clone()) != &this {
             return refused("in several orders or of several conditions");
         }

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Statement, TimezoneInfo, Value,
+    BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Statement, TimezoneInfo, Value,
     visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
@@ -14,6 +14,49 @@ use onrush_wire::Diagnostic;
 
 use super::names;
 use crate::check::plan_error;
+
+/// Puts `a is distinct from b` into brackets where the parser has taken what follows it for a part of `b`: `a is distinct from b and c`. Whether
+/// there was any; the statement is right when it is written out and read again.
+pub fn closed(statement: &mut Statement) -> bool {
+    let mut found = false;
+    let _ = visit_expressions_mut(statement, |expr| {
+        let (Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right)) = &mut *expr else {
+            return ControlFlow::<()>::Continue(());
+        };
+        if first(right).is_none() {
+            return ControlFlow::Continue(());
+        }
+        found = true;
+        let null = || Expr::Value(Value::Null.into());
+        let left = std::mem::replace(left.as_mut(), null());
+        let mut all = std::mem::replace(right.as_mut(), null());
+        let is_not = matches!(expr, Expr::IsNotDistinctFrom(..));
+        let mut place = &mut all;
+        while first(place).is_some() {
+            place = first(place).expect("it was there");
+        }
+        let (left, right) = (Box::new(left), Box::new(std::mem::replace(place, null())));
+        *place = Expr::Nested(Box::new(match is_not {
+            true => Expr::IsNotDistinctFrom(left, right),
+            false => Expr::IsDistinctFrom(left, right),
+        }));
+        *expr = all;
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+/// What stands in front of an operator that binds less than `is distinct from`, or as much.
+fn first(expr: &mut Expr) -> Option<&mut Expr> {
+    use BinaryOperator::{And, Or, Xor};
+    match expr {
+        Expr::BinaryOp { left, op: And | Or | Xor, .. } => Some(left),
+        Expr::IsNull(of) | Expr::IsNotNull(of) | Expr::IsTrue(of) | Expr::IsFalse(of) => Some(of),
+        Expr::IsNotTrue(of) | Expr::IsNotFalse(of) => Some(of),
+        Expr::IsDistinctFrom(of, _) | Expr::IsNotDistinctFrom(of, _) => Some(of),
+        _ => None,
+    }
+}
 
 pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     // Before anything else: the names are those of the text as it was written.

@@ -755,10 +755,14 @@ fn main() -> Result<(), String> {
             std::thread::sleep(Duration::from_secs(3));
             let report = device.memory().map_err(|e| e.to_string())?;
             let driver = report.driver_total - report.driver_free - report.baseline;
-            let more = (driver as f64 / report.used.max(1) as f64 - 1.0) * 100.0;
+            let more = |of: u64| (driver as f64 / of.max(1) as f64 - 1.0) * 100.0;
             println!(
-                "{:<22} ledger {} bytes, driver {driver} since it was opened: {more:+.2} %, of which the pool {}, {kept} before",
-                q.name, report.used, report.pool
+                "{:<22} ledger {} bytes and {} that its pool keeps, driver {driver} since it was opened: {:+.2} % of both, {:+.2} % of the first; the pool had {kept} before",
+                q.name,
+                report.used,
+                report.pool.saturating_sub(report.used),
+                more(report.pool.max(report.used)),
+                more(report.used)
             );
         }
         engine.release(&of);
