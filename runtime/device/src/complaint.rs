@@ -15,7 +15,10 @@ impl Complaint {
         let line = text.lines().nth((self.line as usize).saturating_sub(1)).unwrap_or("");
         let named = self.message.split('`').nth(1).filter(|name| !name.is_empty());
         let column = self.column.or_else(|| {
-            let at = line.find(named?)?;
+            let named = named?;
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            let whole = |at: &usize| !line[..*at].ends_with(is_part) && !line[at + named.len()..].starts_with(is_part);
+            let at = line.match_indices(named).map(|(at, _)| at).find(whole)?;
             Some(line[..at].chars().count() as u32 + 1)
         });
         match column {

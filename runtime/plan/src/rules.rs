@@ -116,6 +116,10 @@ impl OptimizerRule for Logical {
         let again = if shape.joins || shape.subqueries || shape.unions { AGAIN } else { AGAIN_SIMPLE };
         let shape = Shape::of(&plan)?;
         plan = self.those(|rule| again.contains(&rule) && shape.needs(rule)).optimize(plan, config, |_, _| {})?;
+        if shape.joins && Shape::of(&plan)?.crosses {
+            // A filter that came down to a join may have named its pairs.
+            plan = self.those(|rule| rule == "extract_equijoin_predicate").optimize(plan, config, |_, _| {})?;
+        }
         Ok(Transformed::yes(plan))
     }
 }
@@ -155,9 +159,11 @@ impl Shape {
                             shape.costly = true;
                             shape.fields |= call.name() == "get_field";
                         }
-                        Expr::Like(_) | Expr::SimilarTo(_) | Expr::Case(_) | Expr::WindowFunction(_) => {
-                            shape.costly = true
-                        }
+                        Expr::Like(_)
+                        | Expr::HigherOrderFunction(_)
+                        | Expr::SimilarTo(_)
+                        | Expr::Case(_)
+                        | Expr::WindowFunction(_) => shape.costly = true,
                         _ => {}
                     }
                     Ok(TreeNodeRecursion::Continue)
@@ -296,7 +302,11 @@ impl PhysicalOptimizerRule for Physical {
         let parts = Parts::of(&plan, config.execution.target_partitions > 1)?;
         let mut plan = plan;
         for rule in self.rules.iter().filter(|rule| parts.needs(rule.name())) {
-            plan = rule.optimize(plan, config).map_err(|e| e.context(rule.name().to_string()))?;
+            plan = match parts.alike && rule.name().starts_with("FilterPushdown") {
+                true => below(plan, &|part| rule.optimize(part, config)),
+                false => rule.optimize(plan, config),
+            }
+            .map_err(|e| e.context(rule.name().to_string()))?;
         }
         if parts.limits && parts.groups {
             plan = plan.transform_up(|node| Ok(whole(node))).map(|plan| plan.data)?;
@@ -341,20 +351,19 @@ impl Parts {
             Ok(TreeNodeRecursion::Continue)
         })?;
         // Orders that what is above them does not need are taken out with the requirements. The last one is the result's.
-        parts.requirements |= parts.sorts > usize::from(ends_sorted(plan));
+        parts.requirements |= spread || parts.sorts > usize::from(ends_sorted(plan));
         Ok(parts)
     }
 
     /// Whether a rule can find what it looks for. Rules that are not named here always run.
     fn needs(&self, rule: &str) -> bool {
-        let requirements = self.windows || self.requirements || (self.several && self.spread);
+        let requirements = self.windows || self.requirements;
         match rule {
             "OutputRequirements" | "EnsureRequirements" | "OptimizeAggregateOrder" | "SanityCheckPlan" => requirements,
             // With one partition the plan has chosen already; sides are chosen before.
             "join_selection" | "HashJoinBuffering" => self.several && self.spread,
             "LimitedDistinctAggregation" | "LimitAggregation" => self.limits && self.groups,
-            // It goes by names: of two columns of one name a filter would be given the wrong one, and rows would be lost.
-            "FilterPushdown" | "FilterPushdown(Post)" => self.files && !self.alike,
+            "FilterPushdown" | "FilterPushdown(Post)" => self.files,
             "WindowTopN" => self.windows,
             "CombinePartialFinalAggregate" => self.groups,
             "LimitPushPastWindows" => self.windows && self.limits,
@@ -364,6 +373,18 @@ impl Parts {
             _ => true,
         }
     }
+}
+
+/// A rule for the parts of a plan in which no rows have two columns of one name. The filter pushdown goes by names: of two alike a filter would be
+/// given the wrong one, and rows would be lost.
+fn below(
+    plan: Arc<dyn ExecutionPlan>,
+    rule: &dyn Fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if !plan.exists(|node| Ok(has_alike(node)))? {
+        return rule(plan);
+    }
+    plan.map_children(|child| below(child, rule).map(Transformed::yes)).map(|plan| plan.data)
 }
 
 fn ends_sorted(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -47,12 +47,8 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     })?;
     only_queries(&statement)?;
     let mut statement = statement;
-    if let DfStatement::Statement(inner) = &mut statement
-        && functions::closed(inner)
-    {
-        // Written out, its parts bind as they should.
-        let text = inner.to_string();
-        statement = state.sql_to_statement(&text, &Dialect::DuckDB).map_err(|e| syntax(e, &text))?;
+    if let DfStatement::Statement(inner) = &mut statement {
+        functions::bound(inner);
     }
     let names = column_names(&statement);
     if let DfStatement::Statement(inner) = &mut statement {

@@ -189,8 +189,10 @@ impl Process {
     }
 
     fn tell(&self, call: u64, reply: Reply, descriptor: Option<OwnedFd>) {
+        // The driver is asked before others have to wait.
+        let device = self.engine.device_bytes();
         let mut out = self.out.lock();
-        self.hold(&mut out);
+        self.hold(&mut out, device);
         let out = &mut out.sender;
         let sent = out.send(&FromEngine::Answer { call, reply }, descriptor.as_ref().map(|d| d.as_fd()));
         if let Err(CodecError::TooLong(bytes)) = sent {
@@ -205,7 +207,7 @@ impl Process {
     }
 
     /// Tells the supervisor what is held, if that changed: with many frames it takes a while to say.
-    fn hold(&self, out: &mut Out) {
+    fn hold(&self, out: &mut Out, device: Option<u64>) {
         let engine = &self.engine;
         let mut residents = engine.residents();
         residents.sort_unstable_by_key(|(id, _)| *id);
@@ -213,7 +215,7 @@ impl Process {
             tables: residents.iter().map(|(id, table)| (*id, Arc::as_ptr(table).addr())).collect(),
             columns: engine.device_changes(),
             resident: engine.resident_bytes(),
-            device: engine.device_bytes(),
+            device,
         };
         if out.told.as_ref() == Some(&now) {
             return;
@@ -244,7 +246,7 @@ impl Process {
                 }
             } else if out.told.as_ref().is_some_and(|told| told.device != device) {
                 // Memory goes back to the driver after the last answer.
-                self.hold(&mut out);
+                self.hold(&mut out, device);
             }
         }
     }

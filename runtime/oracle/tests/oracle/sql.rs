@@ -79,7 +79,7 @@ emulated! {
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
     groups at least 36, on the device 31;
-    joins at least 147, on the device 141;
+    joins at least 148, on the device 142;
     lists at least 108, on the device 105;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;

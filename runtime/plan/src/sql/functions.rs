@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Statement, TimezoneInfo, Value,
-    visit_expressions_mut,
+    BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Statement, TimezoneInfo,
+    UnaryOperator, Value, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -15,45 +15,85 @@ use onrush_wire::Diagnostic;
 use super::names;
 use crate::check::plan_error;
 
-/// Puts `a is distinct from b` into brackets where the parser has taken what follows it for a part of `b`: `a is distinct from b and c`. Whether
-/// there was any; the statement is right when it is written out and read again.
-pub fn closed(statement: &mut Statement) -> bool {
-    let mut found = false;
+/// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
+pub fn bound(statement: &mut Statement) {
+    // From within: what a part has on its right is right already.
     let _ = visit_expressions_mut(statement, |expr| {
-        let (Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right)) = &mut *expr else {
-            return ControlFlow::<()>::Continue(());
-        };
-        if first(right).is_none() {
-            return ControlFlow::Continue(());
+        match expr {
+            Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => apart(expr),
+            Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => rotate(expr),
+            _ => {}
         }
-        found = true;
-        let null = || Expr::Value(Value::Null.into());
-        let left = std::mem::replace(left.as_mut(), null());
-        let mut all = std::mem::replace(right.as_mut(), null());
-        let is_not = matches!(expr, Expr::IsNotDistinctFrom(..));
-        let mut place = &mut all;
-        while first(place).is_some() {
-            place = first(place).expect("it was there");
-        }
-        let (left, right) = (Box::new(left), Box::new(std::mem::replace(place, null())));
-        *place = Expr::Nested(Box::new(match is_not {
-            true => Expr::IsNotDistinctFrom(left, right),
-            false => Expr::IsDistinctFrom(left, right),
-        }));
-        *expr = all;
-        ControlFlow::Continue(())
+        ControlFlow::<()>::Continue(())
     });
-    found
 }
 
-/// What stands in front of an operator that binds less than `is distinct from`, or as much.
-fn first(expr: &mut Expr) -> Option<&mut Expr> {
-    use BinaryOperator::{And, Or, Xor};
+fn null() -> Expr {
+    Expr::Value(Value::Null.into())
+}
+
+/// `a is distinct from (b and c)`, not written so, as `(a is distinct from b) and c`.
+fn apart(expr: &mut Expr) {
+    let is_not = matches!(expr, Expr::IsNotDistinctFrom(..));
+    let (Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right)) = expr else { return };
+    if first(right).is_none() {
+        return;
+    }
+    let left = std::mem::replace(left, Box::new(null()));
+    let mut all = std::mem::replace(right.as_mut(), null());
+    let mut place = &mut all;
+    while first(place).is_some() {
+        place = first(place).expect("it was there");
+    }
+    let right = Box::new(std::mem::replace(place, null()));
+    *place = Expr::Nested(Box::new(match is_not {
+        true => Expr::IsNotDistinctFrom(left, right),
+        false => Expr::IsDistinctFrom(left, right),
+    }));
+    *expr = all;
+}
+
+/// `l and (x or c)`, not written so, as `(l and x) or c`: what is left when the right side of `and` began with such a comparison.
+fn rotate(expr: &mut Expr) {
+    let (strength, right) = match expr {
+        Expr::BinaryOp { op, right, .. } => (strength(op), right),
+        Expr::UnaryOp { op: UnaryOperator::Not, expr: right } => (Some(4), right),
+        _ => return,
+    };
+    let Some(strength) = strength.filter(|strength| looser(right, *strength).is_some()) else { return };
+    let mut all = std::mem::replace(right.as_mut(), null());
+    let mut place = &mut all;
+    while looser(place, strength).is_some() {
+        place = looser(place, strength).expect("it was there");
+    }
+    **right = std::mem::replace(place, null());
+    *place = std::mem::replace(expr, null());
+    *expr = all;
+}
+
+fn strength(op: &BinaryOperator) -> Option<u8> {
+    match op {
+        BinaryOperator::And => Some(3),
+        BinaryOperator::Xor => Some(2),
+        BinaryOperator::Or => Some(1),
+        _ => None,
+    }
+}
+
+/// The left side of a connective that binds less than another.
+fn looser(expr: &mut Expr, than: u8) -> Option<&mut Expr> {
     match expr {
-        Expr::BinaryOp { left, op: And | Or | Xor, .. } => Some(left),
+        Expr::BinaryOp { left, op, .. } if strength(op).is_some_and(|own| own < than) => Some(left),
+        _ => None,
+    }
+}
+
+/// What stands in front of a connective, or of another `is`.
+fn first(expr: &mut Expr) -> Option<&mut Expr> {
+    match expr {
+        Expr::BinaryOp { left, op, .. } if strength(op).is_some() => Some(left),
         Expr::IsNull(of) | Expr::IsNotNull(of) | Expr::IsTrue(of) | Expr::IsFalse(of) => Some(of),
-        Expr::IsNotTrue(of) | Expr::IsNotFalse(of) => Some(of),
-        Expr::IsDistinctFrom(of, _) | Expr::IsNotDistinctFrom(of, _) => Some(of),
+        Expr::IsNotTrue(of) | Expr::IsNotFalse(of) | Expr::IsUnknown(of) | Expr::IsNotUnknown(of) => Some(of),
         _ => None,
     }
 }
