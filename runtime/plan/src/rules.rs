@@ -246,9 +246,9 @@ impl OptimizerRule for WholeNames {
     }
 }
 
-fn has_twice<'a>(exprs: impl Iterator<Item = &'a Expr>) -> bool {
+fn has_twice<'a>(mut exprs: impl Iterator<Item = &'a Expr>) -> bool {
     let mut seen = HashSet::new();
-    exprs.into_iter().any(|expr| !seen.insert(expr))
+    exprs.any(|expr| !seen.insert(expr))
 }
 
 /// Of physical plans: DataFusion's, then ours.
@@ -396,7 +396,7 @@ fn ends_sorted(plan: &Arc<dyn ExecutionPlan>) -> bool {
 fn has_alike(node: &Arc<dyn ExecutionPlan>) -> bool {
     let schema = node.schema();
     let mut names = HashSet::with_capacity(schema.fields().len());
-    schema.fields().iter().any(|field| !names.insert(field.name().clone()))
+    schema.fields().iter().any(|field| !names.insert(field.name()))
 }
 
 /// `LimitedDistinctAggregation` marks groups of which a few are enough, for groups without an order. One that later rules gave an order, or

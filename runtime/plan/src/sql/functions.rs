@@ -46,10 +46,10 @@ fn apart(expr: &mut Expr) {
         place = first(place).expect("it was there");
     }
     let right = Box::new(std::mem::replace(place, null()));
-    *place = Expr::Nested(Box::new(match is_not {
+    *place = match is_not {
         true => Expr::IsNotDistinctFrom(left, right),
         false => Expr::IsDistinctFrom(left, right),
-    }));
+    };
     *expr = all;
 }
 
@@ -57,7 +57,7 @@ fn apart(expr: &mut Expr) {
 fn rotate(expr: &mut Expr) {
     let (strength, right) = match expr {
         Expr::BinaryOp { op, right, .. } => (strength(op), right),
-        Expr::UnaryOp { op: UnaryOperator::Not, expr: right } => (Some(4), right),
+        Expr::UnaryOp { op: UnaryOperator::Not, expr: right } => (Some(3), right),
         _ => return,
     };
     let Some(strength) = strength.filter(|strength| looser(right, *strength).is_some()) else { return };
@@ -71,10 +71,10 @@ fn rotate(expr: &mut Expr) {
     *expr = all;
 }
 
+/// `not` is 3.
 fn strength(op: &BinaryOperator) -> Option<u8> {
     match op {
-        BinaryOperator::And => Some(3),
-        BinaryOperator::Xor => Some(2),
+        BinaryOperator::And => Some(2),
         BinaryOperator::Or => Some(1),
         _ => None,
     }
