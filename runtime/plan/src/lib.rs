@@ -13,6 +13,7 @@ mod explore;
 pub mod expr;
 mod filters;
 pub mod gpu;
+mod guards;
 pub mod key;
 mod keyless;
 pub mod native;
