@@ -235,6 +235,37 @@ __device__ __forceinline__ bool text_matches(const Text& text, const void* autom
     }
     return ends[state] != 0;
 }
+// How often, each from the end of the one before on. Behind the classes are the states that a search begins in by the byte before it, that at
+// the text's begin last; for each state the first bit says that there was a match before its last byte, the second that there is one at
+// the end of the text. Where one that is empty would touch the one before it, the search goes on a character behind it, as `regex` does.
+__device__ __forceinline__ u32 text_matches_count(const Text& text, const void* automaton) {
+    const u32* head = (const u32*)automaton;
+    u32 classes = head[0], states = head[2], count = 0;
+    const u8* class_of = (const u8*)(head + 4);
+    const u16* begins = (const u16*)(class_of + 256);
+    const u16* next = begins + 257;
+    const u8* ends = (const u8*)(next + states * classes);
+    i64 at = 0, last = -1;
+#pragma unroll 1
+    while (at <= text.length) {
+        u32 state = begins[at == 0 ? 256u : (u32)text.at[at - 1]];
+        i64 end = -1, i = at;
+#pragma unroll 1
+        for (; i < text.length && state != 0; i++) {
+            state = next[state * classes + class_of[text.at[i]]];
+            if ((ends[state] & 1) != 0) end = i;
+        }
+        if (i == text.length && (ends[state] & 2) != 0) end = i;
+        if (end < 0) break;
+        if (end == last) {
+            do at++; while (at < text.length && goes_on(text.at[at]));
+            continue;
+        }
+        count++;
+        at = last = end;
+    }
+    return count;
+}
 
 // ---- numbers ----
 __device__ __forceinline__ bool is_blank(u8 byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\f' || byte == '\r'; }

@@ -227,3 +227,86 @@ __device__ __forceinline__ u8* put_decimal(u8* to, i128 x, u32 scale) {
     }
     return to + length;
 }
+
+// Floats: the shortest decimal that reads as the same number, of several the nearest one (Giulietti, "The Schubfach way to render doubles",
+// 2021). `powers` are the upper 128 bits of the powers of ten from -292 to 324, rounded up, the upper word first.
+struct Shortest {
+    u64 digits;
+    i32 exponent;
+};
+// The upper word of a product; its lowest bit says whether there was more below it, too.
+__device__ __forceinline__ u64 product_to_odd(const u64* power, u64 x) {
+    u128 whole = (u128)power[0] * x + (u64)((u128)power[1] * x >> 64);
+    return (u64)(whole >> 64) | ((u64)whole > 1 ? 1 : 0);
+}
+// Of c * 2^q; `closer`: the next lower number is half as far away as the next higher one.
+__device__ __forceinline__ Shortest shortest(u64 c, i32 q, bool closer, const u64* powers) {
+    if (q <= 0 && q > -53 && (c & ((1ull << -q) - 1)) == 0) return {c >> -q, 0};
+    // Floors of logarithms, as exact as these exponents need them.
+    i32 k = (q * 1262611 - (closer ? 524031 : 0)) >> 22;
+    i32 shift = q + (-k * 1741647 >> 19) + 1;
+    const u64* power = powers + 2 * (292 - k);
+    u64 odd = c & 1;
+    u64 lower = product_to_odd(power, (4 * c - 2 + (closer ? 1 : 0)) << shift) + odd;
+    u64 value = product_to_odd(power, 4 * c << shift);
+    u64 upper = product_to_odd(power, (4 * c + 2) << shift) - odd;
+    u64 floor = value / 4, tens = floor / 10;
+    if (floor >= 10) {
+        bool below = lower <= 40 * tens, above = 40 * tens + 40 <= upper;
+        if (below != above) return {tens + (above ? 1 : 0), k + 1};
+    }
+    bool below = lower <= 4 * floor, above = 4 * floor + 4 <= upper;
+    if (below != above) return {floor + (above ? 1 : 0), k};
+    u64 middle = 4 * floor + 2;
+    return {floor + (value > middle || (value == middle && (floor & 1) != 0) ? 1 : 0), k};
+}
+__device__ __forceinline__ u8* put_word(u8* to, const char* word) {
+    for (; *word != 0; word++) *to++ = (u8)*word;
+    return to;
+}
+// As the `ryu` crate writes them, which Arrow takes: 0.1, 12.0, 1e16, 1.5e-7.
+template <class T> __device__ __forceinline__ u8* put_float(u8* to, T x, const u64* powers) {
+    const bool wide = sizeof(T) == 8;
+    const u32 places = wide ? 52 : 23;
+    u64 bits = bits_of(x), fraction = bits & ((1ull << places) - 1);
+    i32 raw = (i32)(bits >> places) & (wide ? 2047 : 255);
+    if (raw == (wide ? 2047 : 255) && fraction != 0) return put_word(to, "NaN");
+    if (x < 0 || (x == 0 && bits != 0)) *to++ = '-';
+    if (raw == (wide ? 2047 : 255)) return put_word(to, "inf");
+    if (x == 0) return put_word(to, "0.0");
+    u64 c = raw == 0 ? fraction : fraction | 1ull << places;
+    Shortest of = shortest(c, (raw == 0 ? 1 : raw) - (wide ? 1075 : 150), fraction == 0 && raw > 1, powers);
+    for (; of.digits % 10 == 0; of.exponent++) of.digits /= 10;
+    i32 count = 0;
+    for (u64 left = of.digits; left > 0; left /= 10) count++;
+    // Digits before the point.
+    i32 whole = count + of.exponent;
+    if (whole > (wide ? -5 : -6) && whole <= 0) {
+        to = put_word(to, "0.");
+        for (i32 i = whole; i < 0; i++) *to++ = '0';
+        return put_digits(to, of.digits, (u32)count);
+    }
+    u64 power = 1;
+    bool plain = whole > 0 && whole <= (wide ? 16 : 13);
+    for (i32 i = plain ? whole : 1; i < count; i++) power *= 10;
+    to = put_digits(to, of.digits / power, (u32)(plain && whole < count ? whole : plain ? count : 1));
+    if (plain) {
+        for (i32 i = count; i < whole; i++) *to++ = '0';
+        *to++ = '.';
+        return put_digits(to, of.digits % power, whole < count ? (u32)(count - whole) : 1);
+    }
+    if (count > 1) {
+        *to++ = '.';
+        to = put_digits(to, of.digits % power, (u32)count - 1);
+    }
+    *to++ = 'e';
+    i32 exponent = whole - 1;
+    if (exponent < 0) *to++ = '-';
+    u32 size = exponent < 0 ? (u32)-exponent : (u32)exponent;
+    return put_digits(to, size, size < 10 ? 1 : size < 100 ? 2 : 3);
+}
+template <class T> __device__ __forceinline__ u32 float_length(T x, const u64* powers) {
+    // Sign, 17 digits, point, and an exponent of three digits with its sign.
+    u8 room[24];
+    return (u32)(put_float(room, x, powers) - room);
+}

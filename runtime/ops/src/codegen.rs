@@ -9,6 +9,7 @@ pub mod join;
 mod list;
 mod native;
 pub mod output;
+mod parameters;
 pub mod parted;
 pub mod reduce;
 mod text;
@@ -21,16 +22,17 @@ use std::fmt::Write;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use onrush_device::{Arguments, Buffer, Function};
+use onrush_device::{Buffer, Function};
 use onrush_kernels::headers::{self, Header};
 use onrush_kernels::{Program, Scalar};
 
-use crate::graph::{Comparison, Fold, Graph, Id, Kind, Misfit, Node, Op, TextOp, Value};
+use crate::graph::{Comparison, Fold, Graph, Id, Kind, Misfit, Node, Op, TextOp};
 use crate::memo::{Key, Memo};
 use crate::range::{self, Range};
 use crate::{Error, Result};
 
 pub use join::Probing;
+pub use parameters::Parameters;
 
 use crate::window::Found;
 
@@ -38,92 +40,6 @@ use crate::window::Found;
 /// 12.1 on, and the processor's compiler ends at 900.
 const MOST_PARAMETERS: usize = 3600;
 const MOST_EMULATED: usize = 440;
-
-/// A kernel's parameters: declarations and values side by side.
-#[derive(Clone, Default)]
-pub struct Parameters {
-    declarations: Vec<String>,
-    arguments: Arguments,
-}
-
-impl Parameters {
-    pub fn new() -> Self {
-        Parameters::default()
-    }
-
-    /// `kind` is a type such as `const f64* __restrict__`.
-    pub fn address(&mut self, kind: &str, name: &str, address: u64) {
-        self.declarations.push(format!("{kind} {name}"));
-        self.arguments = std::mem::take(&mut self.arguments).value(address);
-    }
-
-    pub fn buffer(&mut self, kind: &str, name: &str, buffer: &Buffer) {
-        self.address(kind, name, buffer.address());
-    }
-
-    pub fn u64(&mut self, name: &str, value: u64) {
-        self.declarations.push(format!("u64 {name}"));
-        self.arguments = std::mem::take(&mut self.arguments).value(value);
-    }
-
-    pub fn u32(&mut self, name: &str, value: u32) {
-        self.declarations.push(format!("u32 {name}"));
-        self.arguments = std::mem::take(&mut self.arguments).value(value);
-    }
-
-    fn literal(&mut self, name: &str, kind: Kind, value: Value) {
-        let arguments = std::mem::take(&mut self.arguments);
-        let c_type = if kind == Kind::Bool { "u8" } else { kind.cuda() };
-        self.declarations.push(format!("{c_type} {name}"));
-        self.arguments = match (kind, value) {
-            (_, Value::Bool(v)) => arguments.value(u8::from(v)),
-            (_, Value::F64(v)) => arguments.value(v),
-            (_, Value::F32(v)) => arguments.value(v),
-            (_, Value::I128(v)) => arguments.value(v),
-            (_, Value::U64(v)) => arguments.value(v),
-            (Kind::Number(Scalar::I64 | Scalar::U64), Value::I64(v)) => arguments.value(v),
-            (Kind::Number(Scalar::I128), Value::I64(v)) => arguments.value(i128::from(v)),
-            (Kind::Number(Scalar::I16 | Scalar::U16), Value::I64(v)) => arguments.value(v as i16),
-            (Kind::Number(Scalar::I8 | Scalar::U8), Value::I64(v)) => arguments.value(v as i8),
-            (_, Value::I64(v)) => arguments.value(v as i32),
-        };
-    }
-
-    /// The parameters of another list behind these.
-    pub fn extend(&mut self, others: &Parameters) {
-        self.declarations.extend_from_slice(&others.declarations);
-        self.arguments = std::mem::take(&mut self.arguments).then(&others.arguments);
-    }
-
-    pub fn text(&self) -> String {
-        self.declarations.join(", ")
-    }
-
-    pub fn names(&self) -> Vec<&str> {
-        self.declarations.iter().filter_map(|declaration| declaration.rsplit(' ').next()).collect()
-    }
-
-    /// The same values under other names.
-    pub fn renamed(&self, prefix: &str) -> Parameters {
-        let rename = |declaration: &String| match declaration.rsplit_once(' ') {
-            Some((kind, name)) => format!("{kind} {prefix}{name}"),
-            None => declaration.clone(),
-        };
-        Parameters { declarations: self.declarations.iter().map(rename).collect(), arguments: self.arguments.clone() }
-    }
-
-    pub fn arguments(&self) -> Arguments {
-        self.arguments.clone()
-    }
-
-    pub fn len(&self) -> usize {
-        self.declarations.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.declarations.is_empty()
-    }
-}
 
 /// How a kernel reads a column of its source, in terms of `row`.
 #[derive(Clone, Debug)]
@@ -231,7 +147,7 @@ impl<'a> Body<'a> {
                 probing.form().hash(&mut key);
             }
             if let Some(window) = self.beside.window {
-                (&window.parameters.declarations, &window.sliding).hash(&mut key);
+                (&window.parameters.declarations, &window.sliding, &window.spans).hash(&mut key);
             }
             self.filter.hash(&mut key);
             for id in 0..self.graph.len() as Id {
@@ -255,7 +171,7 @@ impl<'a> Body<'a> {
         self.graph.kind(id) == Kind::Number(Scalar::I128) && self.range(id).is_some_and(fits)
     }
 
-    /// A kernel over this body, written and compiled if there was none alike. `of` is what its text depends on beside the body.
+    /// A kernel over this body, compiled if there was none alike. `of` is what its text depends on beside the body.
     pub fn kernel(
         &self,
         context: &onrush_kernels::Context,
@@ -327,6 +243,8 @@ impl<'a> Body<'a> {
         if texts.chain(joined).any(|access| access.kind == Kind::Text) {
             all.push(&headers::TEXT);
         }
+        let spans = self.beside.window.and_then(|found| found.spans.as_deref());
+        let body = [spans.unwrap_or_default(), &body].concat();
         let called = self.graph.natives().iter().filter(|native| body.contains(&native.symbol));
         let before = called.map(|native| Arc::clone(&native.source)).collect();
         Program { before, ..Program::new(&all, body, [entry]) }

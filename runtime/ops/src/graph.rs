@@ -243,6 +243,8 @@ pub enum TextOp {
     Ends,
     /// The automaton of a table ends in a match.
     Matches(u32),
+    /// How often the automaton of a table ends in a match, from the end of the one before on.
+    Count(u32),
     Chars,
     Bytes,
     /// The place of the second text in the first one, in characters from 1 on; 0 where it is not there.
@@ -276,6 +278,8 @@ pub enum TextOp {
     Replace,
     /// An integer's digits.
     Digits,
+    /// A float's, with a table of powers of ten.
+    Float(u32),
     /// Its characters from the last one on.
     Reverse,
     /// So many times, one behind the other.
@@ -293,9 +297,9 @@ pub enum TextOp {
 impl TextOp {
     /// Whether its text has no place in memory until it is written.
     pub fn is_made(self) -> bool {
-        use TextOp::{Case, Concat, Date, Decimal, Digits, Moment, Pad, Repeat, Replace, Reverse};
+        use TextOp::{Case, Concat, Date, Decimal, Digits, Float, Moment, Pad, Repeat, Replace, Reverse};
         let of_text = matches!(self, Case(_) | Concat | Replace | Reverse | Repeat | Pad { .. });
-        of_text || matches!(self, Digits | Decimal(_) | Date | Moment(_))
+        of_text || matches!(self, Digits | Float(_) | Decimal(_) | Date | Moment(_))
     }
 }
 

@@ -84,8 +84,8 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
         }),
         Op::Divide => of(0).zip(of(1)).and_then(|((a, b), (c, d))| (c == d && c > 0).then(|| (a / c, b / c))),
         Op::List(ListOp::Length) => Some((0, u32::MAX.into())),
-        // Bytes and characters of one text, and where a part of it begins.
-        Op::Of(TextOp::Chars | TextOp::Bytes | TextOp::Position) => Some((0, i32::MAX.into())),
+        // Bytes and characters of one text, how often and where a part of it is.
+        Op::Of(TextOp::Chars | TextOp::Bytes | TextOp::Position | TextOp::Count(_)) => Some((0, i32::MAX.into())),
         Op::Part(part, tick) => match part {
             Part::Quarter => Some((1, 4)),
             Part::Month => Some((1, 12)),

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 
-use crate::Kind;
 use crate::column::DeviceColumn;
+use crate::{Kind, Result};
 
 #[derive(Default)]
 pub struct Residency {
@@ -235,8 +235,25 @@ impl Residency {
         }
     }
 
+    /// Makes what needs memory of the device. Where that is too little, what nobody holds makes room, then what lies there for later, but not
+    /// what was used for this.
+    pub fn making_room<T>(&self, attempt: impl Fn() -> Result<T>) -> Result<T> {
+        let (swept, begun) = (self.sweeps(), self.now());
+        let done = loop {
+            match attempt() {
+                Err(error) if error.missing().is_some() && self.sweep() > 0 => {}
+                Err(error) if error.missing().is_some_and(|bytes| self.evict(bytes, begun) > 0) => {}
+                done => break done,
+            }
+        };
+        if self.sweeps() == swept {
+            self.sweep_at_times();
+        }
+        done
+    }
+
     /// How often that was done.
-    pub fn sweeps(&self) -> u64 {
+    fn sweeps(&self) -> u64 {
         self.lock().sweeps
     }
 
@@ -246,13 +263,13 @@ impl Residency {
     }
 
     /// A moment that tells what was used before it from what is used after it.
-    pub fn now(&self) -> u64 {
+    fn now(&self) -> u64 {
         self.lock().clock
     }
 
     /// Lets go of columns that were not used after a moment, those first that were used longest ago, until so many bytes are free; returns
     /// how many are.
-    pub fn evict(&self, bytes: u64, before: u64) -> u64 {
+    fn evict(&self, bytes: u64, before: u64) -> u64 {
         let mut state = self.lock();
         let mut freed = 0;
         let mut gone = Vec::new();

@@ -6,7 +6,7 @@ use onrush_kernels::scan::{Bounds, scan};
 use onrush_kernels::{Column, Context, Scalar};
 
 use crate::aggregate::{Accumulator, Layout};
-use crate::codegen::window::{self, Running, TILE};
+use crate::codegen::window::{self, Running, SPAN, TILE};
 use crate::codegen::{Body, Parameters};
 use crate::graph::{Graph, Id};
 use crate::lane::Status;
@@ -25,12 +25,16 @@ pub struct Window {
     pub back: Vec<Accumulator>,
     /// Of some rows, by the number in [`crate::Op::Sliding`].
     pub sliding: Vec<Accumulator>,
+    /// Whether these may be many: then what accumulators have of runs of rows is found before.
+    pub spans: bool,
 }
 
 /// What has been found for a table.
 pub struct Found {
     pub parameters: Parameters,
     pub sliding: Vec<Accumulator>,
+    /// The structure of what accumulators have of spans, if there are any.
+    pub spans: Option<String>,
     _memory: Vec<Buffer>,
 }
 
@@ -106,7 +110,35 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
         memory.extend(sums);
         memory.extend([totals, resets]);
     }
-    Ok(Found { parameters, sliding: of.sliding.clone(), _memory: memory })
+    let mut structure = None;
+    if of.spans && !of.sliding.is_empty() {
+        let layout = Layout::new(&of.sliding);
+        memory.push(spans(context, status, body, &layout)?);
+        parameters.buffer("const Span* __restrict__", "wspans", &memory[memory.len() - 1]);
+        structure = Some(window::span(&layout));
+    }
+    Ok(Found { parameters, sliding: of.sliding.clone(), spans: structure, _memory: memory })
+}
+
+/// What accumulators have of each span of rows: first those of [`SPAN`] rows, then those of as many spans, and so on. Rows and spans that
+/// make no whole one are in none.
+fn spans(context: &Context, status: &Status, body: &Body, layout: &Layout) -> Result<Buffer> {
+    let sizes: Vec<u64> = std::iter::successors(Some(body.source.rows / SPAN), |below| Some(below / SPAN))
+        .take_while(|count| *count > 0)
+        .collect();
+    let spans = context.allocate(8 * u64::from(layout.words) * sizes.iter().sum::<u64>().max(1))?;
+    let Some(first) = sizes.first() else { return Ok(spans) };
+    let parameters = window::spans_parameters(body, status.fault(), &spans);
+    let function = body.kernel(context, "window_spans", layout, || window::spans(body, layout, &parameters))?;
+    launch(context, &function, parameters.arguments(), *first, window::THREADS, 0)?;
+    let mut below = 0;
+    for pair in sizes.windows(2) {
+        let function = body.kernel(context, "window_spans_of", layout, || window::spans_of(body, layout))?;
+        let arguments = onrush_device::Arguments::new().buffer(&spans).value(below).value(pair[0]).value(pair[1]);
+        launch(context, &function, arguments, pair[1], window::THREADS, 0)?;
+        below += pair[0];
+    }
+    Ok(spans)
 }
 
 impl Window {

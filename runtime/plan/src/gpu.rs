@@ -2,6 +2,7 @@
 //! `numbers`, `functions`, `aggregates`), and how the result comes back into the plan (`exec`).
 
 mod aggregates;
+mod blocking;
 mod concat;
 mod exec;
 mod few;
@@ -19,6 +20,7 @@ mod partition;
 mod parts;
 mod pattern;
 mod place;
+mod powers;
 mod quantiles;
 mod read;
 mod scalars;
@@ -36,9 +38,11 @@ use onrush_ops::Gpu;
 pub use onrush_ops::Tuning;
 use onrush_wire::{Class, Diagnostic};
 
+pub(crate) use blocking::Stop;
+pub use blocking::alone;
 pub use concat::ConcatExec;
 pub(crate) use exec::diagnostic;
-pub use exec::{GPU_LOST, GpuExec, PARTS, alone, memory};
+pub use exec::{GPU_LOST, GpuExec, PARTS, memory};
 pub use nodes::windows;
 pub use place::{Placements, place};
 

@@ -4,7 +4,7 @@
 //! On an engine without a device they run on the emulated one, unchecked, a batch at a time.
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Graph, Op, Sink, Stage, kind_of
 use onrush_wire::{Class, Diagnostic, NativeFunction, Span};
 
 use crate::error::internal;
-use crate::gpu::{self, Accelerator};
+use crate::gpu::{self, Accelerator, Stop};
 
 /// How long a call may go on after its query was stopped.
 const PATIENCE: Duration = Duration::from_millis(150);
@@ -112,7 +112,7 @@ impl Hosts {
         }
         let gpu = self.gpu()?;
         let run = || {
-            let _running = Running::begin();
+            let _running = Running::begin(None);
             let lane = gpu.lane(rows as u64)?;
             let upload = |array: &ArrayRef| {
                 DeviceColumn::upload(&lane.context, array.data_type(), std::slice::from_ref(array), false)
@@ -122,7 +122,7 @@ impl Hosts {
             let done = gpu.run(&lane, &table, &[], &compiled.stages, &|| false)?;
             done.download(&lane, &Schema::new(vec![Field::new("result", compiled.result.clone(), true)]))
         };
-        let mut columns = run().map_err(|error| failed(&[&compiled.native], error))?;
+        let mut columns = gpu.residency.making_room(run).map_err(|error| failed(&[&compiled.native], error))?;
         columns.pop().ok_or_else(|| internal("a function of a `%%cuda` cell gave nothing"))
     }
 }
@@ -160,10 +160,10 @@ impl ExtensionOptions for Hosts {
     }
 }
 
-/// The calls under way: each has a number, later ones a higher one.
-static UNDER_WAY: Mutex<(u64, BTreeSet<u64>)> = Mutex::new((0, BTreeSet::new()));
+/// The calls under way: each has a number, later ones a higher one, and what says that its query was stopped.
+static UNDER_WAY: Mutex<(u64, BTreeMap<u64, Option<Stop>>)> = Mutex::new((0, BTreeMap::new()));
 
-fn under_way() -> MutexGuard<'static, (u64, BTreeSet<u64>)> {
+fn under_way() -> MutexGuard<'static, (u64, BTreeMap<u64, Option<Stop>>)> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -171,11 +171,12 @@ fn under_way() -> MutexGuard<'static, (u64, BTreeSet<u64>)> {
 pub struct Running(u64);
 
 impl Running {
-    pub fn begin() -> Running {
+    /// `stop` is none where DataFusion calls them, which does not say for which query.
+    pub fn begin(stop: Option<Stop>) -> Running {
         let mut under_way = under_way();
         under_way.0 += 1;
         let number = under_way.0;
-        under_way.1.insert(number);
+        under_way.1.insert(number, stop);
         Running(number)
     }
 }
@@ -191,18 +192,23 @@ pub fn is_any() -> bool {
     !under_way().1.is_empty()
 }
 
-/// To be asked where a query was just stopped: waits for the functions that run now, and says whether one of them is still at it after a while. Then
-/// nothing ends it but the end of the process. What is compiled takes its time.
+/// To be asked where a query was just stopped: waits for the functions that run now, and says whether one of a query that was stopped is still
+/// at it after a while. Then nothing ends it but the end of the process. What is compiled takes its time.
 pub fn is_endless() -> bool {
-    let stopped: Vec<u64> = under_way().1.iter().copied().collect();
+    let before: Vec<u64> = under_way().1.keys().copied().collect();
     let mut waited = Duration::ZERO;
     loop {
-        let is_there = |under_way: &BTreeSet<u64>| stopped.iter().any(|number| under_way.contains(number));
-        if !is_there(&under_way().1) {
+        let left = {
+            let under_way = under_way();
+            let stops = before.iter().filter_map(|number| under_way.1.get(number));
+            // A query that goes on may call for as long as it likes.
+            stops.map(|stop| stop.as_ref().is_none_or(Stop::is_set)).collect::<Vec<_>>()
+        };
+        if left.is_empty() {
             return false;
         }
         if waited >= PATIENCE {
-            return true;
+            return left.contains(&true);
         }
         std::thread::sleep(LOOK);
         if !onrush_kernels::is_compiling() {

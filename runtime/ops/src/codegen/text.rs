@@ -8,7 +8,12 @@ use crate::graph::{Id, Node, Op, TextOp};
 /// What a function of texts needs.
 pub(super) fn headers_of(op: TextOp) -> Vec<&'static Header> {
     match op {
-        TextOp::Value(_) | TextOp::Ticks(..) | TextOp::Decimal(_) | TextOp::Date | TextOp::Moment(_) => {
+        TextOp::Value(_)
+        | TextOp::Ticks(..)
+        | TextOp::Float(_)
+        | TextOp::Decimal(_)
+        | TextOp::Date
+        | TextOp::Moment(_) => {
             vec![&headers::TEXT_VALUES]
         }
         _ => vec![&headers::TEXT],
@@ -24,6 +29,7 @@ pub(super) fn call(op: TextOp, t: &str, args: &str) -> String {
         TextOp::Starts => call("text_starts"),
         TextOp::Ends => call("text_ends"),
         TextOp::Matches(table) => format!("text_matches({args}, l{table})"),
+        TextOp::Count(table) => format!("({t})text_matches_count({args}, l{table})"),
         TextOp::Chars => format!("({t})text_chars({args})"),
         TextOp::Bytes => format!("({t}){args}.length"),
         TextOp::Position => format!("({t})text_position({args})"),
@@ -93,6 +99,7 @@ impl Writer<'_> {
             }
             TextOp::Reverse => return format!("{}.length", arg(0)),
             TextOp::Digits => return format!("number_length({})", arg(0)),
+            TextOp::Float(table) => return format!("float_length({}, (const u64*)l{table})", arg(0)),
             TextOp::Decimal(scale) => return format!("decimal_length({}, {scale}u)", arg(0)),
             _ => return format!("{}.length", self.value(id).value),
         };
@@ -117,6 +124,7 @@ impl Writer<'_> {
             Op::Of(TextOp::Repeat) => format!("put_repeated(at, {}, {})", arg(0), arg(1)),
             Op::Of(TextOp::Pad { left }) => format!("put_padded<{left}>(at, {}, {}, {})", arg(0), arg(1), arg(2)),
             Op::Of(TextOp::Digits) => format!("put_number(at, {})", arg(0)),
+            Op::Of(TextOp::Float(table)) => format!("put_float(at, {}, (const u64*)l{table})", arg(0)),
             Op::Of(TextOp::Decimal(scale)) => format!("put_decimal(at, {}, {scale}u)", arg(0)),
             Op::Of(TextOp::Date) => format!("put_date(at, (i64){})", arg(0)),
             Op::Of(TextOp::Moment(tick)) => format!("put_moment<{}>(at, (i64){})", tick.per_day() / 86_400, arg(0)),

@@ -15,9 +15,8 @@ use crate::window::Window;
 pub const THREADS: u32 = 256;
 /// Rows of a thread, side by side.
 const ITEMS: u32 = 8;
-/// Rows of a frame at most, all of which each row looks at, where only the kernel finds how many there are: beyond that it looks at none, and
-/// the CPU takes over. What is known before is refused from fewer rows on.
-const LONGEST: u64 = 1 << 13;
+/// Rows of the shortest span, and spans of each longer one. A frame looks at less than two of these of each length.
+pub const SPAN: u64 = 16;
 /// Rows of a block.
 pub const TILE: u64 = (THREADS * ITEMS) as u64;
 
@@ -214,6 +213,45 @@ pub fn before(body: &Body, layout: &Layout) -> Program {
     body.program(&[], text, "window_before")
 }
 
+/// What the accumulators of frames have of a span.
+pub fn span(layout: &Layout) -> String {
+    totals(layout, Round::First).replace("Totals", "Span")
+}
+
+pub fn spans_parameters(body: &Body, fault: u64, spans: &Buffer) -> Parameters {
+    let mut parameters = body.parameters(fault);
+    parameters.buffer("Span*", "spans", spans);
+    parameters
+}
+
+/// The shortest spans, of rows.
+pub fn spans(body: &Body, layout: &Layout, parameters: &Parameters) -> Program {
+    let text = format!(
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_spans({}) {{\n  u32 faults = 0;\n\
+         #pragma unroll 1\n  for (u64 span = thread_in_grid(); span < rows / {SPAN}; span += threads_in_grid()) {{\n    \
+         Span t;\n    t.clear();\n\
+         #pragma unroll 4\n    for (u32 i = 0; i < {SPAN}; i++) {{\n      const u64 row = span * {SPAN} + i;\n{}    }}\n    \
+         spans[span] = t;\n  }}\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        span(layout),
+        parameters.text(),
+        adding(body, &layout.accumulators, "      "),
+    );
+    body.program(&[], text, "window_spans")
+}
+
+/// Longer spans, behind those that they are made of.
+pub fn spans_of(body: &Body, layout: &Layout) -> Program {
+    let text = format!(
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_spans_of(Span* spans, u64 below, u64 shorter, u64 count) {{\n\
+         #pragma unroll 1\n  for (u64 span = thread_in_grid(); span < count; span += threads_in_grid()) {{\n    \
+         Span t;\n    t.clear();\n\
+         #pragma unroll 4\n    for (u32 i = 0; i < {SPAN}; i++) t.merge(spans[below + span * {SPAN} + i]);\n    \
+         spans[below + shorter + span] = t;\n  }}\n}}\n",
+        span(layout),
+    );
+    body.program(&[], text, "window_spans_of")
+}
+
 impl Writer<'_> {
     /// Where a row's partition or peers begin or end, or the number of its peers in the partition, from 1 on.
     pub(super) fn edge(edge: Edge) -> &'static str {
@@ -237,9 +275,11 @@ impl Writer<'_> {
         Names { value: format!("x{id}"), valid: row.valid.clone(), fault: row.fault.clone() }
     }
 
-    /// What an accumulator has of the rows from one to before another.
+    /// What an accumulator has of the rows from one to before another. With spans it begins with the rows at both ends that are in no span
+    /// of the frame, goes on with the shortest spans that are in no longer one, and so on.
     pub(super) fn sliding(&mut self, id: Id, number: u32, kind: Kind, from: &Names, to: &Names) -> Names {
-        let found = self.body.beside.window.map(|found| found.sliding[number as usize]);
+        let window = self.body.beside.window;
+        let found = window.map(|found| found.sliding[number as usize]);
         let accumulator = found.unwrap_or(Accumulator::new(What::Count, None));
         let t = kind.cuda();
         let way = accumulator.what.way();
@@ -252,29 +292,54 @@ impl Writer<'_> {
             Way::LeastUnsigned => "Limits<u64>::high()",
             _ => "0",
         };
-        self.line(&format!("{t} x{id} = ({t}){start};"));
-        let long = format!("{0} > {1} && {0} - {1} > {LONGEST}ull", to.value, from.value);
-        self.line(&format!("const bool wide{id} = {long};"));
-        self.line(&format!("for (u64 at{id} = {}; !wide{id} && at{id} < {}; at{id}++) {{", from.value, to.value));
-        self.line(&format!("  const u64 row = at{id};"));
-        let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
-        let names = accumulator.of.map(|of| inner.value(of)).unwrap_or_default();
-        inner.note(&names);
-        let value = &names.value;
-        let text = match way {
-            Way::Count => format!("x{id}++;"),
-            Way::Spread => format!("{{ mo{id}.add({value}); x{id} = mo{id}.spread; }}"),
+        let more = |value: &str| match way {
+            Way::Count => format!("x{id} += {value};"),
+            Way::Spread => format!("mo{id}.add({value});"),
             Way::Float => format!("x{id} += {value};"),
             Way::Integer => format!("x{id} = ({t})((u64)x{id} + (u64){value});"),
             Way::Wide => format!("x{id} = ({t})((u128)x{id} + (u128){value});"),
             Way::Least | Way::LeastUnsigned => format!("x{id} = smaller(x{id}, ({t}){value});"),
             Way::Greatest | Way::GreatestUnsigned => format!("x{id} = larger(x{id}, ({t}){value});"),
         };
-        inner.line(&format!("if ({}) {text}", names.ok()));
+        let has_spans = window.is_some_and(|found| found.spans.is_some());
+        self.line(&format!("{t} x{id} = ({t}){start};"));
+        self.line(&format!("u64 from{id} = {}, to{id} = {};", from.value, to.value));
+        // Spans end where their numbers are whole multiples; the next one of a frame is at its begin or at its end.
+        let next = format!("from{id} % {SPAN} != 0 ? from{id}++ : --to{id}");
+        let inside = format!("from{id} < to{id} && (from{id} % {SPAN} != 0 || to{id} % {SPAN} != 0)");
+        match has_spans {
+            true => self.line(&format!("while ({inside}) {{\n{}  const u64 row = {next};", self.indent)),
+            false => self
+                .line(&format!("for (; from{id} < to{id}; from{id}++) {{\n{}  const u64 row = from{id};", self.indent)),
+        }
+        let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
+        let names = accumulator.of.map(|of| inner.value(of)).unwrap_or_default();
+        inner.note(&names);
+        let value = if way == Way::Count { "1" } else { &names.value };
+        inner.line(&format!("if ({}) {}", names.ok(), more(value)));
         self.text.push_str(&inner.text);
         self.line("}");
-        // The CPU knows what follows from the frame of the row before.
-        let fault = super::both(&super::both(&from.fault, &to.fault, "||"), &Some(format!("wide{id}")), "||");
+        if has_spans {
+            let of = format!("wspans[first{id} + ({next})].a{number}");
+            let merged = match way {
+                Way::Spread => format!("mo{id}.merge({of});"),
+                Way::Wide => format!(
+                    "{{ const Span& of = wspans[first{id} + ({next})]; {} }}",
+                    more(&format!("wide_of(of.a{number}, of.a{number}h)"))
+                ),
+                _ => more(&of),
+            };
+            self.line(&format!("u64 first{id} = 0, count{id} = 0, below{id} = rows;"));
+            self.line(&format!("while (from{id} < to{id}) {{"));
+            self.line(&format!("  first{id} += count{id}; below{id} /= {SPAN}; count{id} = below{id};"));
+            self.line(&format!("  from{id} /= {SPAN}; to{id} /= {SPAN};"));
+            self.line(&format!("  while ({inside}) {merged}"));
+            self.line("}");
+        }
+        if way == Way::Spread {
+            self.line(&format!("x{id} = mo{id}.spread;"));
+        }
+        let fault = super::both(&from.fault, &to.fault, "||");
         Names { value: format!("x{id}"), valid: None, fault }
     }
 

@@ -653,6 +653,8 @@ impl Grower<'_> {
                 " rows between 3 preceding and 1 preceding",
                 " rows between current row and unbounded following",
                 " rows between 2 following and unbounded following",
+                " rows between 90 preceding and 300 following",
+                " rows between 600 preceding and 7 preceding",
             ]);
             functions.push(Function { text, frame, column });
         }

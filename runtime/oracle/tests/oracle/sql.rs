@@ -88,8 +88,8 @@ emulated! {
     sets at least 37, on the device 32;
     structs at least 35, on the device 35;
     text at least 25, on the device 10;
-    texts at least 88, on the device 85;
-    windows at least 130, on the device 128;
+    texts at least 93, on the device 90;
+    windows at least 133, on the device 131;
 }
 
 #[test]

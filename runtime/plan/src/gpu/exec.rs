@@ -22,11 +22,11 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use onrush_frame::TaskHandle;
 use onrush_ops::residency::Parts;
 use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Lane, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
+use super::blocking::{Stop, blocking};
 use super::concat::ConcatExec;
 use super::{Accelerator, Policy, few, native, parts, read};
 use crate::rows::HeldRows;
@@ -469,43 +469,8 @@ impl Running {
     }
 }
 
-tokio::task_local! {
-    /// The task of a query that is run by a thread which waits for nothing else.
-    static ALONE: TaskHandle;
-}
-
-/// Runs a plan on this thread, which may wait for the device, as far as nothing of it is given to other threads: between two fragments
-/// nobody has to be woken.
-pub async fn alone<T>(task: TaskHandle, work: impl Future<Output = T>) -> T {
-    ALONE.scope(task, work).await
-}
-
 /// Rows that are copied to the host before a user notices.
 const FEW: u64 = 1 << 16;
-
-/// Works on a thread that may wait for the device: the query's own one, if it has one and the work is quick. Else whoever stops the query is
-/// answered at once, and the work, which is told, ends at its next step.
-pub async fn blocking<T: Send + 'static>(
-    is_quick: bool,
-    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T + Send + 'static,
-) -> Result<T> {
-    if let (true, Ok(task)) = (is_quick, ALONE.try_with(TaskHandle::clone)) {
-        return Ok(work(&|| task.cancelled()));
-    }
-    let stop = Arc::new(AtomicBool::new(false));
-    let _guard = StopOnDrop(Arc::clone(&stop));
-    let done = tokio::task::spawn_blocking(move || work(&|| stop.load(Ordering::Relaxed))).await;
-    done.map_err(|e| DataFusionError::Internal(format!("the GPU's thread failed: {e}")))
-}
-
-/// Sets a flag when it goes.
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// What is read of an input.
 #[derive(Clone)]
@@ -637,7 +602,7 @@ impl Work {
         onrush_ops::run::work(&self.stages, &rows) <= MOST && tables.iter().all(is_here)
     }
 
-    fn run(&self, tables: &[Rows], stop: &dyn Fn() -> bool) -> onrush_ops::Result<DeviceTable> {
+    fn run(&self, tables: &[Rows], stop: &Stop) -> onrush_ops::Result<DeviceTable> {
         let gpu = &self.accelerator.gpu;
         if let Some(file) = &self.accelerator.fault_file
             && let Ok(kind) = std::fs::read_to_string(file)
@@ -649,10 +614,9 @@ impl Work {
                 _ => gpu.fault()?,
             }
         }
-        let _running = (!native::of(&self.stages).is_empty()).then(crate::native::Running::begin);
-        let swept = gpu.residency.sweeps();
-        let begun = gpu.residency.now();
-        let attempt = || -> onrush_ops::Result<DeviceTable> {
+        let calls = !native::of(&self.stages).is_empty();
+        let _running = calls.then(|| crate::native::Running::begin(Some(stop.clone())));
+        let attempt = || {
             let rows: Vec<u64> = tables.iter().map(Rows::count).collect();
             let lane = gpu.lane(onrush_ops::run::work(&self.stages, &rows))?;
             let table = |(number, rows): (usize, &Rows)| {
@@ -664,20 +628,9 @@ impl Work {
             let (first, others) = tables
                 .split_first()
                 .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
-            gpu.run(&lane, first, others, &self.stages, stop)
+            gpu.run(&lane, first, others, &self.stages, &|| stop.is_set())
         };
-        let done = loop {
-            match attempt() {
-                // What nobody holds makes room, then what lies there for later, but not what this needs.
-                Err(error) if error.missing().is_some() && gpu.residency.sweep() > 0 => {}
-                Err(error) if error.missing().is_some_and(|bytes| gpu.residency.evict(bytes, begun) > 0) => {}
-                done => break done,
-            }
-        };
-        if gpu.residency.sweeps() == swept {
-            gpu.residency.sweep_at_times();
-        }
-        done
+        gpu.residency.making_room(attempt)
     }
 
     /// An input on the device, `as_bytes` those of its texts.

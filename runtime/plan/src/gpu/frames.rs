@@ -13,8 +13,8 @@ use super::place::Open;
 
 pub const ROWS: Kind = Kind::Number(Scalar::U64);
 
-/// Rows of a frame that moves at most, where they are known: each row looks at all of its own.
-const WIDEST: u64 = 1024;
+/// Rows of a frame that moves, from which on each row looks at less than all of its own.
+const SPANNED: u64 = 64;
 /// From more rows on sums of whole numbers are found without looking at them.
 const LONG: u64 = 32;
 
@@ -43,9 +43,9 @@ impl Frame {
         self.reach == Reach::Few && self.rows.is_none_or(|rows| rows > LONG)
     }
 
-    /// Whether each row can look at all of its rows.
-    pub fn is_too_long(&self) -> bool {
-        self.reach == Reach::Few && self.rows.is_some_and(|rows| rows > WIDEST)
+    /// Whether what is known of spans of rows makes it shorter.
+    pub fn is_spanned(&self) -> bool {
+        self.reach == Reach::Few && self.rows.is_none_or(|rows| rows > SPANNED)
     }
 
     /// What an accumulator that adds whole numbers has of the frame's rows: at its end less what it had before it.

@@ -37,7 +37,8 @@ use datafusion::physical_plan::{ExecutionPlan, WindowExpr, execute_stream};
 use futures::TryStreamExt;
 
 use self::cuts::{Hashing, count, part, ranges, slice};
-use super::exec::{DoesNotFit, GpuExec, Link, blocking};
+use super::blocking::blocking;
+use super::exec::{DoesNotFit, GpuExec, Link};
 use super::joins::{Joining, keeps_order};
 use super::nodes::{is_light, windows};
 use super::place::place;

@@ -67,77 +67,117 @@ pub fn regex_of(like: &str) -> String {
     text + "\\z"
 }
 
-/// The automaton that says whether a pattern is somewhere in a text, in the form of `cuda/text.cuh`. Found once.
-pub fn automaton(pattern: &str) -> Result<Lookup, Refusal> {
-    static KNOWN: Mutex<BTreeMap<String, Result<Lookup, Refusal>>> = Mutex::new(BTreeMap::new());
+/// What an automaton is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Search {
+    /// Whether a pattern is somewhere in a text.
+    Any,
+    /// Each place after the other: the first one, and of those there what the pattern says first.
+    Each,
+}
+
+/// The automaton of a pattern, in the form of `cuda/text.cuh`. Found once.
+pub fn automaton(pattern: &str, search: Search) -> Result<Lookup, Refusal> {
+    type Known = BTreeMap<(String, Search), Result<Lookup, Refusal>>;
+    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
     const KEPT: usize = 256;
     let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = lock().get(pattern) {
+    let key = (pattern.to_string(), search);
+    if let Some(known) = lock().get(&key) {
         return known.clone();
     }
-    let found = find(pattern);
+    let found = find(pattern, search);
     let mut known = lock();
     if known.len() >= KEPT {
         known.clear();
     }
-    known.insert(pattern.to_string(), found.clone());
+    known.insert(key, found.clone());
     found
 }
 
-fn find(pattern: &str) -> Result<Lookup, Refusal> {
-    let refused = |why: &str| format!("the pattern `{pattern}` {why}");
-    // States are never let go: a full cache is an error.
-    let config = DFA::config().match_kind(MatchKind::All).cache_capacity(MEMORY).skip_cache_capacity_check(true);
-    let config = config.minimum_cache_clear_count(Some(0));
-    let thompson = thompson::Config::new().nfa_size_limit(Some(LARGEST));
-    let dfa = DFA::builder()
-        .configure(config)
-        .thompson(thompson)
-        .build(pattern)
-        .map_err(|_| refused("is not on the GPU yet"))?;
-    let mut cache = dfa.create_cache();
-    let start = dfa.start_state_forward(&mut cache, &Input::new("")).map_err(|_| refused("is not on the GPU yet"))?;
-    let mut numbers: HashMap<LazyStateID, u16> = HashMap::new();
-    let mut states: Vec<LazyStateID> = Vec::new();
-    let mut number = |id: LazyStateID, states: &mut Vec<LazyStateID>| -> Result<u16, Refusal> {
+/// States by their numbers, which are those that kernels know and from [`States::FIRST`] on the automaton's.
+struct States<'a> {
+    pattern: &'a str,
+    search: Search,
+    numbers: HashMap<LazyStateID, u16>,
+    ids: Vec<LazyStateID>,
+}
+
+impl States<'_> {
+    const FIRST: u16 = 2;
+
+    fn number(&mut self, id: LazyStateID) -> Result<u16, Refusal> {
         if id.is_dead() {
             return Ok(DEAD);
         }
-        if id.is_match() {
+        if id.is_match() && self.search == Search::Any {
             return Ok(MATCH);
         }
         if id.is_quit() {
-            return Err(refused("asks for words of more than ASCII, which the GPU does not know"));
+            return Err(self.refused("asks for words of more than ASCII, which the GPU does not know"));
         }
-        if states.len() > MOST_STATES {
-            return Err(refused(&format!("has more than {MOST_STATES} states")));
+        if self.ids.len() > MOST_STATES {
+            return Err(self.refused(&format!("has more than {MOST_STATES} states")));
         }
-        Ok(*numbers.entry(id).or_insert_with(|| {
-            states.push(id);
-            states.len() as u16 + 1
+        Ok(*self.numbers.entry(id).or_insert_with(|| {
+            self.ids.push(id);
+            self.ids.len() as u16 - 1 + Self::FIRST
         }))
+    }
+
+    fn refused(&self, why: &str) -> Refusal {
+        format!("the pattern `{}` {why}", self.pattern)
+    }
+}
+
+fn find(pattern: &str, search: Search) -> Result<Lookup, Refusal> {
+    let mut states = States { pattern, search, numbers: HashMap::new(), ids: Vec::new() };
+    let kind = if search == Search::Any { MatchKind::All } else { MatchKind::LeftmostFirst };
+    // States are never let go: a full cache is an error.
+    let config = DFA::config().match_kind(kind).cache_capacity(MEMORY).skip_cache_capacity_check(true);
+    let config = config.minimum_cache_clear_count(Some(0));
+    let thompson = thompson::Config::new().nfa_size_limit(Some(LARGEST));
+    let unknown = states.refused("is not on the GPU yet");
+    let dfa = DFA::builder().configure(config).thompson(thompson).build(pattern).map_err(|_| unknown.clone())?;
+    // Such a match could be inside of a character.
+    if search == Search::Each && dfa.get_nfa().has_empty() && dfa.get_nfa().look_set_any().len() > 0 {
+        return Err(unknown);
+    }
+    let mut cache = dfa.create_cache();
+    let mut begin = |input: &Input| {
+        let start = dfa.start_state_forward(&mut cache, input).map_err(|_| unknown.clone())?;
+        states.number(start)
     };
-    let begin = number(start, &mut states)?;
+    let at_begin = begin(&Input::new(""))?;
+    let mut begins = Vec::new();
+    if search == Search::Each {
+        for before in 0..=u8::MAX {
+            begins.push(begin(&Input::new(&[before]).span(1..1))?);
+        }
+        begins.push(at_begin);
+    }
     let mut rows = vec![[DEAD; 256], [MATCH; 256]];
     let mut ends = vec![0_u8, 1];
     let mut at = 0;
-    while let Some(id) = states.get(at).copied() {
+    while let Some(id) = states.ids.get(at).copied() {
         at += 1;
         let mut row = [DEAD; 256];
-        let full = |_| refused("has too many states");
         for (byte, next) in (0..=u8::MAX).zip(&mut row) {
-            let id = dfa.next_state(&mut cache, id, byte).map_err(full)?;
-            *next = number(id, &mut states)?;
+            let id = dfa.next_state(&mut cache, id, byte).map_err(|_| states.refused("has too many states"))?;
+            *next = states.number(id)?;
         }
         rows.push(row);
-        let end = dfa.next_eoi_state(&mut cache, id).map_err(full)?;
-        ends.push(u8::from(end.is_match()));
+        let end = dfa.next_eoi_state(&mut cache, id).map_err(|_| states.refused("has too many states"))?;
+        ends.push(match search {
+            Search::Any => u8::from(end.is_match()),
+            Search::Each => u8::from(id.is_match()) | u8::from(end.is_match()) << 1,
+        });
     }
-    Ok(Lookup::constant(&table(begin, &rows, &ends)))
+    Ok(Lookup::constant(&table(at_begin, &begins, &rows, &ends)))
 }
 
 /// Bytes that lead to the same states everywhere are one class.
-fn table(begin: u16, rows: &[[u16; 256]], ends: &[u8]) -> Vec<u8> {
+fn table(begin: u16, begins: &[u16], rows: &[[u16; 256]], ends: &[u8]) -> Vec<u8> {
     let mut classes: HashMap<Vec<u16>, u8> = HashMap::new();
     let mut columns: Vec<Vec<u16>> = Vec::new();
     let mut class_of = [0_u8; 256];
@@ -151,6 +191,7 @@ fn table(begin: u16, rows: &[[u16; 256]], ends: &[u8]) -> Vec<u8> {
     let head = [columns.len() as u32, begin.into(), rows.len() as u32, 0];
     let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.extend(class_of);
+    bytes.extend(begins.iter().flat_map(|state| state.to_le_bytes()));
     for state in 0..rows.len() {
         bytes.extend(columns.iter().flat_map(|column| column[state].to_le_bytes()));
     }

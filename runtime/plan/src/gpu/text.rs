@@ -13,8 +13,8 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, Id, Kind, Lookup, Misfit, Op, TextOp, kind_of};
 
 use super::lower::{Lowering, Refusal, literal_of};
-use super::pattern::{self, Like};
-use super::{lists, numbers};
+use super::pattern::{self, Like, Search};
+use super::{lists, numbers, powers};
 use crate::expr::kernels::is_ours;
 
 const LONG: Kind = Kind::Number(Scalar::I64);
@@ -118,6 +118,7 @@ fn written(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>, from: &DataTyp
             return Ok(lowering.graph.add(Op::Choose, &[absent, null, text], Kind::Text));
         }
         from if from.is_integer() => TextOp::Digits,
+        DataType::Float32 | DataType::Float64 => TextOp::Float(table(lowering, powers::of_ten())),
         DataType::Decimal128(_, scale) if *scale >= 0 => TextOp::Decimal(u32::from(scale.unsigned_abs())),
         DataType::Date32 => TextOp::Date,
         DataType::Timestamp(unit, None) => TextOp::Moment(numbers::tick(*unit)),
@@ -355,6 +356,23 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let args = [piece(lowering, arg)?, piece(lowering, what)?];
             Ok(of(lowering, op, &args, kind))
         }
+        ("regexp_count" | "count_matches", [arg, pattern, ..]) => {
+            // From the first character on, and with flags for the pattern.
+            let flags = match (name, &args[2..]) {
+                (_, []) => "",
+                ("regexp_count", [start, flags @ ..])
+                    if matches!(literal_of(start), Some(ScalarValue::Int64(Some(1)))) =>
+                {
+                    flags.first().map_or(Some(""), literal_text).ok_or_else(refused)?
+                }
+                _ => return Err(refused()),
+            };
+            let pattern = literal_text(pattern).ok_or_else(refused)?;
+            let pattern = if flags.is_empty() { pattern.to_string() } else { format!("(?{flags}){pattern}") };
+            let arg = piece(lowering, arg)?;
+            let automaton = table(lowering, pattern::automaton(&pattern, Search::Each)?);
+            Ok(of(lowering, TextOp::Count(automaton), &[arg], kind))
+        }
         _ => Err(refused()),
     }
 }
@@ -369,7 +387,8 @@ pub fn like(lowering: &mut Lowering, like: &LikeExpr) -> Result<Id, Refusal> {
     };
     let text = piece(lowering, like.expr())?;
     if like.case_insensitive() {
-        let automaton = table(lowering, pattern::automaton(&format!("(?i){}", pattern::regex_of(pattern)))?);
+        let automaton =
+            table(lowering, pattern::automaton(&format!("(?i){}", pattern::regex_of(pattern)), Search::Any)?);
         let id = of(lowering, TextOp::Matches(automaton), &[text], Kind::Bool);
         return Ok(negated(lowering, id, like.negated()));
     }
@@ -379,7 +398,7 @@ pub fn like(lowering: &mut Lowering, like: &LikeExpr) -> Result<Id, Refusal> {
         Like::Ends(part) => (Some(TextOp::Ends), part),
         Like::Contains(part) => (Some(TextOp::Contains), part),
         Like::Pattern(pattern) => {
-            let automaton = table(lowering, pattern::automaton(&pattern)?);
+            let automaton = table(lowering, pattern::automaton(&pattern, Search::Any)?);
             let id = of(lowering, TextOp::Matches(automaton), &[text], Kind::Bool);
             return Ok(negated(lowering, id, like.negated()));
         }
@@ -404,7 +423,7 @@ pub fn regex(lowering: &mut Lowering, binary: &BinaryExpr) -> Result<Option<Id>,
     let pattern = literal_text(binary.right()).ok_or("patterns from a column are not on the GPU yet")?;
     let pattern = if fold { format!("(?i){pattern}") } else { pattern.to_string() };
     let text = piece(lowering, binary.left())?;
-    let automaton = table(lowering, pattern::automaton(&pattern)?);
+    let automaton = table(lowering, pattern::automaton(&pattern, Search::Any)?);
     let id = of(lowering, TextOp::Matches(automaton), &[text], Kind::Bool);
     Ok(Some(negated(lowering, id, not)))
 }

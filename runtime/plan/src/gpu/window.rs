@@ -30,11 +30,14 @@ struct Lists {
     running: Accumulators,
     back: Accumulators,
     sliding: Accumulators,
+    /// Whether the last are of many rows.
+    spans: bool,
 }
 
 impl Default for Lists {
     fn default() -> Self {
-        Lists { running: Accumulators::that_run(), back: Accumulators::that_run(), sliding: Accumulators::that_run() }
+        let none = Accumulators::that_run;
+        Lists { running: none(), back: none(), sliding: none(), spans: false }
     }
 }
 
@@ -213,9 +216,6 @@ fn alike_windows(
                 && function.order_bys().is_empty()
             {
                 let past_nulls = function.ignore_nulls();
-                if past_nulls && frame.is_too_long() {
-                    return Err(format!("`{name}` past nulls over a window of so many rows is not on the GPU yet"));
-                }
                 let id = first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls, moved)?;
                 columns.push(Slot::Node(id));
                 continue;
@@ -225,9 +225,7 @@ fn alike_windows(
             aggregates::aggregate(lowering, &mut tried, function, None)?;
             let whole = |a: &Accumulator| matches!(a.what, What::Count | What::SumInteger | What::SumWide);
             let differs = frame.is_long() && tried.all.iter().all(whole);
-            if frame.is_too_long() && !differs {
-                return Err(format!("`{}` over a window of so many rows is not on the GPU yet", function.fun().name()));
-            }
+            lists.spans |= !differs && frame.is_spanned();
             let list = if differs { &mut lists.running } else { lists.of(frame.reach) };
             let recipe = aggregates::aggregate(lowering, list, function, None)?;
             if matches!(recipe, Recipe::Fetch { .. }) || !list.all.iter().all(window::can_run) {
@@ -259,6 +257,7 @@ fn alike_windows(
         columns.push(Slot::Node(id));
     }
     (of.running, of.back, of.sliding) = (lists.running.all, lists.back.all, lists.sliding.all);
+    of.spans = lists.spans;
     open.lowering.columns = columns;
     open.window = Some(of);
     Ok(())
@@ -288,6 +287,7 @@ fn first_or_last(
             true => (What::LeastUnsigned, u64::MAX),
             false => (What::GreatestUnsigned, 0),
         };
+        lists.spans |= frame.is_spanned();
         let index = lists.of(frame.reach).add(what, Some(present));
         let found = frame.value(graph, index, ROWS);
         let nothing = rows(graph, nothing);

@@ -1,19 +1,20 @@
-//! Texts as bytes on the emulated device, of more kinds than the tables of `tests/sql` have.
+//! Texts as bytes on a device, of more kinds than the tables of `tests/sql` have.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, Int64Array, StringArray, StringViewArray};
+use arrow::datatypes::DataType;
 use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
 use onrush_plan::gpu::Choice;
 use onrush_wire::plan::Op;
 use regex::Regex;
 
-use super::support::{Bench, col, lit};
+use super::support::{Bench, col, is_cuda, lit};
 
 fn device() -> Bench {
     Bench::of(EngineConfig {
-        choice: Choice::Emulated,
+        choice: if is_cuda() { Choice::Cuda } else { Choice::Emulated },
         cache: Some(onrush_wire::paths::cache_dir()),
         ..EngineConfig::default()
     })
@@ -21,8 +22,12 @@ fn device() -> Bench {
 
 /// The rows of a query over one column of texts, `s`, and that they came from the device.
 fn rows(texts: &[String], query: &str) -> Vec<ArrayRef> {
+    rows_of(vec![("s", Arc::new(StringViewArray::from_iter_values(texts)) as ArrayRef)], query)
+}
+
+fn rows_of(columns: Vec<(&str, ArrayRef)>, query: &str) -> Vec<ArrayRef> {
     let bench = device();
-    let frame = bench.frame(vec![("s", Arc::new(StringViewArray::from_iter_values(texts)) as ArrayRef)]);
+    let frame = bench.frame(columns);
     let id = bench.step(Op::Sql { query: query.to_string(), tables: vec![("t".to_string(), frame)] });
     let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
     let gpu = &bench.engine.accelerator().unwrap().gpu;
@@ -81,6 +86,74 @@ fn random(rows: u64) -> Vec<String> {
         (0..length).map(|_| CHARACTERS[below(8) as usize]).collect::<String>() + &row.to_string()
     };
     (0..rows).map(text).collect()
+}
+
+/// What the regex crate finds in the same texts, one after the other.
+#[test]
+fn matches_are_counted_as_the_host_does() {
+    let texts = random(500);
+    let patterns = [
+        "a",
+        "aab|a",
+        "a|aab",
+        "(aa)+?b?",
+        "[^ab]+",
+        r"\d+",
+        "^a+",
+        "(?m)^.",
+        r"(?-u:\b)[ab]+(?-u:\b)",
+        "",
+        "b*",
+        "(é|日)?",
+        "ba|",
+        "日.*?é",
+        ".*",
+    ];
+    let mut columns: Vec<String> = patterns.iter().map(|p| format!("regexp_count(s, '{p}')")).collect();
+    columns.push("regexp_count(s, 'A', 1, 'i')".to_string());
+    let found = rows(&texts, &format!("select {} from t", columns.join(", ")));
+    for (pattern, column) in patterns.into_iter().chain(["(?i)A"]).zip(&found) {
+        let regex = Regex::new(pattern).unwrap();
+        let expected: Vec<i64> = texts.iter().map(|text| regex.find_iter(text).count() as i64).collect();
+        assert_eq!(column.as_primitive::<arrow::datatypes::Int64Type>().values(), &expected, "{pattern}");
+    }
+}
+
+/// What Arrow writes, by the `ryu` crate: all exponents, powers of two and of ten and their neighbours, short decimals, and bits at random.
+#[test]
+fn floats_are_written_as_arrow_does() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut bits = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut wide =
+        vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MIN_POSITIVE, f64::MAX, 5e-324, 1.0 / 3.0];
+    wide.extend((0..2047).flat_map(|exponent| [exponent << 52, (exponent << 52) | 1]).map(f64::from_bits));
+    wide.extend((0..2047).map(|exponent| f64::from_bits((exponent << 52).max(1) - 1)));
+    wide.extend((-320..309).map(|exponent: i32| format!("1e{exponent}").parse::<f64>().unwrap()));
+    wide.extend((-30..30).map(|exponent: i32| format!("-12345.6789e{exponent}").parse::<f64>().unwrap()));
+    wide.extend((0..2000).map(|i| f64::from(i) / 100.0));
+    wide.extend((0..20_000).map(|_| f64::from_bits(bits())));
+    wide.extend((0..5000).map(|_| (bits() >> 11) as f64));
+    let mut short: Vec<f32> =
+        (0..255).flat_map(|exponent| [exponent << 23, (exponent << 23) | 1]).map(f32::from_bits).collect();
+    short.extend((0..255).map(|exponent| f32::from_bits((exponent << 23).max(1) - 1)));
+    short.extend((-45..39).map(|exponent: i32| format!("1e{exponent}").parse::<f32>().unwrap()));
+    short.extend([f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, f32::MAX]);
+    short.extend((short.len()..wide.len()).map(|_| f32::from_bits(bits() as u32)));
+    let columns: Vec<(&str, ArrayRef)> =
+        vec![("f", Arc::new(Float64Array::from(wide))), ("g", Arc::new(Float32Array::from(short)))];
+    let found = rows_of(columns.clone(), "select cast(f as varchar), cast(g as varchar) from t");
+    for ((name, column), found) in columns.iter().zip(&found) {
+        let expected = arrow::compute::cast(column, &DataType::Utf8View).unwrap();
+        let found = arrow::compute::cast(found, &DataType::Utf8View).unwrap();
+        for row in 0..expected.len() {
+            assert_eq!(found.as_string_view().value(row), expected.as_string_view().value(row), "{name} {row}");
+        }
+    }
 }
 
 /// What the regex crate and the standard library say of the same texts.

@@ -11,6 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 
 use super::{MOST, Parts};
+use crate::gpu::Stop;
 use crate::key::mix;
 
 /// Rows whose parts are found at once, at least: what a part is made of should be few arrays.
@@ -132,7 +133,7 @@ pub struct Hashing {
 }
 
 /// The rows of each part, in their order.
-pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &(dyn Fn() -> bool + Sync)) -> Result<Parts> {
+pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &Stop) -> Result<Parts> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let size = (count(batches) / (PIECES * threads)).clamp(PIECE, LONGEST);
     let all = count(batches);
@@ -143,7 +144,7 @@ pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &(dyn Fn() -> bool + Sy
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(piece) = pieces.get(number) else { return Ok(done) };
-            if stop() {
+            if stop.is_set() {
                 return Err(DataFusionError::External(Box::new(onrush_ops::Error::Cancelled)));
             }
             let Some(first) = piece.first() else { continue };
