@@ -22,4 +22,5 @@ mod plan {
     pub mod support;
     pub mod texts;
     pub mod times;
+    pub mod windows;
 }

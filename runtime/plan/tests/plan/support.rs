@@ -28,6 +28,15 @@ pub fn choices() -> Vec<Choice> {
     }
 }
 
+/// An engine on a GPU where that is asked for, else on the emulated device.
+pub fn device() -> Bench {
+    Bench::of(EngineConfig {
+        choice: if is_cuda() { Choice::Cuda } else { Choice::Emulated },
+        cache: Some(onrush_wire::paths::cache_dir()),
+        ..EngineConfig::default()
+    })
+}
+
 impl Default for Bench {
     fn default() -> Self {
         // The same tests on another engine: `ONRUSH_TEST_ENGINE=emulated`.

@@ -5,20 +5,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, Int64Array, StringArray, StringViewArray};
 use arrow::datatypes::DataType;
 use onrush_frame::TaskHandle;
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::Choice;
 use onrush_wire::plan::Op;
 use regex::Regex;
 
-use super::support::{Bench, col, is_cuda, lit};
-
-fn device() -> Bench {
-    Bench::of(EngineConfig {
-        choice: if is_cuda() { Choice::Cuda } else { Choice::Emulated },
-        cache: Some(onrush_wire::paths::cache_dir()),
-        ..EngineConfig::default()
-    })
-}
+use super::support::{Bench, col, device, lit};
 
 /// The rows of a query over one column of texts, `s`, and that they came from the device.
 fn rows(texts: &[String], query: &str) -> Vec<ArrayRef> {
@@ -327,19 +317,4 @@ fn texts_are_dates_where_they_are_on_the_processor() {
         bench.sql(query, &[("t", id)])
     };
     assert_eq!(rows(&device()), rows(&cpu));
-}
-
-/// A frame of half of all rows is not looked at for each: the processor takes over.
-#[test]
-fn wide_ranges_of_windows_have_the_answers_of_the_processor() {
-    let query = "select n, sum(v) over (order by n range between 15000 preceding and current row) as s, \
-                 count(*) over (order by n range between 15000 preceding and current row) as c from t order by n limit 3 offset 29990";
-    let rows = |bench: &Bench| {
-        let id = bench.frame(vec![
-            ("n", Arc::new(Int64Array::from_iter_values(0..30_000)) as ArrayRef),
-            ("v", Arc::new(Float64Array::from_iter_values((0..30_000).map(f64::from)))),
-        ]);
-        bench.sql(query, &[("t", id)])
-    };
-    assert_eq!(rows(&device()), rows(&Bench::on_cpu()));
 }

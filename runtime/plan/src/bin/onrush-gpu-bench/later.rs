@@ -1,6 +1,6 @@
-//! Windows, and aggregates that are more than sums. Their results are summed, so that it is not their way to the host that is measured.
+//! Windows, aggregates that are more than sums, and texts that are written or searched. Their results are summed, so that it is not their way to the host that is measured.
 
-use super::{Query, floats, keys};
+use super::{Query, floats, keys, words};
 
 const NONE: Query = Query {
     name: "",
@@ -50,6 +50,30 @@ pub const QUERIES: &[Query] = &[
     Query {
         name: "sliding mean",
         sql: "select max(m) as s from (select avg(i) over (partition by k order by i, y rows between 6 preceding and current row) as m from t)",
+        ..NONE
+    },
+    Query {
+        name: "sliding mean, 5000 rows",
+        sql: "select max(m) as s from (select avg(y) over (partition by k order by i rows between 4999 preceding and current row) as m from t)",
+        ..NONE
+    },
+    Query {
+        name: "sliding minimum, 5000 rows",
+        sql: "select max(m) as s from (select min(y) over (partition by k order by i rows between 4999 preceding and current row) as m from t)",
+        ..NONE
+    },
+    Query {
+        name: "floats as texts",
+        sql: "select sum(length(cast(y as varchar))) as n from t",
+        bytes: 8.0,
+        data: |n| vec![("y", floats(n, 1))],
+        ..NONE
+    },
+    Query {
+        name: "matches, 1e7 texts",
+        sql: "select sum(regexp_count(s, '[aeiou]+')) as n from t",
+        bytes: 19.0,
+        data: |n| vec![("s", words(n, true))],
         ..NONE
     },
     Query {
