@@ -57,6 +57,8 @@ pub struct Access {
 pub struct Table {
     pub values: Buffer,
     pub valid: Option<Buffer>,
+    /// Whether a value is there wherever its text is, and only there.
+    pub keeps_nulls: bool,
     pub entries: u64,
     pub range: Option<(i128, i128)>,
     /// Whether each value is the number of the text that it was made from, and that of null is null: as where `upper` leaves the order.
@@ -141,7 +143,7 @@ impl<'a> Body<'a> {
             }
             self.source.present.hash(&mut key);
             for table in self.beside.tables {
-                table.valid.is_some().hash(&mut key);
+                (table.valid.is_some(), table.keeps_nulls).hash(&mut key);
             }
             for probing in self.beside.joins {
                 probing.form().hash(&mut key);
@@ -598,7 +600,10 @@ impl<'a> Writer<'a> {
             Op::Lookup(table) => {
                 let found = &self.body.beside.tables[table as usize];
                 self.line(&format!("const u32 ix{id} = {} ? {} : n{table};", args[0].ok(), a()));
-                valid = found.valid.as_ref().map(|_| format!("(lv{table}[ix{id}] != 0)"));
+                valid = match found.keeps_nulls {
+                    true => args[0].valid.clone(),
+                    false => found.valid.as_ref().map(|_| format!("(lv{table}[ix{id}] != 0)")),
+                };
                 match kind {
                     Kind::Bool => format!("((const u8*)l{table})[ix{id}] != 0"),
                     _ => format!("((const {t}*)l{table})[ix{id}]"),

@@ -218,7 +218,7 @@ impl Builder<'_> {
     ) -> Result<Built> {
         let context = self.tools.context;
         if table.rows > MOST_ROWS {
-            return Err(Error::Unsupported(format!("a join with a table of {} rows", table.rows)));
+            return Err(Error::TooManyRows(format!("a join with a table of {} rows", table.rows)));
         }
         let needed = join.graph.needed(&join.keys);
         let keys = |index: usize| needed.iter().any(|id| join.graph.node(*id).op == Op::Input(index as u32));
@@ -397,7 +397,7 @@ impl Builder<'_> {
         let (context, status) = (self.tools.context, self.tools.status);
         let source = before.as_ref().map_or(base, |paired| &paired.source);
         if base.rows > MOST_ROWS {
-            return Err(Error::Unsupported(format!("a join of {} rows", base.rows)));
+            return Err(Error::TooManyRows(format!("a join of {} rows", base.rows)));
         }
         // Rows that no pair has are read at the first row of the source.
         if base.rows == 0 && join.how == How::Full {
@@ -427,7 +427,7 @@ impl Builder<'_> {
             }
         };
         if total > MOST_ROWS {
-            return Err(Error::Unsupported(format!("a join of {total} rows")));
+            return Err(Error::TooManyRows(format!("a join of {total} rows")));
         }
 
         let order =
@@ -437,7 +437,7 @@ impl Builder<'_> {
         // As many more as there are rows that nobody may find.
         let others = if join.how == How::Full { built[number].probing.rows } else { 0 };
         if total + others > MOST_ROWS {
-            return Err(Error::Unsupported(format!("a full join of {total} rows")));
+            return Err(Error::TooManyRows(format!("a full join of {total} rows")));
         }
         let room = || Ok::<Buffer, Error>(context.allocate(4 * (total + others).max(1))?);
         let (rows, found) = (room()?, room()?);

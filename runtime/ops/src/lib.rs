@@ -54,6 +54,9 @@ pub enum Error {
     Fault,
     #[error("{0}")]
     Unsupported(String),
+    /// More rows than one run can have, whose numbers are of 32 bits.
+    #[error("{0}")]
+    TooManyRows(String),
     #[error("the query was cancelled")]
     Cancelled,
 }
@@ -62,6 +65,11 @@ impl Error {
     /// Whether the device has too little memory for now.
     pub fn is_memory(&self) -> bool {
         self.missing().is_some()
+    }
+
+    /// Whether fewer rows at a time may do.
+    pub fn is_too_large(&self) -> bool {
+        self.is_memory() || matches!(self, Error::TooManyRows(_))
     }
 
     /// How many bytes of device memory there were too few for the allocation that failed.

@@ -145,7 +145,17 @@ impl Lookups {
             Lookup::Zone(zone) => zone_table(context, zone)?,
             Lookup::Constant(constant) => {
                 let values = context.upload(&constant.0)?;
-                (Arc::new(Table { values, valid: None, entries: 1, range: None, is_same: false }), None)
+                (
+                    Arc::new(Table {
+                        values,
+                        valid: None,
+                        keeps_nulls: false,
+                        entries: 1,
+                        range: None,
+                        is_same: false,
+                    }),
+                    None,
+                )
             }
             Lookup::Texts { of, evaluate } => table(context, texts_of(*of, dictionaries, joined)?, evaluate)?,
         };
@@ -177,7 +187,7 @@ fn zone_table(context: &Context, zone: &Zone) -> Result<Found> {
     let both: Vec<i64> = zone.starts.iter().chain(&zone.offsets).copied().collect();
     let values = context.upload(&both)?;
     let entries = zone.starts.len() as u64;
-    Ok((Arc::new(Table { values, valid: None, entries, range: None, is_same: false }), None))
+    Ok((Arc::new(Table { values, valid: None, keeps_nulls: false, entries, range: None, is_same: false }), None))
 }
 
 fn table(context: &Context, dictionary: &Dictionary, evaluate: &Evaluate) -> Result<Found> {
@@ -187,14 +197,14 @@ fn table(context: &Context, dictionary: &Dictionary, evaluate: &Evaluate) -> Res
     let mut found = None;
     let mut range = None;
     let mut is_same = false;
+    let count = dictionary.entries();
+    let keeps_nulls = values.nulls().is_some_and(|nulls| nulls.null_count() == 1 && nulls.is_null(count));
     if crate::kind_of(values.data_type()) == Some(Kind::Code) {
         let (codes, new) = dictionary::encode(std::slice::from_ref(&values))?;
         let nulls = values.nulls().cloned();
         range = Some((0, (new.entries() as i128 - 1).max(0)));
         found = Some(Arc::new(new));
-        let texts = dictionary.entries();
-        let is_there = nulls.as_ref().is_some_and(|nulls| nulls.null_count() == 1 && nulls.is_null(texts));
-        is_same = is_there && codes.iter().take(texts).zip(0..).all(|(code, text)| *code == text);
+        is_same = keeps_nulls && codes.iter().take(count).zip(0..).all(|(code, text)| *code == text);
         values = Arc::new(UInt32Array::new(codes.into(), nulls));
     } else if crate::kind_of(values.data_type()) == Some(Kind::List) {
         let (lists, nulls, elements) = list::encode(context, std::slice::from_ref(&values))?;
@@ -206,5 +216,5 @@ fn table(context: &Context, dictionary: &Dictionary, evaluate: &Evaluate) -> Res
     }
     let entries = values.len() as u64;
     let (values, valid) = upload_array(context, &values)?;
-    Ok((Arc::new(Table { values, valid, entries, range, is_same }), found))
+    Ok((Arc::new(Table { values, valid, keeps_nulls, entries, range, is_same }), found))
 }

@@ -51,7 +51,7 @@ pub const ENCODE_FROM: u64 = 1 << 20;
 
 /// Pairs of rows that a join without keys looks at: seconds of work.
 const MOST_PAIRS: u64 = 1 << 38;
-const MOST_PAIRS_EMULATED: u64 = 1 << 28;
+const MOST_PAIRS_EMULATED: u64 = 1 << 26;
 
 /// Columns, and how many rows of them are wanted.
 #[derive(Clone, Debug)]
@@ -403,7 +403,7 @@ impl Gpu {
                 // All pairs are looked at, and a kernel does not end before it is done.
                 let most = if context.device().is_emulated() { MOST_PAIRS_EMULATED } else { MOST_PAIRS };
                 if join.is_all() && source.rows.saturating_mul(table.rows) > most {
-                    return Err(Error::Unsupported(format!("{} by {} rows without keys", source.rows, table.rows)));
+                    return Err(Error::TooManyRows(format!("{} by {} rows without keys", source.rows, table.rows)));
                 }
                 let wanted = (&stage.graph, source.rows);
                 built.push(builder.build((number, join), wanted, table, &ranged, &key_texts)?);

@@ -164,7 +164,7 @@ impl Gpu {
     ) -> Result<DeviceTable> {
         let context = &lane.context;
         if body.source.rows >= u64::from(u32::MAX) {
-            return Err(Error::Unsupported(format!("sorting {} rows", body.source.rows)));
+            return Err(Error::TooManyRows(format!("sorting {} rows", body.source.rows)));
         }
         let mut graph = body.graph.clone();
         let nullable = body.nullable(&sort.columns).contains(&true);

@@ -45,7 +45,7 @@ const MOST_WORDS: u32 = 16;
 pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Result<Found> {
     let rows = body.source.rows;
     if rows >= u64::from(u32::MAX) {
-        return Err(Error::Unsupported(format!("windows over {rows} rows")));
+        return Err(Error::TooManyRows(format!("windows over {rows} rows")));
     }
     let flags = context.allocate(8 * rows.max(1))?;
     let roots: Vec<Id> = of.partition.iter().chain(&of.order).copied().collect();

@@ -446,8 +446,10 @@ impl Running {
                 accelerator.gave_up.fetch_add(1, Ordering::Relaxed);
                 run(&on_host(&accelerator).await?)
             }
-            Err(error) if error.is_memory() && is_part => Err(DataFusionError::External(Box::new(DoesNotFit(error)))),
-            Err(error) if error.is_memory() => {
+            Err(error) if error.is_too_large() && is_part => {
+                Err(DataFusionError::External(Box::new(DoesNotFit(error))))
+            }
+            Err(error) if error.is_too_large() => {
                 let inputs = on_host(&accelerator).await?;
                 match Box::pin(parts::run(fragment(&inputs))).await? {
                     Some(stream) => Ok(Outcome::Host(stream)),
@@ -718,6 +720,11 @@ pub fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
                 Some(help) => diagnostic.help(help),
                 None => diagnostic,
             }
+        }
+        // Where nothing but the device may answer.
+        Error::Unsupported(_) | Error::TooManyRows(_) => {
+            let message = format!("an engine was asked for by name, and it has no way to run {text}");
+            Diagnostic::error(Class::Environment, "engine", message).help("`:engine auto` lets the CPU take over")
         }
         _ => Diagnostic::error(Class::Internal, "gpu", text),
     }

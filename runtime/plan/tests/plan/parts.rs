@@ -155,3 +155,19 @@ fn joined_parts_are_in_the_order_of_the_left_side() {
     }
     assert!(small.engine.accelerator().unwrap().in_parts.load(Ordering::Relaxed) > 5);
 }
+
+/// More pairs than one run can have, whose number is of 32 bits on a GPU and of 26 on the emulated device, where they take long. By hand: the sum
+/// of products is the product of sums.
+#[test]
+fn a_join_of_more_pairs_than_a_run_can_have_runs_in_parts() {
+    let bench = super::support::device();
+    let rows: i64 = if is_cuda() { 150_000 } else { 8_200 };
+    let column = |first: i64| Arc::new(Int64Array::from_iter_values(first..first + rows)) as ArrayRef;
+    let (a, b) = (bench.frame(vec![("n", column(0))]), bench.frame(vec![("m", column(7))]));
+    let query = "select count(*) as c, sum(n % 1000 * (m % 7)) as s, max(n + m) as x from a, b";
+    let sum = |first: i64, by: i64| (first..first + rows).map(|n| n % by).sum::<i64>();
+    let expected = format!("c s x|{} {} {}", rows * rows, sum(0, 1000) * sum(7, 7), 2 * rows + 5);
+    assert_eq!(bench.sql(query, &[("a", a), ("b", b)]), expected);
+    let parts = bench.engine.accelerator().unwrap().in_parts.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(parts >= 2, "{parts} parts");
+}
