@@ -49,7 +49,7 @@ pub struct Gpu {
 /// Rows from which on integer keys that lie anywhere are numbered first.
 pub const ENCODE_FROM: u64 = 1 << 20;
 
-/// Pairs of rows that a join without keys looks at: seconds of work.
+/// Pairs of rows that a join without keys looks at in a run: seconds of work. More are those of several runs, if they are aggregated.
 const MOST_PAIRS: u64 = 1 << 38;
 const MOST_PAIRS_EMULATED: u64 = 1 << 26;
 

@@ -21,8 +21,9 @@ use onrush_wire::{Class, Diagnostic, NativeFunction, Span};
 use crate::error::internal;
 use crate::gpu::{self, Accelerator, Stop};
 
-/// How long a call may go on after its query was stopped.
+/// How long a call may go on after its query was stopped, and how long that may take to be told to it.
 const PATIENCE: Duration = Duration::from_millis(150);
+const TOLD: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A function, and the pipeline that calls it once for each row of a table of its arguments.
@@ -193,7 +194,8 @@ pub fn is_any() -> bool {
 }
 
 /// To be asked where a query was just stopped: waits for the functions that run now, and says whether one of a query that was stopped is still
-/// at it after a while. Then nothing ends it but the end of the process. What is compiled takes its time.
+/// at it after a while. Then nothing ends it but the end of the process. What is compiled takes its time. Those that DataFusion calls may
+/// belong to any query, and count as stopped.
 pub fn is_endless() -> bool {
     let before: Vec<u64> = under_way().1.keys().copied().collect();
     let mut waited = Duration::ZERO;
@@ -207,8 +209,11 @@ pub fn is_endless() -> bool {
         if left.is_empty() {
             return false;
         }
-        if waited >= PATIENCE {
-            return left.contains(&true);
+        if waited >= PATIENCE && left.contains(&true) {
+            return true;
+        }
+        if waited >= TOLD {
+            return false;
         }
         std::thread::sleep(LOOK);
         if !onrush_kernels::is_compiling() {

@@ -224,7 +224,8 @@ pub fn spans_parameters(body: &Body, fault: u64, spans: &Buffer) -> Parameters {
     parameters
 }
 
-/// The shortest spans, of rows.
+/// The shortest spans, of rows. Those in no frame are computed, too: one of them that has no result costs the device, which is no worse than an
+/// error of DataFusion.
 pub fn spans(body: &Body, layout: &Layout, parameters: &Parameters) -> Program {
     let text = format!(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_spans({}) {{\n  u32 faults = 0;\n\

@@ -409,7 +409,8 @@ impl Running {
             // Without rows there is nothing to upload, and nothing to win.
             return run(&on_host(&accelerator).await?);
         }
-        let fragment = |inputs: &[Arc<dyn ExecutionPlan>]| parts::Fragment {
+        let fragment = |inputs: &[Arc<dyn ExecutionPlan>], multiplies: bool| parts::Fragment {
+            multiplies,
             accelerator: Arc::clone(&accelerator),
             chain: chain.clone(),
             inputs: inputs.to_vec(),
@@ -419,7 +420,7 @@ impl Running {
         };
         if let (Some(_), false) = (accelerator.part_rows, is_part) {
             let inputs = on_host(&accelerator).await?;
-            return match Box::pin(parts::run(fragment(&inputs))).await? {
+            return match Box::pin(parts::run(fragment(&inputs, false))).await? {
                 Some(stream) => Ok(Outcome::Host(stream)),
                 None => run(&inputs),
             };
@@ -451,7 +452,8 @@ impl Running {
             }
             Err(error) if error.is_too_large() => {
                 let inputs = on_host(&accelerator).await?;
-                match Box::pin(parts::run(fragment(&inputs))).await? {
+                let multiplies = !error.is_memory() && inputs.len() > 1;
+                match Box::pin(parts::run(fragment(&inputs, multiplies))).await? {
                     Some(stream) => Ok(Outcome::Host(stream)),
                     // The CPU spills to disk, unless it must be the device's.
                     None if accelerator.policy != Policy::Only => {

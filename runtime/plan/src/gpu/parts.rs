@@ -7,7 +7,8 @@
 //! - other aggregates, windows and joins: all inputs are parted by a hash of the keys first, so that rows of the same keys meet
 //!   (Kitsuregawa, Tanaka and Moto-oka, "Application of hash to data base machine and its architecture", 1983).
 //!
-//! What of this does not fit is halved, or parted again by another hash.
+//! What of this does not fit is halved, or parted again by another hash. Of joins of more pairs than a run can number only what is aggregated of
+//! them runs in parts.
 
 mod cuts;
 
@@ -64,6 +65,8 @@ pub struct Fragment {
     /// What it goes over, and what is joined: rows in memory.
     pub inputs: Vec<Arc<dyn ExecutionPlan>>,
     pub context: Arc<TaskContext>,
+    /// Whether a join made more rows of it than can be numbered: they are never all on the host, but only what they are aggregated to.
+    pub multiplies: bool,
     /// Counts parts.
     pub ran: Count,
     /// What the parts gave, of the memory of running plans.
@@ -93,6 +96,9 @@ type Make<'a> = dyn Fn(Plans) -> Result<Arc<dyn ExecutionPlan>> + Sync + 'a;
 pub async fn run(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>> {
     let chain: Vec<Link> = fragment.chain.iter().rev().cloned().collect();
     let (count, way) = fragment.lowest(&chain);
+    if fragment.multiplies && way != Way::Groups {
+        return Ok(None);
+    }
     let (lowest, rest) = chain.split_at(count);
     let Some(top) = lowest.last() else { return Ok(None) };
     let found = match way {
@@ -331,7 +337,7 @@ impl Fragment {
             // As many states as an eighth of the rows: the host would merge for long.
             let many = AtomicBool::new(false);
             let stop = |rows: usize, states: usize| {
-                let are_many = !keys.is_empty() && states > rows / 8 && states > LEAST;
+                let are_many = !self.multiplies && !keys.is_empty() && states > rows / 8 && states > LEAST;
                 many.store(are_many, Ordering::Relaxed);
                 are_many
             };
@@ -348,7 +354,7 @@ impl Fragment {
                 return self.rows(&merged).await.map(Some);
             }
         }
-        if keys.is_empty() || !aggregate.group_expr().is_single() {
+        if self.multiplies || keys.is_empty() || !aggregate.group_expr().is_single() {
             return Ok(None);
         }
         let Some(input) = self.above(below).await? else { return Ok(None) };

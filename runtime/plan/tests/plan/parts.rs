@@ -156,18 +156,30 @@ fn joined_parts_are_in_the_order_of_the_left_side() {
     assert!(small.engine.accelerator().unwrap().in_parts.load(Ordering::Relaxed) > 5);
 }
 
-/// More pairs than one run can have, whose number is of 32 bits on a GPU and of 26 on the emulated device, where they take long. By hand: the sum
-/// of products is the product of sums.
+/// More pairs than one run can have: 2^32 on a GPU, and of joins without keys 2^26 on the emulated device, where they take long. What is aggregated
+/// of them runs in parts; where nothing but a few rows is wanted, or all of them are sorted through, the processor takes over, which has a
+/// pair at a time. By hand: the sum of products is the product of sums.
 #[test]
 fn a_join_of_more_pairs_than_a_run_can_have_runs_in_parts() {
-    let bench = super::support::device();
+    let config = EngineConfig { policy: Some(Policy::Always), ..on_device() };
+    let bench = Bench::of(config);
     let rows: i64 = if is_cuda() { 150_000 } else { 8_200 };
     let column = |first: i64| Arc::new(Int64Array::from_iter_values(first..first + rows)) as ArrayRef;
     let (a, b) = (bench.frame(vec![("n", column(0))]), bench.frame(vec![("m", column(7))]));
+    let tables = [("a", a), ("b", b)];
+    let parts = || bench.engine.accelerator().unwrap().in_parts.load(Ordering::Relaxed);
     let query = "select count(*) as c, sum(n % 1000 * (m % 7)) as s, max(n + m) as x from a, b";
     let sum = |first: i64, by: i64| (first..first + rows).map(|n| n % by).sum::<i64>();
     let expected = format!("c s x|{} {} {}", rows * rows, sum(0, 1000) * sum(7, 7), 2 * rows + 5);
-    assert_eq!(bench.sql(query, &[("a", a), ("b", b)]), expected);
-    let parts = bench.engine.accelerator().unwrap().in_parts.load(std::sync::atomic::Ordering::Relaxed);
-    assert!(parts >= 2, "{parts} parts");
+    assert_eq!(bench.sql(query, &tables), expected);
+    let first = parts();
+    assert!(first >= 2, "{first} parts");
+    // As many groups as rows: their states, and never the pairs.
+    let query = "select count(*) as c, min(x) as l, max(x) as h, sum(s) as s from (select n, count(*) as x, sum(m % 7) as s from a, b group by n)";
+    let expected = format!("c l h s|{rows} {rows} {rows} {}", rows * sum(7, 7));
+    assert_eq!(bench.sql(query, &tables), expected);
+    let second = parts();
+    assert!(second >= first + 2, "{second} parts");
+    assert_eq!(bench.sql("select count(*) as c from (select n, m from a, b limit 10)", &tables), "c|10");
+    assert_eq!(parts(), second);
 }

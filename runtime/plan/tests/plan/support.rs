@@ -28,13 +28,17 @@ pub fn choices() -> Vec<Choice> {
     }
 }
 
-/// An engine on a GPU where that is asked for, else on the emulated device.
-pub fn device() -> Bench {
-    Bench::of(EngineConfig {
+/// A GPU where that is asked for, else the emulated device.
+pub fn on_device() -> EngineConfig {
+    EngineConfig {
         choice: if is_cuda() { Choice::Cuda } else { Choice::Emulated },
         cache: Some(onrush_wire::paths::cache_dir()),
         ..EngineConfig::default()
-    })
+    }
+}
+
+pub fn device() -> Bench {
+    Bench::of(on_device())
 }
 
 impl Default for Bench {

@@ -109,6 +109,20 @@ fn matches_are_counted_as_the_host_does() {
     }
 }
 
+/// What a device does not count by itself has the processor's answer: empty matches at a boundary, places to begin at, what is null.
+#[test]
+fn other_matches_are_counted_by_the_processor() {
+    let columns = ["'$'", "'^'", "'a*$'", r"'(?-u:\b)'", "'a', 3", "'a', 1, ''", "'a', 1, null", "null", "'a|^b*'"];
+    let columns: Vec<String> = columns.iter().map(|rest| format!("regexp_count(s, {rest})")).collect();
+    let query = format!("select {} from t", columns.join(", "));
+    let rows = |bench: Bench| {
+        let texts: Vec<Option<String>> = random(40).into_iter().map(Some).chain([None, Some(String::new())]).collect();
+        let id = bench.frame(vec![("s", Arc::new(StringViewArray::from_iter(texts)) as ArrayRef)]);
+        bench.sql(&query, &[("t", id)])
+    };
+    assert_eq!(rows(device()), rows(Bench::on_cpu()));
+}
+
 /// What Arrow writes, by the `ryu` crate: all exponents, powers of two and of ten and their neighbours, short decimals, and bits at random.
 #[test]
 fn floats_are_written_as_arrow_does() {
@@ -274,6 +288,10 @@ fn functions_of_frames_are_those_of_the_host() {
         assert_eq!(bench.column(id, 0), expected, "{expr:?}");
     };
     let (on, of) = (|name: &str, args: Vec<onrush_wire::Expr>| onrush_wire::Expr::call(name, args), || col("s"));
+    check(on("str.count_matches", vec![of(), lit("a")]), &|t| t.matches('a').count().to_string());
+    check(on("str.count_matches", vec![of(), lit("[a1]+")]), &|t| {
+        Regex::new("[a1]+").unwrap().find_iter(t).count().to_string()
+    });
     check(on("str.strip_chars", vec![of()]), &|t| t.trim().to_string());
     check(on("str.strip_chars_start", vec![of()]), &|t| t.trim_start().to_string());
     check(on("str.strip_chars_end", vec![of(), lit("x1")]), &|t| t.trim_end_matches(['x', '1']).to_string());
