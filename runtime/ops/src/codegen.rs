@@ -65,6 +65,13 @@ pub struct Table {
     pub is_same: bool,
 }
 
+impl Table {
+    /// Values that are all there, and of which nothing else is known.
+    pub fn plain(values: Buffer, entries: u64) -> Table {
+        Table { values, valid: None, keeps_nulls: false, entries, range: None, is_same: false }
+    }
+}
+
 /// What a kernel loops over.
 pub struct Source {
     pub rows: u64,

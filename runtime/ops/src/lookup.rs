@@ -145,17 +145,7 @@ impl Lookups {
             Lookup::Zone(zone) => zone_table(context, zone)?,
             Lookup::Constant(constant) => {
                 let values = context.upload(&constant.0)?;
-                (
-                    Arc::new(Table {
-                        values,
-                        valid: None,
-                        keeps_nulls: false,
-                        entries: 1,
-                        range: None,
-                        is_same: false,
-                    }),
-                    None,
-                )
+                (Arc::new(Table::plain(values, 1)), None)
             }
             Lookup::Texts { of, evaluate } => table(context, texts_of(*of, dictionaries, joined)?, evaluate)?,
         };
@@ -187,7 +177,7 @@ fn zone_table(context: &Context, zone: &Zone) -> Result<Found> {
     let both: Vec<i64> = zone.starts.iter().chain(&zone.offsets).copied().collect();
     let values = context.upload(&both)?;
     let entries = zone.starts.len() as u64;
-    Ok((Arc::new(Table { values, valid: None, keeps_nulls: false, entries, range: None, is_same: false }), None))
+    Ok((Arc::new(Table::plain(values, entries)), None))
 }
 
 fn table(context: &Context, dictionary: &Dictionary, evaluate: &Evaluate) -> Result<Found> {
