@@ -3,21 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
 use super::support::*;
-
-fn device() -> Bench {
-    Bench::of(EngineConfig {
-        choice: Choice::Emulated,
-        policy: Some(Policy::Only),
-        cache: Some(onrush_wire::paths::cache_dir()),
-        ..EngineConfig::default()
-    })
-}
 
 fn rows(bench: &Bench, query: &str, of: FrameId) -> Vec<Vec<String>> {
     let id = bench.step(Op::Sql { query: query.to_string(), tables: vec![("t".to_string(), of)] });
@@ -56,7 +45,7 @@ fn table(bench: &Bench, seed: i64) -> FrameId {
 /// The answers are DataFusion's on the processor.
 #[test]
 fn queries_of_several_threads_give_what_each_gives_alone() {
-    let (device, cpu) = (device(), Bench::on_cpu());
+    let (device, cpu) = (only_device(), Bench::on_cpu());
     let expected = |seed: i64| {
         let of = table(&cpu, seed);
         QUERIES.map(|query| rows(&cpu, query, of))
@@ -94,7 +83,7 @@ fn queries_of_several_threads_give_what_each_gives_alone() {
 /// Sums of 0..n by Gauss.
 #[test]
 fn a_query_that_ran_before_sees_the_rows_that_there_are_now() {
-    let device = device();
+    let device = only_device();
     let count = 1_000;
     for round in 1..20 {
         let numbers = Int64Array::from_iter_values((0..count).map(|row| row * round));
@@ -118,7 +107,7 @@ fn a_query_that_ran_before_sees_the_rows_that_there_are_now() {
 /// By hand: `upper` leaves the order of the first texts as it is, and not that of the second ones; `nullif` makes a text none.
 #[test]
 fn columns_of_the_same_numbers_have_their_own_texts() {
-    let device = device();
+    let device = only_device();
     let of = |texts: [Option<&str>; 5]| {
         let texts: Vec<Option<&str>> = texts.iter().cycle().take(100).copied().collect();
         device.frame(vec![("s", Arc::new(StringArray::from(texts)) as ArrayRef)])

@@ -3,23 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray};
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
 use onrush_wire::FrameId;
 
-use super::support::Bench;
+use super::support::{Bench, only_device};
 
 const ROWS: i64 = 60_000;
-
-/// Nothing is left to the processor.
-fn device() -> Bench {
-    Bench::of(EngineConfig {
-        choice: Choice::Emulated,
-        cache: Some(onrush_wire::paths::cache_dir()),
-        policy: Some(Policy::Only),
-        ..EngineConfig::default()
-    })
-}
 
 /// A row's number as one that looks like chance (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 fn mixed(row: i64, seed: u64) -> u64 {
@@ -57,7 +45,7 @@ fn table(bench: &Bench) -> FrameId {
 /// The same queries on the processor, by DataFusion.
 #[test]
 fn many_groups_are_those_of_the_processor() {
-    let (cpu, device) = (Bench::on_cpu(), device());
+    let (cpu, device) = (Bench::on_cpu(), only_device());
     let (on_cpu, on_device) = (table(&cpu), table(&device));
     for query in [
         "select k, count(*), count(f), sum(f), avg(f), min(f), max(f) from t group by k order by k",

@@ -8,22 +8,11 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 use onrush_frame::TaskHandle;
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
 use onrush_wire::FrameId;
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
 
 use super::support::*;
-
-fn device() -> Bench {
-    Bench::of(EngineConfig {
-        choice: Choice::Emulated,
-        policy: Some(Policy::Only),
-        cache: Some(onrush_wire::paths::cache_dir()),
-        ..EngineConfig::default()
-    })
-}
 
 /// Lists of `lengths` of items, those of no length null for some rows.
 fn listed(lengths: &[usize], items: ArrayRef) -> ArrayRef {
@@ -81,7 +70,7 @@ const QUERIES: [&str; 18] = [
 /// The sizes at which kernels go over another tile, warp or word.
 #[test]
 fn queries_give_what_the_processor_does() {
-    let (device, cpu) = (device(), Bench::on_cpu());
+    let (device, cpu) = (only_device(), Bench::on_cpu());
     for rows in [1, 2, 31, 32, 33, 64, 65, 257, 1025, 2100] {
         let (there, here) = (table(&device, rows), table(&cpu, rows));
         for query in QUERIES {
@@ -95,7 +84,7 @@ fn queries_give_what_the_processor_does() {
 /// A frame's steps, by hand: an empty list gives no row, a null one gives one null.
 #[test]
 fn frames_explode_and_collect() {
-    let bench = device();
+    let bench = only_device();
     let items: ArrayRef = Arc::new(Int64Array::from(vec![Some(4), None, Some(6), Some(7)]));
     let lists = listed(&[0, 0, 3, 1], items);
     assert_eq!((lists.is_null(0), lists.is_null(1)), (true, false));
@@ -136,7 +125,7 @@ fn frames_explode_and_collect() {
 /// The two zeros are one key, and so is what is not a number, whatever its sign: the processor takes such signs for two.
 #[test]
 fn floats_are_one_group() {
-    let bench = device();
+    let bench = only_device();
     let nan = f64::NAN;
     let keys = [nan, -nan, 1.0, 0.0, -0.0, 0.0, -nan, -1.0, -0.0].map(Some);
     let frame = bench.frame(vec![
@@ -158,7 +147,7 @@ fn floats_are_one_group() {
 /// What is kept of a result has elements of its own, and is read again.
 #[test]
 fn results_are_read_again() {
-    let bench = device();
+    let bench = only_device();
     let all = table(&bench, 500);
     let of = bench.try_sql("select n, l, t from t where n % 50 = 20", &[("t", all)]).unwrap();
     let few = bench.id();

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array};
 use arrow::datatypes::{Float64Type, Int64Type};
 use onrush_frame::TaskHandle;
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::Choice;
 use onrush_wire::plan::Op;
 
-use super::support::Bench;
+use super::support::{Bench, device};
 
 const ROWS: i64 = 6000;
 
@@ -47,14 +45,6 @@ fn column(bench: &Bench, data: &Data, query: &str) -> ArrayRef {
     } else {
         arrow::compute::concat(&parts).unwrap()
     }
-}
-
-fn device() -> Bench {
-    Bench::of(EngineConfig {
-        choice: Choice::Emulated,
-        cache: Some(onrush_wire::paths::cache_dir()),
-        ..EngineConfig::default()
-    })
 }
 
 fn numbers(array: &ArrayRef) -> Vec<i64> {

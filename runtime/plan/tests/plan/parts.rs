@@ -24,10 +24,6 @@ fn small() -> EngineConfig {
     }
 }
 
-fn device() -> Bench {
-    Bench::of(small())
-}
-
 /// A row's number as one that looks like chance (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 fn mixed(row: i64, seed: u64) -> u64 {
     let mut z = (row as u64).wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -114,7 +110,7 @@ const QUERIES: &[&str] = &[
 
 #[test]
 fn what_does_not_fit_runs_in_parts() {
-    let (cpu, small) = (Bench::on_cpu(), device());
+    let (cpu, small) = (Bench::on_cpu(), Bench::of(small()));
     let (there, here) = (tables(&cpu), tables(&small));
     let accelerator = small.engine.accelerator().unwrap();
     for query in QUERIES {
@@ -161,8 +157,7 @@ fn joined_parts_are_in_the_order_of_the_left_side() {
 /// pair at a time. By hand: the sum of products is the product of sums.
 #[test]
 fn a_join_of_more_pairs_than_a_run_can_have_runs_in_parts() {
-    let config = EngineConfig { policy: Some(Policy::Always), ..on_device() };
-    let bench = Bench::of(config);
+    let bench = Bench::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
     let rows: i64 = if is_cuda() { 150_000 } else { 8_200 };
     let column = |first: i64| Arc::new(Int64Array::from_iter_values(first..first + rows)) as ArrayRef;
     let (a, b) = (bench.frame(vec![("n", column(0))]), bench.frame(vec![("m", column(7))]));

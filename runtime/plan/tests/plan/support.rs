@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
 use onrush_frame::TaskHandle;
-use onrush_plan::gpu::Choice;
+use onrush_plan::gpu::{Choice, Policy};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
@@ -39,6 +39,11 @@ pub fn on_device() -> EngineConfig {
 
 pub fn device() -> Bench {
     Bench::of(on_device())
+}
+
+/// One on which everything must run: what would be the processor's is an error.
+pub fn only_device() -> Bench {
+    Bench::of(EngineConfig { policy: Some(Policy::Only), ..on_device() })
 }
 
 impl Default for Bench {

@@ -3,20 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, TimestampMicrosecondArray};
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
 
-use super::support::{Bench, call, col, lit};
-
-/// Nothing is left to the processor.
-fn device() -> Bench {
-    Bench::of(EngineConfig {
-        choice: Choice::Emulated,
-        cache: Some(onrush_wire::paths::cache_dir()),
-        policy: Some(Policy::Only),
-        ..EngineConfig::default()
-    })
-}
+use super::support::{Bench, call, col, lit, only_device};
 
 fn micros(text: &str) -> i64 {
     let seconds = if text.len() == 16 { ":00" } else { "" };
@@ -145,7 +133,7 @@ fn truncation_in_zones_is_that_of_their_clocks() {
             "2011-12-31T12:00 2011-12-31T10:00 2011-12-26T10:00 2011-12-31T10:00 2011-12-31T10:00 2011-12-31T10:00",
         ),
     ];
-    let bench = device();
+    let bench = only_device();
     for (zone, moment, expected) in cases {
         let f = frame(&bench, zone, &[moment]);
         let units = ["hour", "day", "week", "month", "quarter", "year"];
@@ -161,7 +149,7 @@ fn truncation_in_zones_is_that_of_their_clocks() {
 #[test]
 fn stretches_of_time_are_cut_as_on_the_processor() {
     let moments = ["2024-03-09T23:59:59", "2024-07-14T12:34:56", "1969-12-31T23:59:59", "1905-02-28T01:02:03"];
-    let (cpu, device) = (Bench::on_cpu(), device());
+    let (cpu, device) = (Bench::on_cpu(), only_device());
     for zone in ["America/New_York", "Asia/Kolkata", "UTC", "+05:30"] {
         for every in ["1s", "7m", "1h", "5h", "1d", "3d", "1w", "1mo", "1q", "1y"] {
             let cut =
@@ -174,7 +162,7 @@ fn stretches_of_time_are_cut_as_on_the_processor() {
 /// Midnight of 4 November 2018 was not there in Sao Paulo: both engines say so.
 #[test]
 fn a_wall_clock_that_was_never_shown_is_an_error() {
-    for bench in [Bench::on_cpu(), device()] {
+    for bench in [Bench::on_cpu(), only_device()] {
         let f = frame(&bench, "America/Sao_Paulo", &["2018-11-04T15:00:00"]);
         let id = bench.try_select(f, call("dt.truncate", [col("t"), lit("1d")])).unwrap();
         let error = bench.try_rows(id).unwrap_err();

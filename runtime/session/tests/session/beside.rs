@@ -10,7 +10,7 @@ use onrush_wire::session::{Reply, Request};
 
 use super::support::{Client, Session, from_values, pairs_of};
 
-/// How long a small query may take beside a large one: on a GPU, which has streams, and where all have the same few cores.
+/// How long a small query may take beside a large one: on a GPU, whose streams run side by side, and where all share a few cores.
 const ON_GPU: Duration = Duration::from_millis(200);
 const ON_CORES: Duration = Duration::from_secs(5);
 
@@ -18,7 +18,7 @@ fn sql(client: &mut Client, query: &str, table: &str, frame: onrush_wire::FrameI
     client.step(Op::Sql { query: query.to_string(), tables: vec![(table.to_string(), frame)] })
 }
 
-/// Groups of a small frame, each time by other literals, until `done` or for so long: how long each took, from the request on.
+/// Groups of a small frame, each time by another number, for so long: how long each took, from the request on.
 fn small(cell: &mut Client, length: Duration) -> Vec<Duration> {
     const ROWS: i64 = 100_000;
     let frame = from_values(cell, 0..ROWS);
