@@ -172,3 +172,38 @@ def test_an_endless_kernel_ends_with_the_interrupt(running):
 def test_an_error_that_is_caught_leaves_the_buffer(running):
     cell = "let mut b = Buffer::from([1.0f32, 2.0]);\nlet failed = attempt(|| no_guard(1, 32, &mut b)).is_err();\n(failed, b.to_vec())"
     assert running.ok(cell).result == "(true, [1.0, 2.0])"
+
+
+def test_large_buffers_stay_on_the_device(running):
+    many = "let mut many = Buffer::<f32>::zeros(300_000);\nadd_one(1172, 256, &mut many, 300_000);\nadd_one(1172, 256, &mut many, 100_000);\n"
+    shown = running.ok(many + "many").result
+    assert shown.startswith("[2.0, 2.0, ") and shown.endswith("…, 1.0, 1.0, 1.0], 300000 in all"), shown
+    # A copy is of its time, and what Rust writes goes back to the device.
+    cell = "let copy = many.clone();\nadd_one(1172, 256, &mut many, 300_000);\nmany[299_999] = 5.0;\nadd_one(1172, 256, &mut many, 300_000);\n"
+    assert running.ok(cell + "(copy[299_999], many[0], many[299_999], many.len())").result == "(1.0, 4.0, 6.0, 300000)"
+    assert running.value("many.iter().sum::<f32>()") == str(4.0 * 100_000 + 3.0 * 199_999 + 6.0)
+    assert running.ok("frame! { x: many.clone() }.column::<f32>(\"x\").to_vec()[99_999..100_001].to_vec()").result == "[4.0, 3.0]"
+    assert "300000 in all" in running.ok(":vars").bundles[0]["text/plain"]
+
+
+@pytest.mark.parametrize(
+    "ends", ['panic!("enough")', "no_guard(1172, 256, &mut many)", "no_guard(1, 32, &mut Buffer::from([1.0f32]))"]
+)
+def test_a_cell_that_fails_leaves_large_buffers(running, ends):
+    running.ok("let mut many = Buffer::<f32>::zeros(300_000); add_one(1172, 256, &mut many, 300_000);")
+    running.fails("add_one(1172, 256, &mut many, 300_000); " + ends)
+    assert running.value("(many[0], many[299_999])") == "(1.0, 1.0)"
+    caught = "add_one(1172, 256, &mut many, 300_000); let failed = attempt(|| no_guard(1172, 256, &mut many)).is_err();"
+    assert running.ok(caught + " (failed, many[0], many[299_999])").result == "(true, 2.0, 2.0)"
+
+
+def test_an_interrupt_leaves_large_buffers(running):
+    running.ok("let mut many = Buffer::<f32>::zeros(300_000); add_one(1172, 256, &mut many, 300_000);")
+    begun = time.monotonic()
+    cell = 'add_one(1172, 256, &mut many, 300_000); println!("started"); forever(1, 1, &mut many)'
+    message = running.client.execute(cell)
+    while running.client.get_iopub_msg(timeout=PATIENCE)["content"].get("text") != "started\n":
+        pass
+    running.interrupt()
+    assert running.wait(message, begun).status == "error"
+    assert running.value("(many[0], many[299_999])") == "(1.0, 1.0)"

@@ -1,6 +1,7 @@
 //! What a cell process and its worker say to each other: the worker runs the kernels of `%%cuda` cells, on a device of its own.
 //!
-//! The contents of buffers do not travel here but through memory that both share: a message says how many bytes from its start are meant.
+//! The contents of buffers do not travel here but through memory that both share: a message says how many bytes from its start are meant. What a
+//! kernel has written into a large buffer stays on the device: the cell process gets a descriptor that keeps it ([`stream`](crate::stream)).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,9 @@ use crate::diagnostic::Diagnostic;
 
 /// Bytes of the shared memory: longer buffers go in pieces.
 pub const PIECE: usize = 64 << 20;
+
+/// Buffers of so many bytes and more stay on the device after a kernel wrote them. The device's pages are 2 MB.
+pub const LENT: u64 = 1 << 20;
 
 /// The argument of the session's program that makes it a worker: the socket is its standard input, the shared memory its
 /// standard output.
@@ -21,6 +25,8 @@ pub enum ToWorker {
     Load { module: u64, source: Source },
     /// A piece of a buffer is in the shared memory; the first piece makes the buffer. Answer: [`FromWorker::Done`].
     Write { buffer: u64, bytes: u64, offset: u64, length: u64 },
+    /// A buffer is in the device's memory behind the descriptor that comes with this. Answer: [`FromWorker::Done`].
+    Import { buffer: u64, bytes: u64 },
     /// Put a piece of a buffer into the shared memory. Answer: [`FromWorker::Done`].
     Read { buffer: u64, offset: u64, length: u64 },
     /// Answer: [`FromWorker::Launched`].
@@ -61,8 +67,8 @@ pub struct Argument {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArgumentValue {
-    /// A buffer, and the bytes of each element.
-    Buffer { buffer: u64, element: u32 },
+    /// A buffer, the bytes of each element, and whether the kernel can write it.
+    Buffer { buffer: u64, element: u32, written: bool },
     /// As it lies in memory: 1, 2, 4 or 8 bytes.
     Scalar(Vec<u8>),
 }
@@ -75,6 +81,7 @@ pub enum FromWorker {
         emulated: bool,
     },
     Done,
+    /// With a descriptor for each buffer of [`Launched::lent`].
     Launched(Launched),
     /// `printed` is what kernels had printed until then.
     Failed {
@@ -90,6 +97,9 @@ pub struct Launched {
     /// By the device's clock.
     pub nanoseconds: u64,
     pub printed: Printed,
+    /// Buffers whose new contents are in the device's memory behind the descriptors that come with this, in their order. The other ones that were written are
+    /// to be read.
+    pub lent: Vec<u64>,
 }
 
 /// What kernels printed.

@@ -1,6 +1,7 @@
 //! What an implementation of a device does: thin, unsafe, without bookkeeping. Handles are plain numbers; the types around it
 //! own them.
 
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use crate::Properties;
@@ -26,6 +27,13 @@ pub trait Backend: Send + Sync {
 
     unsafe fn allocate(&self, bytes: u64, stream: Handle) -> Result<u64>;
     unsafe fn free(&self, address: u64, bytes: u64, stream: Handle) -> Result<()>;
+    /// Memory that other processes map by the descriptor, which keeps it as a mapping does.
+    fn export(&self, bytes: u64) -> Result<(u64, OwnedFd)>;
+    /// Maps what was exported with this size, here or by a process that has ended since, for reading.
+    fn import(&self, memory: BorrowedFd<'_>, bytes: u64) -> Result<u64>;
+    /// From here on kernels read mapped memory, and their writes fail, as far as the device can tell.
+    unsafe fn protect(&self, address: u64, bytes: u64) -> Result<()>;
+    unsafe fn unmap(&self, address: u64, bytes: u64) -> Result<()>;
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
     unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()>;
     /// Kernels use this page-locked memory: its address is the same on the device.

@@ -1,6 +1,8 @@
 //! Memory on a device, counted in the ledger, freed when it is dropped.
 
 use std::ops::Range;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -33,6 +35,8 @@ pub struct Buffer {
     address: u64,
     bytes: u64,
     entry: Entry,
+    /// Not from the device's pool: other processes may have it too.
+    mapped: bool,
 }
 
 impl Buffer {
@@ -52,7 +56,35 @@ impl Buffer {
             }
             other => other?,
         };
-        Ok(Buffer { stream: stream.clone(), address, bytes, entry })
+        Ok(Buffer { stream: stream.clone(), address, bytes, entry, mapped: false })
+    }
+
+    pub(crate) fn export(reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
+        let entry = reservation.take(bytes)?;
+        let (address, memory) = stream.device().backend().export(bytes)?;
+        Ok((Buffer { stream: stream.clone(), address, bytes, entry, mapped: true }, memory))
+    }
+
+    pub(crate) fn import(
+        reservation: &mut Reservation,
+        memory: BorrowedFd<'_>,
+        bytes: u64,
+        stream: &Stream,
+    ) -> Result<Buffer> {
+        let entry = reservation.take(bytes)?;
+        let address = stream.device().backend().import(memory, bytes)?;
+        Ok(Buffer { stream: stream.clone(), address, bytes, entry, mapped: true })
+    }
+
+    /// An exported buffer's contents are done with: once the stream has passed, what kernels write to it is a fault, where the device can
+    /// tell (the driver may say that it cannot).
+    pub fn protect(&self) -> Result<()> {
+        if !self.mapped {
+            return Ok(());
+        }
+        self.stream.synchronize()?;
+        // SAFETY: mapped with this size, and nothing is writing.
+        unsafe { self.device().backend().protect(self.address, self.bytes) }
     }
 
     /// Aligned to 256 bytes.
@@ -62,6 +94,11 @@ impl Buffer {
 
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether other processes may have it, too.
+    pub fn is_mapped(&self) -> bool {
+        self.mapped
     }
 
     pub fn owner(&self) -> &Owner {
@@ -87,21 +124,19 @@ impl Buffer {
         device.check()?;
         let bytes = size_of_val(values);
         self.check_range(offset, bytes as u64)?;
-        let source = values.as_ptr().cast::<u8>();
-        for start in (0..bytes).step_by(PIECE) {
-            let length = PIECE.min(bytes - start);
+        let source = Address(values.as_ptr().cast::<u8>().cast_mut());
+        in_pieces(bytes, 1, |start, length| {
             let pinned = device.staging().take(device, length)?;
             // SAFETY: both sides are at least `length` bytes long, and the pinned memory is ours alone.
-            unsafe { std::ptr::copy_nonoverlapping(source.add(start), pinned.address(), length) };
+            unsafe { std::ptr::copy_nonoverlapping(source.at(start), pinned.address(), length) };
             // SAFETY: the range was checked, and the pinned memory is kept until the stream has passed.
             let copied = unsafe {
                 let to = self.address + offset + start as u64;
                 device.backend().copy_to_device(to, pinned.address(), length, stream.handle())
             };
             self.keep(pinned, stream)?;
-            copied?;
-        }
-        Ok(())
+            copied
+        })
     }
 
     /// Waits for the stream and copies values to the host; the range counts values of `T`.
@@ -126,35 +161,20 @@ impl Buffer {
             device.staging().keep(device, pinned, None);
             return Ok(values);
         }
-        // Two pieces on their way: one crosses the bus while the other is copied out.
-        let mut previous: Option<(Pinned, usize, usize, crate::stream::Event)> = None;
-        let mut starts = (0..bytes).step_by(PIECE);
-        loop {
-            let next = starts.next();
-            let begun = match next {
-                Some(start) => {
-                    let length = PIECE.min(bytes - start);
-                    let pinned = device.staging().take(device, length)?;
-                    // SAFETY: the range was checked, and the pinned memory is held until its event is done.
-                    unsafe {
-                        let from = self.address + (offset + start) as u64;
-                        device.backend().copy_to_host(pinned.address(), from, length, stream.handle())?;
-                    }
-                    Some((pinned, start, length, stream.record()?))
-                }
-                None => None,
-            };
-            if let Some((pinned, start, length, event)) = previous.take() {
-                event.synchronize()?;
-                // SAFETY: `start + length` is within the capacity, and the copy into the pinned memory is done.
-                unsafe { std::ptr::copy_nonoverlapping(pinned.address(), target.add(start), length) };
-                device.staging().keep(device, pinned, None);
+        let target = Address(target);
+        // At least two, so that one piece crosses the bus while another is copied out.
+        in_pieces(bytes, 2, |start, length| {
+            let pinned = device.staging().take(device, length)?;
+            // SAFETY: the range was checked, the pinned memory is held until the event is done, and `start + length` is within the capacity.
+            unsafe {
+                let from = self.address + (offset + start) as u64;
+                device.backend().copy_to_host(pinned.address(), from, length, stream.handle())?;
+                stream.record()?.synchronize()?;
+                std::ptr::copy_nonoverlapping(pinned.address(), target.at(start), length);
             }
-            previous = begun;
-            if previous.is_none() {
-                break;
-            }
-        }
+            device.staging().keep(device, pinned, None);
+            Ok(())
+        })?;
         if bytes == 0 {
             stream.synchronize()?;
         }
@@ -210,6 +230,51 @@ impl Buffer {
     }
 }
 
+/// Where a copy on the host begins.
+#[derive(Clone, Copy)]
+struct Address(*mut u8);
+
+// SAFETY: threads that copy pieces use parts of their own, and whoever made it waits for them.
+unsafe impl Sync for Address {}
+
+impl Address {
+    /// # Safety
+    /// Within the memory that begins there.
+    unsafe fn at(&self, offset: usize) -> *mut u8 {
+        // SAFETY: by the contract of this function.
+        unsafe { self.0.add(offset) }
+    }
+}
+
+/// Threads that a large copy takes at most: with more, the bus is what limits it.
+const COPIERS: usize = 8;
+/// Below as many pieces for each of them a thread is not worth its start.
+const SHARE: usize = 4;
+
+/// Does the same for each piece, given its start and its length; large copies by several threads, because one core copies a fifth of what the bus carries.
+fn in_pieces(bytes: usize, least: usize, each: impl Fn(usize, usize) -> Result<()> + Sync) -> Result<()> {
+    let pieces = bytes.div_ceil(PIECE);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2);
+    let threads = (pieces / SHARE).min(cores).min(COPIERS).max(least).min(pieces);
+    let next = AtomicUsize::new(0);
+    let run = || loop {
+        let start = next.fetch_add(1, Ordering::Relaxed) * PIECE;
+        if start >= bytes {
+            return Ok(());
+        }
+        each(start, PIECE.min(bytes - start))?;
+    };
+    if threads <= 1 {
+        return run();
+    }
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let own = run();
+        let panicked = || Err(Error::DriverFailed { reason: "a thread that copied ended early".into() });
+        others.into_iter().map(|other| other.join().unwrap_or_else(|_| panicked())).fold(own, Result::and)
+    })
+}
+
 /// Asks for large pages for memory that is about to be written for the first time: with small ones, the faults take most of the time
 /// of a large copy. A wish: the system may not have them.
 fn large_pages(start: *mut u8, bytes: usize) {
@@ -225,8 +290,15 @@ fn large_pages(start: *mut u8, bytes: usize) {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let device = self.stream.device();
-        // SAFETY: allocated on this stream with this size, and not freed before.
-        let done = unsafe { device.backend().free(self.address, self.bytes.max(1), self.stream.handle()) };
+        let backend = device.backend();
+        // SAFETY: allocated on this stream or mapped with this size, and not freed before. A mapping has no stream that would end it in its order.
+        let done = unsafe {
+            if self.mapped {
+                backend.synchronize_stream(self.stream.handle()).and_then(|()| backend.unmap(self.address, self.bytes))
+            } else {
+                backend.free(self.address, self.bytes.max(1), self.stream.handle())
+            }
+        };
         device.defer(done);
     }
 }

@@ -1,10 +1,12 @@
 //! NVIDIA GPUs by the CUDA driver, through cudarc's thin functions. The library is looked for when the device is opened: cudarc panics
 //! where it is missing, so everything here comes after `probe`.
 
+mod mapped;
 pub mod nvrtc;
 
 use std::cell::Cell;
 use std::ffi::CString;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -258,6 +260,23 @@ impl Backend for Cuda {
         self.bind()?;
         // SAFETY: see above.
         unsafe { result::free_async(address, stream(on)) }.map_err(failed("cuMemFreeAsync"))
+    }
+
+    fn export(&self, bytes: u64) -> Result<(u64, OwnedFd)> {
+        self.export_mapped(bytes)
+    }
+
+    fn import(&self, memory: BorrowedFd<'_>, bytes: u64) -> Result<u64> {
+        self.import_mapped(memory, bytes)
+    }
+
+    unsafe fn protect(&self, address: u64, bytes: u64) -> Result<()> {
+        self.protect_mapped(address, bytes)
+    }
+
+    unsafe fn unmap(&self, address: u64, bytes: u64) -> Result<()> {
+        // SAFETY: see above.
+        unsafe { self.unmap_mapped(address, bytes) }
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {

@@ -1,5 +1,6 @@
 //! A device: the handle that all others come from, with its ledger and what its destructors could not report.
 
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -157,6 +158,19 @@ impl Device {
     pub fn allocate_from(&self, reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<Buffer> {
         self.check()?;
         Buffer::allocate(reservation, bytes, stream)
+    }
+
+    /// A buffer, of at least one byte, that another process can map by the descriptor. Whoever has the descriptor keeps the memory, also without a device and after this
+    /// process has ended, whatever it died of; nothing but the ledger of each process that maps it counts it.
+    pub fn export(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
+        let mut reservation = self.reserve(owner, bytes)?;
+        Buffer::export(&mut reservation, bytes, stream)
+    }
+
+    /// What was exported with this size, to be read.
+    pub fn import(&self, owner: &Owner, memory: BorrowedFd<'_>, bytes: u64, stream: &Stream) -> Result<Buffer> {
+        let mut reservation = self.reserve(owner, bytes)?;
+        Buffer::import(&mut reservation, memory, bytes, stream)
     }
 
     /// A buffer with a copy of the values. The host may reuse `values` at once.

@@ -2,10 +2,12 @@
 //! without a GPU. Work is done when it is given: streams and events keep no queue.
 
 mod compiler;
+mod mapped;
 mod runtime;
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -97,6 +99,27 @@ impl Emulated {
 }
 
 impl Emulated {
+    /// Counts bytes that somebody wants.
+    fn take(&self, bytes: u64) -> Result<()> {
+        let mut used = lock(&self.used);
+        let total = self.emulation.memory_bytes;
+        if bytes > total - *used {
+            return Err(Error::DriverOutOfMemory { requested: bytes, free: total - *used, total });
+        }
+        *used += bytes;
+        Ok(())
+    }
+
+    fn mapped(&self, memory: BorrowedFd<'_>, bytes: u64, writable: bool) -> Result<u64> {
+        self.take(bytes)?;
+        let mapped = mapped::map(memory, bytes, self.margin(), writable);
+        match &mapped {
+            Ok(address) => self.runtime.register(*address, bytes),
+            Err(_) => *lock(&self.used) -= bytes,
+        }
+        mapped
+    }
+
     fn margin(&self) -> usize {
         if self.emulation.strict { STRICT_MARGIN } else { MARGIN }
     }
@@ -132,18 +155,14 @@ impl Backend for Emulated {
     }
 
     unsafe fn allocate(&self, bytes: u64, _on: Handle) -> Result<u64> {
-        let mut used = lock(&self.used);
-        let total = self.emulation.memory_bytes;
-        let full = Error::DriverOutOfMemory { requested: bytes, free: total - *used, total };
-        if bytes > total - *used {
-            return Err(full);
-        }
+        self.take(bytes)?;
         // SAFETY: the size is not zero.
         let start = unsafe { alloc(layout(bytes, self.margin())) };
         if start.is_null() {
-            return Err(full);
+            *lock(&self.used) -= bytes;
+            let (free, total) = self.memory()?;
+            return Err(Error::DriverOutOfMemory { requested: bytes, free, total });
         }
-        *used += bytes;
         let address = start as u64 + self.margin() as u64;
         if self.emulation.checked {
             // SAFETY: the memory was just allocated. Fresh memory on a GPU holds anything, too.
@@ -160,6 +179,27 @@ impl Backend for Emulated {
         // SAFETY: allocated with the same layout.
         unsafe { dealloc((address - margin as u64) as *mut u8, layout(bytes, margin)) };
         Ok(())
+    }
+
+    fn export(&self, bytes: u64) -> Result<(u64, OwnedFd)> {
+        let file = mapped::file(bytes)?;
+        Ok((self.mapped(file.as_fd(), bytes, true)?, file))
+    }
+
+    fn import(&self, memory: BorrowedFd<'_>, bytes: u64) -> Result<u64> {
+        self.mapped(memory, bytes, false)
+    }
+
+    unsafe fn protect(&self, address: u64, bytes: u64) -> Result<()> {
+        // SAFETY: see above.
+        unsafe { mapped::protect(address, bytes) }
+    }
+
+    unsafe fn unmap(&self, address: u64, bytes: u64) -> Result<()> {
+        self.runtime.unregister(address);
+        *lock(&self.used) -= bytes;
+        // SAFETY: see above.
+        unsafe { mapped::unmap(address, bytes, self.margin()) }
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {

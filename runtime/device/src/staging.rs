@@ -7,8 +7,8 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::stream::Event;
 
-/// A large copy goes in pieces of this size, two on their way at a time.
-pub const PIECE: usize = 8 << 20;
+/// A large copy goes in pieces of this size: small enough that a core's cache holds what it copies for a while, and the bus does not notice.
+pub const PIECE: usize = 2 << 20;
 const SMALLEST: usize = 4 << 10;
 /// Pieces that are kept; more are freed after use. As many small ones, so that a large copy does not drive them out: getting one
 /// takes longer than what it is for.
@@ -39,20 +39,35 @@ pub struct Staging {
 impl Staging {
     pub fn take(&self, device: &Device, bytes: usize) -> Result<Pinned> {
         let wanted = bytes.clamp(SMALLEST, PIECE).next_power_of_two();
-        {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            for index in 0..kept.len() {
-                let (pinned, event) = &kept[index];
-                if pinned.bytes == wanted && event.as_ref().map_or(Ok(true), Event::is_done)? {
-                    return Ok(kept.swap_remove(index).0);
-                }
+        if let Some((pinned, event)) = self.kept_one(wanted)? {
+            if let Some(event) = event {
+                event.synchronize()?;
             }
+            return Ok(pinned);
         }
         let address = device.backend().allocate_pinned(wanted)?;
         if address.is_null() {
             return Err(Error::OutOfHostMemory { requested: wanted as u64 });
         }
         Ok(Pinned { address, bytes: wanted })
+    }
+
+    /// A piece that nobody uses, or, where as many as are kept are on their way, the one that is back first: getting more takes longer.
+    fn kept_one(&self, wanted: usize) -> Result<Option<(Pinned, Option<Event>)>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut on_their_way = 0;
+        for index in 0..kept.len() {
+            let (pinned, event) = &kept[index];
+            if pinned.bytes != wanted {
+                continue;
+            }
+            if event.as_ref().map_or(Ok(true), Event::is_done)? {
+                return Ok(Some((kept.remove(index).0, None)));
+            }
+            on_their_way += 1;
+        }
+        let first = kept.iter().position(|(pinned, _)| pinned.bytes == wanted);
+        Ok(first.filter(|_| on_their_way >= KEPT && wanted > SMALL).map(|index| kept.remove(index)))
     }
 
     /// Gives a piece back that is free after the event.

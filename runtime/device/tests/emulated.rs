@@ -1,5 +1,7 @@
 //! The emulated device, by kernels whose answers are known: what CUDA has built in, and what the checker must see and must not.
 
+use std::os::fd::AsFd;
+
 use onrush_device::{
     Arguments, CompileOptions, Device, Emulation, Error, Grid, Mailbox, Options, Owner, Result, Source,
 };
@@ -373,4 +375,42 @@ fn a_kernel_tells_the_host_what_came_of_it() {
         }
         assert_eq!(mailbox.value(), 41);
     }
+}
+
+#[test]
+fn exported_memory_is_the_same_in_both_mappings() {
+    let device = device(true);
+    let (owner, stream) = (Owner::new("test"), device.stream().unwrap());
+    let used = device.ledger().total().used;
+    let (buffer, memory) = device.export(&owner, 10_000, &stream).unwrap();
+    buffer.write(0, &[7u8; 10_000], &stream).unwrap();
+    let other = device.import(&owner, memory.as_fd(), 10_000, &stream).unwrap();
+    assert_ne!(buffer.address(), other.address());
+    buffer.write(9_998, &[1u8, 2], &stream).unwrap();
+    assert_eq!(other.read::<u8>(9_997..10_000, &stream).unwrap(), [7, 1, 2]);
+    buffer.protect().unwrap();
+    drop(buffer);
+    assert_eq!(other.read::<u8>(0..2, &stream).unwrap(), [7, 7]);
+    // More than there is would end the process at the first access.
+    assert!(matches!(
+        device.import(&owner, memory.as_fd(), 20_000, &stream),
+        Err(Error::OutOfRange { bytes: 20_000, length: 10_000, .. })
+    ));
+    drop(other);
+    assert_eq!(device.ledger().total().used, used);
+}
+
+/// More pieces than threads, a last one that is short, and starts that are no piece's.
+#[test]
+fn large_copies_are_whole() {
+    let device = device(false);
+    let (owner, stream) = (Owner::new("test"), device.stream().unwrap());
+    let values: Vec<u32> = (0..10_000_019).collect();
+    let buffer = device.upload(&owner, &values, &stream).unwrap();
+    assert!(buffer.read::<u32>(0..values.len(), &stream).unwrap() == values);
+    assert!(buffer.read::<u32>(12_345..9_999_999, &stream).unwrap() == values[12_345..9_999_999]);
+    buffer.write(4 * 1_000_003, &values[..8_000_000], &stream).unwrap();
+    let found = buffer.read::<u32>(0..values.len(), &stream).unwrap();
+    assert!(found[..1_000_003] == values[..1_000_003] && found[9_000_003..] == values[9_000_003..]);
+    assert!(found[1_000_003..9_000_003] == values[..8_000_000]);
 }

@@ -1,68 +1,35 @@
-//! Messages over a Unix socket, with file descriptors beside them.
+//! The two halves of a connection: messages, and the descriptor that one may have (`onrush_wire::stream`).
 //!
-//! The framing is `onrush_wire::codec`'s: four bytes of length, then the body. A descriptor travels as `SCM_RIGHTS` with the
-//! **first byte of the length prefix** of the message that it belongs to: the sender gives it to the `sendmsg` that writes
-//! the message's first bytes, and a receiver must read the prefix with `recvmsg` (a plain `read` would drop it). A message
-//! has at most one descriptor. The memory behind it is a memfd sealed against writing, growing and shrinking, and can be
+//! A message has at most one descriptor. The memory behind it is a memfd sealed against writing, growing and shrinking, and can be
 //! mapped safely. `Reply::Batches` with `inline: None` comes with one, as may `Request::Step` with `Op::FromArrow` whose
 //! `bytes` is `None`.
 
-use std::collections::VecDeque;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use onrush_wire::codec::{CodecError, encode, read_message};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
+use onrush_wire::codec::CodecError;
+use onrush_wire::stream;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-/// Descriptors that one read can take; more than any message has.
-const MAX_DESCRIPTORS: usize = 4;
 
 /// The sending half.
 #[derive(Debug)]
 pub struct Sender(UnixStream);
 
-/// The receiving half; keeps descriptors until their message is read.
+/// The receiving half.
 #[derive(Debug)]
-pub struct Receiver {
-    stream: UnixStream,
-    descriptors: VecDeque<OwnedFd>,
-}
+pub struct Receiver(UnixStream);
 
 /// Both halves of a connected socket.
 pub fn split(stream: UnixStream) -> io::Result<(Sender, Receiver)> {
     let writer = stream.try_clone()?;
-    Ok((Sender(writer), Receiver { stream, descriptors: VecDeque::new() }))
+    Ok((Sender(writer), Receiver(stream)))
 }
 
 impl Sender {
     pub fn send<T: Serialize>(&mut self, message: &T, descriptor: Option<BorrowedFd<'_>>) -> Result<(), CodecError> {
-        let bytes = encode(message)?;
-        let sent = match descriptor {
-            None => 0,
-            Some(descriptor) => {
-                let descriptors = [descriptor];
-                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-                let mut control = SendAncillaryBuffer::new(&mut space);
-                if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-                    return Err(CodecError::Io(io::Error::other("no room for a descriptor")));
-                }
-                loop {
-                    match sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL) {
-                        Err(rustix::io::Errno::INTR) => {}
-                        other => break other.map_err(io::Error::from)?,
-                    }
-                }
-            }
-        };
-        self.0.write_all(&bytes[sent..])?;
-        Ok(())
+        stream::send(&self.0, message, descriptor.as_slice())
     }
 
     pub fn stream(&self) -> &UnixStream {
@@ -73,28 +40,12 @@ impl Sender {
 impl Receiver {
     /// The next message and the descriptor that came with it.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<(T, Option<OwnedFd>), CodecError> {
-        self.descriptors.clear();
-        let message = read_message(self)?;
-        Ok((message, self.descriptors.pop_front()))
+        let (message, mut descriptors) = stream::receive(&self.0)?;
+        Ok((message, (!descriptors.is_empty()).then(|| descriptors.swap_remove(0))))
     }
 
     pub fn stream(&self) -> &UnixStream {
-        &self.stream
-    }
-}
-
-impl Read for Receiver {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut parts = [IoSliceMut::new(buffer)];
-        let received = recvmsg(self.stream.as_fd(), &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                self.descriptors.extend(descriptors);
-            }
-        }
-        Ok(received.bytes)
+        &self.0
     }
 }
 
@@ -111,32 +62,17 @@ pub fn is_closed(stream: &UnixStream) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
-
     use super::*;
 
     #[test]
-    fn descriptors_stay_with_their_message() {
+    fn the_other_ends_hanging_up_is_seen() {
         let (a, b) = UnixStream::pair().unwrap();
         let (mut sender, other_half) = split(a).unwrap();
         let (_b, mut receiver) = split(b).unwrap();
-        let memory = crate::memory::sealed("test", b"hello").unwrap();
-        let long = "x".repeat(100_000);
-        let writer = std::thread::spawn(move || {
-            sender.send(&"first", None).unwrap();
-            sender.send(&long, Some(memory.as_fd())).unwrap();
-            sender.send(&"last", None).unwrap();
-        });
-        assert!(matches!(receiver.receive::<String>().unwrap(), (t, None) if t == "first"));
-        let (text, descriptor) = receiver.receive::<String>().unwrap();
-        assert_eq!(text.len(), 100_000);
-        let mut bytes = [0; 5];
-        std::fs::File::from(descriptor.unwrap()).read_exact_at(&mut bytes, 0).unwrap();
-        assert_eq!(&bytes, b"hello");
-        assert!(matches!(receiver.receive::<String>().unwrap(), (t, None) if t == "last"));
-        writer.join().unwrap();
+        sender.send(&"last", None).unwrap();
+        assert!(matches!(receiver.receive::<String>().unwrap(), (text, None) if text == "last"));
         assert!(!is_closed(receiver.stream()));
-        drop(other_half);
+        drop((sender, other_half));
         assert!(is_closed(receiver.stream()));
         assert!(matches!(receiver.receive::<String>(), Err(CodecError::Closed)));
     }

@@ -1,26 +1,42 @@
 //! One launch: arguments to addresses and values, and the time by the device's events.
 
-use onrush_device::{Arguments, Class as DeviceClass, Grid};
-use onrush_wire::worker::{Argument, ArgumentValue, Launch, Launched};
+use std::os::fd::OwnedFd;
+
+use onrush_device::{Arguments, Buffer, Class as DeviceClass, Device, Error, Grid, Owner, Stream};
+use onrush_wire::worker::{Argument, ArgumentValue, LENT, Launch, Launched};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::report::{self, Named};
 use crate::{Loaded, Worker};
 
+/// A buffer's new contents, and the descriptor that keeps them, if they can have one.
+type Written = (u64, Buffer, Option<OwnedFd>);
+
 impl Worker {
-    /// The error, and whether the device is lost with it.
-    pub(crate) fn launch(&mut self, launch: &Launch) -> Result<Launched, (Diagnostic, bool)> {
+    /// What was launched with the descriptors of what is lent, or the error, and whether the device is lost with it.
+    pub(crate) fn launch(&mut self, launch: &Launch) -> Result<(Launched, Vec<OwnedFd>), (Diagnostic, bool)> {
         let unknown = || {
             let message = format!("the worker does not know the kernel `{}` or one of its buffers", launch.kernel);
             (Diagnostic::error(Class::Internal, "worker", message).help("run the `%%cuda` cell again"), true)
         };
+        let moving = |error: Error| (report::moving(&error), error.class() == DeviceClass::Lost);
+        let mut written = Vec::new();
+        for argument in &launch.arguments {
+            if let ArgumentValue::Buffer { buffer, written: true, .. } = &argument.value {
+                let lends = &mut self.lends;
+                let old = self.buffers.get(buffer).ok_or_else(unknown)?;
+                let (new, descriptor) = copy(&self.device, &self.owner, old, &self.stream, lends).map_err(moving)?;
+                written.push((*buffer, new, descriptor));
+            }
+        }
         let loaded = self.modules.get(&launch.module).ok_or_else(unknown)?;
         let mut arguments = Arguments::new();
         let mut named = Vec::new();
         for Argument { name, value } in &launch.arguments {
             arguments = match value {
-                ArgumentValue::Buffer { buffer, element } => {
-                    let buffer = self.buffers.get(buffer).ok_or_else(unknown)?;
+                ArgumentValue::Buffer { buffer: number, element, .. } => {
+                    let copied = written.iter().find(|(other, ..)| other == number).map(|(_, buffer, _)| buffer);
+                    let buffer = copied.or_else(|| self.buffers.get(number)).ok_or_else(unknown)?;
                     let (address, element) = (buffer.address(), u64::from(*element));
                     named.push(Named { name: name.clone(), address, element });
                     arguments.buffer(buffer)
@@ -29,13 +45,26 @@ impl Worker {
             };
         }
         let grid = Grid { blocks: launch.blocks, threads: launch.threads, dynamic_shared: launch.shared };
-        self.run(loaded, launch, &grid, arguments)
-            .map_err(|error| {
-                let lost = error.class() == DeviceClass::Lost;
-                (report::failed(&error, launch, &loaded.source, &named, self.device.is_emulated()), lost)
-            })
-            .map(|nanoseconds| Launched { nanoseconds, ..Launched::default() })
-            .map(|launched| Launched { printed: self.printed(), ..launched })
+        let nanoseconds = self.run(loaded, launch, &grid, arguments).map_err(|error| {
+            let lost = error.class() == DeviceClass::Lost;
+            (report::failed(&error, launch, &loaded.source, &named, self.device.is_emulated()), lost)
+        })?;
+        let (lent, descriptors) = self.take_over(written).map_err(moving)?;
+        Ok((Launched { nanoseconds, printed: self.printed(), lent }, descriptors))
+    }
+
+    /// What a kernel has written is what the buffers hold from here on.
+    fn take_over(&mut self, written: Vec<Written>) -> Result<(Vec<u64>, Vec<OwnedFd>), Error> {
+        let (mut lent, mut descriptors) = (Vec::new(), Vec::new());
+        for (number, buffer, descriptor) in written {
+            buffer.protect()?;
+            self.buffers.insert(number, buffer);
+            if let Some(descriptor) = descriptor {
+                lent.push(number);
+                descriptors.push(descriptor);
+            }
+        }
+        Ok((lent, descriptors))
     }
 
     fn run(
@@ -48,12 +77,37 @@ impl Worker {
         let function = loaded.module.function(&launch.kernel)?;
         let begun = self.stream.record()?;
         // SAFETY: parameters and arguments are in the order and of the sizes that the cell's text has. What the kernel does with them
-        // is its user's affair: that is what this process is for, and it holds nothing that is not somewhere else too.
+        // is its user's affair: that is what this process is for, and what others have too it can only read.
         unsafe { function.launch(grid, arguments, &self.stream)? };
         let ended = self.stream.record()?;
         self.stream.synchronize()?;
         Ok(begun.elapsed(&ended)?.as_nanos() as u64)
     }
+}
+
+/// A copy on the device, in memory that can be lent where that is worth it and the device can.
+fn copy(
+    device: &Device,
+    owner: &Owner,
+    old: &Buffer,
+    stream: &Stream,
+    lends: &mut bool,
+) -> Result<(Buffer, Option<OwnedFd>), Error> {
+    let bytes = old.bytes();
+    let exported = if *lends && bytes >= LENT { Some(device.export(owner, bytes, stream)) } else { None };
+    let (new, descriptor) = match exported {
+        Some(Ok((buffer, descriptor))) => (buffer, Some(descriptor)),
+        Some(Err(error)) if error.class() != DeviceClass::Internal => return Err(error),
+        refused => {
+            // Some containers' drivers give out no descriptors: then contents go to the host, as those of small buffers do.
+            if refused.is_some() {
+                *lends = false;
+            }
+            (device.allocate(owner, bytes, stream)?, None)
+        }
+    };
+    new.copy_from(0, old, 0, bytes, stream)?;
+    Ok((new, descriptor))
 }
 
 fn scalar(arguments: Arguments, bytes: &[u8]) -> Option<Arguments> {

@@ -1,7 +1,8 @@
 //! The worker of a notebook: compiles `%%cuda` cells and runs their kernels, on a GPU or on the emulated device.
 //!
-//! A process of its own, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. It
-//! holds copies of buffers only; the cell process has the originals. It knows no frames and no session.
+//! A process of its own, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. A kernel never
+//! writes to what somebody else has, too: it gets a copy of what it may write, on the device, which is the buffer if all goes well. The cell process has the contents of
+//! small buffers, and descriptors of the device's memory of large ones, which keep that memory when this process ends. It knows no frames and no session.
 
 mod compile;
 mod launch;
@@ -11,15 +12,14 @@ mod source;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 
 use onrush_device::{Buffer, Device, Emulation, Module, Options, Owner, Printed, Stream};
-use onrush_wire::codec::{read_message, write_message};
 use onrush_wire::worker::{self, FromWorker, Source, ToWorker};
-use onrush_wire::{Class, Diagnostic, limits, paths};
+use onrush_wire::{Class, Diagnostic, limits, paths, stream};
 
 /// Bytes of what kernels print that a launch passes on.
 const PRINTED: usize = 256 << 10;
@@ -38,7 +38,12 @@ struct Worker {
     printed: Printed,
     modules: HashMap<u64, Loaded>,
     buffers: HashMap<u64, Buffer>,
+    /// Whether the device's memory can be exported, as far as was tried: the driver of a container may refuse.
+    lends: bool,
 }
+
+/// An answer, and the descriptors that go with it.
+type Answer = (FromWorker, Vec<OwnedFd>);
 
 /// Runs a worker whose socket is standard input and whose shared memory is standard output, until the socket closes.
 pub fn serve() -> Result<(), Diagnostic> {
@@ -48,9 +53,12 @@ pub fn serve() -> Result<(), Diagnostic> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let memory = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?);
     let printed = Printed::capture().map_err(failed)?;
-    let mut out = socket.try_clone().map_err(failed)?;
+    let out = socket.try_clone().map_err(failed)?;
     let requests = listen(socket);
-    let mut say = |answer: &FromWorker| write_message(&mut out, answer).is_ok();
+    let say = |answer: &FromWorker, descriptors: &[OwnedFd]| {
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        stream::send(&out, answer, &descriptors).is_ok()
+    };
     let mut worker = match Worker::open(memory, printed) {
         Ok(worker) => worker,
         Err(diagnostic) => {
@@ -58,15 +66,15 @@ pub fn serve() -> Result<(), Diagnostic> {
             let refused =
                 FromWorker::Failed { diagnostic: diagnostic.clone(), printed: Default::default(), lost: true };
             if requests.recv().is_ok() {
-                say(&refused);
+                say(&refused, &[]);
             }
             return Err(diagnostic);
         }
     };
-    while let Ok(request) = requests.recv() {
-        if let Some(answer) = worker.answer(request) {
+    while let Ok((request, descriptors)) = requests.recv() {
+        if let Some((answer, descriptors)) = worker.answer(request, descriptors) {
             let lost = matches!(answer, FromWorker::Failed { lost: true, .. });
-            if !say(&answer) || lost {
+            if !say(&answer, &descriptors) || lost {
                 break;
             }
         }
@@ -75,10 +83,10 @@ pub fn serve() -> Result<(), Diagnostic> {
 }
 
 /// Requests as they come. When the other end closes while a kernel runs, nothing can end that kernel but the end of this process.
-fn listen(mut socket: UnixStream) -> Receiver<ToWorker> {
+fn listen(socket: UnixStream) -> Receiver<(ToWorker, Vec<OwnedFd>)> {
     let (sender, requests) = channel();
     std::thread::spawn(move || {
-        while let Ok(request) = read_message(&mut socket) {
+        while let Ok(request) = stream::receive(&socket) {
             if sender.send(request).is_err() {
                 return;
             }
@@ -108,33 +116,37 @@ impl Worker {
         let device = open_device().map_err(|error| report::unavailable(&error))?;
         let stream = device.stream().map_err(|error| report::unavailable(&error))?;
         let owner = Owner::new("buffers of cells");
-        Ok(Worker { device, stream, owner, memory, printed, modules: HashMap::new(), buffers: HashMap::new() })
+        let (modules, buffers) = (HashMap::new(), HashMap::new());
+        Ok(Worker { device, stream, owner, memory, printed, modules, buffers, lends: true })
     }
 
-    fn answer(&mut self, request: ToWorker) -> Option<FromWorker> {
-        let done = |()| FromWorker::Done;
+    fn answer(&mut self, request: ToWorker, descriptors: Vec<OwnedFd>) -> Option<Answer> {
+        let done = |()| (FromWorker::Done, Vec::new());
         let answer = match request {
-            ToWorker::Hello => Ok(FromWorker::Ready {
-                device: self.device.properties().name.clone(),
-                emulated: self.device.is_emulated(),
-            }),
+            ToWorker::Hello => {
+                let device = self.device.properties().name.clone();
+                Ok((FromWorker::Ready { device, emulated: self.device.is_emulated() }, Vec::new()))
+            }
             ToWorker::Load { module, source } => self.load(module, source).map(done).map_err(|d| (d, false)),
             ToWorker::Write { buffer, bytes, offset, length } => {
                 self.write(buffer, bytes, offset, length).map(done).map_err(lost_or_not)
             }
+            ToWorker::Import { buffer, bytes } => {
+                self.import(buffer, bytes, descriptors).map(done).map_err(lost_or_not)
+            }
             ToWorker::Read { buffer, offset, length } => {
                 self.read(buffer, offset, length).map(done).map_err(lost_or_not)
             }
-            ToWorker::Launch(launch) => self.launch(&launch).map(FromWorker::Launched),
+            ToWorker::Launch(launch) => {
+                self.launch(&launch).map(|(launched, lent)| (FromWorker::Launched(launched), lent))
+            }
             ToWorker::Free { buffers } => {
                 buffers.iter().for_each(|buffer| drop(self.buffers.remove(buffer)));
                 return None;
             }
         };
-        Some(answer.unwrap_or_else(|(diagnostic, lost)| FromWorker::Failed {
-            diagnostic,
-            printed: self.printed(),
-            lost,
+        Some(answer.unwrap_or_else(|(diagnostic, lost)| {
+            (FromWorker::Failed { diagnostic, printed: self.printed(), lost }, Vec::new())
         }))
     }
 
@@ -147,7 +159,8 @@ impl Worker {
     fn write(&mut self, number: u64, bytes: u64, offset: u64, length: u64) -> Result<(), Failure> {
         let mut piece = vec![0u8; length as usize];
         self.memory.read_exact_at(&mut piece, 0).map_err(Failure::Memory)?;
-        if offset == 0 && self.buffers.get(&number).is_none_or(|known| known.bytes() != bytes) {
+        // What was lent is somebody else's, too: other contents get memory of their own.
+        if offset == 0 && self.buffers.get(&number).is_none_or(|known| known.bytes() != bytes || known.is_mapped()) {
             // The old one first: there may be no room for both.
             self.buffers.remove(&number);
             let buffer = self.device.allocate(&self.owner, bytes, &self.stream)?;
@@ -155,6 +168,14 @@ impl Worker {
         }
         let buffer = self.buffers.get(&number).ok_or(Failure::Unknown)?;
         Ok(buffer.write(offset, &piece, &self.stream)?)
+    }
+
+    fn import(&mut self, number: u64, bytes: u64, descriptors: Vec<OwnedFd>) -> Result<(), Failure> {
+        let memory = descriptors.first().ok_or(Failure::Unknown)?;
+        self.buffers.remove(&number);
+        let buffer = self.device.import(&self.owner, memory.as_fd(), bytes, &self.stream)?;
+        self.buffers.insert(number, buffer);
+        Ok(())
     }
 
     fn read(&mut self, number: u64, offset: u64, length: u64) -> Result<(), Failure> {

@@ -2,14 +2,20 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Debug};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::ArrayRef;
+use arrow::buffer::{Buffer as Bytes, MutableBuffer};
 use arrow::datatypes::ToByteSlice;
+use onrush_wire::Diagnostic;
 
+use super::worker;
 use crate::column::Column;
 use crate::elements::{ColumnValue, IntoColumn};
+use crate::raise::raise;
 
 /// Numbers of buffers and of states of their contents. A snapshot that takes over counts on from where it was, with a worker of its own.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
@@ -32,7 +38,14 @@ pub trait Element: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// As many values as there are.
     #[doc(hidden)]
     fn put(values: &mut [Self], bytes: &[u8]);
+    /// So many values, whose bytes `fill` writes.
+    #[doc(hidden)]
+    fn filled(length: usize, fill: &mut Fill<'_>) -> Result<Vec<Self>, Diagnostic>;
 }
+
+/// Writes all of the bytes, or says why not.
+#[doc(hidden)]
+pub type Fill<'a> = dyn FnMut(&mut [u8]) -> Result<(), Diagnostic> + 'a;
 
 macro_rules! numbers {
     ($($t:ident),*) => {$(
@@ -44,6 +57,12 @@ macro_rules! numbers {
             fn put(values: &mut [Self], bytes: &[u8]) {
                 let (parts, _) = bytes.as_chunks::<{ size_of::<$t>() }>();
                 values.iter_mut().zip(parts).for_each(|(value, part)| *value = <$t>::from_le_bytes(*part));
+            }
+            fn filled(length: usize, fill: &mut Fill<'_>) -> Result<Vec<Self>, Diagnostic> {
+                // The vector's own memory, as bytes for a while.
+                let mut bytes = MutableBuffer::from(vec![<$t>::default(); length]);
+                fill(bytes.as_slice_mut())?;
+                Ok(Bytes::from(bytes).into_vec().unwrap_or_else(|bytes| bytes.typed_data::<$t>().to_vec()))
             }
         }
     )*};
@@ -58,16 +77,27 @@ impl Element for bool {
     fn put(values: &mut [Self], bytes: &[u8]) {
         values.iter_mut().zip(bytes).for_each(|(value, byte)| *value = *byte != 0);
     }
+    fn filled(length: usize, fill: &mut Fill<'_>) -> Result<Vec<Self>, Diagnostic> {
+        let mut bytes = vec![0u8; length];
+        fill(&mut bytes)?;
+        Ok(bytes.into_iter().map(|byte| byte != 0).collect())
+    }
 }
 
 /// Values for kernels: `Buffer::from(vec![1.0f32, 2.0])`, `Buffer::<f32>::zeros(n)`, `Buffer::from(&frame.column::<f64>("x"))`.
 ///
 /// A kernel that takes `float*` gets `&mut buffer`, one that takes `const float*` gets `&buffer`. In Rust it is a slice:
 /// `buffer[0]`, `buffer.iter().sum::<f32>()`, `buffer.to_vec()`. A launch that fails leaves it as it was.
+///
+/// What a kernel writes into a buffer of a megabyte or more stays on the device until Rust reads it: from launch to launch it is not copied over the bus.
 pub struct Buffer<T: Element> {
-    values: Vec<T>,
+    /// The host's. Not there after a kernel wrote them on the device, until somebody reads.
+    values: OnceLock<Vec<T>>,
+    length: usize,
+    /// The device's: the descriptor keeps them, whatever becomes of the worker. A snapshot of the cell process has the descriptor of its time.
+    lent: Option<Arc<OwnedFd>>,
     number: u64,
-    /// Changes with the contents: the device's copy is good as long as it has the same.
+    /// Changes with the contents: the worker's buffer is good as long as it has the same.
     stamp: u64,
 }
 
@@ -82,19 +112,41 @@ impl<T: Element> Buffer<T> {
         vec![value; length].into()
     }
 
-    /// The values, without a copy.
+    /// The values, without a copy if the host has them.
     pub fn into_vec(mut self) -> Vec<T> {
-        std::mem::take(&mut self.values)
+        self.values();
+        self.values.take().unwrap_or_default()
     }
 
+    /// Brought from the device if it alone has them. Raises if they cannot be had.
+    fn values(&self) -> &Vec<T> {
+        self.values.get_or_init(|| self.fetched(0..self.length).unwrap_or_else(|diagnostic| raise(diagnostic)))
+    }
+
+    fn fetched(&self, range: Range<usize>) -> Result<Vec<T>, Diagnostic> {
+        let offset = (range.start * size_of::<T>()) as u64;
+        T::filled(range.len(), &mut |bytes| worker::fetch(self, offset, bytes))
+    }
+
+    /// Some of the values, without the others.
+    fn some(&self, range: Range<usize>) -> Result<Cow<'_, [T]>, Diagnostic> {
+        match self.values.get() {
+            Some(values) => Ok(Cow::Borrowed(&values[range])),
+            None => self.fetched(range).map(Cow::Owned),
+        }
+    }
+
+    /// Of the host's values and the device's.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        (self.values.capacity() * size_of::<T>()) as u64
+        let host = self.values.get().map_or(0, Vec::capacity) * size_of::<T>();
+        let device = self.lent.as_ref().map_or(0, |_| self.length * size_of::<T>());
+        (host + device) as u64
     }
 }
 
 impl<T: Element> From<Vec<T>> for Buffer<T> {
     fn from(values: Vec<T>) -> Self {
-        Buffer { values, number: next(), stamp: next() }
+        Buffer { length: values.len(), values: values.into(), lent: None, number: next(), stamp: next() }
     }
 }
 
@@ -148,27 +200,30 @@ impl<T: Element> From<Buffer<T>> for Vec<T> {
 
 impl<T: Element + ColumnValue> IntoColumn for Buffer<T> {
     fn to_array(&self) -> ArrayRef {
-        self.values.to_array()
+        self.values().to_array()
     }
 }
 
 impl<T: Element> Clone for Buffer<T> {
     fn clone(&self) -> Self {
-        self.values.clone().into()
+        let (values, lent) = (self.values.clone(), self.lent.clone());
+        Buffer { values, length: self.length, lent, number: next(), stamp: next() }
     }
 }
 
 impl<T: Element> Deref for Buffer<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        &self.values
+        self.values()
     }
 }
 
 impl<T: Element> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
+        self.values();
+        self.lent = None;
         self.stamp = next();
-        &mut self.values
+        self.values.get_mut().map_or(&mut [], Vec::as_mut_slice)
     }
 }
 
@@ -176,25 +231,25 @@ impl<'a, T: Element> IntoIterator for &'a Buffer<T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
     fn into_iter(self) -> Self::IntoIter {
-        self.values.iter()
+        self.values().iter()
     }
 }
 
 impl<T: Element> PartialEq for Buffer<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.values == other.values
+        self[..] == other[..]
     }
 }
 
 impl<T: Element> PartialEq<Vec<T>> for Buffer<T> {
     fn eq(&self, other: &Vec<T>) -> bool {
-        self.values == *other
+        self[..] == other[..]
     }
 }
 
 impl<T: Element, const N: usize> PartialEq<[T; N]> for Buffer<T> {
     fn eq(&self, other: &[T; N]) -> bool {
-        self.values == other
+        self[..] == other[..]
     }
 }
 
@@ -203,21 +258,22 @@ impl<T: Element> Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 16;
         const LAST: usize = 3;
-        if self.values.len() <= SHOWN {
-            return Debug::fmt(&self.values, f);
+        if self.length <= SHOWN {
+            return Debug::fmt(self.values(), f);
         }
-        let (first, last) = (&self.values[..SHOWN - LAST], &self.values[self.values.len() - LAST..]);
+        let some = |range| self.some(range).unwrap_or_else(|diagnostic| raise(diagnostic));
+        let (first, last) = (some(0..SHOWN - LAST), some(self.length - LAST..self.length));
         f.write_str("[")?;
         first.iter().try_for_each(|value| write!(f, "{value:?}, "))?;
         f.write_str("…")?;
         last.iter().try_for_each(|value| write!(f, ", {value:?}"))?;
-        write!(f, "], {} in all", self.values.len())
+        write!(f, "], {} in all", self.length)
     }
 }
 
 impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
-        super::worker::freed(self.number);
+        worker::freed(self.number);
     }
 }
 
@@ -231,6 +287,10 @@ pub trait AnyBuffer {
     fn piece(&self, from: usize, to: usize) -> Cow<'_, [u8]>;
     /// Makes the elements from `from` on what the bytes say.
     fn put(&mut self, from: usize, bytes: &[u8]);
+    /// The device's memory that has the contents.
+    fn lent(&self) -> Option<BorrowedFd<'_>>;
+    /// The contents are what is in the device's memory behind this.
+    fn lend(&mut self, memory: OwnedFd);
     /// The contents are others from here on; gives their stamp.
     fn renew(&mut self) -> u64;
 }
@@ -245,7 +305,7 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     }
 
     fn length(&self) -> u64 {
-        self.values.len() as u64
+        self.length as u64
     }
 
     fn element(&self) -> u32 {
@@ -253,11 +313,24 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     }
 
     fn piece(&self, from: usize, to: usize) -> Cow<'_, [u8]> {
-        T::bytes(&self.values[from..to])
+        T::bytes(&self.values()[from..to])
     }
 
     fn put(&mut self, from: usize, bytes: &[u8]) {
-        T::put(&mut self.values[from..], bytes);
+        self.lent = None;
+        // The device alone may have had the old ones, which nobody wants any more.
+        let length = self.length;
+        self.values.get_or_init(|| vec![T::default(); length]);
+        self.values.get_mut().into_iter().for_each(|values| T::put(&mut values[from..], bytes));
+    }
+
+    fn lent(&self) -> Option<BorrowedFd<'_>> {
+        self.lent.as_ref().map(|memory| memory.as_fd())
+    }
+
+    fn lend(&mut self, memory: OwnedFd) {
+        self.values = OnceLock::new();
+        self.lent = Some(Arc::new(memory));
     }
 
     fn renew(&mut self) -> u64 {

@@ -197,13 +197,18 @@ impl<'a> Call<'a> {
                 "use fewer threads in a block, or narrower numbers".to_string(),
             );
         }
+        let named = |buffer: &dyn AnyBuffer, written| ArgumentValue::Buffer {
+            buffer: buffer.number(),
+            element: buffer.element(),
+            written,
+        };
         let sizes = |sizes: &[i128; 3]| sizes.map(|size| u32::try_from(size).unwrap_or(u32::MAX));
         let argument = |(name, given): &(&'static str, Given<'_>)| Argument {
             name: name.to_string(),
             value: match given {
                 Given::Scalar(bytes) => ArgumentValue::Scalar(bytes.clone()),
-                Given::Read(buffer) => ArgumentValue::Buffer { buffer: buffer.number(), element: buffer.element() },
-                Given::Write(buffer) => ArgumentValue::Buffer { buffer: buffer.number(), element: buffer.element() },
+                Given::Read(buffer) => named(*buffer, false),
+                Given::Write(buffer) => named(&**buffer, true),
             },
         };
         Ok(Launch {

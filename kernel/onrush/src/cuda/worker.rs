@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
-use onrush_wire::codec::{CodecError, read_message, write_message};
+use onrush_wire::codec::CodecError;
 use onrush_wire::worker::{FromWorker, Launch, PIECE, Printed, ROLE, ToWorker};
-use onrush_wire::{Class, Diagnostic, Generation};
+use onrush_wire::{Class, Diagnostic, Generation, stream};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::buffer::AnyBuffer;
@@ -83,15 +83,17 @@ pub fn launch(
                 worker.send(buffer)?;
             }
         }
-        let outcome = worker.ask(&ToWorker::Launch(launch.clone()), Some(&launch.kernel));
+        // A kernel that fails leaves the worker's buffers as they were, too.
+        let outcome = worker.ask(&ToWorker::Launch(launch.clone()), None, Some(&launch.kernel))?;
+        let (FromWorker::Launched(launched), descriptors) = outcome else { return Err(worker.broken()) };
         for (_, given) in arguments.iter() {
             if let Given::Write(buffer) = given {
-                // Until it was brought back, nobody knows what the device's copy holds.
+                // Until it was brought back, the host has other contents than the device.
                 worker.buffers.remove(&buffer.number());
             }
         }
-        let FromWorker::Launched(launched) = outcome? else { return Err(worker.broken()) };
-        let brought = worker.bring(arguments);
+        let lent = launched.lent.iter().copied().zip(descriptors).collect();
+        let brought = worker.bring(arguments, lent);
         let device = worker.device.clone();
         brought
             .map(|()| (launched.nanoseconds, device, launched.printed.clone()))
@@ -110,6 +112,25 @@ fn no_worker(what: impl std::fmt::Display) -> Diagnostic {
         format!("the process that runs kernels cannot be started: {what}"),
     )
     .help("`onrush doctor` says what is wrong with the installation")
+}
+
+/// Fills memory with a buffer's contents from this byte on, of which the device alone has the latest.
+pub fn fetch(buffer: &dyn AnyBuffer, offset: u64, bytes: &mut [u8]) -> Result<(), Diagnostic> {
+    let mut attempt = || {
+        with(|worker| {
+            worker.send(buffer)?;
+            let mut offset = offset;
+            for piece in bytes.chunks_mut(PIECE) {
+                let length = piece.len() as u64;
+                worker.done(&ToWorker::Read { buffer: buffer.number(), offset, length }, None)?;
+                worker.memory.read_exact_at(piece, 0).map_err(|error| full(&error))?;
+                offset += length;
+            }
+            Ok(())
+        })
+    };
+    // A worker that has ended since is noticed here; the next one has the same memory.
+    attempt().or_else(|_| attempt())
 }
 
 /// Elements of a piece: as many as the shared memory holds.
@@ -135,8 +156,8 @@ impl Worker {
         host::keep_to_runner(socket.as_raw_fd());
         let (loaded, buffers) = (BTreeSet::new(), HashMap::new());
         let mut worker = Worker { child, socket, memory, device: "?".to_string(), owner, loaded, buffers };
-        match worker.ask(&ToWorker::Hello, None) {
-            Ok(FromWorker::Ready { device, emulated }) => {
+        match worker.ask(&ToWorker::Hello, None, None) {
+            Ok((FromWorker::Ready { device, emulated }, _)) => {
                 worker.device = if emulated { format!("{device}, each access checked") } else { device };
                 Ok(worker)
             }
@@ -149,7 +170,7 @@ impl Worker {
         if self.loaded.contains(&program.number) {
             return Ok(());
         }
-        self.done(&ToWorker::Load { module: program.number, source: program.source() })?;
+        self.done(&ToWorker::Load { module: program.number, source: program.source() }, None)?;
         self.loaded.insert(program.number);
         Ok(())
     }
@@ -160,7 +181,7 @@ impl Worker {
         if buffers.is_empty() {
             return Ok(());
         }
-        write_message(&mut self.socket, &ToWorker::Free { buffers }).map_err(|error| self.ended(&error, None))
+        stream::send(&self.socket, &ToWorker::Free { buffers }, &[]).map_err(|error| self.ended(&error, None))
     }
 
     /// Gives it a buffer's contents, if it does not have them.
@@ -171,29 +192,41 @@ impl Worker {
         }
         let element = u64::from(buffer.element());
         let bytes = buffer.length() * element;
+        if let Some(memory) = buffer.lent() {
+            self.done(&ToWorker::Import { buffer: number, bytes }, Some(memory))?;
+            self.buffers.insert(number, stamp);
+            return Ok(());
+        }
         if bytes == 0 {
-            self.done(&ToWorker::Write { buffer: number, bytes, offset: 0, length: 0 })?;
+            self.done(&ToWorker::Write { buffer: number, bytes, offset: 0, length: 0 }, None)?;
         }
         for (from, to) in pieces(buffer) {
             let piece = buffer.piece(from, to);
             self.memory.write_all_at(&piece, 0).map_err(|error| full(&error))?;
             let (offset, length) = (from as u64 * element, piece.len() as u64);
-            self.done(&ToWorker::Write { buffer: number, bytes, offset, length })?;
+            self.done(&ToWorker::Write { buffer: number, bytes, offset, length }, None)?;
         }
         self.buffers.insert(number, stamp);
         Ok(())
     }
 
-    /// Brings back what a kernel has written: all buffers, or none.
-    fn bring(&mut self, arguments: &mut [(&'static str, Given<'_>)]) -> Result<(), Failure> {
+    /// Brings back what a kernel has written, or what keeps it on the device: all buffers, or none.
+    fn bring(
+        &mut self,
+        arguments: &mut [(&'static str, Given<'_>)],
+        mut lent: HashMap<u64, OwnedFd>,
+    ) -> Result<(), Failure> {
         // One piece at a time fits into the memory: the pieces before it are kept until all have come.
         let mut come = Vec::new();
         for (at, (_, given)) in arguments.iter().enumerate() {
             let Given::Write(buffer) = given else { continue };
+            if lent.contains_key(&buffer.number()) {
+                continue;
+            }
             for (from, to) in pieces(&**buffer) {
                 let element = u64::from(buffer.element());
                 let (offset, length) = (from as u64 * element, (to - from) as u64 * element);
-                self.done(&ToWorker::Read { buffer: buffer.number(), offset, length })?;
+                self.done(&ToWorker::Read { buffer: buffer.number(), offset, length }, None)?;
                 let mut bytes = vec![0u8; length as usize];
                 self.memory.read_exact_at(&mut bytes, 0).map_err(|error| full(&error))?;
                 come.push((at, from, bytes));
@@ -206,6 +239,9 @@ impl Worker {
         }
         for (_, given) in arguments {
             if let Given::Write(buffer) = given {
+                if let Some(memory) = lent.remove(&buffer.number()) {
+                    buffer.lend(memory);
+                }
                 let stamp = buffer.renew();
                 self.buffers.insert(buffer.number(), stamp);
             }
@@ -213,17 +249,23 @@ impl Worker {
         Ok(())
     }
 
-    fn done(&mut self, request: &ToWorker) -> Result<(), Failure> {
-        match self.ask(request, None)? {
-            FromWorker::Done => Ok(()),
+    fn done(&mut self, request: &ToWorker, memory: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+        match self.ask(request, memory, None)? {
+            (FromWorker::Done, _) => Ok(()),
             _ => Err(self.broken()),
         }
     }
 
-    fn ask(&mut self, request: &ToWorker, kernel: Option<&str>) -> Result<FromWorker, Failure> {
-        let answer = write_message(&mut self.socket, request).and_then(|()| read_message(&mut self.socket));
-        match answer {
-            Ok(FromWorker::Failed { diagnostic, printed, lost }) => {
+    /// `kernel` is what ends the worker, if it ends now.
+    fn ask(
+        &mut self,
+        request: &ToWorker,
+        memory: Option<BorrowedFd<'_>>,
+        kernel: Option<&str>,
+    ) -> Result<(FromWorker, Vec<OwnedFd>), Failure> {
+        let sent = stream::send(&self.socket, request, memory.as_slice());
+        match sent.and_then(|()| stream::receive(&self.socket)) {
+            Ok((FromWorker::Failed { diagnostic, printed, lost }, _)) => {
                 if lost {
                     self.give_up();
                 }
@@ -257,7 +299,7 @@ impl Worker {
             Some(ARITHMETIC) => failed(format!("{what}: a whole number was divided by zero"))
                 .help("a GPU goes on with some number; `if (d != 0)` around the division keeps it out"),
             Some(SEGMENT | BUS) => failed(format!(
-                "{what}: a thread used more than its stack, or a pointer that leads nowhere"
+                "{what}: a thread used more than its stack, wrote to a `const` buffer, or followed a pointer that leads nowhere"
             ))
             .help("large arrays inside of a function and deep recursion take the stack: a thread has 128 kB here"),
             Some(signal) if signal != KILL => failed(format!("{what} ended its process by signal {signal}")),

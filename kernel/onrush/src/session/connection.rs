@@ -1,22 +1,15 @@
 //! One connection to the session: messages, and the descriptors that come with them.
 
-use std::collections::VecDeque;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use onrush_wire::codec::{CodecError, encode, read_message, write_message};
+use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths, stream};
 
 pub struct Connection {
-    stream: Stream,
+    socket: UnixStream,
     used: bool,
     /// Of the session's process.
     pid: u32,
@@ -48,7 +41,6 @@ impl Connection {
             .help(format!("`onrush doctor` says what is wrong; {} names another socket", paths::SESSION))
         };
         let socket = UnixStream::connect(socket).map_err(|e| OpenError::NobodyThere(unreachable(&e)))?;
-        let mut stream = Stream { socket, descriptors: VecDeque::new() };
         let hello = Hello {
             protocol: PROTOCOL,
             notebook,
@@ -57,13 +49,13 @@ impl Connection {
             pid: std::process::id(),
             token: String::new(),
         };
-        let welcome = write_message(&mut stream, &hello).and_then(|()| read_message::<Welcome>(&mut stream));
+        let welcome = stream::send(&socket, &hello, &[]).and_then(|()| stream::receive::<Welcome>(&socket));
         match welcome {
-            Ok(Welcome::Accepted { pid, engine, .. }) => {
+            Ok((Welcome::Accepted { pid, engine, .. }, _)) => {
                 same_engine(&engine).map_err(OpenError::Refused)?;
-                Ok(Connection { stream, used: false, pid })
+                Ok(Connection { socket, used: false, pid })
             }
-            Ok(Welcome::Refused(diagnostic)) => Err(OpenError::Refused(diagnostic)),
+            Ok((Welcome::Refused(diagnostic), _)) => Err(OpenError::Refused(diagnostic)),
             // It ended between the connection and the greeting.
             Err(e @ (CodecError::Closed | CodecError::Io(_))) => Err(OpenError::NobodyThere(unreachable(&e))),
             Err(e) => Err(OpenError::Refused(unreachable(&e))),
@@ -85,63 +77,10 @@ impl Connection {
         request: &Request,
         memory: Option<BorrowedFd<'_>>,
     ) -> Result<(Reply, Option<OwnedFd>), CodecError> {
-        self.stream.descriptors.clear();
-        let bytes = encode(request)?;
-        let sent = match memory {
-            None => 0,
-            Some(memory) => self.stream.write_with(&bytes, memory)?,
-        };
-        self.stream.write_all(&bytes[sent..])?;
-        let reply = read_message(&mut self.stream)?;
+        stream::send(&self.socket, request, memory.as_slice())?;
+        let (reply, mut descriptors) = stream::receive(&self.socket)?;
         self.used = true;
-        Ok((reply, self.stream.descriptors.pop_front()))
-    }
-}
-
-/// A socket whose reads keep the descriptors that arrive with the bytes.
-struct Stream {
-    socket: UnixStream,
-    descriptors: VecDeque<OwnedFd>,
-}
-
-impl Stream {
-    fn write_with(&mut self, bytes: &[u8], memory: BorrowedFd<'_>) -> io::Result<usize> {
-        let descriptors = [memory];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-            return Err(io::Error::other("no room for a descriptor"));
-        }
-        loop {
-            match sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
-                Err(rustix::io::Errno::INTR) => {}
-                other => return Ok(other?),
-            }
-        }
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let received = recvmsg(&self.socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                self.descriptors.extend(descriptors);
-            }
-        }
-        Ok(received.bytes)
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        Ok((reply, (!descriptors.is_empty()).then(|| descriptors.swap_remove(0))))
     }
 }
 
