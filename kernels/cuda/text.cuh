@@ -328,6 +328,36 @@ __device__ __forceinline__ void put_texts(u8* to, const Text& text) {
     }
 }
 
+// Where a warp puts together the texts of its rows, which lie one behind the other from `from` to `end` in memory: it is written in whole words
+// then. Texts that have no room in it go to their place directly. All lanes of a warp call what is not `place`.
+struct Stage {
+    u8* stage;
+    u8* memory;
+    u64 from, end;
+    u32 room;
+    // The stage begins at a multiple of 8 bytes, as memory does; so does what is written of it.
+    __device__ __forceinline__ Stage(u8* to, u32 bytes, u8* target, u64 first, u64 last)
+        : stage(to), memory(target), from(first), end(last), room(bytes) {}
+    __device__ __forceinline__ bool is_used() const { return end - (from & ~7ull) <= room; }
+    __device__ __forceinline__ u8* place(u64 offset) const { return is_used() ? stage + (offset - (from & ~7ull)) : memory + offset; }
+    __device__ __forceinline__ void write() const {
+        if (!is_used()) return;
+        u64 start = from & ~7ull;
+        __syncwarp();
+#pragma unroll 1
+        for (u64 at = start + 8 * lane_id(); at < end; at += 8 * WARP) {
+            if (at >= from && at + 8 <= end) {
+                *(u64*)(memory + at) = *(const u64*)(stage + (at - start));
+                continue;
+            }
+            // Of the first and the last word another warp writes the rest.
+            for (u64 i = larger(at, from); i < smaller(at + 8, end); i++) memory[i] = stage[i - start];
+        }
+        // The next texts come to the same place.
+        __syncwarp();
+    }
+};
+
 // Upper or lower case: a table of all characters up to the last that has another case. An entry is a character, or says where three of them
 // are behind the table, zeros where they are fewer; or that it depends on its neighbours, which is a fault.
 enum : u32 { CASE_SEVERAL = 0x80000000u, CASE_DEPENDS = ~0u };

@@ -152,6 +152,12 @@ fn finding(body: &Body, keys: &[Id], nulls_equal: bool, rows: u64) -> Result<Fin
     })
 }
 
+/// Whether each slot of dense keys has one row.
+fn is_complete(body: &Body, join: &Join, finding: &Finding, several: bool) -> bool {
+    let Finding::Dense { size, .. } = *finding else { return false };
+    !several && body.source.rows == size && !body.nullable(&join.keys).into_iter().any(|nullable| nullable)
+}
+
 /// Numbers of texts in other dictionaries, kept as long as both are.
 #[derive(Default)]
 pub struct Renumberings {
@@ -233,10 +239,10 @@ impl Builder<'_> {
         if join.how != How::Full && rows >= table.rows {
             direct = self.direct(&body, join, &finding, &used)?;
         }
-        let (memory, slots, holds, order) = match &direct {
+        let (memory, slots, holds, order, complete) = match &direct {
             Some(direct) => {
                 let holds = Holds::Slot { complete: direct.complete };
-                (Arc::clone(&direct.present), direct.slots, holds, None)
+                (Arc::clone(&direct.present), direct.slots, holds, None, direct.complete)
             }
             None => {
                 let (memory, slots, several) = self.fill(&body, join, &finding)?;
@@ -245,7 +251,9 @@ impl Builder<'_> {
                 if all || join.how == How::Full {
                     order = Some(self.order(&body, join, &finding, &memory, slots)?);
                 }
-                (Arc::new(memory), slots, if order.is_some() { Holds::Run } else { Holds::Row }, order)
+                let holds = if order.is_some() { Holds::Run } else { Holds::Row };
+                let complete = holds == Holds::Row && is_complete(&body, join, &finding, several);
+                (Arc::new(memory), slots, holds, order, complete)
             }
         };
 
@@ -281,6 +289,8 @@ impl Builder<'_> {
             renumbered: renumber.iter().map(Option::is_some).collect(),
             holds,
             residual: join.residual,
+            complete,
+            certain: false,
             rows: if direct.is_some() { slots } else { table.rows },
             columns,
             parameters,
@@ -324,8 +334,7 @@ impl Builder<'_> {
                 return Ok(None);
             }
         }
-        let lacks = body.nullable(&join.keys).into_iter().any(|nullable| nullable);
-        let complete = !several && !lacks && rows == slots;
+        let complete = is_complete(&body, join, finding, several);
         Ok(Some(Direct { slots, complete, present: Arc::new(present), columns }))
     }
 

@@ -5,6 +5,7 @@
 //! do instead: a fault of the data is [`Error::Fault`], and the caller runs the plan on the CPU, which says what is wrong.
 
 pub mod aggregate;
+mod certain;
 pub mod coded;
 pub mod codegen;
 pub mod column;

@@ -10,6 +10,7 @@ use onrush_device::{Arguments, Buffer, Device, Function, Grid, Owner};
 use onrush_kernels::{Context, Library};
 
 use crate::aggregate::Accumulator;
+use crate::certain;
 use crate::coded::Coded;
 use crate::codegen::output::{self, Target};
 use crate::codegen::{Beside, Body, Source, Table};
@@ -415,6 +416,10 @@ impl Gpu {
             if let Some(pairs) = &mut pairs {
                 std::mem::swap(&mut source, &mut pairs.source);
             }
+            let mut filter = stage.filter;
+            if begins {
+                filter = certain::note(context, (&*table, &source), stage, &mut built)?;
+            }
             let mut spread = None;
             if let Some(count) = stage.spread {
                 let beside = Beside { tables: &tables, ..Beside::default() };
@@ -433,10 +438,10 @@ impl Gpu {
                 found = Some(window::find(context, status, &body, of)?);
             }
             beside.window = found.as_ref();
-            let body = || Body::new(&source, &stage.graph, beside, stage.filter, &self.memo);
+            let body = || Body::new(&source, &stage.graph, beside, filter, &self.memo);
             let written = match &stage.sink {
                 Sink::Output(output) => {
-                    let all = stage.filter.is_none() && output.skip == 0 && output.limit.is_none();
+                    let all = filter.is_none() && output.skip == 0 && output.limit.is_none();
                     let is_table = begins && pairs.is_none() && stage.window.is_none() && spread.is_none();
                     let shared: Vec<Option<DeviceColumn>> = match all && is_table {
                         true => output
@@ -469,7 +474,7 @@ impl Gpu {
                     let mut graph = Cow::Borrowed(&stage.graph);
                     let mut found_by = keys.clone();
                     coded.replace(&mut graph, &mut found_by);
-                    let body = Body::new(&source, &graph, beside, stage.filter, &self.memo);
+                    let body = Body::new(&source, &graph, beside, filter, &self.memo);
                     if keys.is_empty()
                         && let [last] = &stages[number + 1..]
                         && let Some(row) = self.row(lane, &body, accumulators, last, &dictionary_of)?

@@ -59,6 +59,10 @@ pub struct Probing {
     pub holds: Holds,
     /// What else must hold of both rows, in terms of the pipeline's nodes.
     pub residual: Option<Id>,
+    /// Whether each slot of dense keys has one row.
+    pub complete: bool,
+    /// Whether each row of the pipeline finds one.
+    pub certain: bool,
     /// Rows of the other table, or slots where its columns are at these.
     pub rows: u64,
     /// Its columns, in terms of `row`.
@@ -75,7 +79,7 @@ impl Probing {
     pub fn form(&self) -> impl Hash {
         let columns: Vec<_> = self.columns.iter().map(Access::form).collect();
         let declarations = self.parameters.declarations.clone();
-        let of = (self.nulls_equal, self.renumbered.clone(), self.holds, self.residual);
+        let of = (self.nulls_equal, self.renumbered.clone(), self.holds, self.residual, self.certain);
         (self.finding.form(), of, columns, declarations, self.paired)
     }
 }
@@ -363,7 +367,8 @@ impl Writer<'_> {
                 self.line("}");
             }
         }
-        Names { value: format!("x{id}"), valid: Some(format!("(x{id} != ~0u)")), fault }
+        let valid = (!probing.certain).then(|| format!("(x{id} != ~0u)"));
+        Names { value: format!("x{id}"), valid, fault }
     }
 
     /// Statements that compute what else must hold of a row that has the keys, and the condition.
@@ -437,7 +442,7 @@ impl Writer<'_> {
                         if probing.holds == (Holds::Slot { complete: false }) {
                             conditions.push(format!("is_valid(j{join}present, jk{id})"));
                         }
-                        let condition = all(&conditions);
+                        let condition = if probing.certain { "true".to_string() } else { all(&conditions) };
                         return match probing.holds {
                             Holds::Slot { .. } => format!("({condition} ? (u32)jk{id} : ~0u)"),
                             _ => format!("j{join}table[{condition} ? jk{id} : j{join}slots]"),

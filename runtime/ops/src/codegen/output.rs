@@ -234,21 +234,40 @@ pub fn texts_parameters(body: &Body, texts: &[(usize, &Texts)], fault: u64, rows
     parameters
 }
 
-/// The bytes of texts, at the places that their lengths gave them: of all rows, or of those whose numbers are of type `order`.
+/// Bytes that a warp puts together for one column before they go to memory, at most: more lessens the threads that run at once.
+const STAGE: usize = 2048;
+/// For all columns.
+const STAGES: usize = 4096;
+
+/// The bytes of texts, at the places that their lengths gave them: of all rows, or of those whose numbers are of type `order`. The texts of a
+/// warp's rows lie one behind the other: they are put together in shared memory and written in whole words, as single bytes of many
+/// lanes cost a transaction each. What is longer goes to its place directly.
 pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&str>) -> Program {
+    let of_texts = || roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == Kind::Text);
+    let stage = (STAGES / of_texts().count().max(1)).min(STAGE) / 8 * 8;
     let mut writer = Writer::new(body, Inputs::Memory, "      ");
-    let (mut declared, mut together) = (String::new(), String::new());
-    for (index, root) in roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == Kind::Text) {
+    let (mut stages, mut declared, mut together) = (String::new(), String::new(), String::new());
+    for (index, root) in of_texts() {
+        let _ = writeln!(stages, "  __shared__ u64 stages{index}[{THREADS} / WARP][{stage} / 8];");
+        let _ = writeln!(
+            declared,
+            "    const Stage s{index}((u8*)stages{index}[warp_id()], {stage}, ob{index}, oo{index}[to - lane_id()], \
+             oo{index}[smaller(to - lane_id() + WARP, count)]);"
+        );
         let names = writer.value(*root);
         if matches!(body.graph.node(*root).op, Op::Of(op) if op.is_made()) {
-            writer.line(&format!("if ({}) {{ u8* at = ob{index} + oo{index}[to];", names.ok()));
+            writer.line(&format!("if ({}) {{ u8* at = s{index}.place(oo{index}[to]);", names.ok()));
             writer.put(*root);
             writer.line("}");
+            let _ = writeln!(together, "    s{index}.write();");
         } else {
             let _ = writeln!(declared, "    Text t{index}(0); u8* at{index} = ob{index};");
-            let _ = writeln!(together, "    put_texts(at{index}, t{index});");
+            let _ = writeln!(
+                together,
+                "    if (s{index}.is_used()) {{ put_text(at{index}, t{index}); s{index}.write(); }} else put_texts(at{index}, t{index});"
+            );
             writer.line(&format!(
-                "if ({}) {{ t{index} = {}; at{index} = ob{index} + oo{index}[to]; }}",
+                "if ({}) {{ t{index} = {}; at{index} = s{index}.place(oo{index}[to]); }}",
                 names.ok(),
                 names.value
             ));
@@ -256,7 +275,7 @@ pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&
     }
     let row = if order.is_some() { "order[to]" } else { "to" };
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_texts({}) {{\n  u32 faults = 0;\n\
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_texts({}) {{\n{stages}  u32 faults = 0;\n\
          #pragma unroll 1\n  \
          for (u64 to = thread_in_grid(); to - lane_id() < count; to += threads_in_grid()) {{\n{declared}    \
          if (to < count) {{\n      const u64 row = {row};\n{}    }}\n{together}  }}\n  \

@@ -50,5 +50,30 @@ pub fn costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
         }
         println!("{name:<32} {:>8.1} us", median(times) * 1e3);
     }
+    copies(gpu)
+}
+
+/// What crosses the bus in a second, from the host's ordinary memory and to memory that is new, as columns come and go.
+fn copies(gpu: &onrush_ops::Gpu) -> Result<(), String> {
+    let context = gpu.context();
+    for megabytes in [1, 4, 16, 64, 256, 1024] {
+        let values: Vec<u64> = (0..megabytes << 17).collect();
+        let buffer = context.upload(&values).map_err(|e| e.to_string())?;
+        let (mut to, mut from) = (Vec::new(), Vec::new());
+        for _ in 0..7 {
+            let begun = Instant::now();
+            buffer.write(0, &values, &context.stream).map_err(|e| e.to_string())?;
+            context.stream.synchronize().map_err(|e| e.to_string())?;
+            to.push(begun.elapsed());
+            let begun = Instant::now();
+            let back = buffer.read::<u64>(0..values.len(), &context.stream).map_err(|e| e.to_string())?;
+            from.push(begun.elapsed());
+            if back != values {
+                return Err(format!("{megabytes} MB came back as something else"));
+            }
+        }
+        let rate = |times| (values.len() * 8) as f64 / median(times) / 1e6;
+        println!("{megabytes:>5} MB to the device {:>6.1} GB/s, to the host {:>6.1} GB/s", rate(to), rate(from));
+    }
     Ok(())
 }
