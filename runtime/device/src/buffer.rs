@@ -46,22 +46,14 @@ impl Buffer {
         // A buffer without bytes has an address too, so that kernels need not know.
         let asked = bytes.max(1);
         // SAFETY: the stream is alive.
-        let address = match unsafe { device.backend().allocate(asked, stream.handle()) } {
-            Err(error @ Error::DriverOutOfMemory { .. }) => {
-                // What streams have yet to free is not there, and what the pool keeps may be in pieces that are too small.
-                device.settle()?;
-                device.trim()?;
-                // SAFETY: as above.
-                unsafe { device.backend().allocate(asked, stream.handle()) }.map_err(|_| error)?
-            }
-            other => other?,
-        };
+        let address = with_room(device, || unsafe { device.backend().allocate(asked, stream.handle()) })?;
         Ok(Buffer { stream: stream.clone(), address, bytes, entry, mapped: false })
     }
 
     pub(crate) fn export(reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
         let entry = reservation.take(bytes)?;
-        let (address, memory) = stream.device().backend().export(bytes)?;
+        let device = stream.device();
+        let (address, memory) = with_room(device, || device.backend().export(bytes))?;
         Ok((Buffer { stream: stream.clone(), address, bytes, entry, mapped: true }, memory))
     }
 
@@ -72,12 +64,13 @@ impl Buffer {
         stream: &Stream,
     ) -> Result<Buffer> {
         let entry = reservation.take(bytes)?;
-        let address = stream.device().backend().import(memory, bytes)?;
+        let device = stream.device();
+        let address = with_room(device, || device.backend().import(memory, bytes))?;
         Ok(Buffer { stream: stream.clone(), address, bytes, entry, mapped: true })
     }
 
     /// An exported buffer's contents are done with: once the stream has passed, what kernels write to it is a fault, where the device can
-    /// tell (the driver may say that it cannot).
+    /// tell.
     pub fn protect(&self) -> Result<()> {
         if !self.mapped {
             return Ok(());
@@ -126,7 +119,7 @@ impl Buffer {
         self.check_range(offset, bytes as u64)?;
         let source = Address(values.as_ptr().cast::<u8>().cast_mut());
         in_pieces(bytes, 1, |start, length| {
-            let pinned = device.staging().take(device, length)?;
+            let pinned = device.staging().take(device, length, stream)?;
             // SAFETY: both sides are at least `length` bytes long, and the pinned memory is ours alone.
             unsafe { std::ptr::copy_nonoverlapping(source.at(start), pinned.address(), length) };
             // SAFETY: the range was checked, and the pinned memory is kept until the stream has passed.
@@ -149,7 +142,7 @@ impl Buffer {
         let target = values.as_mut_ptr().cast::<u8>();
         large_pages(target, bytes);
         if (1..=SMALL).contains(&bytes) {
-            let pinned = device.staging().take(device, bytes)?;
+            let pinned = device.staging().take(device, bytes, stream)?;
             // SAFETY: the range was checked, the pinned memory is held until the stream has passed, and the target has room.
             unsafe {
                 let from = self.address + offset as u64;
@@ -158,13 +151,13 @@ impl Buffer {
                 std::ptr::copy_nonoverlapping(pinned.address(), target, bytes);
                 values.set_len(range.len());
             }
-            device.staging().keep(device, pinned, None);
+            device.staging().keep(device, pinned, None, stream);
             return Ok(values);
         }
         let target = Address(target);
         // At least two, so that one piece crosses the bus while another is copied out.
         in_pieces(bytes, 2, |start, length| {
-            let pinned = device.staging().take(device, length)?;
+            let pinned = device.staging().take(device, length, stream)?;
             // SAFETY: the range was checked, the pinned memory is held until the event is done, and `start + length` is within the capacity.
             unsafe {
                 let from = self.address + (offset + start) as u64;
@@ -172,7 +165,7 @@ impl Buffer {
                 stream.record()?.synchronize()?;
                 std::ptr::copy_nonoverlapping(pinned.address(), target.at(start), length);
             }
-            device.staging().keep(device, pinned, None);
+            device.staging().keep(device, pinned, None, stream);
             Ok(())
         })?;
         if bytes == 0 {
@@ -218,7 +211,7 @@ impl Buffer {
 
     fn keep(&self, pinned: Pinned, stream: &Stream) -> Result<()> {
         let event = stream.record()?;
-        self.device().staging().keep(self.device(), pinned, Some(event));
+        self.device().staging().keep(self.device(), pinned, Some(event), stream);
         Ok(())
     }
 
@@ -227,6 +220,18 @@ impl Buffer {
             return Ok(());
         }
         Err(Error::OutOfRange { offset, bytes, length: self.bytes })
+    }
+}
+
+/// Tries again with what streams have yet to free, and with what the pool keeps, which may be in pieces that are too small.
+fn with_room<T>(device: &Device, get: impl Fn() -> Result<T>) -> Result<T> {
+    match get() {
+        Err(error @ Error::DriverOutOfMemory { .. }) => {
+            device.settle()?;
+            device.trim()?;
+            get().map_err(|_| error)
+        }
+        other => other,
     }
 }
 
@@ -268,7 +273,9 @@ fn in_pieces(bytes: usize, least: usize, each: impl Fn(usize, usize) -> Result<(
         return run();
     }
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        // With as many as the system gives.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, run).ok();
+        let others: Vec<_> = (1..threads).map_while(spawn).collect();
         let own = run();
         let panicked = || Err(Error::DriverFailed { reason: "a thread that copied ended early".into() });
         others.into_iter().map(|other| other.join().unwrap_or_else(|_| panicked())).fold(own, Result::and)

@@ -3,9 +3,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use crate::backend::Handle;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::stream::Event;
+use crate::stream::{Event, Stream};
 
 /// A large copy goes in pieces of this size: small enough that a core's cache holds what it copies for a while, and the bus does not notice.
 pub const PIECE: usize = 2 << 20;
@@ -30,16 +31,26 @@ impl Pinned {
     }
 }
 
-/// Pieces that may still be read or written by a stream, with the event after which they are free.
+/// A piece that may still be read or written by a stream.
+struct Kept {
+    pinned: Pinned,
+    /// After which it is free.
+    event: Option<Event>,
+    of: Handle,
+}
+
+/// Pieces for copies to come.
 #[derive(Default)]
 pub struct Staging {
-    kept: Mutex<Vec<(Pinned, Option<Event>)>>,
+    kept: Mutex<Vec<Kept>>,
 }
 
 impl Staging {
-    pub fn take(&self, device: &Device, bytes: usize) -> Result<Pinned> {
-        let wanted = bytes.clamp(SMALLEST, PIECE).next_power_of_two();
-        if let Some((pinned, event)) = self.kept_one(wanted)? {
+    /// For a copy in the order of a stream.
+    pub fn take(&self, device: &Device, bytes: usize, stream: &Stream) -> Result<Pinned> {
+        // Large ones have one size: the end of a copy may have the piece of another's beginning.
+        let wanted = if bytes > SMALL { PIECE } else { bytes.max(SMALLEST).next_power_of_two() };
+        if let Some((pinned, event)) = self.kept_one(wanted, stream)? {
             if let Some(event) = event {
                 event.synchronize()?;
             }
@@ -52,30 +63,33 @@ impl Staging {
         Ok(Pinned { address, bytes: wanted })
     }
 
-    /// A piece that nobody uses, or, where as many as are kept are on their way, the one that is back first: getting more takes longer.
-    fn kept_one(&self, wanted: usize) -> Result<Option<(Pinned, Option<Event>)>> {
+    /// A piece that nobody uses, or, where the stream has as many as are kept on their way, the one that comes back first: getting more takes
+    /// longer. Pieces of other streams may stand behind a kernel that takes seconds.
+    fn kept_one(&self, wanted: usize, stream: &Stream) -> Result<Option<(Pinned, Option<Event>)>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut on_their_way = 0;
+        let mut mine = Vec::new();
         for index in 0..kept.len() {
-            let (pinned, event) = &kept[index];
+            let Kept { pinned, event, of } = &kept[index];
             if pinned.bytes != wanted {
                 continue;
             }
             if event.as_ref().map_or(Ok(true), Event::is_done)? {
-                return Ok(Some((kept.remove(index).0, None)));
+                return Ok(Some((kept.remove(index).pinned, None)));
             }
-            on_their_way += 1;
+            if *of == stream.handle() {
+                mine.push(index);
+            }
         }
-        let first = kept.iter().position(|(pinned, _)| pinned.bytes == wanted);
-        Ok(first.filter(|_| on_their_way >= KEPT && wanted > SMALL).map(|index| kept.remove(index)))
+        let first = mine.first().filter(|_| mine.len() >= KEPT && wanted > SMALL);
+        Ok(first.map(|index| kept.remove(*index)).map(|kept| (kept.pinned, kept.event)))
     }
 
     /// Gives a piece back that is free after the event.
-    pub fn keep(&self, device: &Device, pinned: Pinned, event: Option<Event>) {
+    pub fn keep(&self, device: &Device, pinned: Pinned, event: Option<Event>, stream: &Stream) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let small = |pinned: &Pinned| pinned.bytes <= SMALL;
-        if kept.iter().filter(|(other, _)| small(other) == small(&pinned)).count() < KEPT {
-            kept.push((pinned, event));
+        if kept.iter().filter(|other| small(&other.pinned) == small(&pinned)).count() < KEPT {
+            kept.push(Kept { pinned, event, of: stream.handle() });
             return;
         }
         drop(kept);
@@ -85,7 +99,7 @@ impl Staging {
     /// Waits for the pieces and frees them.
     pub fn clear(&self, device: &Device) -> Result<()> {
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
-        kept.into_iter().try_for_each(|(pinned, event)| free(device, pinned, event))
+        kept.into_iter().try_for_each(|kept| free(device, kept.pinned, kept.event))
     }
 }
 

@@ -11,6 +11,7 @@ mod plan {
     pub mod explore;
     pub mod expressions;
     pub mod groups;
+    pub mod joins;
     pub mod lists;
     pub mod native;
     pub mod orders;

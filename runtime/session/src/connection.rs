@@ -40,8 +40,8 @@ impl Sender {
 impl Receiver {
     /// The next message and the descriptor that came with it.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<(T, Option<OwnedFd>), CodecError> {
-        let (message, mut descriptors) = stream::receive(&self.0)?;
-        Ok((message, (!descriptors.is_empty()).then(|| descriptors.swap_remove(0))))
+        let (message, descriptors) = stream::receive(&self.0)?;
+        Ok((message, descriptors.into_iter().next()))
     }
 
     pub fn stream(&self) -> &UnixStream {

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use onrush_device::{Arguments, Buffer, Class as DeviceClass, Device, Error, Grid, Owner, Stream};
+use onrush_wire::stream::MAX_DESCRIPTORS;
 use onrush_wire::worker::{Argument, ArgumentValue, LENT, Launch, Launched};
 use onrush_wire::{Class, Diagnostic};
 
@@ -23,8 +24,10 @@ impl Worker {
         let mut written = Vec::new();
         for argument in &launch.arguments {
             if let ArgumentValue::Buffer { buffer, written: true, .. } = &argument.value {
-                let lends = &mut self.lends;
                 let old = self.buffers.get(buffer).ok_or_else(unknown)?;
+                // More descriptors do not go with one message.
+                let mut no = false;
+                let lends = if written.len() < MAX_DESCRIPTORS { &mut self.lends } else { &mut no };
                 let (new, descriptor) = copy(&self.device, &self.owner, old, &self.stream, lends).map_err(moving)?;
                 written.push((*buffer, new, descriptor));
             }
@@ -56,8 +59,9 @@ impl Worker {
     /// What a kernel has written is what the buffers hold from here on.
     fn take_over(&mut self, written: Vec<Written>) -> Result<(Vec<u64>, Vec<OwnedFd>), Error> {
         let (mut lent, mut descriptors) = (Vec::new(), Vec::new());
+        // All of them, or none.
+        written.iter().try_for_each(|(_, buffer, _)| buffer.protect())?;
         for (number, buffer, descriptor) in written {
-            buffer.protect()?;
             self.buffers.insert(number, buffer);
             if let Some(descriptor) = descriptor {
                 lent.push(number);
@@ -77,7 +81,7 @@ impl Worker {
         let function = loaded.module.function(&launch.kernel)?;
         let begun = self.stream.record()?;
         // SAFETY: parameters and arguments are in the order and of the sizes that the cell's text has. What the kernel does with them
-        // is its user's affair: that is what this process is for, and what others have too it can only read.
+        // is its user's affair: that is what this process is for: what was lent it can only read, and of the rest the cell process has its own.
         unsafe { function.launch(grid, arguments, &self.stream)? };
         let ended = self.stream.record()?;
         self.stream.synchronize()?;

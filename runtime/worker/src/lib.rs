@@ -1,8 +1,9 @@
 //! The worker of a notebook: compiles `%%cuda` cells and runs their kernels, on a GPU or on the emulated device.
 //!
-//! A process of its own, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. A kernel never
-//! writes to what somebody else has, too: it gets a copy of what it may write, on the device, which is the buffer if all goes well. The cell process has the contents of
-//! small buffers, and descriptors of the device's memory of large ones, which keep that memory when this process ends. It knows no frames and no session.
+//! A process of its own, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. A kernel
+//! gets a copy of what it may write, on the device, which is the buffer if all goes well. The cell process has the contents of buffers that are
+//! small or that no kernel has written, and descriptors of the device's memory of the others, which keep that memory when this process ends and are
+//! mapped for reading. It knows no frames and no session.
 
 mod compile;
 mod launch;

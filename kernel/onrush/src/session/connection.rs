@@ -78,9 +78,9 @@ impl Connection {
         memory: Option<BorrowedFd<'_>>,
     ) -> Result<(Reply, Option<OwnedFd>), CodecError> {
         stream::send(&self.socket, request, memory.as_slice())?;
-        let (reply, mut descriptors) = stream::receive(&self.socket)?;
+        let (reply, descriptors) = stream::receive(&self.socket)?;
         self.used = true;
-        Ok((reply, (!descriptors.is_empty()).then(|| descriptors.swap_remove(0))))
+        Ok((reply, descriptors.into_iter().next()))
     }
 }
 

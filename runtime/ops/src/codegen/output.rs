@@ -244,7 +244,8 @@ const STAGES: usize = 4096;
 /// lanes cost a transaction each. What is longer goes to its place directly.
 pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&str>) -> Program {
     let of_texts = || roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == Kind::Text);
-    let stage = (STAGES / of_texts().count().max(1)).min(STAGE) / 8 * 8;
+    // With many columns some bytes that nothing fits into: an array of none is an error.
+    let stage = ((STAGES / of_texts().count().max(1)).min(STAGE) / 8 * 8).max(8);
     let mut writer = Writer::new(body, Inputs::Memory, "      ");
     let (mut stages, mut declared, mut together) = (String::new(), String::new(), String::new());
     for (index, root) in of_texts() {

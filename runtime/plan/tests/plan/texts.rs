@@ -336,3 +336,37 @@ fn texts_are_dates_where_they_are_on_the_processor() {
     };
     assert_eq!(rows(&device()), rows(&cpu));
 }
+
+/// Some thousand texts, of which some are longer than what a warp puts together, with ends anywhere in a word: of all rows, of some, and in an order.
+#[test]
+fn texts_of_many_lengths_lie_one_behind_the_other() {
+    let text =
+        |i: usize| (i % 11 != 3).then(|| format!("{i}-é{}", "xyz".repeat(if i % 97 < 3 { 400 } else { i % 13 })));
+    let texts: Vec<Option<String>> = (0..5003).map(text).collect();
+    let columns = || {
+        let s: ArrayRef = Arc::new(StringViewArray::from_iter(texts.iter().map(Option::as_deref)));
+        vec![("s", s), ("i", Arc::new(Int64Array::from_iter_values(0..5003)) as ArrayRef)]
+    };
+    let made = "upper(s), s || '/' || s, substr(s, 3), reverse(s), i";
+    for (query, rows) in [
+        (format!("select {made} from t"), (0..5003).collect::<Vec<usize>>()),
+        (format!("select {made} from t where i % 3 = 1"), (0..5003).filter(|i| i % 3 == 1).collect()),
+        (format!("select {made} from t order by i desc"), (0..5003).rev().collect()),
+        ("select upper(s), i from t".to_string(), (0..5003).collect()),
+    ] {
+        let found = rows_of(columns(), &query);
+        let of: [&dyn Fn(&str) -> String; 4] =
+            [&|s| s.to_uppercase(), &|s| format!("{s}/{s}"), &|s| s.chars().skip(2).collect(), &|s| {
+                s.chars().rev().collect()
+            }];
+        let numbers = found.last().unwrap().as_primitive::<arrow::datatypes::Int64Type>();
+        assert_eq!(numbers.values().iter().map(|i| *i as usize).collect::<Vec<_>>(), rows);
+        for (column, of) in found.iter().take(found.len() - 1).zip(of) {
+            let column = column.as_string_view();
+            for (at, row) in rows.iter().enumerate() {
+                let value = column.is_valid(at).then(|| column.value(at).to_string());
+                assert_eq!(value, texts[*row].as_deref().map(of), "{query}, row {row}");
+            }
+        }
+    }
+}

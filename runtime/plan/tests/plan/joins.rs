@@ -1,0 +1,117 @@
+//! Joins with dense keys on a device: those in which each row finds one, and those that are nearly so. Values are calculated by hand: `u.z` is ten
+//! times its key.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
+use arrow::datatypes::Int64Type;
+use onrush_frame::TaskHandle;
+use onrush_wire::plan::Op;
+
+use super::support::{Bench, only_device};
+
+const KEYS: i64 = 1000;
+
+/// Each key of `from..from + KEYS` once, in no order.
+fn all_keys(from: i64) -> Vec<i64> {
+    (0..KEYS).map(|i| from + i * 377 % KEYS).collect()
+}
+
+fn numbers(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<Int64Array>())
+}
+
+/// `t` with the keys and the rows' numbers, `u` with all keys and ten times as much.
+fn query(keys: &[Option<i64>], u: &[i64], sql: &str) -> Vec<Vec<Option<i64>>> {
+    let bench = only_device();
+    let t = bench.frame(vec![("k", numbers(keys.iter().copied())), ("y", numbers((0..keys.len() as i64).map(Some)))]);
+    let u = bench
+        .frame(vec![("k", numbers(u.iter().copied().map(Some))), ("z", numbers(u.iter().map(|key| Some(10 * key))))]);
+    of(&bench, sql, t, u)
+}
+
+fn of(bench: &Bench, sql: &str, t: onrush_wire::FrameId, u: onrush_wire::FrameId) -> Vec<Vec<Option<i64>>> {
+    let tables = vec![("t".to_string(), t), ("u".to_string(), u)];
+    let id = bench.step(Op::Sql { query: sql.to_string(), tables });
+    let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
+    let mut rows = Vec::new();
+    for batch in table.batches() {
+        let columns: Vec<_> = batch.columns().iter().map(|column| column.as_primitive::<Int64Type>()).collect();
+        rows.extend(
+            (0..batch.num_rows()).map(|row| columns.iter().map(|c| c.iter().nth(row).unwrap()).collect::<Vec<_>>()),
+        );
+    }
+    rows
+}
+
+const INNER: &str = "select t.k, t.y, u.z from t join u on t.k = u.k order by t.y";
+const LEFT: &str = "select t.k, t.y, u.z from t left join u on t.k = u.k order by t.y";
+
+fn expected(keys: &[Option<i64>], u: &[i64], left: bool) -> Vec<Vec<Option<i64>>> {
+    let row = |(y, key): (usize, &Option<i64>)| {
+        let z = key.filter(|key| u.contains(key)).map(|key| 10 * key);
+        (left || z.is_some()).then(|| vec![*key, Some(y as i64), z])
+    };
+    keys.iter().enumerate().filter_map(row).collect()
+}
+
+#[test]
+fn rows_that_all_find_one_and_those_that_do_not() {
+    let u = all_keys(-300);
+    let inside: Vec<Option<i64>> = (0..3001).map(|i| Some(-300 + i * i % KEYS)).collect();
+    let with = |other: Option<i64>| inside.iter().copied().chain([other]).collect::<Vec<_>>();
+    let lacking: Vec<i64> = u.iter().copied().filter(|key| *key != 33).collect();
+    for (keys, u) in [
+        (inside.clone(), &u),
+        (with(Some(-301)), &u),
+        (with(Some(700)), &u),
+        (with(Some(i64::MIN)), &u),
+        (with(None), &u),
+        (with(Some(33)), &lacking),
+    ] {
+        assert_eq!(query(&keys, u, INNER), expected(&keys, u, false));
+        assert_eq!(query(&keys, u, LEFT), expected(&keys, u, true));
+        let found = expected(&keys, u, false).len() as i64;
+        let count = |how: &str| {
+            query(&keys, u, &format!("select count(*) from t where {how} (select 1 from u where u.k = t.k)"))
+        };
+        assert_eq!(count("exists"), [[Some(found)]]);
+        assert_eq!(count("not exists"), [[Some(keys.len() as i64 - found)]]);
+        // Another condition stays.
+        let few = query(&keys, u, "select count(*), sum(z) from t join u on t.k = u.k where y < 7");
+        let z: i64 = expected(&keys, u, false).iter().filter(|row| row[1] < Some(7)).map(|row| row[2].unwrap()).sum();
+        assert_eq!(few, [[Some(7), Some(z)]]);
+    }
+}
+
+/// Keys have two rows each, or are those of a text with other texts.
+#[test]
+fn several_rows_and_texts() {
+    let u: Vec<i64> = all_keys(0).into_iter().chain(all_keys(0)).collect();
+    let keys: Vec<Option<i64>> = (0..2500).map(|i| Some(i % KEYS)).collect();
+    assert_eq!(query(&keys, &u, "select count(*) from t join u on t.k = u.k"), [[Some(5000)]]);
+
+    let bench = only_device();
+    let texts = |names: &[&str]| Arc::new(StringArray::from(names.to_vec())) as ArrayRef;
+    let t = bench.frame(vec![("k", texts(&["b", "a", "c", "b", "e"])), ("y", numbers((0..5).map(Some)))]);
+    let u = bench.frame(vec![("k", texts(&["a", "b", "d"])), ("z", numbers((1..4).map(Some)))]);
+    let found = of(&bench, "select y, z from t join u on t.k = u.k order by y", t, u);
+    assert_eq!(found, [[Some(0), Some(2)], [Some(1), Some(1)], [Some(3), Some(2)]]);
+}
+
+/// The second key is a column of the first joined table, the third join is behind one that leaves rows out.
+#[test]
+fn one_behind_the_other() {
+    let bench = only_device();
+    let keys: Vec<i64> = (0..2000).map(|i| i * 7 % KEYS).collect();
+    let t = bench.frame(vec![("k", numbers(keys.iter().copied().map(Some))), ("y", numbers((0..2000).map(Some)))]);
+    let u = bench.frame(vec![
+        ("k", numbers(all_keys(0).into_iter().map(Some))),
+        ("z", numbers(all_keys(0).into_iter().map(|key| (key % 3 != 0).then_some(KEYS - 1 - key)))),
+    ]);
+    let sql = "select t.y, b.k, c.z from t join u as a on t.k = a.k join u as b on a.z = b.k left join u as c on t.k = c.k order by t.y";
+    let of_key = |key: i64| (key % 3 != 0).then_some(KEYS - 1 - key);
+    let row = |(y, key): (usize, &i64)| of_key(*key).map(|b| vec![Some(y as i64), Some(b), of_key(*key)]);
+    let expected: Vec<_> = keys.iter().enumerate().filter_map(row).collect();
+    assert_eq!(of(&bench, sql, t, u), expected);
+}
