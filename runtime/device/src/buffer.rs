@@ -256,7 +256,8 @@ const COPIERS: usize = 8;
 /// Below as many pieces for each of them a thread is not worth its start.
 const SHARE: usize = 4;
 
-/// Does the same for each piece, given its start and its length; large copies by several threads, because one core copies a fifth of what the bus carries.
+/// Does the same for each piece, given its start and its length; large copies by several threads, because one core copies a fifth of what
+/// the bus carries.
 fn in_pieces(bytes: usize, least: usize, each: impl Fn(usize, usize) -> Result<()> + Sync) -> Result<()> {
     let pieces = bytes.div_ceil(PIECE);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2);

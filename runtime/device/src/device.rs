@@ -160,8 +160,8 @@ impl Device {
         Buffer::allocate(reservation, bytes, stream)
     }
 
-    /// A buffer, of at least one byte, that another process can map by the descriptor. Whoever has the descriptor keeps the memory, also without a device and after this
-    /// process has ended, whatever it died of; nothing but the ledger of each process that maps it counts it.
+    /// A buffer, of at least one byte, that another process can map by the descriptor. Whoever has the descriptor keeps the memory, also
+    /// without a device and after this process has ended, whatever it died of; nothing but the ledger of each process that maps it counts it.
     pub fn export(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
         let mut reservation = self.reserve(owner, bytes)?;
         Buffer::export(&mut reservation, bytes, stream)

@@ -259,8 +259,8 @@ fn what_is_lent_cannot_be_written_by_accident() {
     assert!(next.read(1, MANY) == vec![1; MANY]);
 }
 
-/// Launch upon launch on one buffer, small and lent. Prints what a launch costs beside its kernel, and what bringing the contents to the host does, which
-/// says something on a GPU alone.
+/// Launch upon launch on one buffer, small and lent. Prints what a launch costs beside its kernel, and what bringing the contents to the
+/// host does, which says something on a GPU alone.
 #[test]
 fn many_launches_on_one_buffer() {
     let mut worker = Worker::start();

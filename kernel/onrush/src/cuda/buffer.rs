@@ -89,7 +89,8 @@ impl Element for bool {
 /// A kernel that takes `float*` gets `&mut buffer`, one that takes `const float*` gets `&buffer`. In Rust it is a slice:
 /// `buffer[0]`, `buffer.iter().sum::<f32>()`, `buffer.to_vec()`. A launch that fails leaves it as it was.
 ///
-/// What a kernel writes into a buffer of a megabyte or more stays on the device until Rust reads it: from launch to launch it is not copied over the bus.
+/// What a kernel writes into a buffer of a megabyte or more stays on the device until Rust reads it: from launch to launch it is not
+/// copied over the bus.
 pub struct Buffer<T: Element> {
     /// The host's. Not there after a kernel wrote them on the device, until somebody reads.
     values: OnceLock<Vec<T>>,
