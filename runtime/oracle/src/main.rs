@@ -60,7 +60,14 @@ impl Arguments {
     }
 }
 
+/// On a thread with the stack of a session's calls.
 fn main() -> ExitCode {
+    let thread = std::thread::Builder::new().stack_size(onrush_plan::engine::PLANS_STACK + (16 << 20));
+    let done = thread.spawn(answer).map(std::thread::JoinHandle::join);
+    done.ok().and_then(Result::ok).unwrap_or(ExitCode::FAILURE)
+}
+
+fn answer() -> ExitCode {
     match Arguments::read(std::env::args().skip(1)).and_then(|arguments| run(&arguments)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -3,12 +3,14 @@
 //! Methods block and can be called from any thread. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
 mod large;
+mod physical;
 mod plans;
 mod residents;
 mod run;
 mod states;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
@@ -45,6 +47,9 @@ pub(crate) use residents::Resident;
 use residents::Store;
 pub use states::Lent;
 use states::States;
+
+/// Bytes of stack that planning may use. Threads that have as much left are not given a new one for it.
+pub const PLANS_STACK: usize = 48 << 20;
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -162,7 +167,8 @@ impl Engine {
             .with_runtime_env(environment)
             .with_default_features()
             .with_optimizer_rules(vec![Arc::new(rules::Logical::new(for_device))])
-            .with_physical_optimizer_rules(vec![Arc::new(rules::Physical::new())])
+            // `physical.rs` runs those that are needed.
+            .with_physical_optimizer_rules(vec![Arc::new(physical::Whole)])
             .with_query_planner(Arc::new(crate::ops::describe::Planner))
             .build();
         let context = SessionContext::new_with_state(state);
@@ -652,14 +658,12 @@ fn frame_of(key: u128, title: String, resident: Arc<Resident>) -> Result<Frame, 
     Ok(Frame { key, title, plan, schema, resident, rows, sorts: false, depth: 0, running: Mutex::new(()) })
 }
 
-/// Plans on a stack that deep expressions cannot exhaust. A panic there is a bug of ours and no end of the engine.
-fn guarded<T: Send>(work: impl FnOnce() -> Result<T, Diagnostic> + Send) -> Result<T, Diagnostic> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("onrush-plan".to_string()).stack_size(64 << 20);
-        match thread.spawn_scoped(scope, work) {
-            Ok(handle) => handle.join().unwrap_or_else(|panic| Err(internal(&panic_text(&*panic)))),
-            Err(e) => Err(Diagnostic::error(Class::Resources, "threads", format!("no thread can be started: {e}"))),
-        }
+/// Plans on a stack that deep expressions cannot exhaust, on this thread: another one would have nothing of the planner's code and data in its
+/// caches. A panic there is a bug of ours and no end of the engine.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    stacker::maybe_grow(PLANS_STACK, PLANS_STACK + (1 << 20), || {
+        let done = std::panic::catch_unwind(AssertUnwindSafe(work));
+        done.unwrap_or_else(|panic| Err(internal(&panic_text(&*panic))))
     })
 }
 

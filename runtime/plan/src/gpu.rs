@@ -33,6 +33,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
 use onrush_device::{Device, Emulation, Options};
 use onrush_ops::Gpu;
 pub use onrush_ops::Tuning;
@@ -43,7 +46,7 @@ pub use blocking::alone;
 pub use concat::ConcatExec;
 pub(crate) use exec::diagnostic;
 pub use exec::{GPU_LOST, GpuExec, PARTS, memory};
-pub use nodes::windows;
+pub use nodes::{in_turns, windows};
 pub use place::{Placements, place};
 
 /// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
@@ -123,6 +126,17 @@ pub struct Accelerator {
 }
 
 impl Accelerator {
+    /// Whether a plan has rows for the device, by itself or with others.
+    pub fn may_run(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+        let Policy::FromRows(least) = self.policy else { return Ok(true) };
+        let mut most = 0;
+        plan.apply(|node| {
+            most = most.max(nodes::rows_there(node).unwrap_or(0));
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(most >= least)
+    }
+
     /// The device for a choice, of whose memory at most `memory` bytes are used; none for the CPU. `Auto` on a machine without a working GPU gives none, and the reason.
     ///
     /// # Errors

@@ -3,17 +3,20 @@
 //! DataFusion walks every plan with every rule, and again until nothing changes: most of what planning cost (docs/measurements). What a rule
 //! looks for is known before (a join, a subquery, a limit), and one look at the plan tells which of them are in it.
 
+mod walk;
+
 use std::any::Any;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::Column;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, SchemaExt, internal_err};
 use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
+use datafusion::logical_expr::logical_plan::InvariantLevel;
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Projection};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -28,10 +31,12 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use crate::filters::FilterFirst;
 use crate::rows::HeldRows;
 use crate::windows::WindowFilters;
+use walk::Rule;
+pub use walk::has_subqueries;
 
-/// Of logical plans. The state that has it makes one pass: this one makes those that are needed.
+/// Of logical plans: all passes that are needed.
 pub struct Logical {
-    rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
+    rules: Vec<Rule>,
     /// The compiler of kernels finds what occurs twice in arithmetic by itself.
     for_device: bool,
 }
@@ -42,7 +47,11 @@ struct Shape {
     joins: bool,
     /// Joins whose pairs are not named yet.
     crosses: bool,
+    /// Inner ones of these.
+    products: bool,
     subqueries: bool,
+    /// Comparisons with some or all rows of a subquery.
+    sets: bool,
     unions: bool,
     distinct: bool,
     limits: bool,
@@ -59,14 +68,17 @@ struct Shape {
 impl Logical {
     pub fn new(for_device: bool) -> Self {
         let mut rules = Optimizer::new().rules;
+        if let Some(simplify) = rules.iter_mut().find(|rule| rule.name() == "simplify_expressions") {
+            *simplify = Arc::new(SimplifyMore(Arc::clone(simplify)));
+        }
         let empty = rules.iter().position(|rule| rule.name() == "propagate_empty_relation");
         rules.insert(empty.map_or(rules.len(), |at| at + 1), Arc::new(WholeNames));
         rules.push(Arc::new(WindowFilters));
         Logical { rules, for_device }
     }
 
-    fn those(&self, which: impl Fn(&str) -> bool) -> Optimizer {
-        Optimizer::with_rules(self.rules.iter().filter(|rule| which(rule.name())).map(Arc::clone).collect())
+    fn those(&self, which: impl Fn(&str) -> bool) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(move |rule| which(rule.name()))
     }
 }
 
@@ -106,21 +118,72 @@ impl OptimizerRule for Logical {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let schema = Arc::clone(plan.schema());
         let mut shape = Shape::of(&plan)?;
         shape.costly |= !self.for_device;
-        let mut plan = self.those(|rule| shape.needs(rule)).optimize(plan, config, |_, _| {})?;
+        let (mut plan, _) = walk::run(plan, self.those(|rule| shape.needs(rule)), |_| false, config)?;
         // What merged projections and filters, and joins instead of subqueries, brought together.
-        if !(shape.joins || shape.subqueries || shape.unions || shape.merges) {
-            return Ok(Transformed::yes(plan));
+        if shape.joins || shape.subqueries || shape.unions || shape.merges {
+            plan = self.again(plan, &shape, config)?;
         }
-        let again = if shape.joins || shape.subqueries || shape.unions { AGAIN } else { AGAIN_SIMPLE };
+        if !plan.schema().logically_equivalent_names_and_types(&schema) {
+            return internal_err!("rules made {:?} of a plan that gives {schema:?}", plan.schema());
+        }
+        plan.check_invariants(InvariantLevel::Executable)?;
+        Ok(Transformed::yes(plan))
+    }
+}
+
+impl Logical {
+    fn again(&self, plan: LogicalPlan, before: &Shape, config: &dyn OptimizerConfig) -> Result<LogicalPlan> {
+        let rules = if before.joins || before.subqueries || before.unions { AGAIN } else { AGAIN_SIMPLE };
         let shape = Shape::of(&plan)?;
-        plan = self.those(|rule| again.contains(&rule) && shape.needs(rule)).optimize(plan, config, |_, _| {})?;
+        let rules = self.those(|rule| rules.contains(&rule) && shape.needs(rule));
+        let settled = |rule: &str| rule == "optimize_projections" && !before.merges && !before.unions;
+        let (mut plan, _) = walk::run(plan, rules, settled, config)?;
         if shape.joins && Shape::of(&plan)?.crosses {
             // A filter that came down to a join may have named its pairs.
-            plan = self.those(|rule| rule == "extract_equijoin_predicate").optimize(plan, config, |_, _| {})?;
+            let pairs = self.those(|rule| rule == "extract_equijoin_predicate");
+            plan = walk::run(plan, pairs, |_| false, config)?.0;
         }
-        Ok(Transformed::yes(plan))
+        Ok(plan)
+    }
+}
+
+/// DataFusion's rule, where there is something to simplify: it puts together the columns of all inputs of each node first.
+#[derive(Debug)]
+struct SimplifyMore(Rule);
+
+impl OptimizerRule for SimplifyMore {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let mut simple = true;
+        plan.apply_expressions(|expr| {
+            simple &= is_simple(expr);
+            Ok(if simple { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        })?;
+        if simple { Ok(Transformed::no(plan)) } else { self.0.rewrite(plan, config) }
+    }
+}
+
+/// Columns, and aggregates of them that have no simpler form.
+fn is_simple(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_simple(&alias.expr),
+        Expr::AggregateFunction(call) => {
+            call.func.simplify().is_none()
+                && call.params.filter.is_none()
+                && call.params.order_by.is_empty()
+                && call.params.args.iter().all(is_column)
+        }
+        expr => matches!(expr, Expr::Column(_)),
     }
 }
 
@@ -132,6 +195,7 @@ impl Shape {
                 LogicalPlan::Join(join) => {
                     shape.joins = true;
                     shape.crosses |= join.on.is_empty();
+                    shape.products |= join.on.is_empty() && join.join_type == JoinType::Inner;
                 }
                 LogicalPlan::Subquery(_) => shape.subqueries = true,
                 LogicalPlan::Union(_) | LogicalPlan::RecursiveQuery(_) => shape.unions = true,
@@ -151,6 +215,7 @@ impl Shape {
             }
             node.apply_expressions(|expr| {
                 expr.apply(|expr| {
+                    shape.sets |= matches!(expr, Expr::SetComparison(_));
                     match expr {
                         Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::ScalarSubquery(_) => {
                             shape.subqueries = true;
@@ -177,17 +242,18 @@ impl Shape {
     fn needs(&self, rule: &str) -> bool {
         let joins = self.joins || self.subqueries;
         match rule {
-            "rewrite_set_comparison" | "decorrelate_predicate_subquery" | "scalar_subquery_to_join" => self.subqueries,
+            "rewrite_set_comparison" => self.sets,
+            "decorrelate_predicate_subquery" | "scalar_subquery_to_join" => self.subqueries,
             "decorrelate_lateral_join" | "eliminate_join" | "extract_equijoin_predicate" => joins,
             "filter_null_join_keys" | "eliminate_outer_join" => joins,
-            "eliminate_cross_join" => self.crosses || self.subqueries,
+            "eliminate_cross_join" => self.products || self.subqueries,
             "optimize_unions" | "unions_to_filter" | "whole_names" => self.unions,
             "replace_distinct_aggregate" => self.distinct,
             "eliminate_limit" | "push_down_limit" => self.limits,
             "eliminate_filter" | "push_down_filter" => self.filters || joins,
-            "eliminate_duplicated_expr" => self.twice || self.distinct || joins,
+            "eliminate_duplicated_expr" => self.twice || self.distinct || self.subqueries,
             "single_distinct_aggregation_to_group_by" | "eliminate_group_by_constant" => {
-                self.groups || self.distinct || joins
+                self.groups || self.distinct || self.subqueries
             }
             "common_sub_expression_eliminate" => self.costly,
             "extract_leaf_expressions" | "push_down_leaf_projections" => self.fields,
@@ -205,7 +271,7 @@ fn merges(plan: &LogicalPlan, above: bool) -> bool {
     (calculates && above) || plan.inputs().into_iter().any(|input| merges(input, above || calculates || uses))
 }
 
-fn is_column(expr: &Expr) -> bool {
+pub fn is_column(expr: &Expr) -> bool {
     match expr {
         Expr::Alias(alias) => is_column(&alias.expr),
         expr => matches!(expr, Expr::Column(_)),
@@ -291,17 +357,26 @@ impl Physical {
     }
 }
 
-impl fmt::Debug for Physical {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_list().entries(self.rules.iter().map(|rule| rule.name())).finish()
+impl Physical {
+    /// For a plan of which some may run on the CPU.
+    pub fn for_cpu(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        self.run(plan, config, |_| true)
     }
-}
 
-impl PhysicalOptimizerRule for Physical {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    /// For a plan that runs on the device: its kernels read the columns that they need, wherever a projection stands.
+    pub fn for_device(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        self.run(plan, config, |rule| rule != "ProjectionPushdown")
+    }
+
+    fn run(
+        &self,
+        mut plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let parts = Parts::of(&plan, config.execution.target_partitions > 1)?;
-        let mut plan = plan;
-        for rule in self.rules.iter().filter(|rule| parts.needs(rule.name())) {
+        let schema = plan.schema();
+        for rule in self.rules.iter().filter(|rule| wanted(rule.name()) && parts.needs(rule.name())) {
             plan = match parts.alike && rule.name().starts_with("FilterPushdown") {
                 true => below(plan, &|part| rule.optimize(part, config)),
                 false => rule.optimize(plan, config),
@@ -311,15 +386,8 @@ impl PhysicalOptimizerRule for Physical {
         if parts.limits && parts.groups {
             plan = plan.transform_up(|node| Ok(whole(node))).map(|plan| plan.data)?;
         }
+        schema.logically_equivalent_names_and_types(&plan.schema())?;
         Ok(plan)
-    }
-
-    fn name(&self) -> &str {
-        "chosen_rules"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
     }
 }
 

@@ -7,7 +7,8 @@ mod dialect;
 mod functions;
 mod names;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use datafusion::catalog::{
@@ -70,9 +71,7 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(diagnose(e), &tables, &state))?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
-    let plan =
-        dialect::typed(plan).and_then(dialect::exact_sums).and_then(dialect::sorts_with_one_zero).map_err(diagnose)?;
-    named(plan, names)
+    named(dialect::as_duckdb_means(plan).map_err(diagnose)?, names)
 }
 
 /// Words in the spelling of the tables, columns or first use that they match but for their case.
@@ -83,16 +82,15 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
         .with_unescape(false)
         .tokenize()
         .map_err(|e| plan_error("sql-syntax", e.to_string()))?;
-    let mut known: HashMap<String, String> = HashMap::new();
-    let exact: Vec<&str> = tables
+    let names: Vec<&str> = tables
         .iter()
         .flat_map(|(name, frame)| {
             std::iter::once(name.as_str()).chain(frame.schema.fields().iter().map(|f| f.name().as_str()))
         })
         .collect();
-    for name in &exact {
-        known.entry(name.to_lowercase()).or_insert_with(|| name.to_string());
-    }
+    let exact: HashSet<&str> = names.iter().copied().collect();
+    // The query's own, by what they are in small letters.
+    let mut own: HashMap<String, String> = HashMap::new();
     let mut out = String::with_capacity(query.len() + 16);
     let mut after_point = false;
     for token in nulls_behind(tokens) {
@@ -100,15 +98,18 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
         match token {
             Token::Word(Word { value, quote_style: None, keyword }) => {
                 let plain = follows || keyword == datafusion::sql::sqlparser::keywords::Keyword::NoKeyword;
-                match known.get(&value.to_lowercase()) {
-                    // The word itself is a name, or it is a keyword that only happens to look like one.
-                    _ if exact.contains(&value.as_str()) => out.push_str(&value),
-                    Some(spelling) if plain => out.push_str(&format!("\"{}\"", spelling.replace('"', "\"\""))),
-                    _ if plain => {
-                        known.insert(value.to_lowercase(), value.clone());
+                // The word itself is a name, or it is a keyword that only happens to look like one.
+                if exact.contains(value.as_str()) || !plain {
+                    out.push_str(&value);
+                    continue;
+                }
+                let name = names.iter().copied().find(|name| is_alike(name, &value));
+                match name.or_else(|| own.get(&value.to_lowercase()).map(String::as_str)) {
+                    Some(spelling) => out.push_str(&format!("\"{}\"", spelling.replace('"', "\"\""))),
+                    None => {
                         out.push_str(&value);
+                        own.insert(value.to_lowercase(), value);
                     }
-                    _ => out.push_str(&value),
                 }
             }
             // `2 ** 3`
@@ -116,10 +117,19 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
                 out.pop();
                 out.push('^');
             }
-            other => out.push_str(&other.to_string()),
+            Token::Whitespace(Whitespace::Space) => out.push(' '),
+            other => write!(out, "{other}").unwrap_or_else(|e| unreachable!("texts take everything: {e}")),
         }
     }
     Ok(out)
+}
+
+/// Whether two words differ at most in case.
+fn is_alike(a: &str, b: &str) -> bool {
+    match a.is_ascii() && b.is_ascii() {
+        true => a.eq_ignore_ascii_case(b),
+        false => a.to_lowercase() == b.to_lowercase(),
+    }
 }
 
 /// `f(x ignore nulls)` as `f(x) ignore nulls`: DuckDB has the first, and the parser only the second.

@@ -35,8 +35,8 @@ pub const LOST: i32 = 75;
 pub const ENDLESS: Signal = Signal::VTALARM;
 /// For tests: a file; when it is there, a kernel writes where it must not.
 const FAULT: &str = "ONRUSH_TEST_FAULT";
-/// Plans are trees, and DataFusion walks them by recursion.
-const STACK: usize = 32 << 20;
+/// Plans are trees, and DataFusion walks them by recursion: calls have as much as planning wants, and what they use themselves.
+const STACK: usize = onrush_plan::engine::PLANS_STACK + (16 << 20);
 
 struct Process {
     engine: Engine,

@@ -9,17 +9,14 @@ use std::time::Duration;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::{Class, Diagnostic, FrameId};
 
-use super::{Engine, panic_text};
+use super::{Engine, guarded, panic_text, physical};
 use crate::error::{diagnose, internal};
 use crate::explain::{self, Placement};
 use crate::gpu::{self, Accelerator, GpuExec, Placements, Policy};
@@ -53,8 +50,7 @@ impl Engine {
         let task = task.clone();
         self.block(async move {
             let started = std::time::Instant::now();
-            let physical = stoppable(optimized(plan, &state).await.map_err(diagnose)?)?;
-            let (physical, placements) = placed(physical, accelerator.as_ref())?;
+            let (physical, placements) = physical::of(plan, &state, accelerator.as_ref()).await.map_err(diagnose)?;
             let placing = |node: &Arc<dyn ExecutionPlan>| Placement::Cpu {
                 reason: match (&accelerator, placements.reason(node)) {
                     (_, Some(reason)) => reason.to_string(),
@@ -222,13 +218,13 @@ impl Engine {
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
         let plan = table::expand(plan, &held).map_err(diagnose)?;
         let state = self.states.lend(&self.context);
-        let accelerator = self.accelerator.clone();
-        let physical = self.block(async move {
-            let physical = stoppable(optimized(plan, &state).await.map_err(diagnose)?)?;
-            let (physical, placements) = placed(physical, accelerator.as_ref())?;
-            allowed(accelerator.as_ref(), &placements)?;
-            Ok::<_, Diagnostic>(physical)
-        })??;
+        let accelerator = self.accelerator.as_ref();
+        let physical = guarded(|| {
+            let made = self.wait(physical::of(plan, &state, accelerator))?;
+            let (physical, placements) = made.map_err(diagnose)?;
+            allowed(accelerator, &placements)?;
+            Ok(physical)
+        })?;
         Ok((physical, steady))
     }
 
@@ -289,12 +285,6 @@ impl Engine {
     }
 }
 
-/// The physical plan of one that is analysed.
-async fn optimized(plan: LogicalPlan, state: &SessionState) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
-    let plan = state.optimizer().optimize(plan, state, |_, _| {})?;
-    state.query_planner().create_physical_plan(&plan, state).await
-}
-
 /// A plan that was kept reads its frames' rows again.
 fn used(plan: &LogicalPlan) {
     for frame in table::inputs(plan) {
@@ -318,31 +308,6 @@ fn is_steady(plan: &LogicalPlan, ready: &HashMap<u128, Arc<Table>>) -> bool {
 /// The same rows in memory, maybe under another schema.
 fn same_rows(a: &RecordBatch, b: &RecordBatch) -> bool {
     a.num_rows() == b.num_rows() && a.columns().first().zip(b.columns().first()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
-}
-
-/// Makes operators that give many batches for one of their input yield now and then: DataFusion does so where batches enter a plan,
-/// and an aggregate over a cross join would look at nothing else for minutes, not even at its cancellation.
-fn stoppable(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, Diagnostic> {
-    const MULTIPLY: [&str; 5] =
-        ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
-    let wrap = |node: Arc<dyn ExecutionPlan>| {
-        Ok(match MULTIPLY.contains(&node.name()) {
-            true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>),
-            false => Transformed::no(node),
-        })
-    };
-    plan.transform_up(wrap).map(|plan| plan.data).map_err(diagnose)
-}
-
-/// The plan with its fragments for the device, if there is one.
-fn placed(
-    plan: Arc<dyn ExecutionPlan>,
-    accelerator: Option<&Arc<Accelerator>>,
-) -> Result<(Arc<dyn ExecutionPlan>, Placements), Diagnostic> {
-    match accelerator {
-        Some(accelerator) => gpu::place(plan, accelerator).map_err(diagnose),
-        None => Ok((plan, Placements::default())),
-    }
 }
 
 /// An engine that was asked for by name takes no other one in silence.

@@ -28,6 +28,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::blocking::{Stop, blocking};
 use super::concat::ConcatExec;
+use super::nodes::in_turns;
 use super::{Accelerator, Policy, few, native, parts, read};
 use crate::rows::HeldRows;
 
@@ -55,7 +56,7 @@ impl Link {
             Some((other, true)) => vec![Arc::clone(&others[other]), below],
             Some((other, false)) => vec![below, Arc::clone(&others[other])],
         };
-        with_inputs(&self.node, inputs)?.reset_state()
+        Ok(in_turns(with_inputs(&self.node, inputs)?.reset_state()?).data)
     }
 }
 

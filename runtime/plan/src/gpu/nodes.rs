@@ -3,9 +3,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
+use datafusion::common::tree_node::Transformed;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -14,6 +17,8 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{StatisticsArgs, StatisticsContext, WindowExpr};
 
+use super::concat::ConcatExec;
+use super::exec::{GpuExec, memory};
 use super::joins::Joining;
 
 /// Whether one plan gives more rows than another one, as far as can be told.
@@ -23,6 +28,18 @@ pub fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) 
         statistics.num_rows.get_value().copied()
     };
     rows(plan).zip(rows(other)).is_some_and(|(a, b)| a > b)
+}
+
+/// How many rows an input has in memory or on the device, without limit where they were made there; none where another node gives them.
+pub fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
+    if let Some((batches, _)) = memory(input) {
+        return Some(batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64);
+    }
+    let any: &dyn Any = input.as_ref();
+    if any.is::<ConcatExec>() {
+        return input.children().into_iter().try_fold(0_u64, |all, child| Some(all.saturating_add(rows_there(child)?)));
+    }
+    any.downcast_ref::<GpuExec>().filter(|below| below.stays()).map(|_| u64::MAX)
 }
 
 pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
@@ -62,6 +79,17 @@ pub fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
         predicate.is::<DynamicFilterPhysicalExpr>() && filter.projection().is_none() && plan.fetch().is_none()
     });
     is_told || matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
+}
+
+/// Operators that give many batches for one of their input, so that they yield now and then: DataFusion does so where batches enter a plan, and
+/// an aggregate over a cross join would look at nothing else for minutes, not even at its cancellation.
+pub fn in_turns(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
+    const MULTIPLY: [&str; 5] =
+        ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
+    match MULTIPLY.contains(&node.name()) {
+        true => Transformed::yes(Arc::new(CooperativeExec::new(node))),
+        false => Transformed::no(node),
+    }
 }
 
 /// What users call a node.

@@ -5,7 +5,6 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::JoinType;
@@ -33,7 +32,7 @@ use super::concat::ConcatExec;
 use super::exec::{GpuExec, Link, memory, with_input, with_inputs};
 use super::joins::Joining;
 use super::lower::{Lowering, Preference, Refusal, Slot, Wishes};
-use super::nodes::{is_known, is_larger, is_transparent, words};
+use super::nodes::{is_known, is_larger, is_transparent, rows_there, words};
 use super::partition::in_one_partition;
 use super::{Accelerator, Policy, lists, numbers, quantiles, text, window};
 
@@ -53,18 +52,6 @@ fn plan_is<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> bool {
     any.is::<T>()
 }
 
-/// How many rows an input has in memory or on the device, without limit where they were made there; none where another node gives them.
-fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
-    if let Some((batches, _)) = memory(input) {
-        return Some(batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64);
-    }
-    let any: &dyn Any = input.as_ref();
-    if any.is::<ConcatExec>() {
-        return input.children().into_iter().try_fold(0_u64, |all, child| Some(all.saturating_add(rows_there(child)?)));
-    }
-    any.downcast_ref::<GpuExec>().filter(|below| below.stays()).map(|_| u64::MAX)
-}
-
 fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
     Arc::as_ptr(plan).cast::<()>() as usize
 }
@@ -72,6 +59,11 @@ fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
 impl Placements {
     pub fn reason(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<&str> {
         self.reasons.get(&address(plan)).map(String::as_str)
+    }
+
+    /// Whether no node is there.
+    pub fn is_empty(&self) -> bool {
+        self.reasons.is_empty()
     }
 
     /// All of them, each once.

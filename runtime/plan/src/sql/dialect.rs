@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::compute;
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Float64Type};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
@@ -26,6 +26,7 @@ use super::names;
 use crate::check::{HIDDEN, plan_error, type_name};
 use crate::expr::kernels::{Body, kernel};
 use crate::expr::quantile::{Interpolation, mode, product, quantile};
+use crate::rules::{has_subqueries, is_column};
 use crate::types;
 
 pub fn register(context: &SessionContext) -> Result<()> {
@@ -161,76 +162,76 @@ fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
     dtype.is_floating().then(|| types::one_zero(expr, &dtype))
 }
 
-pub fn sorts_with_one_zero(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| {
-        let LogicalPlan::Sort(mut sort) = node else { return Ok(Transformed::no(node)) };
-        let schema = Arc::clone(sort.input.schema());
-        for key in &mut sort.expr {
-            if let Some(new) = one_zero(key.expr.clone(), &schema) {
-                key.expr = new;
-            }
+/// A plan in which types, sums and zeros are what DuckDB makes of them.
+pub fn as_duckdb_means(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let node = |node| typed(node)?.transform_data(exact_sums)?.transform_data(|node| Ok(sorts_with_one_zero(node)));
+    match has_subqueries(&plan) {
+        true => plan.transform_up_with_subqueries(node),
+        false => plan.transform_up(node),
+    }
+    .map(|plan| plan.data)
+}
+
+fn sorts_with_one_zero(node: LogicalPlan) -> Transformed<LogicalPlan> {
+    let LogicalPlan::Sort(mut sort) = node else { return Transformed::no(node) };
+    let schema = Arc::clone(sort.input.schema());
+    for key in &mut sort.expr {
+        if let Some(new) = one_zero(key.expr.clone(), &schema) {
+            key.expr = new;
         }
-        Ok(Transformed::yes(LogicalPlan::Sort(sort)))
-    })
-    .map(|t| t.data)
+    }
+    Transformed::yes(LogicalPlan::Sort(sort))
 }
 
 /// Sums of whole numbers are exact in 38 digits, and an error where the sum is no 64-bit number (DuckDB gives a 128-bit
 /// one, DataFusion wraps). Distinct counts of floats count the two zeros once.
-pub fn exact_sums(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| {
-        let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
-        let schema = aggregate.input.schema();
-        let groups = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
-        let mut changed = Vec::new();
-        let mut aggregates = Vec::new();
-        for (index, expr) in aggregate.aggr_expr.iter().enumerate() {
-            let wide = match expr {
-                Expr::AggregateFunction(f) if f.func.name() == "sum" && f.params.args.len() == 1 => {
-                    let whole = f.params.args[0].get_type(schema).is_ok_and(|t| t.is_integer());
-                    whole.then(|| {
-                        let mut f = f.clone();
-                        f.params.args = vec![cast(f.params.args[0].clone(), DataType::Decimal128(38, 0))];
-                        Expr::AggregateFunction(f)
-                    })
-                }
-                Expr::AggregateFunction(f)
-                    if f.params.distinct && f.func.name() == "count" && f.params.args.len() == 1 =>
-                {
-                    one_zero(f.params.args[0].clone(), schema).map(|arg| {
-                        let mut f = f.clone();
-                        f.params.args = vec![arg];
-                        Expr::AggregateFunction(f)
-                    })
-                }
-                _ => None,
-            };
-            changed.push(wide.is_some().then(|| format!("{HIDDEN}sum_{index}")));
-            aggregates.push(match (wide, changed.last()) {
-                (Some(wide), Some(Some(name))) => wide.alias(name),
-                _ => expr.clone(),
-            });
-        }
-        if changed.iter().all(Option::is_none) {
-            return Ok(Transformed::no(node));
-        }
-        let fields = aggregate.schema.iter().enumerate().map(|(index, (qualifier, field))| {
-            let hidden = index.checked_sub(groups).and_then(|i| changed[i].as_ref());
-            match hidden {
-                Some(name) => {
-                    cast(Expr::Column(Column::from_name(name)), field.data_type().clone()).alias(field.name())
-                }
-                None => Expr::Column(Column::new(qualifier.cloned(), field.name())),
+fn exact_sums(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
+    let schema = aggregate.input.schema();
+    let groups = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
+    let mut changed = Vec::new();
+    let mut aggregates = Vec::new();
+    for (index, expr) in aggregate.aggr_expr.iter().enumerate() {
+        let wide = match expr {
+            Expr::AggregateFunction(f) if f.func.name() == "sum" && f.params.args.len() == 1 => {
+                let whole = f.params.args[0].get_type(schema).is_ok_and(|t| t.is_integer());
+                whole.then(|| {
+                    let mut f = f.clone();
+                    f.params.args = vec![cast(f.params.args[0].clone(), DataType::Decimal128(38, 0))];
+                    Expr::AggregateFunction(f)
+                })
             }
+            Expr::AggregateFunction(f) if f.params.distinct && f.func.name() == "count" && f.params.args.len() == 1 => {
+                one_zero(f.params.args[0].clone(), schema).map(|arg| {
+                    let mut f = f.clone();
+                    f.params.args = vec![arg];
+                    Expr::AggregateFunction(f)
+                })
+            }
+            _ => None,
+        };
+        changed.push(wide.is_some().then(|| format!("{HIDDEN}sum_{index}")));
+        aggregates.push(match (wide, changed.last()) {
+            (Some(wide), Some(Some(name))) => wide.alias(name),
+            _ => expr.clone(),
         });
-        let fields: Vec<Expr> = fields.collect();
-        let plan = LogicalPlanBuilder::new_from_arc(Arc::clone(&aggregate.input))
-            .aggregate(aggregate.group_expr.clone(), aggregates)?
-            .project(fields)?
-            .build()?;
-        Ok(Transformed::yes(plan))
-    })
-    .map(|t| t.data)
+    }
+    if changed.iter().all(Option::is_none) {
+        return Ok(Transformed::no(node));
+    }
+    let fields = aggregate.schema.iter().enumerate().map(|(index, (qualifier, field))| {
+        let hidden = index.checked_sub(groups).and_then(|i| changed[i].as_ref());
+        match hidden {
+            Some(name) => cast(Expr::Column(Column::from_name(name)), field.data_type().clone()).alias(field.name()),
+            None => Expr::Column(Column::new(qualifier.cloned(), field.name())),
+        }
+    });
+    let fields: Vec<Expr> = fields.collect();
+    let plan = LogicalPlanBuilder::new_from_arc(Arc::clone(&aggregate.input))
+        .aggregate(aggregate.group_expr.clone(), aggregates)?
+        .project(fields)?
+        .build()?;
+    Ok(Transformed::yes(plan))
 }
 
 /// Where floats and decimals meet, the decimals become floats: DataFusion would make decimals of floats to compare them, and fail for
@@ -279,94 +280,100 @@ fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
 }
 
 /// Types as DuckDB has them: a cast of a fraction to a whole number rounds, where Arrow's cuts; decimals beside floats are floats.
-pub fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| {
-        // DataFusion finds the common types later: until then a union says that it has those of its first input.
-        if let LogicalPlan::Union(union) = node {
-            let schema = Arc::new(in_common(&union)?);
-            let inputs = union.inputs.into_iter();
-            let inputs =
-                inputs.map(|input| coerce_plan_expr_for_schema(Arc::unwrap_or_clone(input), &schema).map(Arc::new));
-            return Ok(Transformed::yes(LogicalPlan::Union(Union { inputs: inputs.collect::<Result<_>>()?, schema })));
+fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    // DataFusion finds the common types later: until then a union says that it has those of its first input.
+    if let LogicalPlan::Union(union) = node {
+        let schema = Arc::new(in_common(&union)?);
+        let inputs = union.inputs.into_iter();
+        let inputs =
+            inputs.map(|input| coerce_plan_expr_for_schema(Arc::unwrap_or_clone(input), &schema).map(Arc::new));
+        return Ok(Transformed::yes(LogicalPlan::Union(Union { inputs: inputs.collect::<Result<_>>()?, schema })));
+    }
+    let mut plain = true;
+    node.apply_expressions(|expr| {
+        plain &= is_column(expr);
+        Ok(if plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    if plain {
+        // What is below may have other types now.
+        return Ok(Transformed::yes(node.recompute_schema()?));
+    }
+    let inputs = node.inputs();
+    let schema = match inputs.as_slice() {
+        [] => return Ok(Transformed::no(node)),
+        [one] => one.schema().as_ref().clone(),
+        many => {
+            let mut schema = many[0].schema().as_ref().clone();
+            many[1..].iter().for_each(|input| schema.merge(input.schema()));
+            schema
         }
-        let inputs = node.inputs();
-        let schema = match inputs.as_slice() {
-            [] => return Ok(Transformed::no(node)),
-            [one] => one.schema().as_ref().clone(),
-            many => {
-                let mut schema = many[0].schema().as_ref().clone();
-                many[1..].iter().for_each(|input| schema.merge(input.schema()));
-                schema
+    };
+    let names = NamePreserver::new(&node);
+    node.map_expressions(|expr| {
+        let saved = names.save(&expr);
+        let new = expr.transform_up(|e| match e {
+            named if names::without(&named).is_some() => {
+                Ok(Transformed::yes(names::without(&named).unwrap_or(&named).clone()))
             }
-        };
-        let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
-            let saved = names.save(&expr);
-            let new = expr.transform_up(|e| match e {
-                named if names::without(&named).is_some() => {
-                    Ok(Transformed::yes(names::without(&named).unwrap_or(&named).clone()))
+            Expr::Cast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
+                Some(value) => {
+                    c.expr = Box::new(value);
+                    Ok(Transformed::yes(Expr::Cast(c)))
                 }
-                Expr::Cast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
-                    Some(value) => {
-                        c.expr = Box::new(value);
-                        Ok(Transformed::yes(Expr::Cast(c)))
+                None => Ok(Transformed::no(Expr::Cast(c))),
+            },
+            Expr::TryCast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
+                Some(value) => {
+                    c.expr = Box::new(value);
+                    Ok(Transformed::yes(Expr::TryCast(c)))
+                }
+                None => Ok(Transformed::no(Expr::TryCast(c))),
+            },
+            Expr::BinaryExpr(mut b) => {
+                let changed = meet(&mut [&mut b.left, &mut b.right], &schema);
+                Ok(Transformed::new_transformed(Expr::BinaryExpr(b), changed))
+            }
+            Expr::Between(mut b) => {
+                let changed = meet(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
+                Ok(Transformed::new_transformed(Expr::Between(b), changed))
+            }
+            Expr::InList(mut i) => {
+                let mut all: Vec<&mut Expr> = vec![&mut i.expr];
+                all.extend(&mut i.list);
+                let changed = meet(&mut all, &schema);
+                Ok(Transformed::new_transformed(Expr::InList(i), changed))
+            }
+            Expr::Case(mut c) => {
+                let (mut tests, mut values): (Vec<&mut Expr>, Vec<&mut Expr>) =
+                    c.when_then_expr.iter_mut().map(|(w, t)| (w.as_mut(), t.as_mut())).unzip();
+                values.extend(c.else_expr.as_deref_mut());
+                let mut changed = meet(&mut values, &schema);
+                if let Some(base) = c.expr.as_deref_mut() {
+                    tests.push(base);
+                    changed |= meet(&mut tests, &schema);
+                }
+                Ok(Transformed::new_transformed(Expr::Case(c), changed))
+            }
+            Expr::ScalarFunction(mut f) if ["coalesce", "greatest", "least"].contains(&f.func.name()) => {
+                let changed = meet(&mut f.args.iter_mut().collect::<Vec<_>>(), &schema);
+                Ok(Transformed::new_transformed(Expr::ScalarFunction(f), changed))
+            }
+            // Of a date it is a time, which DataFusion counts in nanoseconds: from 1677 to 2262.
+            Expr::ScalarFunction(mut f) if f.func.name() == "date_trunc" && f.args.len() == 2 => {
+                match f.args[1].get_type(&schema) {
+                    Ok(DataType::Date32) => {
+                        let micros = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
+                        f.args[1] = cast(f.args[1].clone(), micros);
+                        Ok(Transformed::yes(Expr::ScalarFunction(f)))
                     }
-                    None => Ok(Transformed::no(Expr::Cast(c))),
-                },
-                Expr::TryCast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
-                    Some(value) => {
-                        c.expr = Box::new(value);
-                        Ok(Transformed::yes(Expr::TryCast(c)))
-                    }
-                    None => Ok(Transformed::no(Expr::TryCast(c))),
-                },
-                Expr::BinaryExpr(mut b) => {
-                    let changed = meet(&mut [&mut b.left, &mut b.right], &schema);
-                    Ok(Transformed::new_transformed(Expr::BinaryExpr(b), changed))
+                    _ => Ok(Transformed::no(Expr::ScalarFunction(f))),
                 }
-                Expr::Between(mut b) => {
-                    let changed = meet(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
-                    Ok(Transformed::new_transformed(Expr::Between(b), changed))
-                }
-                Expr::InList(mut i) => {
-                    let mut all: Vec<&mut Expr> = vec![&mut i.expr];
-                    all.extend(&mut i.list);
-                    let changed = meet(&mut all, &schema);
-                    Ok(Transformed::new_transformed(Expr::InList(i), changed))
-                }
-                Expr::Case(mut c) => {
-                    let (mut tests, mut values): (Vec<&mut Expr>, Vec<&mut Expr>) =
-                        c.when_then_expr.iter_mut().map(|(w, t)| (w.as_mut(), t.as_mut())).unzip();
-                    values.extend(c.else_expr.as_deref_mut());
-                    let mut changed = meet(&mut values, &schema);
-                    if let Some(base) = c.expr.as_deref_mut() {
-                        tests.push(base);
-                        changed |= meet(&mut tests, &schema);
-                    }
-                    Ok(Transformed::new_transformed(Expr::Case(c), changed))
-                }
-                Expr::ScalarFunction(mut f) if ["coalesce", "greatest", "least"].contains(&f.func.name()) => {
-                    let changed = meet(&mut f.args.iter_mut().collect::<Vec<_>>(), &schema);
-                    Ok(Transformed::new_transformed(Expr::ScalarFunction(f), changed))
-                }
-                // Of a date it is a time, which DataFusion counts in nanoseconds: from 1677 to 2262.
-                Expr::ScalarFunction(mut f) if f.func.name() == "date_trunc" && f.args.len() == 2 => {
-                    match f.args[1].get_type(&schema) {
-                        Ok(DataType::Date32) => {
-                            let micros = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
-                            f.args[1] = cast(f.args[1].clone(), micros);
-                            Ok(Transformed::yes(Expr::ScalarFunction(f)))
-                        }
-                        _ => Ok(Transformed::no(Expr::ScalarFunction(f))),
-                    }
-                }
-                other => Ok(Transformed::no(other)),
-            })?;
-            Ok(new.update_data(|e| saved.restore(e)))
-        })?
-        .map_data(LogicalPlan::recompute_schema)
-    })
-    .map(|t| t.data)
+            }
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(new.update_data(|e| saved.restore(e)))
+    })?
+    .map_data(LogicalPlan::recompute_schema)
 }
 
 /// The columns of a union, in types that hold those of all inputs.
