@@ -1,29 +1,75 @@
-//! Integer keys that lie anywhere, as numbers from 0 on: a column's numbers are found once (`DeviceColumn::encoded`), and from then on
-//! grouping by it is grouping by a dense key.
+//! Keys that lie anywhere, as numbers from 0 on: an integer column's numbers are found once (`DeviceColumn::encoded`), those of several columns
+//! together, too, and from then on grouping by them is grouping by a dense key.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
-use onrush_kernels::Context;
+use onrush_kernels::{Column, Context, Scalar};
 
-use crate::Result;
-use crate::codegen::{Access, Source};
-use crate::column::{DeviceTable, Encoded};
+use crate::codegen::group::{self as codegen, Digit, Finding};
+use crate::codegen::{Access, Beside, Body, Source};
+use crate::column::{DeviceColumn, DeviceTable, Encoded};
 use crate::graph::{Graph, Id, Kind, Op};
+use crate::memo::Memo;
+use crate::run::launch;
+use crate::{Error, Result, group};
 
 /// Ranges up to this size are looked up as they are.
 const NARROW: i128 = 1 << 16;
+/// Sets of columns that a column is numbered with, at most.
+const MOST_SETS: usize = 4;
 
-/// The keys that were replaced: which of them, the column with its numbers, what is stored, and the number's input.
+/// What makes a column itself, whatever holds it.
+type Identity = Weak<OnceLock<Option<Arc<Encoded>>>>;
+
+/// Numbers of a column's values together with those of others, which it does not keep alive.
+pub struct Together {
+    others: Vec<Identity>,
+    /// None where there are too many, for good.
+    found: Option<Arc<Numbered>>,
+}
+
+/// Keys of several columns as one number (`digits`), and that as numbers from 0 on.
+struct Numbered {
+    digits: Vec<Digit>,
+    encoded: Encoded,
+}
+
+impl Together {
+    pub fn bytes(&self) -> u64 {
+        self.found.as_ref().map_or(0, |found| found.encoded.bytes())
+    }
+
+    fn is_of(&self, others: &[&DeviceColumn]) -> bool {
+        let same = |(own, other): (&Identity, &&DeviceColumn)| std::ptr::eq(own.as_ptr(), Arc::as_ptr(&other.encoded));
+        self.others.len() == others.len() && self.others.iter().zip(others).all(same)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.others.iter().any(|other| other.strong_count() == 0)
+    }
+}
+
+/// The keys that were replaced.
 #[derive(Default)]
 pub struct Coded {
+    /// Each by itself: which of them, the column with its numbers, what is stored, and the number's input.
     keys: Vec<(usize, Arc<Encoded>, Kind, usize)>,
+    /// All of them by one number, and its input.
+    together: Option<(Arc<Numbered>, usize)>,
+}
+
+/// What numbering works with.
+pub struct Numbering<'a> {
+    pub context: &'a Context,
+    pub memo: &'a Memo,
+    pub fault: u64,
 }
 
 impl Coded {
     /// Adds the numbers of keys that are columns of wide ranges to a source of the table, unless the keys are dense as they are.
     pub fn new(
-        context: &Context,
+        with: &Numbering,
         table: &DeviceTable,
         graph: &Graph,
         keys: &[Id],
@@ -49,23 +95,68 @@ impl Coded {
             if width(source.inputs[index].range) <= NARROW || source.inputs[index].kind == Kind::Code {
                 continue;
             }
-            let Some(encoded) = table.columns[index].encoded(context)? else { continue };
-            let name = format!("e{number}");
-            source.parameters.buffer("const u32* __restrict__", &name, &encoded.codes);
-            source.inputs.push(Access {
-                kind: Kind::Code,
-                value: format!("{name}[row]"),
-                valid: source.inputs[index].valid.clone(),
-                range: Some((0, i128::from(encoded.entries) - 1)),
-                elements: Vec::new(),
-            });
-            coded.keys.push((number, encoded, table.columns[index].stored(), source.inputs.len() - 1));
+            let Some(encoded) = table.columns[index].encoded(with.context)? else { continue };
+            let valid = source.inputs[index].valid.clone();
+            let input = add_codes(source, &format!("e{number}"), &encoded, valid);
+            coded.keys.push((number, encoded, table.columns[index].stored(), input));
+        }
+        if let Some(columns) = columns.into_iter().collect::<Option<Vec<usize>>>()
+            && columns.len() > 1
+        {
+            coded.number(with, table, (graph, keys, &columns), source)?;
         }
         Ok(coded)
     }
 
+    /// Numbers the keys together, where as one number they would be hashed.
+    fn number(
+        &mut self,
+        with: &Numbering,
+        table: &DeviceTable,
+        (graph, keys, columns): (&Graph, &[Id], &[usize]),
+        source: &mut Source,
+    ) -> Result<()> {
+        let (mut of, mut found_by) = (Cow::Borrowed(graph), keys.to_vec());
+        self.replace(&mut of, &mut found_by);
+        let body = Body::new(source, &of, Beside::default(), None, with.memo);
+        let Finding::Packed { digits } = group::finding(&body, &found_by, table.rows) else { return Ok(()) };
+        let [first, others @ ..] = &columns.iter().map(|index| &table.columns[*index]).collect::<Vec<_>>()[..] else {
+            return Ok(());
+        };
+        let known = |all: &[Together]| all.iter().find(|known| known.is_of(others)).map(|known| known.found.clone());
+        let lock = || first.together.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = known(&lock());
+        let found = match there {
+            Some(found) => found,
+            None => {
+                let made = match numbered(with, &body, digits) {
+                    Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { .. })) => None,
+                    Err(error) if error.is_memory() => return Ok(()),
+                    other => Some(Arc::new(other?)),
+                };
+                let mut all = lock();
+                all.retain(|known| !known.is_gone());
+                if all.len() >= MOST_SETS {
+                    all.remove(0);
+                }
+                let others = others.iter().map(|other| Arc::downgrade(&other.encoded)).collect();
+                all.push(Together { others, found: made.clone() });
+                made
+            }
+        };
+        if let Some(found) = found {
+            let input = add_codes(source, "et", &found.encoded, None);
+            self.together = Some((found, input));
+        }
+        Ok(())
+    }
+
     /// Puts the numbers in the place of the keys.
-    pub fn replace(&self, graph: &mut Cow<Graph>, keys: &mut [Id]) {
+    pub fn replace(&self, graph: &mut Cow<Graph>, keys: &mut Vec<Id>) {
+        if let Some((_, input)) = &self.together {
+            *keys = vec![graph.to_mut().input(*input, Kind::Code)];
+            return;
+        }
         for (number, _, _, input) in &self.keys {
             keys[*number] = graph.to_mut().input(*input, Kind::Code);
         }
@@ -73,6 +164,12 @@ impl Coded {
 
     /// Makes the groups' numbers keys again.
     pub fn decode(&self, groups: &mut Source, kinds: &dyn Fn(usize) -> Kind) {
+        if let Some((numbered, _)) = &self.together {
+            groups.parameters.buffer("const u64* __restrict__", "et", &numbered.encoded.values);
+            codegen::digit_parameters(&numbered.digits, "et", &mut groups.parameters);
+            let number = format!("et[{}]", groups.inputs[0].value);
+            groups.inputs.splice(0..1, codegen::keys_of(&numbered.digits, "et", &number));
+        }
         for (number, encoded, stored, _) in &self.keys {
             let name = format!("ev{number}");
             groups.parameters.buffer(&format!("const {}* __restrict__", stored.cuda()), &name, &encoded.values);
@@ -82,4 +179,30 @@ impl Coded {
             access.range = None;
         }
     }
+}
+
+/// The codes as a further column of a source; which one.
+fn add_codes(source: &mut Source, name: &str, encoded: &Encoded, valid: Option<String>) -> usize {
+    source.parameters.buffer("const u32* __restrict__", name, &encoded.codes);
+    source.inputs.push(Access {
+        kind: Kind::Code,
+        value: format!("{name}[row]"),
+        valid,
+        range: Some((0, i128::from(encoded.entries) - 1)),
+        elements: Vec::new(),
+    });
+    source.inputs.len() - 1
+}
+
+fn numbered(with: &Numbering, body: &Body, digits: Vec<Digit>) -> Result<Numbered> {
+    let (context, rows) = (with.context, body.source.rows);
+    let numbers = context.allocate(rows * 8)?;
+    let parameters = codegen::number_parameters(body, &digits, with.fault, &numbers);
+    let finding = Finding::Packed { digits };
+    let program = || codegen::numbers(body, &finding, &parameters);
+    let function = body.kernel(context, "group_numbers", finding.form(), program)?;
+    launch(context, &function, parameters.arguments(), rows, codegen::DIRECT_THREADS, 0)?;
+    let encoded = Encoded::of(context, &Column::new(Scalar::U64, &numbers).slice(0, rows), None)?;
+    let Finding::Packed { digits } = finding else { unreachable!("as it was made") };
+    Ok(Numbered { digits, encoded })
 }

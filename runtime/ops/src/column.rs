@@ -1,7 +1,7 @@
 //! Columns in device memory, from Arrow arrays and back. A column is one piece, in Arrow's layout: values, and a bitmap where there are
 //! nulls. Texts are numbers into a dictionary on the host, or bytes (`text.rs`); decimals of up to 18 digits are 64-bit numbers.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, new_empty_array, new_null_array,
@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Schema, UInt32Type};
 use onrush_device::{Buffer, Pod};
 use onrush_kernels::{Column, Context, Program, Scalar, dictionary as dictionary_of, gather, headers, reduce};
 
+use crate::coded::Together;
 use crate::codegen::output::Target;
 use crate::codegen::{Access, Parameters, Source};
 use crate::dictionary::{self, Dictionary};
@@ -73,6 +74,8 @@ pub struct DeviceColumn {
     pub rows: u64,
     pub(crate) range: Arc<OnceLock<Option<(i128, i128)>>>,
     pub(crate) encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
+    /// Numbers of its values together with those of other columns.
+    pub(crate) together: Arc<Mutex<Vec<Together>>>,
     /// The same texts in the other form.
     pub(crate) other: Arc<OnceLock<DeviceColumn>>,
 }
@@ -84,6 +87,30 @@ pub struct Encoded {
     /// The value of each number, as the column stores it.
     pub values: Buffer,
     pub entries: u64,
+}
+
+impl Encoded {
+    pub fn bytes(&self) -> u64 {
+        self.codes.bytes() + self.values.bytes()
+    }
+
+    /// Of integers, from the column's first row on.
+    pub(crate) fn of(context: &Context, column: &Column, validity: Option<&Buffer>) -> Result<Encoded> {
+        const ESTIMATE: u64 = 1 << 18;
+        let scalar = column.scalar;
+        let values = dictionary_of::Values::Fixed { scalar, values: column.values };
+        let found = dictionary_of::encode(context, values, validity, column.rows, ESTIMATE)?;
+        // One at least, so that a column of nulls has a number too.
+        let entries = found.count.max(1);
+        // And one behind the last, which a group without a key reads.
+        let values = context.zeros((entries + 1) * scalar.bytes())?;
+        if found.count > 0 {
+            let rows = Column::new(Scalar::U64, &found.first_rows).slice(0, found.count);
+            gather::gather(context, column, &rows, &values, None)?;
+        }
+        context.stream.synchronize()?;
+        Ok(Encoded { codes: found.codes, values, entries })
+    }
 }
 
 /// Columns of the same number of rows.
@@ -144,6 +171,7 @@ impl DeviceColumn {
             rows,
             range: Arc::default(),
             encoded: Arc::default(),
+            together: Arc::default(),
             other: Arc::default(),
         }
     }
@@ -208,7 +236,9 @@ impl DeviceColumn {
 
     /// Device memory that it holds.
     pub fn bytes(&self) -> u64 {
-        let codes = self.encoded.get().and_then(Option::as_ref).map_or(0, |e| e.codes.bytes() + e.values.bytes());
+        let codes = self.encoded.get().and_then(Option::as_ref).map_or(0, |e| e.bytes());
+        let together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
+        let codes = codes + together.iter().map(Together::bytes).sum::<u64>();
         let texts = match &self.texts {
             Some(texts) if self.dictionary.is_none() => texts.offsets.bytes(),
             _ => 0,
@@ -271,7 +301,7 @@ impl DeviceColumn {
         }
         let found = match self.stored {
             Kind::Number(scalar) if !scalar.is_float() && scalar.bytes() <= 8 && self.rows > 0 => {
-                match self.encode(context, scalar) {
+                match Encoded::of(context, &self.numbers(scalar), self.validity.as_deref()) {
                     Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { .. })) => None,
                     Err(error) if error.is_memory() => return Ok(None),
                     other => Some(Arc::new(other?)),
@@ -280,22 +310,6 @@ impl DeviceColumn {
             _ => None,
         };
         Ok(self.encoded.get_or_init(|| found).clone())
-    }
-
-    fn encode(&self, context: &Context, scalar: Scalar) -> Result<Encoded> {
-        const ESTIMATE: u64 = 1 << 18;
-        let values = dictionary_of::Values::Fixed { scalar, values: &self.values };
-        let found = dictionary_of::encode(context, values, self.validity.as_deref(), self.rows, ESTIMATE)?;
-        // One at least, so that a column of nulls has a number too.
-        let entries = found.count.max(1);
-        // And one behind the last, which a group without a key reads.
-        let values = context.zeros((entries + 1) * scalar.bytes())?;
-        if found.count > 0 {
-            let rows = Column::new(Scalar::U64, &found.first_rows).slice(0, found.count);
-            gather::gather(context, &Column::new(scalar, &self.values).slice(0, self.rows), &rows, &values, None)?;
-        }
-        context.stream.synchronize()?;
-        Ok(Encoded { codes: found.codes, values, entries })
     }
 
     /// How a kernel reads it at `row`; `table` begins the names of its parameters.

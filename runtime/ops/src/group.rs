@@ -51,7 +51,7 @@ pub fn kinds(graph: &Graph, accumulators: &[Accumulator]) -> Vec<Kind> {
 }
 
 /// How rows find their group.
-fn finding(body: &Body, keys: &[Id], rows: u64) -> Finding {
+pub fn finding(body: &Body, keys: &[Id], rows: u64) -> Finding {
     let nullable = body.nullable(keys);
     let mut digits = Vec::new();
     let mut product: u64 = 1;

@@ -11,7 +11,7 @@ use onrush_kernels::{Context, Library};
 
 use crate::aggregate::Accumulator;
 use crate::certain;
-use crate::coded::Coded;
+use crate::coded::{Coded, Numbering};
 use crate::codegen::output::{self, Target};
 use crate::codegen::{Beside, Body, Source, Table};
 use crate::column::{DeviceColumn, DeviceTable};
@@ -386,7 +386,8 @@ impl Gpu {
                 && stage.spread.is_none()
                 && table.rows >= self.encode_from
             {
-                coded = Coded::new(context, &table, &stage.graph, keys, &mut source)?;
+                let with = Numbering { context, memo: &self.memo, fault: status.fault() };
+                coded = Coded::new(&with, &table, &stage.graph, keys, &mut source)?;
             }
             let mut built: Vec<Built> = Vec::new();
             let mut pairs: Option<Paired> = None;

@@ -138,8 +138,30 @@ fn from_bits(kind: Kind, word: &str) -> String {
     }
 }
 
+/// The keys that are in one number; their parameters begin with `of`.
+pub fn keys_of(digits: &[Digit], of: &str, number: &str) -> Vec<Access> {
+    let key = |(index, digit): (usize, &Digit)| {
+        let number = match digits.len() {
+            1 => number.to_string(),
+            _ => format!("({number} / {of}s{index} % {of}n{index})"),
+        };
+        let base = i128::from(digit.base);
+        Access {
+            kind: digit.kind,
+            value: match wide(digit.kind) {
+                true => format!("(i128)(i64)({number} + {of}b{index})"),
+                false => from_bits(digit.kind, &format!("({number} + {of}b{index})")),
+            },
+            valid: digit.nullable.then(|| format!("({number} != {of}n{index} - 1)")),
+            range: Some((base, base + i128::from(digit.count) - 1 - i128::from(digit.nullable))),
+            elements: Vec::new(),
+        }
+    };
+    digits.iter().enumerate().map(key).collect()
+}
+
 /// `of` begins their names: groups can be grouped again, and a kernel then has the digits of both.
-pub(super) fn digit_parameters(digits: &[Digit], of: &str, parameters: &mut Parameters) {
+pub fn digit_parameters(digits: &[Digit], of: &str, parameters: &mut Parameters) {
     for (index, digit) in digits.iter().enumerate() {
         parameters.u64(&format!("{of}b{index}"), digit.base as u64);
         parameters.u64(&format!("{of}n{index}"), digit.count);
@@ -470,6 +492,28 @@ pub fn direct(body: &Body, layout: &Layout, round: Round, finding: &Finding, par
     body.program(header, text, "group_direct")
 }
 
+pub fn number_parameters(body: &Body, digits: &[Digit], fault: u64, numbers: &Buffer) -> Parameters {
+    let mut parameters = body.parameters(fault);
+    digit_parameters(digits, "k", &mut parameters);
+    parameters.buffer("u64*", "numbers", numbers);
+    parameters
+}
+
+/// Writes the keys of all rows as one number each.
+pub fn numbers(body: &Body, finding: &Finding, parameters: &Parameters) -> Program {
+    let roots = finding.keys();
+    let unroll = body.unroll(&roots).min(4);
+    let mut writer = Writer::new(body, Inputs::Loaded, "        ");
+    write_key(&mut writer, finding);
+    writer.line("numbers[row] = key;");
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_numbers({}) {{\n  u32 faults = 0;\n{}}}\n",
+        parameters.text(),
+        rows_loop(body, &roots, unroll, &writer.text, ""),
+    );
+    body.program(&[], text, "group_numbers")
+}
+
 /// Fills a table with empty slots.
 pub fn clear(finding: &Finding, layout: &Layout) -> Program {
     let words = finding.start(layout);
@@ -499,25 +543,7 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
             let dense = matches!(finding, Some(Finding::Dense { .. }));
             let key = if dense { "row".to_string() } else { word(0) };
             digit_parameters(digits, "m", &mut parameters);
-            for (index, digit) in digits.iter().enumerate() {
-                let number = match digits.len() {
-                    1 => key.clone(),
-                    _ => format!("({key} / ms{index} % mn{index})"),
-                };
-                inputs.push(Access {
-                    kind: digit.kind,
-                    value: match wide(digit.kind) {
-                        true => format!("(i128)(i64)({number} + mb{index})"),
-                        false => from_bits(digit.kind, &format!("({number} + mb{index})")),
-                    },
-                    valid: digit.nullable.then(|| format!("({number} != mn{index} - 1)")),
-                    range: Some((
-                        i128::from(digit.base),
-                        i128::from(digit.base) + i128::from(digit.count) - 1 - i128::from(digit.nullable),
-                    )),
-                    elements: Vec::new(),
-                });
-            }
+            inputs.extend(keys_of(digits, "m", &key));
             present = match (dense, layout.rows()) {
                 (true, Some(rows)) => Some(format!("{} != 0", word(layout.at[rows]))),
                 (true, None) => None,

@@ -17,7 +17,7 @@ fn mixed(row: i64, seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// `k` has 3,001 values, `h` one for half of the rows; `o` is in order. All but `o` have nulls.
+/// `k` has 3,001 values, `h` one for half of the rows; `o` is in order, `w` has 300 that lie anywhere. All but `o` have nulls.
 fn table(bench: &Bench) -> FrameId {
     let there = |row: i64, seed: u64| !mixed(row, seed).is_multiple_of(13);
     let ints = |seed: u64, of: &dyn Fn(u64) -> i64| -> ArrayRef {
@@ -33,6 +33,7 @@ fn table(bench: &Bench) -> FrameId {
     bench.frame(vec![
         ("k", ints(1, &|x| (x % 3_001) as i64 - 1_500)),
         ("h", ints(3, &|x| if x.is_multiple_of(2) { 7 } else { (x % 900) as i64 })),
+        ("w", ints(5, &|x| mixed((x % 300) as i64, 6) as i64)),
         ("o", Arc::new(Int64Array::from_iter_values((0..ROWS).map(|row| row / 40)))),
         ("f", Arc::new(Float64Array::from_iter(f))),
         ("d", Arc::new(decimals)),
@@ -60,6 +61,10 @@ fn many_groups_are_those_of_the_processor() {
         "select k % 50, o, avg(f) from t where b group by k % 50, o order by 1, 2",
         "select k from t group by k order by k",
         "select count(*) from (select distinct h, i from t where i < -2000)",
+        "select k, i, s, count(*), sum(f), min(d) from t group by k, i, s order by k, i, s",
+        "select w, k, sum(f), count(distinct i) from t group by w, k order by w, k",
+        "select k, w, sum(f), max(s) from t where i > 0 group by k, w order by k, w",
+        "select w, o, b, count(*) from t group by w, o, b order by w, o, b",
     ] {
         // Twice: the second time it is known how the rows lie.
         for _ in 0..2 {
@@ -71,4 +76,6 @@ fn many_groups_are_those_of_the_processor() {
     }
     let programs = device.engine.accelerator().unwrap().gpu.context().library.programs();
     assert!(programs.iter().filter(|program| program.body.contains("group_parted")).count() > 5);
+    // Of `h, k`, `k, i, s`, `w, k`, `k, w` and `w, o, b`.
+    assert!(programs.iter().filter(|program| program.body.contains("group_numbers")).count() > 3);
 }

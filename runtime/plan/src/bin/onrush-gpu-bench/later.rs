@@ -1,6 +1,11 @@
 //! Windows, aggregates that are more than sums, and texts that are written or searched. Their results are summed, so that it is not their way to the host that is measured.
 
-use super::{Query, floats, keys, words};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::datatypes::Int64Type;
+
+use super::{Columns, Query, floats, keys, scattered, words};
 
 const NONE: Query = Query {
     name: "",
@@ -13,7 +18,35 @@ const NONE: Query = Query {
     beside: None,
 };
 
+const PAIRS: &str = "select count(*) as n, max(m) as s from (select a, b, avg(y) as m from t group by a, b)";
+
+/// Two keys that lie anywhere, in so many pairs.
+fn pairs(rows: usize, n: u64) -> Columns {
+    let made = |of: &dyn Fn(u64) -> u64| -> ArrayRef {
+        let numbers = keys(rows, n, false);
+        let numbers = numbers.as_primitive::<Int64Type>();
+        Arc::new(Int64Array::from_iter_values(numbers.values().iter().map(|pair| scattered(of(*pair as u64)))))
+    };
+    vec![("a", made(&|pair| pair % 1009)), ("b", made(&|pair| pair)), ("y", floats(rows, 1))]
+}
+
 pub const QUERIES: &[Query] = &[
+    Query { name: "two keys, 1e6 pairs", sql: PAIRS, rows: None, data: |n| pairs(n, 1_000_000), ..NONE },
+    Query { name: "two keys, 1e7 pairs", sql: PAIRS, rows: None, data: |n| pairs(n, 10_000_000), ..NONE },
+    Query {
+        name: "two made keys, 1e6 pairs",
+        sql: "select count(*) as n, max(m) as s from (select avg(y) as m from t group by a | 1, b | 1)",
+        rows: None,
+        data: |n| pairs(n, 1_000_000),
+        ..NONE
+    },
+    Query {
+        name: "two made keys, 1e7 pairs",
+        sql: "select count(*) as n, max(m) as s from (select avg(y) as m from t group by a | 1, b | 1)",
+        rows: None,
+        data: |n| pairs(n, 10_000_000),
+        ..NONE
+    },
     Query {
         name: "corr, 100",
         sql: "select k, corr(x, y) as c from t group by k",
