@@ -121,7 +121,7 @@ impl OptimizerRule for Logical {
         let schema = Arc::clone(plan.schema());
         let mut shape = Shape::of(&plan)?;
         shape.costly |= !self.for_device;
-        let (mut plan, _) = walk::run(plan, self.those(|rule| shape.needs(rule)), |_| false, config)?;
+        let mut plan = walk::run(plan, self.those(|rule| shape.needs(rule)), |_, _, _| true, config)?;
         // What merged projections and filters, and joins instead of subqueries, brought together.
         if shape.joins || shape.subqueries || shape.unions || shape.merges {
             plan = self.again(plan, &shape, config)?;
@@ -139,12 +139,17 @@ impl Logical {
         let rules = if before.joins || before.subqueries || before.unions { AGAIN } else { AGAIN_SIMPLE };
         let shape = Shape::of(&plan)?;
         let rules = self.those(|rule| rules.contains(&rule) && shape.needs(rule));
-        let settled = |rule: &str| rule == "optimize_projections" && !before.merges && !before.unions;
-        let (mut plan, _) = walk::run(plan, rules, settled, config)?;
+        let may_find = |rule: &str, plan: &LogicalPlan, changed: bool| match rule {
+            "optimize_projections" => changed || before.merges || before.unions,
+            // A rule before it may have named the pairs.
+            "eliminate_cross_join" => Shape::of(plan).is_ok_and(|shape| shape.products),
+            _ => true,
+        };
+        let mut plan = walk::run(plan, rules, may_find, config)?;
         if shape.joins && Shape::of(&plan)?.crosses {
             // A filter that came down to a join may have named its pairs.
             let pairs = self.those(|rule| rule == "extract_equijoin_predicate");
-            plan = walk::run(plan, pairs, |_| false, config)?.0;
+            plan = walk::run(plan, pairs, |_, _, _| true, config)?;
         }
         Ok(plan)
     }

@@ -12,17 +12,21 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 pub type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// The plan after these rules, and whether one of them has changed it. A rule for which `again` is true runs only after one that has.
+/// Neither takes another column from its inputs than before.
+const KEEP_COLUMNS: [&str; 2] = ["push_down_limit", "extract_equijoin_predicate"];
+
+/// The plan after those of these rules that may find something, by their name, the plan before them, and whether others have changed what its nodes
+/// read.
 pub fn run<'r>(
-    plan: LogicalPlan,
+    mut plan: LogicalPlan,
     rules: impl Iterator<Item = &'r Rule>,
-    again: impl Fn(&str) -> bool,
+    may_find: impl Fn(&str, &LogicalPlan, bool) -> bool,
     config: &dyn OptimizerConfig,
-) -> Result<(LogicalPlan, bool)> {
-    let (mut plan, mut any) = (plan, false);
+) -> Result<LogicalPlan> {
+    let mut changed = false;
     let mut subqueries = has_subqueries(&plan);
     for rule in rules {
-        if !any && again(rule.name()) {
+        if !may_find(rule.name(), &plan, changed) {
             continue;
         }
         let done = match rule.apply_order() {
@@ -35,11 +39,11 @@ pub fn run<'r>(
         let done = done.map_err(|e| e.context(format!("Optimizer rule '{}' failed", rule.name())))?;
         plan = done.data;
         if done.transformed {
-            any = true;
+            changed |= !KEEP_COLUMNS.contains(&rule.name());
             subqueries = has_subqueries(&plan);
         }
     }
-    Ok((plan, any))
+    Ok(plan)
 }
 
 struct Walk<'a> {
