@@ -19,6 +19,7 @@ use crate::dictionary::{self, Dictionary};
 use crate::graph::Kind;
 use crate::lane::Lane;
 use crate::list;
+use crate::numbered::{AsKey, Slots};
 use crate::run::launch;
 use crate::small;
 use crate::text::Texts;
@@ -76,6 +77,7 @@ pub struct DeviceColumn {
     pub(crate) encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
     /// Numbers of its values together with those of other columns.
     pub(crate) together: Arc<Mutex<Vec<Together>>>,
+    pub(crate) as_key: Arc<AsKey>,
     /// The same texts in the other form.
     pub(crate) other: Arc<OnceLock<DeviceColumn>>,
 }
@@ -83,15 +85,16 @@ pub struct DeviceColumn {
 /// A column's values as numbers from 0 on, the same for equal values: what makes keys that lie anywhere as good as dense ones.
 pub struct Encoded {
     /// 32 bits a row; 0 where there is no value.
-    pub codes: Buffer,
+    pub codes: Arc<Buffer>,
     /// The value of each number, as the column stores it.
     pub values: Buffer,
     pub entries: u64,
+    pub(crate) slots: Slots,
 }
 
 impl Encoded {
     pub fn bytes(&self) -> u64 {
-        self.codes.bytes() + self.values.bytes()
+        self.codes.bytes() + self.values.bytes() + self.slots.get().map_or(0, Buffer::bytes)
     }
 
     /// Of integers, from the column's first row on.
@@ -109,7 +112,7 @@ impl Encoded {
             gather::gather(context, column, &rows, &values, None)?;
         }
         context.stream.synchronize()?;
-        Ok(Encoded { codes: found.codes, values, entries })
+        Ok(Encoded { codes: Arc::new(found.codes), values, entries, slots: Slots::default() })
     }
 }
 
@@ -172,8 +175,16 @@ impl DeviceColumn {
             range: Arc::default(),
             encoded: Arc::default(),
             together: Arc::default(),
+            as_key: Arc::default(),
             other: Arc::default(),
         }
+    }
+
+    /// Numbers below `entries` without nulls, of values that somebody else has.
+    pub(crate) fn codes(codes: Arc<Buffer>, rows: u64, entries: u64) -> DeviceColumn {
+        let column = DeviceColumn::plain(Kind::Code, codes, rows);
+        let _ = column.range.set(Some((0, i128::from(entries) - 1)));
+        column
     }
 
     fn upload_values(
@@ -238,7 +249,7 @@ impl DeviceColumn {
     pub fn bytes(&self) -> u64 {
         let codes = self.encoded.get().and_then(Option::as_ref).map_or(0, |e| e.bytes());
         let together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
-        let codes = codes + together.iter().map(Together::bytes).sum::<u64>();
+        let codes = codes + together.iter().map(Together::bytes).sum::<u64>() + self.as_key.bytes();
         let texts = match &self.texts {
             Some(texts) if self.dictionary.is_none() => texts.offsets.bytes(),
             _ => 0,

@@ -322,10 +322,11 @@ pub enum Value {
     F32(u32),
 }
 
-/// Nodes in an order in which arguments come first.
+/// Nodes in an order in which arguments come first, but for the inputs that [`Graph::set_args`] brought.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
+    late: Vec<Id>,
     known: HashMap<Node, Id>,
     literals: Vec<(Kind, Value)>,
     natives: Vec<Arc<Native>>,
@@ -394,6 +395,20 @@ impl Graph {
         &self.nodes[id as usize]
     }
 
+    /// Gives a node other arguments. These may be inputs that come after it.
+    pub fn set_args(&mut self, id: Id, args: Vec<Id>) {
+        for arg in args.iter().filter(|arg| **arg > id) {
+            debug_assert!(matches!(self.nodes[*arg as usize].op, Op::Input(_)));
+            if !self.late.contains(arg) {
+                self.late.push(*arg);
+            }
+        }
+        let node = &mut self.nodes[id as usize];
+        self.known.remove(node);
+        node.args = args;
+        self.known.insert(node.clone(), id);
+    }
+
     /// A node that is there already.
     pub fn find(&self, node: &Node) -> Option<Id> {
         self.known.get(node).copied()
@@ -423,7 +438,7 @@ impl Graph {
         &self.literals
     }
 
-    /// The nodes that some roots need, in order.
+    /// The nodes that some roots need, arguments first.
     pub fn needed(&self, roots: &[Id]) -> Vec<Id> {
         let mut wanted = vec![false; self.nodes.len()];
         for root in roots {
@@ -434,6 +449,7 @@ impl Graph {
                 self.nodes[id].args.iter().for_each(|arg| wanted[*arg as usize] = true);
             }
         }
-        (0..self.nodes.len() as Id).filter(|id| wanted[*id as usize]).collect()
+        let others = (0..self.nodes.len() as Id).filter(|id| !self.late.contains(id));
+        self.late.iter().copied().chain(others).filter(|id| wanted[*id as usize]).collect()
     }
 }

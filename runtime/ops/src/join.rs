@@ -50,8 +50,8 @@ impl Join {
 }
 
 /// Slots for each row up to which keys have a slot each, and the number of slots that is always so.
-const SPARSE: u64 = 8;
-const ALWAYS: u64 = 1 << 16;
+pub const SPARSE: u64 = 8;
+pub const ALWAYS: u64 = 1 << 16;
 /// Bytes of columns that are put to the slots of keys; of more, the rows are. They fit into the L2 cache: beyond it a row that is put
 /// somewhere costs more than one that is read, and columns are written once more than rows alone (measured on an H200: 1e7 keys with a
 /// column of 8 bytes take 2.04 ms rather than 1.17).

@@ -20,6 +20,7 @@ mod lookup;
 mod meaning;
 pub mod memo;
 pub mod native;
+mod numbered;
 mod parted;
 pub mod prepared;
 pub mod range;

@@ -28,7 +28,7 @@ use crate::prepared::{Made, Run};
 use crate::residency::Residency;
 use crate::text::{Rows, Texts, has_texts, with_row_number};
 use crate::window::{self, Window};
-use crate::{Error, Result, group};
+use crate::{Error, Result, group, numbered};
 
 /// A device with what is compiled for it and what lies on it.
 pub struct Gpu {
@@ -321,6 +321,8 @@ impl Gpu {
         for join in stages.iter().flat_map(|stage| &stage.joins) {
             others[join.table] = others[join.table].in_forms(context, &join.graph)?;
         }
+        let mut stages = Cow::Borrowed(stages);
+        numbered::joins(context, &mut stages, &mut table, &mut others, self.encode_from)?;
         for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);

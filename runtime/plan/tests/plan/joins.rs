@@ -1,4 +1,4 @@
-//! Joins with dense keys on a device: those in which each row finds one, and those that are nearly so. Values are calculated by hand: `u.z` is ten
+//! Joins by one key on a device: those in which each row finds one, and those that are nearly so. Values are calculated by hand: `u.z` is ten
 //! times its key.
 
 use std::sync::Arc;
@@ -114,4 +114,60 @@ fn one_behind_the_other() {
     let row = |(y, key): (usize, &i64)| of_key(*key).map(|b| vec![Some(y as i64), Some(b), of_key(*key)]);
     let expected: Vec<_> = keys.iter().enumerate().filter_map(row).collect();
     assert_eq!(of(&bench, sql, t, u), expected);
+}
+
+/// A key of those that lie anywhere: the multiples of 2^64 over the golden ratio (Knuth, "The Art of Computer Programming" 3, 6.4).
+fn anywhere(number: i64) -> i64 {
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64
+}
+
+/// The first query looks for keys by their hash, later ones by the numbers that the keys of `t` have.
+#[test]
+fn keys_that_lie_anywhere_are_numbered_from_the_second_time_on() {
+    let all: Vec<i64> = (0..KEYS).map(anywhere).collect();
+    let inside: Vec<Option<i64>> = (0..3001).map(|i| Some(anywhere(i * i % KEYS))).collect();
+    let with = |other: Option<i64>| inside.iter().copied().chain([other]).collect::<Vec<_>>();
+    let lacking: Vec<i64> = all.iter().copied().filter(|key| *key != anywhere(36)).collect();
+    let more: Vec<i64> = all.iter().copied().chain((KEYS..KEYS + 500).map(anywhere)).collect();
+    for (keys, u) in [
+        (inside.clone(), &all),
+        (with(Some(anywhere(-5))), &all),
+        (with(None), &all),
+        (inside.clone(), &lacking),
+        (inside.clone(), &more),
+    ] {
+        let bench = only_device();
+        let t =
+            bench.frame(vec![("k", numbers(keys.iter().copied())), ("y", numbers((0..keys.len() as i64).map(Some)))]);
+        // One key of `u` is null, and finds nothing.
+        let of_u = || u.iter().copied().map(Some).chain([None]);
+        let tens = of_u().map(|key| key.map(|key| key.wrapping_mul(10)));
+        let u_frame = bench.frame(vec![("k", numbers(of_u())), ("z", numbers(tens))]);
+        let row = |(y, key): (usize, &Option<i64>), left: bool| {
+            let z = key.filter(|key| u.contains(key)).map(|key| key.wrapping_mul(10));
+            (left || z.is_some()).then(|| vec![*key, Some(y as i64), z])
+        };
+        let rows = |left: bool| keys.iter().enumerate().filter_map(|of| row(of, left)).collect::<Vec<_>>();
+        let found = rows(false).len() as i64;
+        let alone = of_u().flatten().filter(|key| !keys.contains(&Some(*key))).count() as i64 + 1;
+        for _ in 0..3 {
+            assert_eq!(of(&bench, INNER, t, u_frame), rows(false));
+            assert_eq!(of(&bench, LEFT, t, u_frame), rows(true));
+            let count = |sql: &str| of(&bench, sql, t, u_frame)[0][0].unwrap();
+            let exists = "(select 1 from u where u.k = t.k)";
+            assert_eq!(count(&format!("select count(*) from t where exists {exists}")), found);
+            let left_out = count(&format!("select count(*) from t where not exists {exists}"));
+            assert_eq!(left_out, keys.len() as i64 - found);
+            assert_eq!(count("select count(*) from t full join u on t.k = u.k"), keys.len() as i64 + alone);
+            // Each key twice.
+            let twice = "select count(*) from t join (select k from u union all select k from u) w on t.k = w.k";
+            assert_eq!(count(twice), 2 * found);
+            assert_eq!(count("select count(*) from t join u on t.k = u.k where t.k > 0 and u.z <> 3"), {
+                rows(false).iter().filter(|row| row[0] > Some(0) && row[2] != Some(3)).count() as i64
+            });
+            bench.engine.forget_results();
+        }
+        let programs = bench.engine.accelerator().unwrap().gpu.context().library.programs();
+        assert!(programs.iter().any(|program| program.body.contains("number_rows")));
+    }
 }

@@ -1,0 +1,164 @@
+//! Joins by integer keys that lie anywhere, by the numbers that the pipeline's column has for its values (`DeviceColumn::encoded`). The joined table's
+//! keys are looked for among these values once; from then on both sides have dense keys, and a row is found without a hash.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use onrush_device::{Arguments, Buffer};
+use onrush_kernels::{Context, Program, headers};
+
+use crate::Result;
+use crate::column::{DeviceColumn, DeviceTable, Encoded};
+use crate::graph::{Kind, Op};
+use crate::join::{ALWAYS, How, Join, SPARSE};
+use crate::run::{Stage, launch};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Columns among whose values those of a column have been looked for, at most.
+const MOST: usize = 4;
+
+/// What is known of a column as a key of joins.
+#[derive(Default)]
+pub struct AsKey {
+    /// Rows have been looked for by it before. Its numbers are worth their time from the second time on.
+    asked: AtomicBool,
+    /// The numbers that its values have among those of other columns.
+    among: Mutex<Vec<(Weak<Encoded>, DeviceColumn)>>,
+}
+
+impl AsKey {
+    pub fn bytes(&self) -> u64 {
+        self.among().iter().map(|(_, numbers)| numbers.bytes()).sum()
+    }
+
+    fn among(&self) -> std::sync::MutexGuard<'_, Vec<(Weak<Encoded>, DeviceColumn)>> {
+        self.among.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Values of a dictionary by their hash: their numbers, one more than these, 0 where there is none.
+pub type Slots = OnceLock<Buffer>;
+
+/// Gives the joins of the first stage dense keys where they can have them, for a table of `from` rows at least.
+pub(crate) fn joins(
+    context: &Context,
+    stages: &mut Cow<[Stage]>,
+    table: &mut Cow<DeviceTable>,
+    others: &mut [DeviceTable],
+    from: u64,
+) -> Result<()> {
+    if table.rows < from {
+        return Ok(());
+    }
+    for number in 0..stages[0].joins.len() {
+        let (stage, join) = (&stages[0], &stages[0].joins[number]);
+        let other = &others[join.table];
+        let Some((probe, key)) = columns(stage, join) else { continue };
+        let (column, of) = (&table.columns[probe], &other.columns[key]);
+        let is_number = |kind| matches!(kind, Kind::Number(scalar) if !scalar.is_float() && scalar.bytes() <= 8);
+        let has_keys = is_number(column.stored()) && is_number(of.stored()) && column.kind == of.kind;
+        let finds = !join.nulls_equal && join.how != How::Full && (1..=table.rows).contains(&other.rows);
+        let most = u64::max(ALWAYS, other.rows.saturating_mul(SPARSE));
+        let is_dense = |(low, high): (i128, i128)| high - low < i128::from(most);
+        if !has_keys || !finds || of.range(context)?.is_none_or(is_dense) {
+            continue;
+        }
+        let is_new = !column.as_key.asked.swap(true, Ordering::Relaxed);
+        if is_new && column.encoded.get().is_none() {
+            continue;
+        }
+        let Some(encoded) = column.encoded(context)?.filter(|encoded| encoded.entries <= most) else { continue };
+        let found = match among(context, of, (column, &encoded)) {
+            Err(error) if error.is_memory() => continue,
+            found => found?,
+        };
+        let codes = DeviceColumn {
+            validity: column.validity.clone(),
+            ..DeviceColumn::codes(Arc::clone(&encoded.codes), table.rows, encoded.entries)
+        };
+        let table_of = join.table;
+        let (stage, table) = (&mut stages.to_mut()[0], table.to_mut());
+        table.columns.push(codes);
+        others[table_of].columns.push(found);
+        let input = stage.graph.input(table.columns.len() - 1, Kind::Code);
+        let join = &mut stage.joins[number];
+        stage.graph.set_args(join.probe, vec![input]);
+        join.keys = vec![join.graph.input(others[table_of].columns.len() - 1, Kind::Code)];
+    }
+    Ok(())
+}
+
+/// The columns of the only key, in the pipeline's table and in the joined one.
+fn columns(stage: &Stage, join: &Join) -> Option<(usize, usize)> {
+    let ([probe], [key]) = (&stage.graph.node(join.probe).args[..], &join.keys[..]) else { return None };
+    match (&stage.graph.node(*probe).op, &join.graph.node(*key).op) {
+        (Op::Input(probe), Op::Input(key)) => Some((*probe as usize, *key as usize)),
+        _ => None,
+    }
+}
+
+/// A column's values as numbers of another one's, null where that has no such value.
+fn among(
+    context: &Context,
+    of: &DeviceColumn,
+    (column, encoded): (&DeviceColumn, &Arc<Encoded>),
+) -> Result<DeviceColumn> {
+    let known = of.as_key.among().iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(encoded))).cloned();
+    if let Some((_, numbers)) = known {
+        return Ok(numbers);
+    }
+    let (values, keys) = (column.stored().cuda(), of.stored().cuda());
+    let program = program(values, keys);
+    let slots = 2 * encoded.entries.max(1);
+    let table = match encoded.slots.get() {
+        Some(table) => table,
+        None => {
+            let table = context.zeros(slots * 4)?;
+            let fill = context.library.function(&program, "number_fill")?;
+            let arguments = Arguments::new().buffer(&encoded.values).value(encoded.entries).buffer(&table).value(slots);
+            launch(context, &fill, arguments, encoded.entries, THREADS, 0)?;
+            // Other runs find it from here on.
+            context.stream.synchronize()?;
+            encoded.slots.get_or_init(|| table)
+        }
+    };
+    let numbers = context.allocate(of.rows.max(1) * 4)?;
+    let there = context.allocate(of.rows.div_ceil(32).max(1) * 4)?;
+    let missing = context.zeros(8)?;
+    let look = context.library.function(&program, "number_rows")?;
+    let arguments = Arguments::new().buffer(&of.values).optional(of.validity.as_deref()).value(of.rows);
+    let arguments = arguments.buffer(&encoded.values).buffer(table).value(slots);
+    let arguments = arguments.buffer(&numbers).buffer(&there).buffer(&missing);
+    launch(context, &look, arguments, of.rows, THREADS, 0)?;
+    let validity = (missing.read_one::<u64>(&context.stream)? > 0).then(|| Arc::new(there));
+    let found = DeviceColumn { validity, ..DeviceColumn::codes(Arc::new(numbers), of.rows, encoded.entries) };
+    let mut all = of.as_key.among();
+    all.retain(|(of, _)| of.strong_count() > 0);
+    if all.len() >= MOST {
+        all.remove(0);
+    }
+    all.push((Arc::downgrade(encoded), found.clone()));
+    Ok(found)
+}
+
+fn program(values: &str, keys: &str) -> Program {
+    let text = format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) number_fill(const {values}* values, u64 entries, u32* table, u64 slots) {{\n  \
+         for (u64 number = thread_in_grid(); number < entries; number += threads_in_grid()) {{\n    \
+         u64 at = mix((u64)(i64)values[number]) % slots;\n    \
+         while (atomicCAS(&table[at], 0u, (u32)number + 1) != 0) at = at + 1 == slots ? 0 : at + 1;\n  }}\n}}\n\
+         extern \"C\" __global__ void __launch_bounds__({THREADS}) number_rows(const {keys}* keys, const u32* validity, u64 rows, \
+         const {values}* values, const u32* table, u64 slots, u32* numbers, u32* there, u64* missing) {{\n  \
+         u32 lost = 0;\n  const u64 end = (rows + WARP - 1) / WARP * WARP;\n  \
+         for (u64 row = thread_in_grid(); row < end; row += threads_in_grid()) {{\n    u32 number = 0;\n    \
+         if (row < rows && (validity == nullptr || is_valid(validity, row))) {{\n      const i64 key = (i64)keys[row];\n      \
+         u64 at = mix((u64)key) % slots;\n      \
+         while ((number = table[at]) != 0 && (i64)values[number - 1] != key) at = at + 1 == slots ? 0 : at + 1;\n    }}\n    \
+         const u32 found = __ballot_sync(0xffffffffu, number != 0);\n    if (lane_id() == 0) there[row / WARP] = found;\n    \
+         if (row < rows) {{\n      numbers[row] = number == 0 ? 0 : number - 1;\n      lost += number == 0;\n    }}\n  }}\n  \
+         if (lost != 0) atomicAdd((unsigned long long*)missing, (unsigned long long)lost);\n}}\n"
+    );
+    Program::new(&[&headers::PRELUDE], text, ["number_fill", "number_rows"])
+}
