@@ -2,13 +2,14 @@
 //! together, too, and from then on grouping by them is grouping by a dense key.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock};
 
 use onrush_kernels::{Column, Context, Scalar};
 
 use crate::codegen::group::{self as codegen, Digit, Finding};
 use crate::codegen::{Access, Beside, Body, Source};
 use crate::column::{DeviceColumn, DeviceTable, Encoded};
+use crate::few::Few;
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::memo::Memo;
 use crate::run::launch;
@@ -16,41 +17,26 @@ use crate::{Error, Result, group};
 
 /// Ranges up to this size are looked up as they are.
 const NARROW: i128 = 1 << 16;
-/// Sets of columns that a column is numbered with, at most.
-const MOST_SETS: usize = 4;
+/// Numbers of several columns, above which few rows would be lost in a table of all: such a table is cleared and looked through whole.
+const MOST_FILTERED: u64 = 1 << 22;
 
-/// What makes a column itself, whatever holds it.
-type Identity = Weak<OnceLock<Option<Arc<Encoded>>>>;
-
-/// Numbers of a column's values together with those of others, which it does not keep alive.
-pub struct Together {
-    others: Vec<Identity>,
-    /// None where there are too many, for good.
-    found: Option<Arc<Numbered>>,
-}
+/// Numbers of a column's values together with those of others, by what makes these themselves; none where there are too many.
+pub type Together = Few<OnceLock<Option<Arc<Encoded>>>, Option<Arc<Numbered>>>;
 
 /// Keys of several columns as one number (`digits`), and that as numbers from 0 on.
-struct Numbered {
+pub struct Numbered {
     digits: Vec<Digit>,
-    encoded: Encoded,
+    pub encoded: Encoded,
 }
 
-impl Together {
-    pub fn bytes(&self) -> u64 {
-        self.found.as_ref().map_or(0, |found| found.encoded.bytes())
-    }
-
-    fn is_of(&self, others: &[&DeviceColumn]) -> bool {
-        let same = |(own, other): (&Identity, &&DeviceColumn)| std::ptr::eq(own.as_ptr(), Arc::as_ptr(&other.encoded));
-        self.others.len() == others.len() && self.others.iter().zip(others).all(same)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.others.iter().any(|other| other.strong_count() == 0)
+impl Numbered {
+    fn is_of(&self, digits: &[Digit]) -> bool {
+        let of = |digit: &Digit| (digit.kind, digit.base, digit.count, digit.nullable);
+        self.digits.len() == digits.len() && self.digits.iter().zip(digits).all(|(a, b)| of(a) == of(b))
     }
 }
 
-/// The keys that were replaced.
+/// The keys that were replaced. What reads their values keeps it.
 #[derive(Default)]
 pub struct Coded {
     /// Each by itself: which of them, the column with its numbers, what is stored, and the number's input.
@@ -64,6 +50,8 @@ pub struct Numbering<'a> {
     pub context: &'a Context,
     pub memo: &'a Memo,
     pub fault: u64,
+    /// Whether rows are left out.
+    pub filtered: bool,
 }
 
 impl Coded {
@@ -120,13 +108,11 @@ impl Coded {
         self.replace(&mut of, &mut found_by);
         let body = Body::new(source, &of, Beside::default(), None, with.memo);
         let Finding::Packed { digits } = group::finding(&body, &found_by, table.rows) else { return Ok(()) };
-        let [first, others @ ..] = &columns.iter().map(|index| &table.columns[*index]).collect::<Vec<_>>()[..] else {
-            return Ok(());
-        };
-        let known = |all: &[Together]| all.iter().find(|known| known.is_of(others)).map(|known| known.found.clone());
-        let lock = || first.together.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = known(&lock());
-        let found = match there {
+        let columns: Vec<&DeviceColumn> = columns.iter().map(|index| &table.columns[*index]).collect();
+        let others: Vec<_> = columns[1..].iter().map(|column| &column.encoded).collect();
+        // Where a column had no numbers for want of memory, the digits were others.
+        let fits = |found: &Option<Arc<Numbered>>| found.as_ref().is_none_or(|found| found.is_of(&digits));
+        let found = match columns[0].together.get(&others).filter(fits) {
             Some(found) => found,
             None => {
                 let made = match numbered(with, &body, digits) {
@@ -134,16 +120,11 @@ impl Coded {
                     Err(error) if error.is_memory() => return Ok(()),
                     other => Some(Arc::new(other?)),
                 };
-                let mut all = lock();
-                all.retain(|known| !known.is_gone());
-                if all.len() >= MOST_SETS {
-                    all.remove(0);
-                }
-                let others = others.iter().map(|other| Arc::downgrade(&other.encoded)).collect();
-                all.push(Together { others, found: made.clone() });
+                columns[0].together.put(&others, made.clone());
                 made
             }
         };
+        let found = found.filter(|found| !with.filtered || found.encoded.entries <= MOST_FILTERED);
         if let Some(found) = found {
             let input = add_codes(source, "et", &found.encoded, None);
             self.together = Some((found, input));
@@ -165,9 +146,9 @@ impl Coded {
     /// Makes the groups' numbers keys again.
     pub fn decode(&self, groups: &mut Source, kinds: &dyn Fn(usize) -> Kind) {
         if let Some((numbered, _)) = &self.together {
-            groups.parameters.buffer("const u64* __restrict__", "et", &numbered.encoded.values);
+            groups.parameters.buffer("const u64* __restrict__", "etv", &numbered.encoded.values);
             codegen::digit_parameters(&numbered.digits, "et", &mut groups.parameters);
-            let number = format!("et[{}]", groups.inputs[0].value);
+            let number = format!("etv[{}]", groups.inputs[0].value);
             groups.inputs.splice(0..1, codegen::keys_of(&numbered.digits, "et", &number));
         }
         for (number, encoded, stored, _) in &self.keys {

@@ -1,7 +1,7 @@
 //! Columns in device memory, from Arrow arrays and back. A column is one piece, in Arrow's layout: values, and a bitmap where there are
 //! nulls. Texts are numbers into a dictionary on the host, or bytes (`text.rs`); decimals of up to 18 digits are 64-bit numbers.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, new_empty_array, new_null_array,
@@ -76,7 +76,7 @@ pub struct DeviceColumn {
     pub(crate) range: Arc<OnceLock<Option<(i128, i128)>>>,
     pub(crate) encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
     /// Numbers of its values together with those of other columns.
-    pub(crate) together: Arc<Mutex<Vec<Together>>>,
+    pub(crate) together: Arc<Together>,
     pub(crate) as_key: Arc<AsKey>,
     /// The same texts in the other form.
     pub(crate) other: Arc<OnceLock<DeviceColumn>>,
@@ -248,8 +248,8 @@ impl DeviceColumn {
     /// Device memory that it holds.
     pub fn bytes(&self) -> u64 {
         let codes = self.encoded.get().and_then(Option::as_ref).map_or(0, |e| e.bytes());
-        let together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
-        let codes = codes + together.iter().map(Together::bytes).sum::<u64>() + self.as_key.bytes();
+        let together = self.together.sum(|found| found.as_ref().map_or(0, |found| found.encoded.bytes()));
+        let codes = codes + together + self.as_key.bytes();
         let texts = match &self.texts {
             Some(texts) if self.dictionary.is_none() => texts.offsets.bytes(),
             _ => 0,
@@ -307,6 +307,15 @@ impl DeviceColumn {
     /// Integers as numbers from 0 on; found once, and kept as long as the column. None for other types, for more than 2^30 different
     /// values, and where there is no memory for it now.
     pub fn encoded(&self, context: &Context) -> Result<Option<Arc<Encoded>>> {
+        self.encoded_if(context, |_| true)
+    }
+
+    /// The same, kept only if that is wanted; what is not kept is not given either.
+    pub(crate) fn encoded_if(
+        &self,
+        context: &Context,
+        keep: impl Fn(&Encoded) -> bool,
+    ) -> Result<Option<Arc<Encoded>>> {
         if let Some(known) = self.encoded.get() {
             return Ok(known.clone());
         }
@@ -320,6 +329,9 @@ impl DeviceColumn {
             }
             _ => None,
         };
+        if found.as_ref().is_some_and(|found| !keep(found)) {
+            return Ok(None);
+        }
         Ok(self.encoded.get_or_init(|| found).clone())
     }
 

@@ -11,6 +11,7 @@ pub mod codegen;
 pub mod column;
 mod concat;
 pub mod dictionary;
+mod few;
 pub mod graph;
 pub mod group;
 pub mod join;

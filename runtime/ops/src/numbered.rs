@@ -2,39 +2,35 @@
 //! keys are looked for among these values once; from then on both sides have dense keys, and a row is found without a hash.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use onrush_device::{Arguments, Buffer};
 use onrush_kernels::{Context, Program, headers};
 
 use crate::Result;
 use crate::column::{DeviceColumn, DeviceTable, Encoded};
+use crate::few::Few;
 use crate::graph::{Kind, Op};
 use crate::join::{ALWAYS, How, Join, SPARSE};
 use crate::run::{Stage, launch};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Columns among whose values those of a column have been looked for, at most.
-const MOST: usize = 4;
-
 /// What is known of a column as a key of joins.
 #[derive(Default)]
 pub struct AsKey {
     /// Rows have been looked for by it before. Its numbers are worth their time from the second time on.
     asked: AtomicBool,
+    /// So many numbers were wanted at most, and there are more of them, or there was no room.
+    refused: AtomicU64,
     /// The numbers that its values have among those of other columns.
-    among: Mutex<Vec<(Weak<Encoded>, DeviceColumn)>>,
+    among: Few<Encoded, DeviceColumn>,
 }
 
 impl AsKey {
     pub fn bytes(&self) -> u64 {
-        self.among().iter().map(|(_, numbers)| numbers.bytes()).sum()
-    }
-
-    fn among(&self) -> std::sync::MutexGuard<'_, Vec<(Weak<Encoded>, DeviceColumn)>> {
-        self.among.lock().unwrap_or_else(PoisonError::into_inner)
+        self.among.sum(DeviceColumn::bytes)
     }
 }
 
@@ -66,10 +62,15 @@ pub(crate) fn joins(
             continue;
         }
         let is_new = !column.as_key.asked.swap(true, Ordering::Relaxed);
-        if is_new && column.encoded.get().is_none() {
+        let is_there = column.encoded.get().is_some();
+        if !is_there && (is_new || most <= column.as_key.refused.load(Ordering::Relaxed)) {
             continue;
         }
-        let Some(encoded) = column.encoded(context)?.filter(|encoded| encoded.entries <= most) else { continue };
+        let few = |encoded: &Encoded| encoded.entries <= most;
+        let Some(encoded) = column.encoded_if(context, few)?.filter(|encoded| few(encoded)) else {
+            column.as_key.refused.fetch_max(most, Ordering::Relaxed);
+            continue;
+        };
         let found = match among(context, of, (column, &encoded)) {
             Err(error) if error.is_memory() => continue,
             found => found?,
@@ -105,8 +106,7 @@ fn among(
     of: &DeviceColumn,
     (column, encoded): (&DeviceColumn, &Arc<Encoded>),
 ) -> Result<DeviceColumn> {
-    let known = of.as_key.among().iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(encoded))).cloned();
-    if let Some((_, numbers)) = known {
+    if let Some(numbers) = of.as_key.among.get(&[encoded]) {
         return Ok(numbers);
     }
     let (values, keys) = (column.stored().cuda(), of.stored().cuda());
@@ -134,12 +134,7 @@ fn among(
     launch(context, &look, arguments, of.rows, THREADS, 0)?;
     let validity = (missing.read_one::<u64>(&context.stream)? > 0).then(|| Arc::new(there));
     let found = DeviceColumn { validity, ..DeviceColumn::codes(Arc::new(numbers), of.rows, encoded.entries) };
-    let mut all = of.as_key.among();
-    all.retain(|(of, _)| of.strong_count() > 0);
-    if all.len() >= MOST {
-        all.remove(0);
-    }
-    all.push((Arc::downgrade(encoded), found.clone()));
+    of.as_key.among.put(&[encoded], found.clone());
     Ok(found)
 }
 

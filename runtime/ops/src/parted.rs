@@ -15,7 +15,7 @@ use crate::graph::{Kind, Op};
 use crate::group::{HALF_SHARED, Tools};
 use crate::run::{launch, launch_grid};
 
-/// When rows are moved.
+/// When rows are moved, and keys numbered.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     /// Bytes that the table of a block in shared memory may have.
@@ -23,17 +23,19 @@ pub struct Tuning {
     /// Rows from which on they are, and an eighth of that where the table has more bytes than so many.
     pub rows: u64,
     pub cached_bytes: u64,
+    /// Rows from which on keys that lie anywhere are numbered.
+    pub encode_from: u64,
 }
 
 impl Tuning {
     /// As measured on an H200: tables in its L2 cache are as fast in place as long as rows are few.
     pub fn new(shared_bytes: u32) -> Tuning {
-        Tuning { shared_bytes, rows: 1 << 25, cached_bytes: 32 << 20 }
+        Tuning { shared_bytes, rows: 1 << 25, cached_bytes: 32 << 20, encode_from: 1 << 20 }
     }
 
-    /// Always where a table has more than a few groups, for tests.
+    /// Always where a table has more than a few groups or rows, for tests.
     pub fn small() -> Tuning {
-        Tuning { shared_bytes: 400, rows: 0, cached_bytes: 0 }
+        Tuning { shared_bytes: 400, rows: 0, cached_bytes: 0, encode_from: 6 }
     }
 }
 

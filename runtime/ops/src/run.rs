@@ -42,13 +42,9 @@ pub struct Gpu {
     renumberings: Renumberings,
     lookups: Lookups,
     lanes: Lanes,
-    encode_from: u64,
-    /// When the rows of groups are moved.
+    /// When the rows of groups are moved, and keys numbered.
     pub tuning: Tuning,
 }
-
-/// Rows from which on integer keys that lie anywhere are numbered first.
-pub const ENCODE_FROM: u64 = 1 << 20;
 
 /// Pairs of rows that a join without keys looks at in a run: seconds of work. More are those of several runs, if they are aggregated.
 const MOST_PAIRS: u64 = 1 << 38;
@@ -201,6 +197,7 @@ struct Flow {
     _memory: Option<Buffer>,
     /// Of the rows that can be fetched.
     _pairs: Option<(Option<Paired>, Option<Spread>)>,
+    _coded: Coded,
     /// Lists of rows of columns of the table before, by their columns.
     rows_of: HashMap<u32, Arc<Dictionary>>,
 }
@@ -219,16 +216,8 @@ impl Gpu {
             renumberings: Renumberings::default(),
             lookups: Lookups::default(),
             lanes: Lanes::default(),
-            encode_from: ENCODE_FROM,
             tuning: Tuning::new(device.properties().shared_memory_per_block),
         })
-    }
-
-    /// With another number of rows than [`ENCODE_FROM`], for tests of both ways.
-    #[must_use]
-    pub fn encoding_from(mut self, rows: u64) -> Gpu {
-        self.encode_from = rows;
-        self
     }
 
     pub fn context(&self) -> &Context {
@@ -322,14 +311,14 @@ impl Gpu {
             others[join.table] = others[join.table].in_forms(context, &join.graph)?;
         }
         let mut stages = Cow::Borrowed(stages);
-        numbered::joins(context, &mut stages, &mut table, &mut others, self.encode_from)?;
+        numbered::joins(context, &mut stages, &mut table, &mut others, self.tuning.encode_from)?;
         for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);
             }
             let begins = flow.is_none();
             let is_last = number + 1 == stages.len();
-            let Flow { mut source, dictionaries, fetched, _memory, _pairs, rows_of } = match flow.take() {
+            let Flow { mut source, dictionaries, fetched, _memory, _pairs, _coded, rows_of } = match flow.take() {
                 Some(flow) => flow,
                 None => {
                     table = Cow::Owned(table.in_forms(context, &stage.graph)?);
@@ -346,6 +335,7 @@ impl Gpu {
                         fetched: Vec::new(),
                         _memory: None,
                         _pairs: None,
+                        _coded: Coded::default(),
                         rows_of: HashMap::new(),
                     }
                 }
@@ -386,9 +376,10 @@ impl Gpu {
             if let Sink::Aggregate { keys, .. } = &stage.sink
                 && begins
                 && stage.spread.is_none()
-                && table.rows >= self.encode_from
+                && table.rows >= self.tuning.encode_from
             {
-                let with = Numbering { context, memo: &self.memo, fault: status.fault() };
+                let with =
+                    Numbering { context, memo: &self.memo, fault: status.fault(), filtered: stage.filter.is_some() };
                 coded = Coded::new(&with, &table, &stage.graph, keys, &mut source)?;
             }
             let mut built: Vec<Built> = Vec::new();
@@ -512,8 +503,15 @@ impl Gpu {
                         fetched = dictionaries;
                     }
                     let _pairs = (!fetched.is_empty()).then_some((pairs, spread));
-                    flow =
-                        Some(Flow { source: groups, dictionaries: texts, fetched, _memory: memory, _pairs, rows_of });
+                    flow = Some(Flow {
+                        source: groups,
+                        dictionaries: texts,
+                        fetched,
+                        _memory: memory,
+                        _pairs,
+                        _coded: coded,
+                        rows_of,
+                    });
                     continue;
                 }
             };

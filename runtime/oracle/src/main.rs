@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use onrush_frame::TaskHandle;
 use onrush_oracle::engines::{Answers, ENGINES, Subject};
 use onrush_oracle::{corpus, random, tpch};
+use onrush_plan::CALLS_STACK;
 use onrush_wire::plan::{Sink, SinkFormat};
 
 /// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
@@ -62,7 +63,7 @@ impl Arguments {
 
 /// On a thread with the stack of a session's calls.
 fn main() -> ExitCode {
-    let thread = std::thread::Builder::new().stack_size(onrush_plan::engine::PLANS_STACK + (16 << 20));
+    let thread = std::thread::Builder::new().stack_size(CALLS_STACK);
     let done = thread.spawn(answer).map(std::thread::JoinHandle::join);
     done.ok().and_then(Result::ok).unwrap_or(ExitCode::FAILURE)
 }

@@ -1,6 +1,6 @@
 //! The engine: frames by id, each a checked plan; results on request. How a plan is run is in `engine/run.rs`.
 //!
-//! Methods block and can be called from any thread. Nothing here knows of notebooks, names or sockets (`runtime/session`).
+//! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
 mod large;
 mod physical;
@@ -48,8 +48,11 @@ use residents::Store;
 pub use states::Lent;
 use states::States;
 
-/// Bytes of stack that planning may use. Threads that have as much left are not given a new one for it.
-pub const PLANS_STACK: usize = 48 << 20;
+/// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. Threads that have as much left are not given a new
+/// one for it.
+const PLANS_STACK: usize = 48 << 20;
+/// With which a thread has as much left.
+pub const CALLS_STACK: usize = PLANS_STACK + (16 << 20);
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -149,8 +152,6 @@ impl Engine {
             .with_information_schema(false)
             // The join's sides are chosen by `ops/join.rs` for their order.
             .set_bool("datafusion.optimizer.join_reordering", false)
-            // `rules.rs` makes those that are needed.
-            .set_usize("datafusion.optimizer.max_passes", 1)
             // It objects to plans in which `x is true` could be null for all that the physical plan knows.
             .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
             .set_str("datafusion.sql_parser.dialect", "duckdb")

@@ -182,7 +182,7 @@ impl Accelerator {
                 let open = || -> onrush_ops::Result<Accelerator> {
                     let device = Device::emulated(&Emulation::default(), &options)?;
                     // All ways of finding groups run on small tables.
-                    let mut gpu = Gpu::new(&device, kernels.as_deref())?.encoding_from(6);
+                    let mut gpu = Gpu::new(&device, kernels.as_deref())?;
                     gpu.tuning = Tuning::small();
                     Ok(Accelerator {
                         gpu,

@@ -13,7 +13,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_plan::gpu::{Choice, GPU_LOST};
-use onrush_plan::{Engine, EngineConfig};
+use onrush_plan::{CALLS_STACK, Engine, EngineConfig};
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Held, Reply};
 use onrush_wire::{Class, Diagnostic, FrameId, limits, paths};
@@ -35,8 +35,6 @@ pub const LOST: i32 = 75;
 pub const ENDLESS: Signal = Signal::VTALARM;
 /// For tests: a file; when it is there, a kernel writes where it must not.
 const FAULT: &str = "ONRUSH_TEST_FAULT";
-/// Plans are trees, and DataFusion walks them by recursion: calls have as much as planning wants, and what they use themselves.
-const STACK: usize = onrush_plan::engine::PLANS_STACK + (16 << 20);
 
 struct Process {
     engine: Engine,
@@ -93,7 +91,7 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let (mut sender, mut receiver) = split(stream).map_err(|e| broken(&e))?;
     sender.send(&FromEngine::Ready { engine: engine.name().to_string() }, None).map_err(|e| broken(&e))?;
     let out = Mutex::new(Out { sender, told: None });
-    let process = Arc::new(Process { engine, out, threads: Threads::new(STACK), running: Mutex::default() });
+    let process = Arc::new(Process { engine, out, threads: Threads::new(CALLS_STACK), running: Mutex::default() });
     let reporter = Arc::clone(&process);
     let report = move || reporter.report();
     std::thread::Builder::new().name("report".to_string()).spawn(report).map_err(|e| broken(&e))?;

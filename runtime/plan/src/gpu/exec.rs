@@ -51,12 +51,21 @@ impl Link {
         below: Arc<dyn ExecutionPlan>,
         others: &[Arc<dyn ExecutionPlan>],
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(in_turns(self.again(below, others)?).data)
+    }
+
+    /// The node itself, likewise.
+    pub fn again(
+        &self,
+        below: Arc<dyn ExecutionPlan>,
+        others: &[Arc<dyn ExecutionPlan>],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let inputs = match self.other {
             None => vec![below],
             Some((other, true)) => vec![Arc::clone(&others[other]), below],
             Some((other, false)) => vec![below, Arc::clone(&others[other])],
         };
-        Ok(in_turns(with_inputs(&self.node, inputs)?.reset_state()?).data)
+        with_inputs(&self.node, inputs)?.reset_state()
     }
 }
 

@@ -339,7 +339,7 @@ impl Walk<'_> {
                     open.others.iter().map(|(plan, _)| Arc::clone(plan)).collect();
                 let mut plan = Arc::clone(&open.input);
                 for link in &open.chain {
-                    plan = link.over(plan, &others)?;
+                    plan = link.again(plan, &others)?;
                     if !reason.is_empty() {
                         self.note(&plan, reason.clone());
                     }

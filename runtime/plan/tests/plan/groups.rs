@@ -65,6 +65,8 @@ fn many_groups_are_those_of_the_processor() {
         "select w, k, sum(f), count(distinct i) from t group by w, k order by w, k",
         "select k, w, sum(f), max(s) from t where i > 0 group by k, w order by k, w",
         "select w, o, b, count(*) from t group by w, o, b order by w, o, b",
+        "select k, w, first(s), first(d), last(i) from t group by k, w order by k, w",
+        "select w, k, i, max(f) from t where f > 100 group by w, k, i order by w, k, i",
     ] {
         // Twice: the second time it is known how the rows lie.
         for _ in 0..2 {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
+use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, StringArray, UInt64Array};
 use arrow::datatypes::Int64Type;
 use onrush_frame::TaskHandle;
 use onrush_wire::plan::Op;
@@ -170,4 +170,48 @@ fn keys_that_lie_anywhere_are_numbered_from_the_second_time_on() {
         let programs = bench.engine.accelerator().unwrap().gpu.context().library.programs();
         assert!(programs.iter().any(|program| program.body.contains("number_rows")));
     }
+}
+
+/// Other types, conditions beside the key, and several joins by it: the rows of the processor, by DataFusion.
+#[test]
+fn numbered_keys_of_other_types_and_conditions() {
+    let key = |number: i64| (anywhere(number) as u64) >> 1;
+    let frames = |bench: &Bench| {
+        let some = |row: i64| (row % 11 != 3).then_some(row * row % KEYS);
+        let t = bench.frame(vec![
+            ("k", numbers((0..2500).map(|row| some(row).map(anywhere)))),
+            ("s", Arc::new((0..2500).map(|row| some(row).map(|n| anywhere(n) as i32)).collect::<Int32Array>())),
+            ("b", Arc::new((0..2500).map(|row| some(row).map(|n| key(n) | 1 << 63)).collect::<UInt64Array>())),
+            ("y", numbers((0..2500).map(Some))),
+        ]);
+        let some = |row: i64| (row % 7 != 2).then_some(row % 800);
+        let u = bench.frame(vec![
+            ("k", numbers((0..1000).map(|row| some(row).map(anywhere)))),
+            ("s", Arc::new((0..1000).map(|row| some(row).map(|n| anywhere(n) as i32)).collect::<Int32Array>())),
+            ("b", Arc::new((0..1000).map(|row| some(row).map(|n| key(n) | 1 << 63)).collect::<UInt64Array>())),
+            ("z", numbers((0..1000).map(|row| Some(row * 3)))),
+        ]);
+        (t, u)
+    };
+    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (on_cpu, on_device) = (frames(&cpu), frames(&device));
+    for query in [
+        "select y, z from t join u on t.s = u.s order by y, z",
+        "select y, z from t left join u on t.b = u.b order by y, z",
+        "select y, z from t left join u on t.k = u.k and t.y > u.z order by y, z",
+        "select t.y, u.z, v.z from t join u on t.k = u.k left join u v on t.k = v.k and v.z % 2 = 0 order by 1, 2, 3",
+        "select count(*) from t where k not in (select k from u where k is not null)",
+        "select count(*) from t where k in (select k from u where z > 900) or y < 40",
+        "select t.k, count(*), sum(z) from t join u on t.k = u.k and t.s = u.s group by t.k order by t.k",
+        "select t.k, sum(u.z) from t join u on t.k = u.k where t.y % 3 = 1 group by t.k order by t.k",
+    ] {
+        for _ in 0..3 {
+            let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+            assert_eq!(of(&device, on_device), of(&cpu, on_cpu), "{query}");
+            device.engine.forget_results();
+        }
+    }
+    let programs = device.engine.accelerator().unwrap().gpu.context().library.programs();
+    // Of 64-bit, of 32-bit and of unsigned keys.
+    assert_eq!(programs.iter().filter(|program| program.body.contains("number_rows")).count(), 3);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
 use onrush_frame::TaskHandle;
-use onrush_plan::gpu::{Choice, Policy};
+use onrush_plan::gpu::{Choice, Policy, Tuning};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
@@ -33,6 +33,8 @@ pub fn on_device() -> EngineConfig {
     EngineConfig {
         choice: if is_cuda() { Choice::Cuda } else { Choice::Emulated },
         cache: Some(onrush_wire::paths::cache_dir()),
+        // What the emulated device has by itself.
+        tuning: Some(Tuning::small()),
         ..EngineConfig::default()
     }
 }

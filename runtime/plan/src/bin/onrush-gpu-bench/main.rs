@@ -74,7 +74,7 @@ fn options() -> Result<Options, String> {
                 let [shared, rows, cached_bytes] = numbers[..] else {
                     return Err(format!("--tuning wants SHARED,ROWS,CACHED, not {value}"));
                 };
-                options.tuning = Some(Tuning { shared_bytes: shared as u32, rows, cached_bytes });
+                options.tuning = Some(Tuning { rows, cached_bytes, ..Tuning::new(shared as u32) });
             }
             "--check" => options.check = true,
             "--show" => options.show = true,
