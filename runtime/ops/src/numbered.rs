@@ -17,6 +17,7 @@ use crate::run::{Stage, launch};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
+
 /// What is known of a column as a key of joins.
 #[derive(Default)]
 pub struct AsKey {

@@ -360,9 +360,7 @@ impl Physical {
         rules.push(Arc::new(FilterFirst));
         Physical { rules }
     }
-}
 
-impl Physical {
     /// For a plan of which some may run on the CPU.
     pub fn for_cpu(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         self.run(plan, config, |_| true)
