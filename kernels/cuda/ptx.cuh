@@ -1,4 +1,4 @@
-// The only inline PTX, each piece with its emulated twin: loads and stores with an order, and waiting.
+// What the emulated device does in another way: the only inline PTX, loads and stores with an order, and which lanes have the same digit.
 
 #ifdef ONRUSH_EMULATED
 template <class T> __device__ __forceinline__ T load_relaxed(const T* p) {
@@ -15,6 +15,8 @@ template <class T> __device__ __forceinline__ void store_release(T* p, T x) { __
 template <class T> __device__ __forceinline__ T peek(const T* p) { return load_relaxed(p); }
 // Loads that are used once: not kept in the nearest cache.
 template <class T> __device__ __forceinline__ Pack<T> stream_pack(const T* p) { return load_pack(p); }
+// The lanes of a warp that have the same number of so many bits.
+template <int BITS> __device__ __forceinline__ u32 same_lanes(u32 x) { return __match_any_sync(ALL_LANES, x); }
 #else
 __device__ __forceinline__ u32 load_relaxed(const u32* p) {
     u32 x;
@@ -48,5 +50,16 @@ template <class T> __device__ __forceinline__ Pack<T> stream_pack(const T* p) {
                  : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                  : "l"(p));
     return pack;
+}
+// A vote for each bit: `match` takes a turn for each number that a lane has.
+template <int BITS> __device__ __forceinline__ u32 same_lanes(u32 x) {
+    u32 same = ALL_LANES;
+#pragma unroll
+    for (int bit = 0; bit < BITS; bit++) {
+        const bool set = (x >> bit & 1) != 0;
+        const u32 votes = __ballot_sync(ALL_LANES, set);
+        same &= set ? votes : ~votes;
+    }
+    return same;
 }
 #endif

@@ -5,8 +5,8 @@
 // Where the upper digits tell nearly all keys apart, the passes of the lower ones are left out, too: runs of keys with the same upper
 // bits that are not in order are marked and put in order one by one (as the local sorts of Stehle and Jacobsen 2017).
 //
-// Layout: keys of 32 or 64 bits; row numbers of 32 bits, which the first pass makes up. Determinism: the order is the only one possible.
-// Bytes: 4 or 8 a key, with row numbers 8 or 12, in and out, for each pass that is not left out.
+// Layout: keys of 32 or 64 bits; row numbers of 32 bits, which the first pass makes up, or values of 64. Determinism: the order is the only
+// one possible. Bytes: 4 or 8 a key, with row numbers 4 more, with values 8, in and out, for each pass that is not left out.
 
 enum : u32 { SORT_DIGITS = 256, LONGEST_RUN = 64 };
 
@@ -39,9 +39,11 @@ template <class K, int FIRST, int LAST> __device__ __forceinline__ void sort_cou
 }
 
 // One pass by 256 threads a block, each of which is for one digit, too. `begins`: how many keys have a lower digit. `state`: a word for
-// each digit of each tile, zero before, as the ticket is. `numbers` may be null for the first pass. NUMBERED: rows have numbers at all.
-template <class K, int ITEMS, bool NUMBERED>
-__device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* keys_out, u32* numbers_out, u64 rows, u32 shift,
+// each digit of each tile, zero before, as the ticket is. What is CARRIED beside the keys are numbers of rows, which may be null for the first
+// pass, or values of 64 bits, or nothing.
+enum SortCarried { SORT_NOTHING, SORT_NUMBERS, SORT_VALUES };
+template <class K, class N, int ITEMS, SortCarried CARRIED>
+__device__ __forceinline__ void sort_pass(const K* keys, const N* numbers, K* keys_out, N* numbers_out, u64 rows, u32 shift,
                                           const u64* begins, u64* state, u32* ticket) {
     constexpr u32 WARPS = SORT_DIGITS / WARP, TILE = SORT_DIGITS * ITEMS;
     __shared__ u32 tile_number;
@@ -49,7 +51,8 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
     __shared__ u32 starts[SORT_DIGITS];
     __shared__ u32 of_warp[WARPS];
     __shared__ u32 goes_to[SORT_DIGITS];
-    __shared__ K moved[TILE];
+    __shared__ u64 both[TILE * (sizeof(K) > sizeof(N) ? sizeof(K) : sizeof(N)) / 8];
+    K* moved = (K*)both;
     const u32 tile = next_tile(ticket, &tile_number);
     const u64 begin = (u64)tile * TILE;
     const u32 here = rows - begin < TILE ? (u32)(rows - begin) : TILE;
@@ -68,7 +71,7 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const u32 digit = (u32)(key[i] >> shift) & (SORT_DIGITS - 1);
-        const u32 peers = __match_any_sync(ALL_LANES, digit);
+        const u32 peers = same_lanes<8>(digit);
         const u32 below = (u32)__popc(peers & ((1u << lane) - 1));
         const u32 before = by_warp[warp][digit];
         __syncwarp();
@@ -125,12 +128,13 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
         moved[place[i]] = key[i];
     }
     // Only now, when the keys need no registers any more.
-    u32 number[ITEMS];
-    if (NUMBERED) {
+    N number[ITEMS];
+    if (CARRIED != SORT_NOTHING) {
+        const bool makes = CARRIED == SORT_NUMBERS && numbers == nullptr;
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
             const u32 at = warp * (WARP * ITEMS) + i * WARP + lane;
-            number[i] = at < here ? (numbers == nullptr ? (u32)(begin + at) : numbers[begin + at]) : 0;
+            number[i] = at < here ? (makes ? (N)(begin + at) : numbers[begin + at]) : 0;
         }
     }
     __syncthreads();
@@ -142,9 +146,9 @@ __device__ __forceinline__ void sort_pass(const K* keys, const u32* numbers, K* 
         to[i] = goes_to[(u32)(k >> shift) & (SORT_DIGITS - 1)] + at;
         if (at < here) keys_out[to[i]] = k;
     }
-    if (!NUMBERED) return;
+    if (CARRIED == SORT_NOTHING) return;
     __syncthreads();
-    u32* moved_numbers = (u32*)moved;
+    N* moved_numbers = (N*)both;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) moved_numbers[place[i]] = number[i];
     __syncthreads();

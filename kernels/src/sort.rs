@@ -1,5 +1,7 @@
 //! Stable sorting by unsigned keys: `cuda/sort.cuh`.
 
+use std::fmt::Write;
+
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
 use crate::column::Column;
@@ -20,9 +22,29 @@ pub struct Tuning {
     pub blocks: u32,
 }
 
-/// As many keys as 48 KB of shared memory have room for: fewer tiles look back. Measured on an H200.
-pub fn tuning(_: Scalar, numbered: bool) -> Tuning {
-    Tuning { items: 20, blocks: if numbered { 3 } else { 4 } }
+/// What is moved with the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    Nothing,
+    /// The rows that they were at.
+    Numbers,
+    /// Values of 64 bits.
+    Values,
+}
+
+impl Carried {
+    fn bytes(self) -> u64 {
+        if self == Carried::Values { 8 } else { 4 }
+    }
+}
+
+/// As many keys as 48 KB of shared memory have room for: fewer tiles look back. Measured on an H200. Values need registers, too.
+pub fn tuning(_: Scalar, carried: Carried) -> Tuning {
+    match carried {
+        Carried::Nothing => Tuning { items: 20, blocks: 4 },
+        Carried::Numbers => Tuning { items: 20, blocks: 3 },
+        Carried::Values => Tuning { items: 16, blocks: 3 },
+    }
 }
 
 /// Rows from which lower digits may be left out: below, the wait for whether that was right costs more than their passes.
@@ -36,8 +58,13 @@ fn counted_later(scalar: Scalar) -> u64 {
     if scalar == Scalar::U64 { 3 } else { 0 }
 }
 
-pub fn program(scalar: Scalar, numbered: bool) -> Program {
-    let (k, Tuning { items, blocks }) = (scalar.cuda(), tuning(scalar, numbered));
+pub fn program(scalar: Scalar, carried: Carried) -> Program {
+    let (k, Tuning { items, blocks }) = (scalar.cuda(), tuning(scalar, carried));
+    let (n, what) = match carried {
+        Carried::Nothing => ("u32", "SORT_NOTHING"),
+        Carried::Numbers => ("u32", "SORT_NUMBERS"),
+        Carried::Values => ("u64", "SORT_VALUES"),
+    };
     let count = |name: &str, first: u64, last: u64| {
         format!(
             "extern \"C\" __global__ void __launch_bounds__({COUNT_THREADS}) {name}(const {k}* keys, u64 rows, u64* counts) {{\n  \
@@ -46,21 +73,29 @@ pub fn program(scalar: Scalar, numbered: bool) -> Program {
     };
     let (passes, below) = (scalar.bytes(), counted_later(scalar));
     let mut text = count("sort_count_upper", below, passes);
-    let mut entries = vec!["sort_count_upper", "sort_by_digit", "sort_mark_runs", "sort_repair_runs"];
+    let mut entries = vec!["sort_count_upper", "sort_by_digit"];
     if below > 0 {
         text += &count("sort_count_lower", 0, below);
         entries.push("sort_count_lower");
     }
-    let body = format!(
-        "{text}extern \"C\" __global__ void __launch_bounds__({DIGITS}, {blocks}) sort_by_digit(const {k}* keys, const u32* numbers, {k}* keys_out, \
-         u32* numbers_out, u64 rows, u32 shift, const u64* begins, u64* state, u32* ticket) {{\n  \
-         sort_pass<{k}, {items}, {numbered}>(keys, numbers, keys_out, numbers_out, rows, shift, begins, state, ticket);\n}}\n\
-         extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_mark_runs(const {k}* keys, u64 rows, u32 shift, u32* marks, \
-         u32* too_long) {{\n  sort_mark(keys, rows, shift, marks, too_long);\n}}\n\
-         extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_repair_runs({k}* keys, u32* numbers, u64 rows, u32 shift, \
-         const u32* marks, u32* too_long) {{\n  sort_repair<{k}, {numbered}>(keys, numbers, rows, shift, marks, too_long);\n}}\n"
+    let _ = write!(
+        text,
+        "extern \"C\" __global__ void __launch_bounds__({DIGITS}, {blocks}) sort_by_digit(const {k}* keys, const {n}* numbers, {k}* keys_out, \
+         {n}* numbers_out, u64 rows, u32 shift, const u64* begins, u64* state, u32* ticket) {{\n  \
+         sort_pass<{k}, {n}, {items}, {what}>(keys, numbers, keys_out, numbers_out, rows, shift, begins, state, ticket);\n}}\n"
     );
-    Program::new(&[&headers::SORT], body, entries)
+    if carried != Carried::Values {
+        let numbered = carried == Carried::Numbers;
+        entries.extend(["sort_mark_runs", "sort_repair_runs"]);
+        let _ = write!(
+            text,
+            "extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_mark_runs(const {k}* keys, u64 rows, u32 shift, u32* marks, \
+             u32* too_long) {{\n  sort_mark(keys, rows, shift, marks, too_long);\n}}\n\
+             extern \"C\" __global__ void __launch_bounds__({REPAIR_THREADS}) sort_repair_runs({k}* keys, u32* numbers, u64 rows, u32 shift, \
+             const u32* marks, u32* too_long) {{\n  sort_repair<{k}, {numbered}>(keys, numbers, rows, shift, marks, too_long);\n}}\n"
+        );
+    }
+    Program::new(&[&headers::SORT], text, entries)
 }
 
 /// Keys in ascending order, and the rows that they were at. Equal keys keep their order.
@@ -75,9 +110,32 @@ pub struct Sorted {
 /// # Errors
 /// For other types, for 2^32 rows or more, and where there is no memory for four copies of keys and rows.
 pub fn sort(context: &Context, column: &Column) -> Result<Sorted> {
-    match Sorting::new(context, column, true)?.run()? {
+    match Sorting::new(context, column, Carried::Numbers)?.run()? {
         (keys, Some(rows)) => Ok(Sorted { keys, rows }),
-        (_, None) => Err(unsupported(column)),
+        (_, None) => Err(unsupported(column.scalar)),
+    }
+}
+
+/// As [`sort`], with a value of 64 bits for each key in place of the rows: keys, and values in their order. Their memory is used on the way.
+///
+/// # Errors
+/// As for [`sort`], and where there is no memory for one more copy.
+pub fn sort_with(
+    context: &Context,
+    (scalar, rows): (Scalar, u64),
+    keys: Buffer,
+    values: Buffer,
+) -> Result<(Buffer, Buffer)> {
+    let sorting = Sorting::new(context, &Column::new(scalar, &keys).slice(0, rows), Carried::Values)?;
+    let counts = context.zeros(scalar.bytes() * DIGITS * 8)?;
+    let mut counted = sorting.count("sort_count_upper", &counts)?;
+    if counted_later(scalar) > 0 {
+        counted = sorting.count("sort_count_lower", &counts)?;
+    }
+    let (begins, needed) = sorting.digits(&counted, 0);
+    match sorting.passes(&needed, &context.upload(&begins)?, Some((keys, Some(values))))? {
+        (keys, Some(values)) => Ok((keys, values)),
+        (_, None) => Err(unsupported(scalar)),
     }
 }
 
@@ -86,11 +144,11 @@ pub fn sort(context: &Context, column: &Column) -> Result<Sorted> {
 /// # Errors
 /// As for [`sort`].
 pub fn sort_keys(context: &Context, column: &Column) -> Result<Buffer> {
-    Ok(Sorting::new(context, column, false)?.run()?.0)
+    Ok(Sorting::new(context, column, Carried::Nothing)?.run()?.0)
 }
 
-fn unsupported(column: &Column) -> Error {
-    Error::Unsupported { algorithm: "sorting", scalar: column.scalar.cuda() }
+fn unsupported(scalar: Scalar) -> Error {
+    Error::Unsupported { algorithm: "sorting", scalar: scalar.cuda() }
 }
 
 /// Eight bits of the keys, by their number from the lowest on.
@@ -100,22 +158,26 @@ struct Digit {
     alike: f64,
 }
 
-/// Keys, and row numbers where they are asked for.
+/// Keys, and what is carried with them.
 type Pair = (Buffer, Option<Buffer>);
 
 struct Sorting<'a> {
     context: &'a Context,
-    column: &'a Column<'a>,
-    numbered: bool,
+    scalar: Scalar,
+    rows: u64,
+    /// Of the keys as they come.
+    address: u64,
+    carried: Carried,
     program: Program,
 }
 
 impl Sorting<'_> {
-    fn new<'a>(context: &'a Context, column: &'a Column<'a>, numbered: bool) -> Result<Sorting<'a>> {
+    fn new<'a>(context: &'a Context, column: &Column, carried: Carried) -> Result<Sorting<'a>> {
         if !matches!(column.scalar, Scalar::U32 | Scalar::U64) || column.rows >= u64::from(u32::MAX) {
-            return Err(unsupported(column));
+            return Err(unsupported(column.scalar));
         }
-        Ok(Sorting { context, column, numbered, program: program(column.scalar, numbered) })
+        let (scalar, rows, address) = (column.scalar, column.rows, column.address());
+        Ok(Sorting { context, scalar, rows, address, carried, program: program(scalar, carried) })
     }
 
     fn function(&self, entry: &str) -> Result<Function> {
@@ -123,17 +185,10 @@ impl Sorting<'_> {
     }
 
     fn run(&self) -> Result<Pair> {
-        let (context, rows) = (self.context, self.column.rows);
-        let digits = self.column.scalar.bytes() * DIGITS;
-        let counts = context.zeros(digits * 8)?;
-        let count = |entry: &str| -> Result<Vec<u64>> {
-            if rows > 0 {
-                let arguments = Arguments::new().value(self.column.address()).value(rows).buffer(&counts);
-                fill(context, &self.function(entry)?, arguments, rows, COUNT_THREADS, 0)?;
-            }
-            Ok(counts.read::<u64>(0..digits as usize, &context.stream)?)
-        };
-        let later = counted_later(self.column.scalar);
+        let context = self.context;
+        let counts = context.zeros(self.scalar.bytes() * DIGITS * 8)?;
+        let count = |entry: &str| self.count(entry, &counts);
+        let later = counted_later(self.scalar);
         let (mut begins, mut needed) = self.digits(&count("sort_count_upper")?, later);
         let mut upper = self.upper(&needed, later > 0);
         // Digits that are enough among the upper ones are the same with all of them counted.
@@ -148,15 +203,25 @@ impl Sorting<'_> {
         }
         match sorted {
             Some(sorted) => Ok(sorted),
-            None => self.passes(&needed, &context.upload(&begins)?),
+            None => self.passes(&needed, &context.upload(&begins)?, None),
         }
+    }
+
+    /// How many keys have each digit, of those that `entry` counts and those that are in `counts` already. Waits.
+    fn count(&self, entry: &str, counts: &Buffer) -> Result<Vec<u64>> {
+        let context = self.context;
+        if self.rows > 0 {
+            let arguments = Arguments::new().value(self.address).value(self.rows).buffer(counts);
+            fill(context, &self.function(entry)?, arguments, self.rows, COUNT_THREADS, 0)?;
+        }
+        Ok(counts.read::<u64>(0..(self.scalar.bytes() * DIGITS) as usize, &context.stream)?)
     }
 
     /// Keys in the order of so many of the highest digits, and what that leaves unordered put in order; none where that cannot be done.
     fn upper_alone(&self, begins: &[u64], needed: &[Digit], upper: Option<usize>) -> Result<Option<Pair>> {
         let Some(upper) = upper else { return Ok(None) };
         let upper = &needed[needed.len() - upper..];
-        let (mut keys, mut order) = self.passes(upper, &self.context.upload(begins)?)?;
+        let (mut keys, mut order) = self.passes(upper, &self.context.upload(begins)?, None)?;
         let repaired = self.repair(&mut keys, &mut order, 8 * upper[0].number)?;
         Ok(repaired.then_some((keys, order)))
     }
@@ -164,7 +229,7 @@ impl Sorting<'_> {
     /// How many keys are before those with each digit, and the digits from `first` on in which keys differ. One at least of all, which makes
     /// the numbers of rows.
     fn digits(&self, counted: &[u64], first: u64) -> (Vec<u64>, Vec<Digit>) {
-        let rows = self.column.rows;
+        let rows = self.rows;
         let mut begins: Vec<u64> = Vec::with_capacity(counted.len());
         let mut needed = Vec::new();
         for (number, digits) in (0..).zip(counted.chunks(DIGITS as usize)) {
@@ -187,10 +252,10 @@ impl Sorting<'_> {
     /// How many of the highest digits are enough, where those below can be left out if digits have nothing to do with each other.
     fn upper(&self, needed: &[Digit], others: bool) -> Option<usize> {
         let emulated = self.context.device().is_emulated();
-        if self.column.rows < if emulated { SHORTER_FROM_EMULATED } else { SHORTER_FROM } {
+        if self.rows < if emulated { SHORTER_FROM_EMULATED } else { SHORTER_FROM } {
             return None;
         }
-        let mut pairs = self.column.rows as f64 / 2.0;
+        let mut pairs = self.rows as f64 / 2.0;
         for (taken, digit) in (1..).zip(needed.iter().rev()) {
             pairs *= digit.alike;
             if pairs <= UNORDERED {
@@ -200,18 +265,19 @@ impl Sorting<'_> {
         None
     }
 
-    /// A stable order by some digits.
-    fn passes(&self, digits: &[Digit], begins: &Buffer) -> Result<Pair> {
-        let (context, scalar, rows) = (self.context, self.column.scalar, self.column.rows);
+    /// A stable order by some digits. Keys and values that are given up are the first ones that are read, and written over later.
+    fn passes(&self, digits: &[Digit], begins: &Buffer, given: Option<Pair>) -> Result<Pair> {
+        let (context, scalar, rows) = (self.context, self.scalar, self.rows);
         let pass = self.function("sort_by_digit")?;
-        let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar, self.numbered).items));
+        let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar, self.carried).items));
         let state = context.allocate((tiles * DIGITS + 1) * 8)?;
         let room = || -> Result<Pair> {
-            let numbers = self.numbered.then(|| context.allocate(rows.max(1) * 4)).transpose()?;
+            let carries = self.carried != Carried::Nothing;
+            let numbers = carries.then(|| context.allocate(rows.max(1) * self.carried.bytes())).transpose()?;
             Ok((context.allocate(rows.max(1) * scalar.bytes())?, numbers))
         };
         let address = |numbers: &Option<Buffer>| numbers.as_ref().map_or(0, Buffer::address);
-        let mut from: Option<Pair> = None;
+        let mut from = given;
         let mut spare: Option<Pair> = None;
         for Digit { number, .. } in digits {
             let (keys_out, numbers_out) = match spare.take() {
@@ -219,8 +285,10 @@ impl Sorting<'_> {
                 None => room()?,
             };
             state.fill(0, &context.stream)?;
-            let (keys, numbers) =
-                from.as_ref().map_or((self.column.address(), 0), |(keys, numbers)| (keys.address(), address(numbers)));
+            let (keys, numbers) = match &from {
+                Some((keys, numbers)) => (keys.address(), address(numbers)),
+                None => (self.address, 0),
+            };
             let arguments = Arguments::new()
                 .value(keys)
                 .value(numbers)
@@ -237,12 +305,12 @@ impl Sorting<'_> {
             }
             spare = from.replace((keys_out, numbers_out));
         }
-        from.ok_or_else(|| unsupported(self.column))
+        from.ok_or_else(|| unsupported(self.scalar))
     }
 
     /// Puts in order what has the same bits from `shift` on; whether no run was too long for that. Waits.
     fn repair(&self, keys: &mut Buffer, numbers: &mut Option<Buffer>, shift: u32) -> Result<bool> {
-        let (context, rows) = (self.context, self.column.rows);
+        let (context, rows) = (self.context, self.rows);
         let words = rows.div_ceil(32);
         // Behind the marks: whether a run is too long.
         let marks = context.zeros(4 * (words + 1))?;

@@ -5,7 +5,7 @@ use super::{Bench, Cases, same};
 use crate::column::Column;
 use crate::error::Result;
 use crate::scalar::Scalar;
-use crate::sort::{sort, sort_keys};
+use crate::sort::{sort, sort_keys, sort_with};
 
 fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
     let mut random = Random(61 + K::SCALAR.bytes());
@@ -44,8 +44,15 @@ fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
                     let found: Vec<(K, u32)> = found.into_iter().zip(numbers).collect();
                     let alone = sort_keys(context, &Column::new(K::SCALAR, &there).slice(0, rows as u64))?;
                     let alone = alone.read::<K>(0..rows, &context.stream)?;
+                    let values: Vec<u64> = (0..rows as u64).map(|row| !row << 20).collect();
+                    let of = (K::SCALAR, rows as u64);
+                    let (beside, moved) = sort_with(context, of, there, context.upload(&values)?)?;
+                    let beside = beside.read::<K>(0..rows, &context.stream)?;
+                    let moved = moved.read::<u64>(0..rows, &context.stream)?;
                     let keys: Vec<K> = expected.iter().map(|(key, _)| *key).collect();
-                    Ok(same(&found, &expected).and(same(&alone, &keys)))
+                    let values: Vec<u64> = expected.iter().map(|(_, row)| !u64::from(*row) << 20).collect();
+                    let with = same(&beside, &keys).and(same(&moved, &values));
+                    Ok(same(&found, &expected).and(same(&alone, &keys)).and(with))
                 },
             );
         }
@@ -80,6 +87,15 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
     let short: Vec<u32> = wide.iter().map(|key| *key as u32).collect();
     let keys = context.upload(&short)?;
     let column = Column::new(Scalar::U32, &keys).slice(0, rows);
-    bench
-        .measure("sort u32 of 27 bits with rows", rows, rows * (4 + 4 * 16), |context| sort(context, &column).map(drop))
+    bench.measure("sort u32 of 27 bits with rows", rows, rows * (4 + 4 * 16), |context| {
+        sort(context, &column).map(drop)
+    })?;
+    let values = context.upload(&wide)?;
+    // With a copy of both, which are given up.
+    bench.measure("sort u32 of 27 bits with values", rows, rows * (24 + 4 + 4 * 24), |context| {
+        let (k, v) = (context.allocate(keys.bytes())?, context.allocate(values.bytes())?);
+        k.copy_from(0, &keys, 0, keys.bytes(), &context.stream)?;
+        v.copy_from(0, &values, 0, values.bytes(), &context.stream)?;
+        sort_with(context, (Scalar::U32, rows), k, v).map(drop)
+    })
 }
