@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
 
-use super::{Columns, Query, floats, keys, scattered, words};
+use super::{Columns, Query, floats, keys, scattered, scattered_once, shuffled, words};
 
 const NONE: Query = Query {
     name: "",
@@ -30,9 +30,19 @@ fn pairs(rows: usize, n: u64) -> Columns {
     vec![("a", made(&|pair| pair % 1009)), ("b", made(&|pair| pair)), ("y", floats(rows, 1))]
 }
 
+const ONCE: &str = "select t.k, t.y, u.z from t join u on t.k = u.k";
+
 pub const QUERIES: &[Query] = &[
     Query { name: "two keys, 1e6 pairs", sql: PAIRS, rows: None, data: |n| pairs(n, 1_000_000), ..NONE },
     Query { name: "two keys, 1e7 pairs", sql: PAIRS, rows: None, data: |n| pairs(n, 10_000_000), ..NONE },
+    Query {
+        name: "made key, 1e7",
+        sql: "select count(*) as n, max(m) as s from (select avg(y) as m from t group by k | 1)",
+        rows: None,
+        bytes: 16.0,
+        data: |n| vec![("k", keys(n, 10_000_000, true)), ("y", floats(n, 1))],
+        ..NONE
+    },
     Query {
         name: "two made keys, 1e6 pairs",
         sql: "select count(*) as n, max(m) as s from (select avg(y) as m from t group by a | 1, b | 1)",
@@ -45,6 +55,33 @@ pub const QUERIES: &[Query] = &[
         sql: "select count(*) as n, max(m) as s from (select avg(y) as m from t group by a | 1, b | 1)",
         rows: None,
         data: |n| pairs(n, 10_000_000),
+        ..NONE
+    },
+    Query {
+        name: "keys once each, 1e7",
+        sql: ONCE,
+        rows: Some(10_000_000),
+        bytes: 56.0,
+        data: |n| vec![("k", shuffled(n, 1)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", shuffled(n, 2)), ("z", floats(n, 2))]),
+        ..NONE
+    },
+    Query {
+        name: "keys once each, 1e8",
+        sql: ONCE,
+        rows: None,
+        bytes: 56.0,
+        data: |n| vec![("k", shuffled(n, 1)), ("y", floats(n, 1))],
+        beside: Some(|n| vec![("k", shuffled(n, 2)), ("z", floats(n, 2))]),
+        ..NONE
+    },
+    Query {
+        name: "self-merge, made keys",
+        sql: "select count(*) as n, sum(u.z) as s from t join u on t.k // 2 = u.k // 2",
+        rows: None,
+        bytes: 24.0,
+        data: |n| vec![("k", scattered_once(n))],
+        beside: Some(|n| vec![("k", scattered_once(n)), ("z", floats(n, 2))]),
         ..NONE
     },
     Query {
