@@ -84,7 +84,9 @@ pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], lane: &Lane
 
 /// All rows, or those that an order names. The lanes of a warp have 32 rows side by side, whose bits are one word.
 pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) -> Program {
-    let unroll = body.unroll(roots).min(4);
+    // Bits are little to write: such kernels wait for what they read.
+    let are_bits = roots.iter().all(|root| body.graph.kind(*root) == Kind::Bool);
+    let unroll = body.unroll(roots).min(if are_bits { 8 } else { 4 });
     let (inputs, loads, rows) = match ordered {
         true => (Inputs::Memory, String::new(), "count"),
         false => (Inputs::Loaded, body.loads(&body.inputs(roots), unroll), "rows"),
