@@ -215,57 +215,73 @@ __device__ __forceinline__ void tell_grid(u32* done, u32* fault, const u64* valu
 }
 
 // ---- keys of several words: a slot is a word of state, the key, then the accumulators ----
-// State: 0 is empty, 1 is being written, else bits of the key's hash with bit 1 set. A thread that meets a slot being written waits.
+template <int KEYS> __device__ __forceinline__ u64 hash_of(const u64 (&key)[KEYS]) {
+    u64 hash = 0;
+#pragma unroll
+    for (int i = 0; i < KEYS; i++) hash = mix(hash ^ key[i]) + 0x9e3779b97f4a7c15ull;
+    return hash;
+}
+
+// Linear probing from the place that the high bits of the hash give. State: 0 is empty, 1 is being written, else bits of the key's hash
+// with bit 1 set. A thread that meets a slot being written waits.
 template <int KEYS, int STRIDE> struct WideTable {
     u64* words;
     u64 slots;
     u32* overflow;
 
     __device__ __forceinline__ u64* find(const u64 (&key)[KEYS]) const {
-        u64 hash = 0;
-#pragma unroll
-        for (int i = 0; i < KEYS; i++) hash = mix(hash ^ key[i]) + 0x9e3779b97f4a7c15ull;
-        u64 tag = (hash & ~3ull) | 2;
+        const u32 lanes = __activemask();
+        const u64 hash = hash_of(key);
+        const u64 tag = (hash & ~3ull) | 2;
         u64 at = __umul64hi(hash, slots);
+        u64* found = nullptr;
 #pragma unroll 1
-        for (u32 probe = 0; probe < 512; probe++) {
+        for (u32 probe = 0; probe < PROBES; probe++) {
             u64* here = words + at * STRIDE;
-            u64 state = load_acquire(here);
-            if (state == 0) {
-                state = atomicCAS(here, 0ull, 1ull);
-                if (state == 0) {
-#pragma unroll
-                    for (int i = 0; i < KEYS; i++) store_relaxed(&here[1 + i], key[i]);
-                    __threadfence();
-                    store_release(here, tag);
-                    return here;
-                }
-            }
+            u64 state = load_relaxed(here);
+            if (state == 0) state = claim(here, key, tag);
             while (state == 1) {
                 __nanosleep(20);
-                state = load_acquire(here);
+                state = load_relaxed(here);
             }
-            if (state == tag) {
-                bool same = true;
-#pragma unroll
-                for (int i = 0; i < KEYS; i++) same = same && load_relaxed(&here[1 + i]) == key[i];
-                if (same) return here;
+            // Written before the tag, long ago mostly: an acquiring load empties the L1 cache, and is for those that differ.
+            if (state == tag && (is_at(here, key) || (load_acquire(here) == tag && is_at(here, key)))) {
+                found = here;
+                break;
             }
             at = at + 1 == slots ? 0 : at + 1;
         }
-        store_relaxed(overflow, 1u);
-        return nullptr;
+        // What comes next is for all of them at once: without this each went on alone.
+        __syncwarp(lanes);
+        if (found == nullptr) store_relaxed(overflow, 1u);
+        return found;
+    }
+
+    __device__ __forceinline__ static bool is_at(const u64* here, const u64 (&key)[KEYS]) {
+        bool same = true;
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) same = same && load_relaxed(&here[1 + i]) == key[i];
+        return same;
+    }
+
+    // The state of a slot that was empty before.
+    __device__ __forceinline__ static u64 claim(u64* here, const u64 (&key)[KEYS], u64 tag) {
+        const u64 state = atomicCAS(here, 0ull, 1ull);
+        if (state != 0) return state;
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) store_relaxed(&here[1 + i], key[i]);
+        __threadfence();
+        store_release(here, tag);
+        return tag;
     }
 
     // The word behind a key in a table to which nothing is added any more, 0 where the key is not there.
     __device__ __forceinline__ u64 word_of(const u64 (&key)[KEYS]) const {
-        u64 hash = 0;
-#pragma unroll
-        for (int i = 0; i < KEYS; i++) hash = mix(hash ^ key[i]) + 0x9e3779b97f4a7c15ull;
-        u64 tag = (hash & ~3ull) | 2;
+        const u64 hash = hash_of(key);
+        const u64 tag = (hash & ~3ull) | 2;
         u64 at = __umul64hi(hash, slots);
 #pragma unroll 1
-        for (u32 probe = 0; probe < 512; probe++) {
+        for (u32 probe = 0; probe < PROBES; probe++) {
             const u64* here = words + at * STRIDE;
             if (here[0] == 0) break;
             bool same = here[0] == tag;

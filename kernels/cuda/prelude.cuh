@@ -149,3 +149,7 @@ __device__ __forceinline__ u64 mix(u64 x) {
     x ^= x >> 31;
     return x;
 }
+
+// Places of a hash table at which a key is looked for.
+enum : u32 { PROBES = 512 };
+

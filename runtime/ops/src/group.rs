@@ -10,7 +10,7 @@ use onrush_kernels::{Context, Scalar};
 use crate::aggregate::{Accumulator, Layout, Round, What};
 use crate::codegen::group::{self, Digit, Finding};
 use crate::codegen::output::Target;
-use crate::codegen::{Beside, Body, Source, reduce};
+use crate::codegen::{Beside, Body, Source, parted, reduce};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::lane::{Lane, Status};
 use crate::memo::Key;
@@ -90,7 +90,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    fn place(body: &Body, keys: &[Id]) -> u64 {
+    /// Where what is known of some keys is.
+    pub fn place(body: &Body, keys: &[Id]) -> u64 {
         let mut hasher = DefaultHasher::new();
         for id in body.graph.needed(keys) {
             body.graph.node(id).hash(&mut hasher);
@@ -127,8 +128,9 @@ impl Tools<'_> {
         finding.start(layout).hash(&mut key);
         let program = || group::clear(finding, layout);
         let function = body.memo.function(self.context, key, "group_clear", program)?;
-        let arguments = onrush_device::Arguments::new().buffer(table).value(slots);
-        launch(self.context, &function, arguments, slots, 256, 0)
+        let words = slots * u64::from(finding.stride(layout));
+        let arguments = onrush_device::Arguments::new().buffer(table).value(words);
+        launch(self.context, &function, arguments, words, 256, 0)
     }
 
     /// Adds rows to a table in device memory.
@@ -193,8 +195,19 @@ impl Tools<'_> {
 
 /// Groups a pipeline's rows. The source reads keys and accumulators from the table that is given back with it.
 pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]) -> Result<(Source, Buffer)> {
-    let (context, rows) = (tools.context, body.source.rows);
-    let finding = finding(body, keys, rows);
+    let finding = finding(body, keys, body.source.rows);
+    by(tools, body, &finding, accumulators, (Sizes::place(body, keys), true))
+}
+
+/// `moves`: whether rows may be moved so that those of a part of a hash table come one after another.
+fn by(
+    tools: &Tools,
+    body: &Body,
+    finding: &Finding,
+    accumulators: &[Accumulator],
+    (place, mut moves): (u64, bool),
+) -> Result<(Source, Buffer)> {
+    let (context, rows, keys) = (tools.context, body.source.rows, &finding.keys()[..]);
     let dense = matches!(finding, Finding::Dense { .. });
     let layout = layout(body, accumulators, dense);
     let of = kinds(body.graph, accumulators);
@@ -203,18 +216,26 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
         true => tools.dense(body, finding, &layout, round, table, slots),
         false => tools.direct(body, finding, &layout, round, table, slots),
     };
-    let place = Sizes::place(body, keys);
     let (mut slots, mut expected) = match finding {
-        Finding::Dense { size, .. } => (size, 0),
+        Finding::Dense { size, .. } => (*size, 0),
         _ => {
             let expected = tools.sizes.get(place).unwrap_or_else(|| GUESS.min(rows).max(LEAST));
             (expected * SLOTS, expected)
         }
     };
-    let mut parted = tools.part(body, &finding, &layout, place)?;
+    let mut parted = tools.part(body, finding, &layout, place)?;
     let mut may_be_less = !dense;
     loop {
         let all = slots + finding.special();
+        if !dense && moves && tools.is_far(rows, all * stride * 8) {
+            moves = false;
+            let read = parted::read(layout.accumulators.iter());
+            if let Some(moved) = tools.cluster(body, finding, read, all * stride * 8, place)? {
+                tools.sizes.put(place, expected);
+                let (finding, accumulators) = (finding.over(&moved.keys(keys)), moved.accumulators(accumulators));
+                return by(tools, &moved.body(body.memo), &finding, &accumulators, (place, false));
+            }
+        }
         let table = match context.allocate(all * stride * 8).map_err(Error::from) {
             Err(error) if error.is_memory() && parted.is_some() => {
                 parted = None;
@@ -229,10 +250,10 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
             table => table?,
         };
         may_be_less = false;
-        tools.clear(body, &finding, &layout, &table, all)?;
+        tools.clear(body, finding, &layout, &table, all)?;
         let add_rows = |round: Round| match &parted {
-            Some(parted) => parted.add(tools, &finding, &layout, round, &table),
-            None => add(body, &finding, round, &table, slots),
+            Some(parted) => parted.add(tools, finding, &layout, round, &table),
+            None => add(body, finding, round, &table, slots),
         };
         add_rows(Round::First)?;
         if dense || !tools.status.overflowed(context)? {
@@ -251,7 +272,7 @@ pub fn run(tools: &Tools, body: &Body, keys: &[Id], accumulators: &[Accumulator]
                     add(&pairs.body(body), &finding.over(&pairs.keys), round, &table, slots)?;
                 }
             }
-            return Ok((group::source(Some(&finding), &layout, &of, table.address(), slots), table));
+            return Ok((group::source(Some(finding), &layout, &of, table.address(), slots), table));
         }
         // Twice as many slots as rows never overflow but by a bad hash.
         if slots > 64 * rows.max(1) {

@@ -6,6 +6,7 @@
 
 pub mod aggregate;
 mod certain;
+mod clustered;
 pub mod coded;
 pub mod codegen;
 pub mod column;

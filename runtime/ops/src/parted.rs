@@ -1,5 +1,5 @@
-//! Groups whose table does not fit into shared memory, one part of the table after another: rows are moved to the part that they belong to,
-//! and a part's groups are added up where a block has them to itself.
+//! Rows moved to the part of a table that they belong to, and groups whose table does not fit into shared memory, one part after another: its
+//! groups are added up where a block has them to itself.
 //!
 //! In place, each row costs one or two atomic operations at a random place of device memory: 14 to 50 G rows a second on an H200, by whether
 //! the table fits into its L2 cache. Moved, a row is read once more and its values are written and read once.
@@ -11,7 +11,7 @@ use crate::aggregate::{Layout, Round};
 use crate::codegen::Body;
 use crate::codegen::group::{Finding, shared_threads};
 use crate::codegen::parted::{self, Cut, MOST, Moved, Rows};
-use crate::graph::{Kind, Op};
+use crate::graph::{Id, Kind, Op};
 use crate::group::{HALF_SHARED, Tools};
 use crate::run::{launch, launch_grid};
 
@@ -20,8 +20,9 @@ use crate::run::{launch, launch_grid};
 pub struct Tuning {
     /// Bytes that the table of a block in shared memory may have.
     pub shared_bytes: u32,
-    /// Rows from which on they are, and an eighth of that where the table has more bytes than so many.
+    /// Rows from which on they are, and an eighth of that where the table has more bytes than the L2 cache holds.
     pub rows: u64,
+    /// What it holds beside all else that goes through it.
     pub cached_bytes: u64,
     /// Rows from which on keys that lie anywhere are numbered.
     pub encode_from: u64,
@@ -35,12 +36,12 @@ impl Tuning {
 
     /// Always where a table has more than a few groups or rows, for tests.
     pub fn small() -> Tuning {
-        Tuning { shared_bytes: 400, rows: 0, cached_bytes: 0, encode_from: 6 }
+        Tuning { shared_bytes: 400, rows: 0, cached_bytes: 2 << 10, encode_from: 6 }
     }
 }
 
-/// Rows of a value that are moved, at most: beyond, moving costs as much as it saves.
-const WIDEST: u64 = 64;
+/// Bytes of a row that are moved, at most: beyond, moving costs as much as it saves.
+pub const WIDEST: u64 = 64;
 /// An item has the rows of so many parts of average size at most, and at least so many.
 const ITEM: u64 = 2;
 const LEAST: u64 = 1 << 14;
@@ -48,14 +49,22 @@ const LEAST: u64 = 1 << 14;
 const TOGETHER: u64 = 8;
 
 /// Rows in their parts.
+pub struct Shifted {
+    pub moved: Vec<Moved>,
+    pub rows: Rows,
+    pub count: u64,
+    pub memory: Vec<Buffer>,
+    cut: Cut,
+    /// Where the parts begin.
+    _state: Buffer,
+}
+
+/// The same of groups, with what they are added up by.
 pub struct Parted<'b> {
     body: Body<'b>,
-    cut: Cut,
     size: u64,
-    moved: Vec<Moved>,
-    rows: Rows,
+    shifted: Shifted,
     shared: u32,
-    _memory: Vec<Buffer>,
 }
 
 impl Tools<'_> {
@@ -89,35 +98,34 @@ impl Tools<'_> {
         let even = needed.next_multiple_of(blocks);
         let each = size.div_ceil(if even <= MOST { even } else { needed }).max(1);
         let parts = size.div_ceil(each);
-        let reads = |op: &Op| matches!(op, Op::Probe(_));
-        let values = layout.in_round(Round::First).chain(layout.in_round(Round::Second));
-        let values = values.flat_map(|(_, a)| a.of.into_iter().chain(a.with));
-        let roots: Vec<_> = values.chain(finding.keys()).chain(body.filter).collect();
-        let probes = body.graph.needed(&roots).iter().any(|id| reads(&body.graph.node(*id).op));
-        let texts = roots.iter().any(|id| body.graph.kind(*id) == Kind::Text);
-        if parts > MOST || probes || texts || body.beside.window.is_some() {
+        let read: Vec<_> =
+            parted::read(layout.in_round(Round::First).chain(layout.in_round(Round::Second)).map(|(_, a)| a)).collect();
+        if parts > MOST || !is_movable(body, finding, &read) {
             return Ok(None);
         }
-        let moved = Moved::all(body, layout);
+        let moved = Moved::all(body, read);
         if parted::staged_bytes(&moved) > WIDEST {
             return Ok(None);
         }
-        match self.move_rows(body, finding, (each, parts), moved, place) {
+        let shifted = match self.shift(body, finding, (each, parts, true), moved, place) {
             // The rows stay where they are.
-            Err(error) if error.is_memory() => Ok(None),
-            Ok(Some(parted)) => Ok(Some(Parted { size, shared: each as u32 * each_bytes, ..parted })),
-            other => other,
-        }
+            Err(error) if error.is_memory() => return Ok(None),
+            shifted => shifted?,
+        };
+        let body = Body::new(body.source, body.graph, body.beside, None, body.memo);
+        Ok(shifted.map(|shifted| Parted { body, size, shifted, shared: each as u32 * each_bytes }))
     }
 
-    fn move_rows<'b>(
+    /// Moves rows to their parts, of `each` slots where keys have a slot each; with their numbers within these if that is so `wanted`. None
+    /// where they lie together as they are.
+    pub fn shift(
         &self,
-        body: &Body<'b>,
+        body: &Body,
         finding: &Finding,
-        (each, parts): (u64, u64),
+        (each, parts, wanted): (u64, u64, bool),
         moved: Vec<Moved>,
         place: u64,
-    ) -> Result<Option<Parted<'b>>> {
+    ) -> Result<Option<Shifted>> {
         let (context, rows) = (self.context, body.source.rows);
         let state = context.zeros((4 * parts + 3) * 8)?;
         let changes = state.address() + (4 * parts + 2) * 8;
@@ -128,14 +136,14 @@ impl Tools<'_> {
         let program = || parted::count(body, finding, &parameters);
         let function = body.kernel(context, "part_count", finding.form(), program)?;
         launch(context, &function, parameters.arguments(), rows, parted::THREADS, 4 * cut.parts)?;
-        let mut kept = rows;
+        let mut count = rows;
         let is_known = self.sizes.get(place) == Some(MOVED);
         if !is_known || body.filter.is_some() || body.source.present.is_some() {
             // The rows that are kept, and how often the part changes.
             let (from, to) = (3 * parts as usize, (4 * parts + 3) as usize);
             let words = state.read::<u64>(from..to, &context.stream)?;
-            kept = words[0];
-            let together = words[words.len() - 1].saturating_mul(4 * TOGETHER) < kept;
+            count = words[0];
+            let together = words[words.len() - 1].saturating_mul(4 * TOGETHER) < count;
             self.sizes.put(place, if together { IN_PLACE } else { MOVED });
             if together {
                 return Ok(None);
@@ -143,12 +151,12 @@ impl Tools<'_> {
         }
         let mut memory = Vec::new();
         let mut take = |bytes: u64| -> Result<u64> {
-            let buffer = context.allocate(bytes * kept)?;
+            let buffer = context.allocate(bytes * count.max(1))?;
             let address = buffer.address();
             memory.push(buffer);
             Ok(address)
         };
-        let group = take(2)?;
+        let group = if wanted { Some(take(2)?) } else { None };
         let mut columns = Vec::new();
         for moved in &moved {
             let values = if moved.value { take(moved.width())? } else { 0 };
@@ -157,19 +165,25 @@ impl Tools<'_> {
         let to = Rows { group, columns };
         let parameters = parted::move_parameters(body, finding, fault, &cut, &moved, &to);
         let items = parted::items(&moved, cut.parts);
-        let program = || parted::moving(body, finding, &moved, items, &parameters);
-        let function = body.kernel(context, "part_move", (finding.form(), &moved, items), program)?;
+        let program = || parted::moving(body, finding, (&moved, &to), items, &parameters);
+        let function = body.kernel(context, "part_move", (finding.form(), &moved, items, wanted), program)?;
         let tiles = rows.div_ceil(u64::from(parted::THREADS * items));
         let grid = Grid::new(tiles as u32, parted::THREADS).shared(parted::moving_bytes(&moved, cut.parts));
         launch_grid(context, &function, parameters.arguments(), &grid)?;
-        memory.push(state);
-        let body = Body::new(body.source, body.graph, body.beside, None, body.memo);
-        Ok(Some(Parted { body, cut, size: 0, moved, rows: to, shared: 0, _memory: memory }))
+        Ok(Some(Shifted { moved, rows: to, count, memory, cut, _state: state }))
     }
 }
 
+/// Whether what is read of the rows of a pipeline can be moved, and is not computed at a great cost: it is, twice.
+pub fn is_movable(body: &Body, finding: &Finding, read: &[(Id, bool)]) -> bool {
+    let roots: Vec<Id> = read.iter().map(|(id, _)| *id).chain(finding.keys()).chain(body.filter).collect();
+    let probes = body.graph.needed(&roots).iter().any(|id| matches!(body.graph.node(*id).op, Op::Probe(_)));
+    let has_width = |id: &Id| !matches!(body.graph.kind(*id), Kind::Text | Kind::List);
+    !probes && roots.iter().all(has_width) && body.beside.window.is_none()
+}
+
 /// What is known of a place whose groups have a slot each, beside the number of groups of one whose keys are hashed.
-const IN_PLACE: u64 = u64::MAX;
+pub const IN_PLACE: u64 = u64::MAX;
 const MOVED: u64 = u64::MAX - 1;
 /// Makes another place of it.
 const OF_ROWS: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -178,14 +192,14 @@ impl Parted<'_> {
     /// Adds the moved rows to a table.
     pub fn add(&self, tools: &Tools, finding: &Finding, layout: &Layout, round: Round, table: &Buffer) -> Result<()> {
         let body = &self.body;
-        let moved = (&self.moved[..], &self.rows);
+        let Shifted { moved, rows, cut, .. } = &self.shifted;
         let fault = tools.status.fault();
-        let parameters = parted::add_parameters(body, fault, &self.cut, self.size, moved, table.address());
-        let program = || parted::add(body, layout, round, finding, &self.moved, &parameters);
-        let function = body.kernel(tools.context, "group_parted", (layout, round, &self.moved), program)?;
+        let parameters = parted::add_parameters(body, fault, cut, self.size, (moved, rows), table.address());
+        let program = || parted::add(body, layout, round, finding, moved, &parameters);
+        let function = body.kernel(tools.context, "group_parted", (layout, round, moved), program)?;
         let threads = shared_threads(layout);
         // Items are parts, or pieces of these.
-        let items = u64::from(self.cut.parts) + body.source.rows / self.cut.limit;
+        let items = u64::from(cut.parts) + body.source.rows / cut.limit;
         launch(tools.context, &function, parameters.arguments(), items * u64::from(threads), threads, self.shared)
     }
 }

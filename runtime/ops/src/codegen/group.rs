@@ -514,14 +514,20 @@ pub fn numbers(body: &Body, finding: &Finding, parameters: &Parameters) -> Progr
     body.program(&[], text, "group_numbers")
 }
 
-/// Fills a table with empty slots.
+/// Fills a table of so many words with empty slots: a word a thread, so that those of a warp lie side by side.
 pub fn clear(finding: &Finding, layout: &Layout) -> Program {
     let words = finding.start(layout);
-    let stores: String = words.iter().enumerate().map(|(i, word)| format!(" slot[{i}] = {word}ull;")).collect();
+    let stride = words.len();
+    let others: String = words
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| **word != 0)
+        .map(|(at, word)| format!("    if (i % {stride} == {at}) word = {word}ull;\n"))
+        .collect();
     let body = format!(
-        "extern \"C\" __global__ void __launch_bounds__(256) group_clear(u64* table, u64 slots) {{\n  \
-         for (u64 i = thread_in_grid(); i < slots; i += threads_in_grid()) {{\n    u64* slot = table + i * {};{stores}\n  }}\n}}\n",
-        words.len()
+        "extern \"C\" __global__ void __launch_bounds__(256) group_clear(u64* table, u64 words) {{\n  \
+         for (u64 i = thread_in_grid(); i < words; i += threads_in_grid()) {{\n    u64 word = 0;\n{others}    \
+         table[i] = word;\n  }}\n}}\n"
     );
     Program::new(&[&headers::PRELUDE], body, ["group_clear"])
 }

@@ -1,5 +1,6 @@
-//! Kernels that group rows whose table is too large for shared memory: rows are counted by the part of the table that they belong to, moved so
-//! that those of a part lie together, and added up part by part in shared memory. Only what the accumulators read is moved.
+//! Kernels for tables that are too large for fast memory: rows are counted by the part of the table that they belong to and moved so that
+//! those of a part lie together. Only what is read behind that is moved. Groups with a slot each are then added up part by part in shared
+//! memory.
 
 use std::fmt::Write;
 
@@ -7,7 +8,7 @@ use onrush_kernels::{Program, Scalar, headers};
 
 use super::group::{self, Finding, shared_tables, shared_threads, updates, values, write_key};
 use super::{Body, Inputs, Names, Parameters, Writer};
-use crate::aggregate::{Layout, Round, What};
+use crate::aggregate::{Accumulator, Layout, Round, What};
 use crate::graph::{Id, Kind};
 
 /// Parts at most, as in `parted.cuh`.
@@ -30,22 +31,19 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// What the accumulators of the rounds over rows read.
-    pub fn all(body: &Body, layout: &Layout) -> Vec<Moved> {
+    /// What is read of some nodes, each once; `true` for those whose values are, and not only whether they are there.
+    pub fn all(body: &Body, read: impl IntoIterator<Item = (Id, bool)>) -> Vec<Moved> {
         let mut found: Vec<Moved> = Vec::new();
-        for (_, accumulator) in layout.in_round(Round::First).chain(layout.in_round(Round::Second)) {
-            let value = accumulator.what != What::Count;
-            for of in accumulator.of.into_iter().chain(accumulator.with) {
-                match found.iter_mut().find(|moved| moved.of == of) {
-                    Some(moved) => moved.value |= value,
-                    None => found.push(Moved {
-                        of,
-                        kind: body.graph.kind(of),
-                        value,
-                        nullable: body.nullable(&[of])[0],
-                        narrow: body.is_narrow(of),
-                    }),
-                }
+        for (of, value) in read {
+            match found.iter_mut().find(|moved| moved.of == of) {
+                Some(moved) => moved.value |= value,
+                None => found.push(Moved {
+                    of,
+                    kind: body.graph.kind(of),
+                    value,
+                    nullable: body.nullable(&[of])[0],
+                    narrow: body.is_narrow(of),
+                }),
             }
         }
         // The widest first, so that all are aligned one behind the other.
@@ -54,7 +52,7 @@ impl Moved {
     }
 
     /// Its type in memory.
-    fn stored(&self) -> &'static str {
+    pub fn stored(&self) -> &'static str {
         match self.kind {
             Kind::Bool => "u8",
             _ if self.narrow => "i64",
@@ -70,6 +68,11 @@ impl Moved {
             kind => kind.bytes(),
         }
     }
+}
+
+/// What accumulators read of each row: see [`Moved::all`].
+pub fn read<'a>(accumulators: impl Iterator<Item = &'a Accumulator>) -> impl Iterator<Item = (Id, bool)> {
+    accumulators.flat_map(|a| a.of.into_iter().chain(a.with).map(|of| (of, a.what != What::Count)))
 }
 
 /// Bytes of a row while its tile is in shared memory: its group, then what is moved.
@@ -95,10 +98,10 @@ fn tables_bytes(parts: u32) -> u32 {
     (12 * parts).next_multiple_of(16)
 }
 
-/// How the groups are parted.
+/// How a table is parted.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Groups of a part.
+    /// Slots of a part, where keys have a slot each. The keys of a hash table are parted by the high bits of their hash.
     pub each: u32,
     pub parts: u32,
     /// Rows of an item.
@@ -111,12 +114,26 @@ fn parameters(body: &Body, finding: &Finding, fault: u64, cut: &Cut) -> Paramete
     if let Finding::Dense { digits, size } = finding {
         group::digit_parameters(digits, "k", &mut parameters);
         parameters.u64("size", *size);
+        parameters.u32("each", cut.each);
     }
-    parameters.u32("each", cut.each);
+    if let Finding::Packed { digits } = finding {
+        group::digit_parameters(digits, "k", &mut parameters);
+    }
     parameters.u32("parts", cut.parts);
     parameters.u64("limit", cut.limit);
     parameters.address("u64* __restrict__", "state", cut.state);
     parameters
+}
+
+/// The number of a row's key, of which `each` belong to a part, and what declares that where it is no parameter.
+fn number(finding: &Finding) -> (&'static str, &'static str) {
+    const ONE: &str = "  const u32 each = 1;\n";
+    match finding {
+        Finding::Dense { .. } => ("(u32)(key < size ? key : 0)", ""),
+        Finding::Packed { .. } => ("(u32)__umul64hi(mix(key), parts)", ONE),
+        Finding::Raw { .. } => ("nokey ? 0u : (u32)__umul64hi(mix(key), parts)", ONE),
+        Finding::Wide { .. } => ("(u32)__umul64hi(hash_of(key), parts)", ONE),
+    }
 }
 
 pub fn count_parameters(
@@ -141,12 +158,15 @@ pub fn count(body: &Body, finding: &Finding, parameters: &Parameters) -> Program
     let pass = body.passing(&mut writer);
     writer.line(&format!("if ({pass}) {{"));
     write_key(&mut writer, finding);
-    writer.line("faults |= key >= size;");
-    writer.line("number = (u32)(key < size ? key : 0) / each;");
+    if let Finding::Dense { .. } = finding {
+        writer.line("faults |= key >= size;");
+    }
+    let (its_number, declare) = number(finding);
+    writer.line(&format!("number = ({its_number}) / each;"));
     writer.line("atomicAdd(&here[number], 1u);");
     writer.line("}");
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_count({}) {{\n  DYNAMIC_SHARED(memory);\n  \
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_count({}) {{\n  DYNAMIC_SHARED(memory);\n{declare}  \
          u32* here = (u32*)memory;\n  u32 faults = 0, changed = 0;\n  \
          for (u32 p = threadIdx.x; p < parts; p += blockDim.x) here[p] = 0;\n  __syncthreads();\n  \
          const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
@@ -165,15 +185,17 @@ pub fn count(body: &Body, finding: &Finding, parameters: &Parameters) -> Program
     body.program(&[&headers::PARTED], text, "part_count")
 }
 
-/// Where moved rows go: the group's number within its part, then the columns.
+/// Where moved rows go: the group's number within its part if it is wanted, then the columns.
 pub struct Rows {
-    pub group: u64,
+    pub group: Option<u64>,
     /// Address of the values, and of the bytes that say whether they are there.
     pub columns: Vec<(u64, u64)>,
 }
 
 fn columns(parameters: &mut Parameters, moved: &[Moved], rows: &Rows, constant: &str) {
-    parameters.address(&format!("{constant}u16* __restrict__"), "group", rows.group);
+    if let Some(group) = rows.group {
+        parameters.address(&format!("{constant}u16* __restrict__"), "group", group);
+    }
     for (index, (moved, (values, valid))) in moved.iter().zip(&rows.columns).enumerate() {
         if moved.value {
             parameters.address(&format!("{constant}{}* __restrict__", moved.stored()), &format!("m{index}"), *values);
@@ -198,13 +220,21 @@ pub fn move_parameters(
 }
 
 /// Moves rows to their parts, a tile a block: in shared memory first, so that rows of a part are written side by side.
-pub fn moving(body: &Body, finding: &Finding, moved: &[Moved], items: u32, parameters: &Parameters) -> Program {
+pub fn moving(
+    body: &Body,
+    finding: &Finding,
+    (moved, rows): (&[Moved], &Rows),
+    items: u32,
+    parameters: &Parameters,
+) -> Program {
     let mut keys = Writer::new(body, Inputs::Memory, "      ");
     let pass = body.passing(&mut keys);
     keys.line(&format!("if ({pass}) {{"));
     write_key(&mut keys, finding);
-    keys.line("number[k] = (u32)(key < size ? key : 0);");
+    let (its_number, declare) = number(finding);
+    keys.line(&format!("number[k] = {its_number};"));
     keys.line("}");
+    let group = if rows.group.is_some() { " group[to] = (u16)(numbers[i] - part * each);" } else { "" };
     let mut found = Writer::new(body, Inputs::Memory, "      ");
     let (mut staged, mut written) = (String::new(), String::new());
     let mut room = "TILE * 4ull".to_string();
@@ -227,7 +257,7 @@ pub fn moving(body: &Body, finding: &Finding, moved: &[Moved], items: u32, param
         let _ = write!(written, " mv{index}[to] = sv{index}[i];");
     }
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_move({}) {{\n  DYNAMIC_SHARED(memory);\n  \
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_move({}) {{\n  DYNAMIC_SHARED(memory);\n{declare}  \
          const u64 TILE = {THREADS} * {items};\n  u64* goes = (u64*)memory;\n  u32* here = (u32*)(goes + parts);\n  \
          unsigned char* columns = memory + (12ull * parts + 15) / 16 * 16;\n  u32* numbers = (u32*)columns;\n{staged}  \
          u32 faults = 0, number[{items}], place[{items}];\n  \
@@ -241,7 +271,7 @@ pub fn moving(body: &Body, finding: &Finding, moved: &[Moved], items: u32, param
          #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * {THREADS};\n    \
          if (number[k] != ~0u) {{\n      const u32 at = here[number[k] / each] + place[k];\n      numbers[at] = number[k];\n{}    }}\n  }}\n  \
          __syncthreads();\n  for (u32 i = threadIdx.x; i < count; i += {THREADS}) {{\n    \
-         const u32 part = numbers[i] / each;\n    const u64 to = goes[part] + i;\n    group[to] = (u16)(numbers[i] - part * each);\n   {written}\n  }}\n  \
+         const u32 part = numbers[i] / each;\n    const u64 to = goes[part] + i;\n   {group}{written}\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
         keys.text,

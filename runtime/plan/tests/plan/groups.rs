@@ -67,6 +67,19 @@ fn many_groups_are_those_of_the_processor() {
         "select w, o, b, count(*) from t group by w, o, b order by w, o, b",
         "select k, w, first(s), first(d), last(i) from t group by k, w order by k, w",
         "select w, k, i, max(f) from t where f > 100 group by w, k, i order by w, k, i",
+        // Computed keys: one word, floats, several digits, several words.
+        "select w | 1, sum(f), count(distinct i), max(s), min(d) from t where i > -2000 group by w | 1 order by 1",
+        "select w | 1, cast(var_samp(f) * 1e3 + 0.377 as bigint), first(d), last(i) from t group by w | 1 order by 1",
+        "select f / 3, count(*), bool_or(b), count(i) from t group by f / 3 order by 1",
+        "select k * 1000000 + i, h * 3, count(*), sum(f) from t group by k * 1000000 + i, h * 3 order by 1, 2",
+        "select k * 1000000, count(*), count(distinct s) from t group by k * 1000000 order by 1",
+        "select w | 1, d * 2, b, sum(i), max(f) from t group by w | 1, d * 2, b order by 1, 2, 3",
+        "select w | 1, i % 50, sum(d), count(distinct k) from t where b group by w | 1, i % 50 order by 1, 2",
+        "select count(*), sum(n) from (select k | 7, i, f, count(*) as n from t group by k | 7, i, f)",
+        "select o * 1000000007, sum(f), count(*) from t group by o * 1000000007 order by 1",
+        // Of values that are never null, too.
+        "select w | 1, max(o), count(o), avg(o), min(case when o > 99 then 'yes' else 'no' end) from t group by 1 order by 1",
+        "select w | 1, k % 5, max(o), count(o), corr(o, o + i) > 0.5 from t group by 1, 2 order by 1, 2",
     ] {
         // Twice: the second time it is known how the rows lie.
         for _ in 0..2 {
@@ -80,4 +93,7 @@ fn many_groups_are_those_of_the_processor() {
     assert!(programs.iter().filter(|program| program.body.contains("group_parted")).count() > 5);
     // Of `h, k`, `k, i, s`, `w, k`, `k, w` and `w, o, b`.
     assert!(programs.iter().filter(|program| program.body.contains("group_numbers")).count() > 3);
+    // Of keys that are hashed: words of one and of several.
+    let moves = |of: &str| programs.iter().filter(|p| p.body.contains("part_move") && p.body.contains(of)).count();
+    assert!(moves("__umul64hi(mix(key), parts)") > 4 && moves("__umul64hi(hash_of(key), parts)") > 2);
 }
