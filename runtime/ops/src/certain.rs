@@ -27,8 +27,10 @@ pub(crate) fn note(
             probing.certain = finds_all(context, (table, source), &stage.graph, keys, probing)?;
         }
     }
+    // Each pair of an inner join has a row, too.
+    let finds = |probing: &Probing| probing.certain || probing.paired == Some(false);
     let certain: Vec<Id> =
-        stage.joins.iter().zip(built).filter(|(_, built)| built.probing.certain).map(|(join, _)| join.probe).collect();
+        stage.joins.iter().zip(built).filter(|(_, built)| finds(&built.probing)).map(|(join, _)| join.probe).collect();
     Ok(stage.filter.and_then(|filter| rest(&stage.graph, filter, &certain)))
 }
 

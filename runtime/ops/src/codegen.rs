@@ -9,6 +9,7 @@ pub mod join;
 mod list;
 mod native;
 pub mod output;
+pub mod pairs;
 mod parameters;
 pub mod parted;
 pub mod reduce;

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::array::{Array, AsArray};
 use onrush_device::{Arguments, Buffer};
-use onrush_kernels::scan::{Bounds, scan};
 use onrush_kernels::{Column, Context, Scalar, sort};
 
 use crate::codegen::group::{Digit, Finding};
-use crate::codegen::join::{self, Holds, Looked, Pairs, Written};
+use crate::codegen::join::{self, Holds};
 use crate::codegen::output::Target;
-use crate::codegen::{Access, Beside, Body, Parameters, Probing, Source, Table};
+use crate::codegen::{Access, Beside, Body, Parameters, Probing, Source};
 use crate::column::DeviceTable;
 use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, Op};
-use crate::group::Tools;
+use crate::group::{Sizes, Tools};
 use crate::memo::{Key, Memo};
-use crate::run::{launch, launch_blocks, launch_tiles};
+use crate::pairs::InOrder;
+use crate::run::{Sink, Stage, launch};
 use crate::{Error, Result};
 
 pub use crate::codegen::join::How;
@@ -56,20 +56,25 @@ pub const ALWAYS: u64 = 1 << 16;
 /// somewhere costs more than one that is read, and columns are written once more than rows alone (measured on an H200: 1e7 keys with a
 /// column of 8 bytes take 2.04 ms rather than 1.17).
 const MOST_BY_SLOT: u64 = 32 << 20;
-/// Blocks on each multiprocessor that look at all rows of runs, which may take seconds: half of those that it has room for.
-const LOOKING: u32 = 4;
-/// Pairs of a piece: 20 ms on an H200.
-const PIECE: u64 = 1 << 34;
+/// Tables of more than so many times the bytes that the L2 cache holds are made by sorting. Measured on an H200: 1e8 rows are put to their slots in
+/// 6.2 ms as they come, and in 5.2 ms by a sort, which rows that share their keys need in any case.
+const SORTED_FROM: u64 = 8;
+/// What is known of a place: whether some key had several rows at the last look.
+const ONCE: u64 = 0;
+const SEVERAL: u64 = 1;
+/// Makes another place of one of groups.
+const OF_JOINS: u64 = 0x6a09_e667_f3bc_c908;
 /// Rows are numbers of 32 bits, of which the last two mean something else.
-const MOST_ROWS: u64 = u32::MAX as u64 - 2;
+pub const MOST_ROWS: u64 = u32::MAX as u64 - 2;
 
 /// The memory of a join while its stage runs.
 pub struct Built {
     pub probing: Probing,
-    /// The rows of the joined table by their runs, where keys have several.
-    order: Option<Buffer>,
+    /// Where keys have several rows.
+    pub order: Option<Order>,
     _table: Arc<Buffer>,
-    _by_slot: Vec<Target>,
+    /// Columns by slots, or in the order of runs.
+    moved: Moved,
     _numbers: Vec<Arc<Buffer>>,
 }
 
@@ -77,6 +82,20 @@ impl Built {
     /// Whether the pipeline's rows have to become pairs: keys have several rows, or rows that nobody finds are wanted, too.
     pub fn has_pairs(&self, join: &Join) -> bool {
         self.order.is_some() && join.how != How::Exists
+    }
+
+    /// From here on, the columns of the numbers `used` are read where they were moved to. Gives the rows in their order where none was.
+    pub fn in_order(&mut self, number: usize, used: &[usize], order: InOrder) -> Option<Buffer> {
+        match order {
+            InOrder::Rows(rows) => return Some(rows),
+            InOrder::Columns(None) => {}
+            InOrder::Columns(Some(moved)) => {
+                self.probing.of_columns = Parameters::new();
+                moved.read(number, used, &mut self.probing.columns, &mut self.probing.of_columns);
+                self.moved = moved;
+            }
+        }
+        None
     }
 }
 
@@ -87,13 +106,52 @@ struct Direct {
     complete: bool,
     /// A bit for each slot.
     present: Arc<Buffer>,
-    columns: Vec<Target>,
+    columns: Moved,
 }
 
-impl Direct {
+/// The rows of a table by their keys.
+struct Filled {
+    table: Buffer,
+    slots: u64,
+    /// Whether some key has several.
+    several: bool,
+    /// Where slots have runs.
+    order: Option<Order>,
+    /// The column that was asked for, if it is in that order.
+    moved: Moved,
+}
+
+/// The rows of a table in the order of their slots.
+struct Sorted {
+    slots: Buffer,
+    several: bool,
+    /// Numbers of rows, or values of a column.
+    moved: Buffer,
+}
+
+/// The rows of a joined table by their runs.
+pub enum Order {
+    Rows(Buffer),
+    /// All columns that are read are in that order themselves.
+    Columns,
+}
+
+/// Columns of a joined table, copied to other places.
+#[derive(Default)]
+pub struct Moved(pub Vec<Target>);
+
+impl Moved {
+    /// Those of `roots`, with room for so many rows.
+    pub fn new(context: &Context, body: &Body, roots: &[Id], rows: u64) -> Result<Moved> {
+        let nullable = body.nullable(roots);
+        let target =
+            |(root, nullable): (&Id, bool)| Target::new(context, body.graph.kind(*root), nullable, rows, false);
+        Ok(Moved(roots.iter().zip(nullable).map(target).collect::<Result<_>>()?))
+    }
+
     /// How a probing reads the columns of the numbers `used`.
-    fn read(&self, number: usize, used: &[usize], columns: &mut [Access], parameters: &mut Parameters) {
-        for (index, target) in used.iter().zip(&self.columns) {
+    pub fn read(&self, number: usize, used: &[usize], columns: &mut [Access], parameters: &mut Parameters) {
+        for (index, target) in used.iter().zip(&self.0) {
             let access = &mut columns[*index];
             let (name, valid) = (format!("j{number}d{index}"), format!("j{number}e{index}"));
             let (stored, value) = match access.kind {
@@ -108,15 +166,6 @@ impl Direct {
             });
         }
     }
-}
-
-/// A source whose rows are pairs, and the memory that it reads.
-pub struct Paired {
-    pub source: Source,
-    /// Whether some have no row of the source.
-    lost: bool,
-    _rows: Buffer,
-    found: Vec<(usize, Buffer)>,
 }
 
 fn finding(body: &Body, keys: &[Id], nulls_equal: bool, rows: u64) -> Result<Finding> {
@@ -150,6 +199,54 @@ fn finding(body: &Body, keys: &[Id], nulls_equal: bool, rows: u64) -> Result<Fin
         [(key, kind, nullable)] if !join::is_wide(kind) => Finding::Raw { key, kind, nullable },
         _ => Finding::Wide { keys },
     })
+}
+
+/// Whether slots have runs: there are several rows for a key and all are wanted, or those that nobody finds.
+fn wants_runs(join: &Join, several: bool) -> bool {
+    join.how == How::Full || several && (join.how != How::Exists || join.residual.is_some())
+}
+
+/// The columns of a joined table that a stage reads, by their numbers.
+pub fn used(stage: &Stage, number: usize, columns: usize) -> Vec<usize> {
+    let mut roots: Vec<Id> = match &stage.sink {
+        Sink::Output(output) => output.columns.clone(),
+        Sink::Top(top) => top.columns.iter().copied().chain([top.key]).collect(),
+        Sink::Sort(sort) => {
+            let keys = sort.keys.iter().flat_map(|key| [key.value, key.key, key.absent]);
+            keys.chain(sort.columns.iter().copied()).collect()
+        }
+        Sink::Aggregate { keys, accumulators } => {
+            let values = accumulators.iter().flat_map(|a| a.of.into_iter().chain(a.with));
+            keys.iter().copied().chain(values).collect()
+        }
+    };
+    roots.extend(stage.filter.into_iter().chain(stage.spread));
+    roots.extend(stage.joins.iter().flat_map(|join| [Some(join.probe), join.residual, join.before]).flatten());
+    let needed = stage.graph.needed(&roots);
+    let is_used = |column: &usize| {
+        let joined = Op::Joined(number as u32, *column as u32);
+        // Windows have roots of their own.
+        match stage.window {
+            Some(_) => stage.graph.nodes().iter().any(|node| node.op == joined),
+            None => needed.iter().any(|id| stage.graph.node(*id).op == joined),
+        }
+    };
+    (0..columns).filter(is_used).collect()
+}
+
+/// The one column of 64 bits that is read of a joined table beyond the cache, which can be sorted with its slots.
+fn carried(source: &Source, join: &Join, used: &[usize], cached_bytes: u64) -> Option<usize> {
+    let [column] = *used else { return None };
+    let access = &source.inputs[column];
+    let is_wide =
+        matches!(access.kind, Kind::Number(Scalar::I64 | Scalar::U64 | Scalar::F64)) && access.valid.is_none();
+    let has_pairs = matches!(join.how, How::Inner | How::Outer) && join.residual.is_none();
+    (is_wide && has_pairs && 8 * source.rows > cached_bytes).then_some(column)
+}
+
+/// Whether columns have values of one width, which can be copied.
+pub fn are_movable(inputs: &[Access], used: &[usize]) -> bool {
+    used.iter().all(|index| !matches!(inputs[*index].kind, Kind::Text | Kind::List))
 }
 
 /// Whether each slot of dense keys has one row.
@@ -212,12 +309,12 @@ pub struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The table of a join. `number` is its place among the joins of its stage, `graph` the stage's, which looks for `rows`; `ranged` says
+    /// The table of a join. `number` is its place among the joins of its stage, `stage` looks for `rows`; `ranged` says
     /// which columns' ranges are needed beside those of keys, and the dictionaries are those of the keys in the pipeline.
     pub fn build(
         &self,
         (number, join): (usize, &Join),
-        (graph, rows): (&Graph, u64),
+        (stage, rows): (&Stage, u64),
         table: &DeviceTable,
         ranged: &dyn Fn(usize) -> bool,
         dictionaries: &[Option<Arc<Dictionary>>],
@@ -232,28 +329,27 @@ impl Builder<'_> {
         let source = table.source(context, &|index| keys(index) || ranged(index) || narrow(index))?;
         let body = Body::new(&source, &join.graph, Beside::default(), None, self.memo);
         let finding = finding(&body, &join.keys, join.nulls_equal, table.rows)?;
-        let used = |column: usize| graph.nodes().iter().any(|n| n.op == Op::Joined(number as u32, column as u32));
-        let used: Vec<usize> = (0..table.columns.len()).filter(|column| used(*column)).collect();
+        let used = used(stage, number, table.columns.len());
         let mut direct = None;
         // As many rows at least have to be looked for as are put in.
         if join.how != How::Full && rows >= table.rows {
             direct = self.direct(&body, join, &finding, &used)?;
         }
+        let mut moved = Moved::default();
         let (memory, slots, holds, order, complete) = match &direct {
             Some(direct) => {
                 let holds = Holds::Slot { complete: direct.complete };
                 (Arc::clone(&direct.present), direct.slots, holds, None, direct.complete)
             }
             None => {
-                let (memory, slots, several) = self.fill(&body, join, &finding)?;
-                let all = several && (join.how != How::Exists || join.residual.is_some());
-                let mut order = None;
-                if all || join.how == How::Full {
-                    order = Some(self.order(&body, join, &finding, &memory, slots)?);
-                }
+                let cached = self.tools.tuning.cached_bytes;
+                let carried = carried(&source, join, &used, cached).filter(|_| rows >= table.rows / 2);
+                let Filled { table, slots, several, order, moved: carried } =
+                    self.fill(&body, join, &finding, carried)?;
+                moved = carried;
                 let holds = if order.is_some() { Holds::Run } else { Holds::Row };
                 let complete = holds == Holds::Row && is_complete(&body, join, &finding, several);
-                (Arc::new(memory), slots, holds, order, complete)
+                (Arc::new(table), slots, holds, order, complete)
             }
         };
 
@@ -273,13 +369,20 @@ impl Builder<'_> {
             });
         }
         // The same keys, as the pipeline's nodes.
-        let finding = finding.over(&graph.node(join.probe).args);
-        let of_residual = order.as_ref().filter(|_| join.residual.is_some());
+        let finding = finding.over(&stage.graph.node(join.probe).args);
+        let of_residual = match &order {
+            Some(Order::Rows(order)) if join.residual.is_some() => Some(order),
+            _ => None,
+        };
         let mut parameters = join::probe_parameters(number, &finding, (&memory, slots), &renumber, of_residual, holds);
-        let (mut columns, of_columns) =
+        let (mut columns, mut of_columns) =
             table.inputs(context, &format!("j{number}"), &|index| ranged(index) || narrow(index))?;
+        if let Some(Order::Columns) = order {
+            of_columns = Parameters::new();
+            moved.read(number, &used, &mut columns, &mut of_columns);
+        }
         match &direct {
-            Some(direct) => direct.read(number, &used, &mut columns, &mut parameters),
+            Some(direct) => direct.columns.read(number, &used, &mut columns, &mut parameters),
             None => parameters.extend(&of_columns),
         }
         let probing = Probing {
@@ -297,15 +400,15 @@ impl Builder<'_> {
             of_columns,
             paired: None,
         };
-        let by_slot = direct.map_or_else(Vec::new, |direct| direct.columns);
-        Ok(Built { probing, order, _table: memory, _by_slot: by_slot, _numbers: numbers })
+        let moved = direct.map_or(moved, |direct| direct.columns);
+        Ok(Built { probing, order, _table: memory, moved, _numbers: numbers })
     }
 
     /// The columns of a table by the slots of its keys, where these are dense, have one row each (or nothing but that there is one is wanted)
     /// and the columns are not too large. None where it is not so.
     fn direct(&self, body: &Body, join: &Join, finding: &Finding, used: &[usize]) -> Result<Option<Direct>> {
         let Finding::Dense { size: slots, .. } = *finding else { return Ok(None) };
-        if used.iter().any(|index| matches!(body.source.inputs[*index].kind, Kind::Text | Kind::List)) {
+        if !are_movable(&body.source.inputs, used) {
             return Ok(None);
         }
         let bytes: u64 = used.iter().map(|index| body.source.inputs[*index].kind.bytes()).sum();
@@ -316,12 +419,9 @@ impl Builder<'_> {
         let mut graph = join.graph.clone();
         let roots: Vec<Id> = used.iter().map(|index| graph.input(*index, body.source.inputs[*index].kind)).collect();
         let body = Body::new(body.source, &graph, Beside::default(), None, self.memo);
-        let mut columns = Vec::new();
-        for (root, nullable) in roots.iter().zip(body.nullable(&roots)) {
-            columns.push(Target::new(context, graph.kind(*root), nullable, slots.max(1), false)?);
-        }
+        let columns = Moved::new(context, &body, &roots, slots.max(1))?;
         let present = context.zeros(4 * slots.div_ceil(32).max(1))?;
-        let of = (&roots[..], &columns[..]);
+        let of = (&roots[..], &columns.0[..]);
         let parameters = join::direct_parameters(&body, finding, status, (&present, slots), of);
         let program = || join::direct(&body, finding, join.nulls_equal, &roots, &parameters);
         let function = body.kernel(context, "join_direct", (finding.form(), join.nulls_equal, &roots), program)?;
@@ -338,8 +438,42 @@ impl Builder<'_> {
         Ok(Some(Direct { slots, complete, present: Arc::new(present), columns }))
     }
 
-    /// The filled table, its slots, and whether some key has several rows.
-    fn fill(&self, body: &Body, join: &Join, finding: &Finding) -> Result<(Buffer, u64, bool)> {
+    /// Rows by their keys. Dense keys that had several rows at the last look, or whose table is much larger than the L2 cache, are sorted at once:
+    /// a row that is put anywhere costs more there than in a sort.
+    fn fill(&self, body: &Body, join: &Join, finding: &Finding, carried: Option<usize>) -> Result<Filled> {
+        let Finding::Dense { size: slots, .. } = *finding else { return self.hashed(body, join, finding) };
+        let (sizes, place) = (self.tools.sizes, Sizes::place(body, &join.keys) ^ OF_JOINS);
+        let context = self.tools.context;
+        let bytes = 8 * (slots + 1);
+        let is_sorted = bytes > SORTED_FROM * self.tools.tuning.cached_bytes || sizes.get(place) == Some(SEVERAL);
+        if !is_sorted || slots >= u64::from(u32::MAX) {
+            let filled = self.hashed(body, join, finding)?;
+            sizes.put(place, if filled.several { SEVERAL } else { ONCE });
+            return Ok(filled);
+        }
+        let table = context.zeros(bytes)?;
+        // As runs even if keys turn out to have one row each this time.
+        let carried = carried.filter(|_| sizes.get(place) == Some(SEVERAL));
+        let sorted = self.sorted(body, join, finding, (&table, slots), carried)?;
+        let several = sorted.several;
+        sizes.put(place, if several { SEVERAL } else { ONCE });
+        if carried.is_some() {
+            let moved = Moved(vec![Target { values: sorted.moved, valid: None, packed: false }]);
+            return Ok(Filled { table, slots, several, order: Some(Order::Columns), moved });
+        }
+        let mut order = None;
+        if wants_runs(join, several) {
+            order = Some(Order::Rows(sorted.moved));
+        } else {
+            let rows = body.source.rows;
+            let arguments = Arguments::new().buffer(&sorted.slots).value(rows).value(slots as u32).buffer(&table);
+            self.by_run(finding, "join_rows", arguments.buffer(&sorted.moved), rows)?;
+        }
+        Ok(Filled { table, slots, several, order, moved: Moved::default() })
+    }
+
+    /// Rows put under their keys as they come, and sorted where that is wanted.
+    fn hashed(&self, body: &Body, join: &Join, finding: &Finding) -> Result<Filled> {
         let (context, status) = (self.tools.context, self.tools.status);
         let rows = body.source.rows;
         let mut slots = match finding {
@@ -362,7 +496,11 @@ impl Builder<'_> {
                 status.clear_build(context)?;
             }
             if !overflowed {
-                return Ok((table, slots, several));
+                let mut order = None;
+                if wants_runs(join, several) {
+                    order = Some(Order::Rows(self.sorted(body, join, finding, (&table, slots), None)?.moved));
+                }
+                return Ok(Filled { table, slots, several, order, moved: Moved::default() });
             }
             if slots > 64 * rows.max(256) {
                 return Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { slots }));
@@ -371,178 +509,52 @@ impl Builder<'_> {
         }
     }
 
-    /// The rows of a table in the order of their slots, and of themselves within one; slots then hold runs.
-    fn order(&self, body: &Body, join: &Join, finding: &Finding, table: &Buffer, slots: u64) -> Result<Buffer> {
+    /// The rows of a table in the order of their slots, and of themselves within one; slots then hold runs. With a column in place of the rows
+    /// where one is `carried`.
+    fn sorted(
+        &self,
+        body: &Body,
+        join: &Join,
+        finding: &Finding,
+        (table, slots): (&Buffer, u64),
+        carried: Option<usize>,
+    ) -> Result<Sorted> {
         let (context, status) = (self.tools.context, self.tools.status);
         let rows = body.source.rows;
         let last = slots + finding.special();
         if last >= u64::from(u32::MAX) {
             return Err(Error::Unsupported(format!("a join with keys of {last} slots")));
         }
+        let mut graph = join.graph.clone();
+        let column = carried.map(|column| graph.input(column, body.source.inputs[column].kind));
+        let body = &Body::new(body.source, &graph, Beside::default(), None, self.memo);
         let of_row = context.allocate(rows * 4)?;
-        let parameters = join::slots_parameters(body, finding, status, (table, slots), &of_row);
-        let program = || join::slots(body, finding, join.nulls_equal, &parameters);
-        let function = body.kernel(context, "join_slots", (finding.form(), join.nulls_equal), program)?;
+        let values = column.map(|_| context.allocate(rows * 8)).transpose()?;
+        let parameters = join::slots_parameters(body, finding, status, (table, slots), &of_row, values.as_ref());
+        let program = || join::slots(body, finding, join.nulls_equal, column, &parameters);
+        let of = (finding.form(), join.nulls_equal, column);
+        let function = body.kernel(context, "join_slots", of, program)?;
         launch(context, &function, parameters.arguments(), rows, join::THREADS, 0)?;
-        let sorted = sort::sort(context, &Column::new(Scalar::U32, &of_row).slice(0, rows))?;
-        let mut key = Key::new("join_runs");
+        let (slots, moved) = match values {
+            Some(values) => sort::sort_with(context, (Scalar::U32, rows), of_row, values)?,
+            None => {
+                let sorted = sort::sort(context, &Column::new(Scalar::U32, &of_row).slice(0, rows))?;
+                (sorted.keys, sorted.rows)
+            }
+        };
+        let arguments = Arguments::new().buffer(&slots).value(rows).value(last as u32).buffer(table);
+        self.by_run(finding, "join_runs", arguments.value(status.duplicates()), rows)?;
+        let (_, several) = status.built(context)?;
+        if several {
+            status.clear_build(context)?;
+        }
+        Ok(Sorted { slots, several, moved })
+    }
+
+    fn by_run(&self, finding: &Finding, entry: &'static str, arguments: Arguments, rows: u64) -> Result<()> {
+        let mut key = Key::new(entry);
         std::hash::Hash::hash(&finding.form(), &mut key);
-        let function = self.memo.function(context, key, "join_runs", || join::runs(finding))?;
-        let arguments = Arguments::new().buffer(&sorted.keys).value(rows).value(last as u32).buffer(table);
-        launch(context, &function, arguments, rows, 256, 0)?;
-        Ok(sorted.rows)
-    }
-
-    /// The rows of a pipeline with those of a join whose keys have several: joins up to `number` are there, and `base` is the source
-    /// before there were pairs.
-    pub fn pairs(
-        &self,
-        base: &Source,
-        before: Option<Paired>,
-        (graph, tables): (&Graph, &[Arc<Table>]),
-        (number, join): (usize, &Join),
-        built: &mut [Built],
-    ) -> Result<Paired> {
-        let (context, status) = (self.tools.context, self.tools.status);
-        let source = before.as_ref().map_or(base, |paired| &paired.source);
-        if base.rows > MOST_ROWS {
-            return Err(Error::TooManyRows(format!("a join of {} rows", base.rows)));
-        }
-        // Rows that no pair has are read at the first row of the source.
-        if base.rows == 0 && join.how == How::Full {
-            return Err(Error::Unsupported("a full join of no rows".to_string()));
-        }
-        let probings: Vec<&Probing> = built.iter().map(|b| &b.probing).collect();
-        let beside = Beside { tables, joins: &probings, window: None };
-        let body = Body::new(source, graph, beside, join.before, self.memo);
-        let earlier: Vec<usize> = before.iter().flat_map(|paired| paired.found.iter().map(|(n, _)| *n)).collect();
-        let pairs = Pairs { join: number, how: join.how, earlier: &earlier, composed: before.is_some() };
-        let of = (number, join.how, &earlier, join.probe);
-        if join.how == How::Full && (before.is_some() || join.before.is_some()) {
-            return Err(Error::Unsupported("a full join behind other ones".to_string()));
-        }
-
-        let looks = join.residual.is_some();
-        let counts = if looks { Some(self.look(&body, &pairs, join)?) } else { None };
-        let total = match &counts {
-            Some((_, _, total)) => *total,
-            None => {
-                let parameters = join::count_parameters(&body, status);
-                let program = || join::count(&body, &pairs, join.probe, &parameters);
-                let function = body.kernel(context, "join_count", of, program)?;
-                status.clear_count(context)?;
-                launch(context, &function, parameters.arguments(), source.rows, join::THREADS, 0)?;
-                status.finish(context)?
-            }
-        };
-        if total > MOST_ROWS {
-            return Err(Error::TooManyRows(format!("a join of {total} rows")));
-        }
-
-        let order =
-            built[number].order.as_ref().ok_or_else(|| Error::Unsupported("a join without runs".to_string()))?;
-        let tiles = source.rows.div_ceil(u64::from(join::THREADS * join::ITEMS));
-        let state = context.zeros(8 + 8 * tiles)?;
-        // As many more as there are rows that nobody may find.
-        let others = if join.how == How::Full { built[number].probing.rows } else { 0 };
-        if total + others > MOST_ROWS {
-            return Err(Error::TooManyRows(format!("a full join of {total} rows")));
-        }
-        let room = || Ok::<Buffer, Error>(context.allocate(4 * (total + others).max(1))?);
-        let (rows, found) = (room()?, room()?);
-        let copies = earlier.iter().map(|_| room()).collect::<Result<Vec<_>>>()?;
-        let written = Written { state: &state, order, source: &rows, earlier: &copies, found: &found };
-        match &counts {
-            _ if total == 0 => {}
-            Some((counts, ends, _)) => {
-                let rows = 0..source.rows;
-                self.looked(&body, &pairs, join, &Looked { rows, counts, written: Some((ends, &written)) })?;
-            }
-            None => {
-                let parameters = join::pairs_parameters(&body, &pairs, status, &written);
-                let program = || join::pairs(&body, &pairs, join.probe, &parameters);
-                let function = body.kernel(context, "join_pairs", of, program)?;
-                launch_tiles(context, &function, parameters.arguments(), tiles, join::THREADS)?;
-            }
-        }
-        let mut lost = before.as_ref().is_some_and(|paired| paired.lost);
-        let mut all = total;
-        if join.how == How::Full {
-            let rest = self.rest(others, total, &rows, &found)?;
-            (lost, all) = (rest > 0, total + rest);
-        }
-
-        let mut found: Vec<(usize, Buffer)> = earlier.iter().copied().zip(copies).chain([(number, found)]).collect();
-        found.sort_by_key(|(number, _)| *number);
-        for (of, buffer) in &found {
-            let probing = &mut built[*of].probing;
-            if *of == number {
-                probing.paired = Some(matches!(join.how, How::Outer | How::Full));
-            }
-            probing.pair(buffer);
-        }
-        let mut parameters = base.parameters.clone();
-        parameters.buffer("const u32* __restrict__", "pair", &rows);
-        let source = Source {
-            rows: all,
-            parameters,
-            inputs: join::paired(&base.inputs, lost),
-            // These are read at row numbers of the table before, which pairs change nothing about.
-            fetched: base.fetched.clone(),
-            present: None,
-            identity: base.identity,
-        };
-        Ok(Paired { source, lost, _rows: rows, found })
-    }
-
-    /// How many pairs each row has where more than the keys decides, their sums, and how many there are in all. Waits.
-    fn look(&self, body: &Body, pairs: &Pairs, join: &Join) -> Result<(Buffer, Buffer, u64)> {
-        let (context, rows) = (self.tools.context, body.source.rows);
-        let counts = context.allocate(4 * rows.max(1))?;
-        self.looked(body, pairs, join, &Looked { rows: 0..rows, counts: &counts, written: None })?;
-        let ends = scan(context, &Column::new(Scalar::U32, &counts).slice(0, rows), Bounds::Inclusive)?;
-        self.tools.status.finish(context)?;
-        let last = rows as usize;
-        let total = if rows == 0 { 0 } else { ends.read::<u64>(last - 1..last, &context.stream)?[0] };
-        Ok((counts, ends, total))
-    }
-
-    fn looked(&self, body: &Body, pairs: &Pairs, join: &Join, of: &Looked) -> Result<()> {
-        let context = self.tools.context;
-        let writes = of.written.is_some();
-        let status = self.tools.status;
-        let parameters = join::looked_parameters(body, pairs, status, of);
-        let program = || join::looked(body, pairs, join.probe, &parameters, writes);
-        let key = (pairs.join, pairs.how, pairs.earlier, join.probe, writes);
-        let function = body.kernel(context, if writes { "join_written" } else { "join_looked" }, key, program)?;
-        let most = LOOKING * context.device().properties().multiprocessors;
-        let all = if join.is_all() { body.beside.joins[pairs.join].rows.max(1) } else { 1 };
-        let piece = (PIECE / all).max(u64::from(most * join::THREADS));
-        let mut begin = of.rows.start;
-        while begin < of.rows.end {
-            let rows = begin..of.rows.end.min(begin + piece);
-            begin = rows.end;
-            let parameters = join::looked_parameters(body, pairs, status, &Looked { rows, ..of.clone() });
-            launch_blocks(context, &function, parameters.arguments(), piece, (join::THREADS, most), 0)?;
-        }
-        Ok(())
-    }
-
-    /// Puts the rows of a joined table that no pair has behind the pairs, without a row of the source, and gives their number.
-    fn rest(&self, rows: u64, total: u64, source: &Buffer, found: &Buffer) -> Result<u64> {
-        let context = self.tools.context;
-        let program = join::matched();
-        let run = |entry: &str, arguments: Arguments, items: u64| {
-            launch(context, &context.library.function(&program, entry)?, arguments, items, join::THREADS, 0)
-        };
-        let left = context.allocate(4 * rows.max(1))?;
-        run("join_left", Arguments::new().buffer(&left).value(rows), rows)?;
-        run("join_matched", Arguments::new().buffer(found).value(total).buffer(&left), total)?;
-        let places = scan(context, &Column::new(Scalar::U32, &left).slice(0, rows), Bounds::Inclusive)?;
-        let (source, found) = (source.address() + 4 * total, found.address() + 4 * total);
-        let arguments = Arguments::new().buffer(&left).buffer(&places).value(rows).value(source).value(found);
-        run("join_rest", arguments, rows)?;
-        let last = rows as usize;
-        Ok(places.read::<u64>(last - 1..last, &context.stream)?[0])
+        let function = self.memo.function(self.tools.context, key, entry, || join::runs(finding))?;
+        launch(self.tools.context, &function, arguments, rows, join::THREADS, 0)
     }
 }

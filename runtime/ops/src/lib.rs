@@ -23,6 +23,7 @@ mod meaning;
 pub mod memo;
 pub mod native;
 mod numbered;
+mod pairs;
 mod parted;
 pub mod prepared;
 pub mod range;

@@ -16,7 +16,7 @@ use onrush_device::{Arguments, Buffer};
 use onrush_kernels::scan::{Bounds, scan};
 use onrush_kernels::{Column, Context, Program, Scalar, headers};
 
-use crate::codegen::join::paired;
+use crate::codegen::pairs::paired;
 use crate::codegen::{Beside, Body, Source};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;

@@ -17,12 +17,13 @@ use crate::codegen::{Beside, Body, Source, Table};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, ListOp, Op};
-use crate::join::{Builder, Built, Join, Paired, Renumberings};
+use crate::join::{Builder, Built, Join, Renumberings};
 use crate::lane::{Lane, Lanes, Working};
 use crate::list::{self, Spread};
 use crate::lookup::{Lookup, Lookups, Origin};
 use crate::meaning::{Dictionaries, fetches, text_of};
 use crate::memo::Memo;
+use crate::pairs::{Open, Paired};
 use crate::parted::Tuning;
 use crate::prepared::{Made, Run};
 use crate::residency::Residency;
@@ -384,6 +385,7 @@ impl Gpu {
             }
             let mut built: Vec<Built> = Vec::new();
             let mut pairs: Option<Paired> = None;
+            let mut open: Option<Open> = None;
             let all = stage.graph.needed(&stage.keys());
             for (number, join) in stage.joins.iter().enumerate() {
                 if cancelled() {
@@ -400,11 +402,16 @@ impl Gpu {
                 if join.is_all() && source.rows.saturating_mul(table.rows) > most {
                     return Err(Error::TooManyRows(format!("{} by {} rows without keys", source.rows, table.rows)));
                 }
-                let wanted = (&stage.graph, source.rows);
+                let wanted = (stage, source.rows);
                 built.push(builder.build((number, join), wanted, table, &ranged, &key_texts)?);
                 if built[number].has_pairs(join) {
-                    let graph = (&stage.graph, &tables[..]);
-                    pairs = Some(builder.pairs(&source, pairs.take(), graph, (number, join), &mut built)?);
+                    let (of, here) = ((stage, &tables[..]), (number, join, table));
+                    if pairs.is_none() {
+                        open = builder.open(&source, of, here, &mut built)?;
+                    }
+                    if open.is_none() {
+                        pairs = Some(builder.pairs(&source, pairs.take(), of, here, &mut built)?);
+                    }
                 }
             }
             if let Some(pairs) = &mut pairs {
@@ -433,8 +440,12 @@ impl Gpu {
             }
             beside.window = found.as_ref();
             let body = || Body::new(&source, &stage.graph, beside, filter, &self.memo);
-            let written = match &stage.sink {
-                Sink::Output(output) => {
+            let written = match (&stage.sink, &open) {
+                (Sink::Output(Output { columns, .. }), Some(open)) => {
+                    let (targets, count) = builder.expand(&body(), open, columns)?;
+                    self.written(lane, &body(), columns, targets, count, &dictionary_of)?
+                }
+                (Sink::Output(output), None) => {
                     let all = filter.is_none() && output.skip == 0 && output.limit.is_none();
                     let is_table = begins && pairs.is_none() && stage.window.is_none() && spread.is_none();
                     let shared: Vec<Option<DeviceColumn>> = match all && is_table {
@@ -462,9 +473,9 @@ impl Gpu {
                         self.output_and(lane, &body(), output, &dictionary_of, keep)?
                     }
                 }
-                Sink::Sort(sort) => self.sort(lane, &body(), sort, &dictionary_of)?,
-                Sink::Top(top) => self.top(lane, &body(), top, &dictionary_of)?,
-                Sink::Aggregate { keys, accumulators } => {
+                (Sink::Sort(sort), _) => self.sort(lane, &body(), sort, &dictionary_of)?,
+                (Sink::Top(top), _) => self.top(lane, &body(), top, &dictionary_of)?,
+                (Sink::Aggregate { keys, accumulators }, _) => {
                     let mut graph = Cow::Borrowed(&stage.graph);
                     let mut found_by = keys.clone();
                     coded.replace(&mut graph, &mut found_by);

@@ -2,10 +2,8 @@
 
 use std::hash::Hash;
 
-use std::ops::Range;
-
 use onrush_device::Buffer;
-use onrush_kernels::{Program, headers};
+use onrush_kernels::{Program, Scalar, headers};
 
 use super::group::{Finding, bits, digit_parameters, key_words, rows_loop, wide, write_key};
 use super::output::{Target, declare};
@@ -14,8 +12,6 @@ use crate::graph::{Id, Kind};
 use crate::lane::Status;
 
 pub const THREADS: u32 = 256;
-/// Rows of a thread in a tile of the kernel that writes pairs.
-pub const ITEMS: u32 = 4;
 
 /// What a pipeline's row becomes by the rows that are found for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +28,7 @@ pub enum How {
 
 impl How {
     /// Whether a row stays where none is found for it.
-    fn keeps(self) -> bool {
+    pub(super) fn keeps(self) -> bool {
         matches!(self, How::Outer | How::Full)
     }
 }
@@ -137,6 +133,9 @@ fn keyed(writer: &mut Writer, finding: &Finding, nulls_equal: bool) -> String {
     if conditions.is_empty() { "true".to_string() } else { conditions.join(" && ") }
 }
 
+/// Statements that note that a key has several rows: once a thread, because all write to one place.
+const NOTED: &str = "  if (several) store_relaxed(duplicates, 1u);\n";
+
 pub fn build_parameters(body: &Body, finding: &Finding, status: &Status, table: &Buffer, slots: u64) -> Parameters {
     let mut parameters = body.parameters(status.fault());
     filled(finding, &mut parameters, table, slots);
@@ -179,11 +178,12 @@ pub fn build(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Par
         writer.line("if (slot == nullptr) return;");
     }
     let stored = if empty == 0 { "(u32)row + 1" } else { "(u32)row" };
-    writer.line(&format!("if (atomicExch({place}, {stored}) != {empty}u) store_relaxed(duplicates, 1u);"));
+    writer.line(&format!("several |= atomicExch({place}, {stored}) != {empty}u;"));
     writer.line("}");
     let roots = finding.keys();
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_build({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_build({}) {{\n  u32 faults = 0;\n  bool several = false;\n\
+         {declare}{}{NOTED}}}\n",
         parameters.text(),
         rows_loop(body, &roots, body.unroll(&roots).min(4), &writer.text, ""),
     );
@@ -217,20 +217,13 @@ pub fn direct(body: &Body, finding: &Finding, nulls_equal: bool, roots: &[Id], p
     write_key(&mut writer, finding);
     writer.line("faults |= key >= slots;");
     writer.line("const u32 slot = (u32)(key < slots ? key : 0), bit = 1u << (slot % 32);");
-    writer.line("if ((atomicOr(&present[slot / 32], bit) & bit) != 0) store_relaxed(duplicates, 1u);");
+    writer.line("if ((atomicOr(&present[slot / 32], bit) & bit) != 0) several = true;");
     writer.line("else {");
-    for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
-        let names = writer.value(*root);
-        writer.note(&names);
-        writer.line(&format!("o{index}[slot] = {};", names.value));
-        if nullable {
-            writer.line(&format!("ov{index}[slot] = {};", names.ok()));
-        }
-    }
+    put(&mut writer, roots, "slot");
     writer.line("}}");
     let read: Vec<Id> = finding.keys().into_iter().chain(roots.iter().copied()).collect();
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n{}}}\n",
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n  bool several = false;\n{}{NOTED}}}\n",
         parameters.text(),
         rows_loop(body, &read, body.unroll(&read).min(4), &writer.text, ""),
     );
@@ -243,14 +236,19 @@ pub fn slots_parameters(
     status: &Status,
     (table, slots): (&Buffer, u64),
     out: &Buffer,
+    values: Option<&Buffer>,
 ) -> Parameters {
     let mut parameters = build_parameters(body, finding, status, table, slots);
     parameters.buffer("u32*", "out", out);
+    if let Some(values) = values {
+        parameters.buffer("u64*", "values", values);
+    }
     parameters
 }
 
-/// The slot of each row of a table that has been built; behind the last one for rows without a key.
-pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Parameters) -> Program {
+/// The slot of each row of a table that has been built; behind the last one for rows without a key. And the bits of a value that is never null,
+/// where it is to be moved with them.
+pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, moved: Option<Id>, parameters: &Parameters) -> Program {
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let condition = keyed(&mut writer, finding, nulls_equal);
     writer.line(&format!("u64 mine = slots + {};", finding.special()));
@@ -266,7 +264,8 @@ pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Par
     };
     let mut declare = String::new();
     if matches!(finding, Finding::Dense { .. }) {
-        writer.line(&format!("mine = {place};"));
+        writer.line("faults |= key >= slots;");
+        writer.line(&format!("mine = {place} < slots ? {place} : slots;"));
     } else {
         declare = format!("  {} found{{table, slots, overflow}};\n", table_type(finding));
         writer.line(&format!("u64* slot = {place};"));
@@ -274,7 +273,18 @@ pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Par
     }
     writer.line("}");
     writer.line("out[row] = (u32)mine;");
-    let roots = finding.keys();
+    if let Some(moved) = moved {
+        let names = writer.value(moved);
+        writer.note(&names);
+        writer.line(&format!(
+            "values[row] = {};",
+            match body.graph.kind(moved) {
+                Kind::Number(Scalar::F64) => format!("(u64)__double_as_longlong({})", names.value),
+                _ => format!("(u64){}", names.value),
+            }
+        ));
+    }
+    let roots: Vec<Id> = finding.keys().into_iter().chain(moved).collect();
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_slots({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
         parameters.text(),
@@ -284,17 +294,35 @@ pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Par
 }
 
 /// From the slots of rows in their order, the run of each slot: where it begins in the lower half of its word, where it ends in the
-/// upper one.
+/// upper one. Notes whether some have several rows. Or the first row of each slot, as the row behind it. The first row of a run looks for its
+/// end in steps that double, so that a word is written at once and a long run is not the work of one thread.
 pub fn runs(finding: &Finding) -> Program {
     let (stride, word) = (stride(finding), value_word(finding));
+    let each = "for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) {\n    const u32 slot = slots[i];\n    \
+                if (slot >= last || i > 0 && slots[i - 1] == slot) continue;";
     let body = format!(
-        "extern \"C\" __global__ void __launch_bounds__(256) join_runs(const u32* slots, u64 rows, u32 last, u64* table) {{\n  \
-         for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) {{\n    const u32 slot = slots[i];\n    \
-         if (slot >= last) continue;\n    u32* run = (u32*)(table + (u64)slot * {stride} + {word});\n    \
-         if (i == 0 || slots[i - 1] != slot) run[0] = (u32)i;\n    \
-         if (i + 1 == rows || slots[i + 1] != slot) run[1] = (u32)i + 1;\n  }}\n}}\n"
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_runs(const u32* slots, u64 rows, u32 last, u64* table, u32* duplicates) {{\n  \
+         bool several = false;\n  {each}\n    \
+         u64 end = i + 1, step = 1;\n    while (end < rows && slots[end] == slot) {{\n      end += step;\n      step *= 2;\n    }}\n    \
+         if (step > 1) {{\n      several = true;\n      u64 low = end - step / 2 + 1;\n      if (end > rows) end = rows;\n      \
+         while (low < end) {{\n        const u64 middle = (low + end) / 2;\n        if (slots[middle] == slot) low = middle + 1; else end = middle;\n      }}\n    }}\n    \
+         table[(u64)slot * {stride} + {word}] = end << 32 | i;\n  }}\n{NOTED}}}\n\
+         extern \"C\" __global__ void __launch_bounds__({THREADS}) join_rows(const u32* slots, u64 rows, u32 last, u64* table, const u32* order) {{\n  \
+         {each}\n    table[(u64)slot * {stride} + {word}] = (u64)order[i] + 1;\n  }}\n}}\n"
     );
-    Program::new(&[&headers::PRELUDE], body, ["join_runs"])
+    Program::new(&[&headers::PTX], body, ["join_runs", "join_rows"])
+}
+
+/// Statements that put columns of a row to a place.
+pub(super) fn put(writer: &mut Writer, roots: &[Id], to: &str) {
+    for ((index, root), nullable) in roots.iter().enumerate().zip(writer.body.nullable(roots)) {
+        let names = writer.value(*root);
+        writer.note(&names);
+        writer.line(&format!("o{index}[{to}] = {};", names.value));
+        if nullable {
+            writer.line(&format!("ov{index}[{to}] = {};", names.ok()));
+        }
+    }
 }
 
 /// The parameters with which rows are looked up; `renumber` are the numbers of keys that are texts.
@@ -372,7 +400,7 @@ impl Writer<'_> {
     }
 
     /// Statements that compute what else must hold of a row that has the keys, and the condition.
-    fn holding(&self, probe: Id, join: u32, row: &str) -> (String, String) {
+    pub(super) fn holding(&self, probe: Id, join: u32, row: &str) -> (String, String) {
         let Some(residual) = self.body.beside.joins[join as usize].residual else {
             return (String::new(), "true".to_string());
         };
@@ -385,7 +413,7 @@ impl Writer<'_> {
 
     /// The word that the table has for the keys: that of an empty slot where there are no such keys. The slot itself where its columns are
     /// there.
-    fn find(&mut self, id: Id, join: u32, args: &[Names]) -> String {
+    pub(super) fn find(&mut self, id: Id, join: u32, args: &[Names]) -> String {
         let probing = &self.body.beside.joins[join as usize];
         let mut conditions: Vec<String> = Vec::new();
         let mut values = Vec::new();
@@ -505,7 +533,7 @@ impl Writer<'_> {
 }
 
 /// A loop over the rows of a run, which may be none: slots are empty with all bits or none set, and no run is as long as the former.
-fn run_loop(join: u32, run: &str, row: &str) -> String {
+pub(super) fn run_loop(join: u32, run: &str, row: &str) -> String {
     let some = format!("{run} != 0 && {run} != ~0ull");
     format!(
         "for (u32 at{row} = {some} ? (u32){run} : 0, to{row} = {some} ? (u32)({run} >> 32) : 0; at{row} < to{row}; at{row}++) {{ \
@@ -515,229 +543,6 @@ fn run_loop(join: u32, run: &str, row: &str) -> String {
 
 fn all(conditions: &[String]) -> String {
     if conditions.is_empty() { "true".to_string() } else { format!("({})", conditions.join(" && ")) }
-}
-
-/// What is written for each pair, by its place: the row of the source, those that earlier joins found, and that of this join.
-pub struct Pairs<'a> {
-    pub join: usize,
-    pub how: How,
-    /// Which joins before have pairs.
-    pub earlier: &'a [usize],
-    /// Whether the source's rows are pairs themselves.
-    pub composed: bool,
-}
-
-impl Pairs<'_> {
-    /// Statements that write a pair at `to`.
-    fn write(&self, found: &str) -> String {
-        let source = if self.composed { "pair[row]" } else { "(u32)row" };
-        let copies: String = self.earlier.iter().map(|join| format!(" to_{join}[to] = j{join}pair[row];")).collect();
-        format!("to_source[to] = {source};{copies} to_found[to] = {found};")
-    }
-}
-
-/// Statements that give a row's run: `from`, and how many rows it becomes, `many`. Where more than the keys decides, `each` is done with
-/// each `other` row instead.
-fn run_of(body: &Body, pairs: &Pairs, probe: Id, indent: &'static str, each: &str) -> String {
-    let mut writer = Writer::new(body, Inputs::Memory, indent);
-    let pass = body.passing(&mut writer);
-    writer.line(&format!("if ({pass}) {{"));
-    let args: Vec<Names> = body.graph.node(probe).args.clone().iter().map(|arg| writer.value(*arg)).collect();
-    for arg in &args {
-        writer.note(arg);
-    }
-    let found = writer.find(probe, pairs.join as u32, &args);
-    writer.line(&format!("const u64 run = {found};"));
-    if body.beside.joins[pairs.join].residual.is_some() {
-        let (text, condition) = writer.holding(probe, pairs.join as u32, "other");
-        writer.line(&run_loop(pairs.join as u32, "run", "other"));
-        writer.text.push_str(&text);
-        writer.line(&format!("if ({condition}) {{ {each} many++; }}"));
-        writer.line("}");
-        if pairs.how.keeps() {
-            writer.line(&format!("if (many == 0) {{ const u32 other = ~0u; {each} many = 1; }}"));
-        }
-        writer.line("}");
-        return writer.text;
-    }
-    // Slots are empty with all bits or none set; no run is as long as the former, or empty.
-    writer.line("if (run != 0 && run != ~0ull) { from = (u32)run; many = (u32)(run >> 32) - from; }");
-    if pairs.how.keeps() {
-        writer.line("else { from = ~0u; many = 1; }");
-    }
-    writer.line("}");
-    writer.text
-}
-
-pub fn count_parameters(body: &Body, status: &Status) -> Parameters {
-    let mut parameters = body.parameters(status.fault());
-    parameters.address("u64*", "count", status.count());
-    parameters
-}
-
-/// How many pairs there are; `count` must be zero before.
-pub fn count(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters) -> Program {
-    let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_count({}) {{\n  u32 faults = 0;\n  u64 sum = 0;\n\
-         #pragma unroll 1\n  for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n    u32 from = 0, many = 0;\n{}    \
-         sum += many;\n  }}\n  for (u32 by = 16; by > 0; by /= 2) sum += __shfl_down_sync(ALL_LANES, sum, by);\n  \
-         if (lane_id() == 0 && sum != 0) atomicAdd(count, sum);\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
-        parameters.text(),
-        run_of(body, pairs, probe, "    ", ""),
-    );
-    body.program(&[&headers::HASH_GROUP], text, "join_count")
-}
-
-/// Memory of the kernel that writes pairs.
-pub struct Written<'a> {
-    /// Ticket, then the look-back state of each tile: zero before the launch.
-    pub state: &'a Buffer,
-    /// The rows of the joined table in the order of their runs.
-    pub order: &'a Buffer,
-    pub source: &'a Buffer,
-    pub earlier: &'a [Buffer],
-    pub found: &'a Buffer,
-}
-
-impl Written<'_> {
-    fn declare(&self, pairs: &Pairs, parameters: &mut Parameters) {
-        parameters.buffer("u32* __restrict__", "to_source", self.source);
-        for (join, buffer) in pairs.earlier.iter().zip(self.earlier) {
-            parameters.buffer("u32* __restrict__", &format!("to_{join}"), buffer);
-        }
-        parameters.buffer("u32* __restrict__", "to_found", self.found);
-    }
-}
-
-pub fn pairs_parameters(body: &Body, pairs: &Pairs, status: &Status, written: &Written) -> Parameters {
-    let mut parameters = body.parameters(status.fault());
-    parameters.address("u32*", "ticket", written.state.address());
-    parameters.address("u64*", "state", written.state.address() + 8);
-    parameters.buffer("const u32* __restrict__", "order", written.order);
-    written.declare(pairs, &mut parameters);
-    parameters
-}
-
-/// Where more than the keys decides, all rows of a run are looked at: by few blocks and in pieces, so that there is room for those of other runs beside and between them.
-#[derive(Clone)]
-pub struct Looked<'a> {
-    pub rows: Range<u64>,
-    /// How many pairs each row has.
-    pub counts: &'a Buffer,
-    /// With those of the rows before it, once they are added up; and where pairs go.
-    pub written: Option<(&'a Buffer, &'a Written<'a>)>,
-}
-
-pub fn looked_parameters(body: &Body, pairs: &Pairs, status: &Status, of: &Looked) -> Parameters {
-    let mut parameters = body.parameters(status.fault());
-    parameters.u64("begin", of.rows.start);
-    parameters.u64("end", of.rows.end);
-    parameters.buffer("u32*", "counts", of.counts);
-    if let Some((ends, written)) = of.written {
-        parameters.buffer("const u64*", "ends", ends);
-        written.declare(pairs, &mut parameters);
-    }
-    parameters
-}
-
-/// Counts the pairs of each row, or writes them where rows have some.
-pub fn looked(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters, writes: bool) -> Program {
-    let (name, condition, before, after, each) = match writes {
-        false => ("join_looked", "", "", "    counts[row] = many;\n", String::new()),
-        true => (
-            "join_written",
-            "    if (counts[row] == 0) continue;\n",
-            "    u64 to = ends[row] - counts[row];\n",
-            "    (void)many;\n",
-            format!("{} to++;", pairs.write("other")),
-        ),
-    };
-    let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  u32 faults = 0;\n\
-         #pragma unroll 1\n  for (u64 row = begin + thread_in_grid(); row < end; row += threads_in_grid()) {{\n{condition}{before}    \
-         u32 from = 0, many = 0;\n{}    (void)from;\n{after}  }}\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
-        parameters.text(),
-        run_of(body, pairs, probe, "    ", &each),
-    );
-    body.program(&[&headers::HASH_GROUP], text, name)
-}
-
-/// A tile of rows finds its runs, then its threads share out the pairs, so that a row with many of them is not the work of one.
-pub fn pairs(body: &Body, pairs: &Pairs, probe: Id, parameters: &Parameters) -> Program {
-    let write = pairs.write("starts[low] == ~0u ? ~0u : order[starts[low] + (k - first)]");
-    let shared_out = format!(
-        "#pragma unroll 1\n  for (u64 k = threadIdx.x; k < total; k += {THREADS}) {{\n    u32 low = 0, high = ROWS - 1;\n    \
-         while (low < high) {{\n      const u32 middle = (low + high) / 2;\n      if (ends[middle] > k) high = middle; else low = middle + 1;\n    }}\n    \
-         const u64 first = low == 0 ? 0 : ends[low - 1];\n    const u64 row = (u64)tile * ROWS + low;\n    const u64 to = before_tile + k;\n    {write}\n  }}\n"
-    );
-    let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_pairs({parameters}) {{\n  \
-         __shared__ u32 tile_number;\n  __shared__ u64 of_warp[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
-         __shared__ u64 ends[{THREADS} * {ITEMS}];\n  __shared__ u32 starts[{THREADS} * {ITEMS}];\n  \
-         u32 faults = 0;\n  const u32 tile = next_tile(ticket, &tile_number);\n  const u32 ROWS = {THREADS} * {ITEMS};\n  \
-         u64 mine = 0;\n\
-         #pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    const u32 at = threadIdx.x * {ITEMS} + i;\n    \
-         const u64 row = (u64)tile * ROWS + at;\n    u32 from = 0, many = 0;\n    if (row < rows) {{\n{run}    }}\n    \
-         mine += many;\n    starts[at] = from;\n    ends[at] = mine;\n  }}\n  \
-         u64 sum = mine;\n  for (u32 by = 1; by < WARP; by *= 2) {{\n    const u64 below = __shfl_up_sync(ALL_LANES, sum, by);\n    \
-         if (lane_id() >= by) sum += below;\n  }}\n  if (lane_id() == WARP - 1) of_warp[warp_id()] = sum;\n  __syncthreads();\n  \
-         u64 base = sum - mine, total = 0;\n  for (u32 w = 0; w < {THREADS} / WARP; w++) {{\n    if (w < warp_id()) base += of_warp[w];\n    total += of_warp[w];\n  }}\n  \
-         for (u32 i = 0; i < {ITEMS}; i++) ends[threadIdx.x * {ITEMS} + i] += base;\n  \
-         if (warp_id() == 0) {{\n    const u64 before = lookback(state, tile, total);\n    if (lane_id() == 0) before_tile = before;\n  }}\n  \
-         __syncthreads();\n{write}  \
-         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
-        parameters = parameters.text(),
-        run = run_of(body, pairs, probe, "      ", ""),
-        write = shared_out,
-    );
-    body.program(&[&headers::HASH_GROUP, &headers::LOOKBACK], text, "join_pairs")
-}
-
-/// The rows of a joined table that no pair has: `left` is 1 for each before, and 0 for those that one has behind it.
-pub fn matched() -> Program {
-    let body = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_matched(const u32* found, u64 pairs, u32* left) {{\n  \
-         for (u64 i = thread_in_grid(); i < pairs; i += threads_in_grid())\n    if (found[i] != ~0u) store_relaxed(left + found[i], 0u);\n}}\n\
-         extern \"C\" __global__ void __launch_bounds__({THREADS}) join_left(u32* left, u64 rows) {{\n  \
-         for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) left[i] = 1;\n}}\n\
-         extern \"C\" __global__ void __launch_bounds__({THREADS}) join_rest(const u32* left, const u64* places, u64 rows, u32* source, u32* found) {{\n  \
-         for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) {{\n    if (left[i] == 0) continue;\n    \
-         source[places[i] - 1] = ~0u;\n    found[places[i] - 1] = (u32)i;\n  }}\n}}\n"
-    );
-    Program::new(&[&headers::HASH_GROUP], body, ["join_matched", "join_left", "join_rest"])
-}
-
-/// A text of a kernel in terms of `row`, at the source row of a pair.
-pub fn at_pair(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut rest = text;
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    while let Some(at) = rest.find("row") {
-        let (before, from) = rest.split_at(at);
-        let after = &from[3..];
-        let whole = !before.ends_with(is_word) && !after.starts_with(is_word);
-        out.push_str(before);
-        out.push_str(if whole { "(u64)pair[row]" } else { "row" });
-        rest = after;
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Accesses of a source whose rows are named by `pair`. `lost`: some have none.
-pub fn paired(accesses: &[Access], lost: bool) -> Vec<Access> {
-    let at = |access: &Access| {
-        let (value, valid) = (at_pair(&access.value), access.valid.as_deref().map(at_pair));
-        if !lost {
-            return Access { value, valid, ..access.clone() };
-        }
-        // Where there is none, the first row is read: there is one.
-        let first = |text: &str| text.replace("(u64)pair[row]", "(u64)(pair[row] == ~0u ? 0u : pair[row])");
-        let there = valid.map(|valid| format!(" && {}", first(&valid))).unwrap_or_default();
-        let valid = Some(format!("(pair[row] != ~0u{there})"));
-        Access { value: first(&value), valid, ..access.clone() }
-    };
-    accesses.iter().map(at).collect()
 }
 
 /// What a key's values are as digits.

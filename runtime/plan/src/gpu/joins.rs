@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
@@ -212,8 +213,18 @@ impl Open {
             });
         }
         let here = self.lowering.columns.clone();
-        let there: Vec<Slot> =
+        let mut there: Vec<Slot> =
             (0..other.schema().fields().len()).map(|column| Slot::Joined { join: number, column }).collect();
+        // Keys that are equal need not be read a second time. The two zeros of floats are equal, too.
+        for (left, right) in join.on.iter().filter(|_| how == How::Inner) {
+            let (from, to) = if left_goes_on { (left, right) } else { (right, left) };
+            let column = |of: &Arc<dyn PhysicalExpr>| of.as_ref().downcast_ref::<Column>().map(Column::index);
+            if let (Some(from), Some(to)) = (column(from), column(to))
+                && !other.schema().field(to).data_type().is_floating()
+            {
+                there[to] = here[from].clone();
+            }
+        }
         let graph = &mut self.lowering.graph;
         match kind {
             JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => filter = Some(both(graph, filter, found)),

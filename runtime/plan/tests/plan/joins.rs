@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray, UInt64Array};
 use arrow::datatypes::Int64Type;
 use onrush_frame::TaskHandle;
 use onrush_wire::plan::Op;
@@ -214,4 +214,81 @@ fn numbered_keys_of_other_types_and_conditions() {
     let programs = device.engine.accelerator().unwrap().gpu.context().library.programs();
     // Of 64-bit, of 32-bit and of unsigned keys.
     assert_eq!(programs.iter().filter(|program| program.body.contains("number_rows")).count(), 3);
+}
+
+/// Dense keys whose rows are sorted, once and several times each, of tables that are larger than what the cache is said to hold.
+#[test]
+fn rows_of_large_tables_are_sorted_by_their_keys() {
+    let frames = |bench: &Bench| {
+        let t = bench.frame(vec![
+            ("k", numbers((0..3000).map(|row| (row % 13 != 3).then_some(row * row % 2700 - 200)))),
+            ("d", numbers((0..3000).map(|row| (row % 11 != 3).then_some(row * 5 % 2600 / 3 * 3)))),
+            ("e", numbers((0..3000).map(|row| Some(row % 700)))),
+            ("y", numbers((0..3000).map(Some))),
+        ]);
+        // `k` once each, `n`, too, or none; `d` three times, `e` five times.
+        let there = |row: i64| row % 97 != 5;
+        let once = |row: i64| row * 377 % 2500;
+        let u = bench.frame(vec![
+            ("k", numbers((0..2500).map(|row| Some(once(row))))),
+            ("n", numbers((0..2500).map(|row| there(row).then_some(once(row))))),
+            ("d", numbers((0..2500).map(|row| there(row).then_some(once(row) / 3 * 3)))),
+            ("e", numbers((0..2500).map(|row| Some(row % 500)))),
+            ("z", numbers((0..2500).map(|row| (row % 5 != 1).then_some(row * 3)))),
+            ("f", Arc::new((0..2500).map(|row| (row % 9 != 4).then_some(row as f64 / 8.0)).collect::<Float64Array>())),
+            ("b", Arc::new((0..2500).map(|row| (row % 4 != 2).then_some(row % 3 == 0)).collect::<BooleanArray>())),
+            ("s", Arc::new((0..2500).map(|row| Some(["amber", "blue"][row % 2])).collect::<StringArray>())),
+        ]);
+        (t, u)
+    };
+    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (on_cpu, on_device) = (frames(&cpu), frames(&device));
+    for query in [
+        "select y, z, b from t join u on t.k = u.k order by y",
+        "select y, z, f, b from t left join u on t.k = u.n order by y",
+        "select y, z, f, b, s from t left join u on t.k = u.k order by y",
+        "select y, z, f, b, u.k from t join u on t.d = u.d order by y, u.k",
+        "select y, z, f, b, u.k from t left join u on t.d = u.d order by y, u.k",
+        "select y, z, s, u.k from t join u on t.d = u.d order by y, u.k",
+        "select y, f, u.k from t left join u on t.d = u.d and t.y > u.z order by y, u.k",
+        "select y, z, b, u.k from t full join u on t.d = u.d order by y, u.k",
+        "select y, z, b, u.k from t full join u on t.k = u.k order by y, u.k",
+        "select y, u.z, v.f, u.k, v.k as l from t join u on t.d = u.d join u as v on t.e = v.e order by y, u.k, l",
+        "select y, u.k from t join u on t.d = u.d order by y, u.k",
+        "select y, u.k from t left join u on t.d = u.d order by y, u.k",
+        "select count(*), sum(u.k * y) from t join u on t.d = u.d",
+        "select y, u.k from t join u on t.d = u.d where y % 3 = 1 order by y, u.k",
+        "select count(*), sum(u.z) from t join u on t.e = u.e",
+        "select count(*), sum(y) from t where exists (select 1 from u where u.d = t.k)",
+        "select count(*), sum(y) from t where not exists (select 1 from u where u.n = t.k)",
+        "select count(*), sum(y) from t where exists (select 1 from u where u.d = t.k and u.z > t.y)",
+    ] {
+        for _ in 0..2 {
+            let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+            assert_eq!(of(&device, on_device), of(&cpu, on_cpu), "{query}");
+            device.engine.forget_results();
+        }
+    }
+    // Pairs whose columns are written at once, in any order.
+    for query in [
+        "select y, u.k from t join u on t.d = u.d",
+        "select y, z, f, b, u.k from t left join u on t.d = u.d",
+        "select y + u.z as a, b from t join u on t.d = u.d where y % 3 = 1",
+    ] {
+        for _ in 0..2 {
+            let of = |bench: &Bench, (t, u)| {
+                let rows = bench.sql(query, &[("t", t), ("u", u)]);
+                let mut rows: Vec<String> = rows.split('|').map(str::to_string).collect();
+                rows.sort_unstable();
+                rows
+            };
+            assert!(of(&device, on_device).len() > 2000);
+            assert_eq!(of(&device, on_device), of(&cpu, on_cpu), "{query}");
+            device.engine.forget_results();
+        }
+    }
+    let programs = device.engine.accelerator().unwrap().gpu.context().library.programs();
+    for made in ["join_runs", "join_ordered", "SORT_VALUES", "join_pairs", "output_expanded"] {
+        assert!(programs.iter().any(|program| program.body.contains(made)), "{made}");
+    }
 }
