@@ -3,8 +3,10 @@
 Expected values are by hand. Every launch is checked, so that what is wrong is said with its line.
 """
 
+import re
 import tempfile
 import time
+from contextlib import contextmanager
 
 import pytest
 from driver import PATIENCE, Kernel
@@ -107,6 +109,110 @@ def test_columns_of_frames(running):
     cell = "let f = frame! { x: [1.5f32, 2.5], y: [Some(1.0f32), None] };\nlet mut x = Buffer::from(f.column::<f32>(\"x\"));\n"
     assert running.ok(cell + "add_one(1, 2, &mut x, 2); frame! { x: x }.column::<f32>(\"x\").to_vec()").result == "[2.5, 3.5]"
     assert "`y` has 1 null" in running.fails('let y = Buffer::from(f.column::<f32>("y"));').error_text
+
+
+TOTAL = """%%cuda
+__global__ void total(const double* in, double* out, int n) {
+    double sum = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) sum += in[i];
+    out[threadIdx.x] = sum;
+}
+__global__ void twice(double* data, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] *= 2;
+}
+"""
+# How many buffers this process has whose contents are in a device's memory: on the emulated device that is a memory file.
+LENT = """fn lent() -> usize {
+    let links = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
+    links.filter(|link| link.to_string_lossy().contains("memfd:onrush-buffer ")).count()
+}"""
+LONG = """let long = frame! { x: (0..200_000).map(|i| i as f64).collect::<Vec<_>>(), n: (0..200_000).collect::<Vec<i64>>() }.persist();
+let short = frame! { x: [1.5, 2.5], y: [Some(1.0), None] }.persist();
+"""
+
+
+def test_columns_of_frames_go_to_kernels_past_the_host(running):
+    running.ok(TOTAL)
+    running.ok(LENT)
+    running.ok(LONG)
+    # 0 + … + 199999 = 199999 * 100000
+    cell = """let before = lent();
+let x = long.buffer::<f64>("x");
+let mut sums = Buffer::<f64>::zeros(64);
+total(1, 64, &x, &mut sums, 200_000);
+(lent() - before, x.len(), sums.iter().sum::<f64>())"""
+    assert running.ok(cell).result == "(1, 200000, 19999900000.0)"
+    # Rust reads it, a kernel writes into a copy, and the frame is what it was.
+    cell = """let mut doubled = x.clone();
+twice(782, 256, &mut doubled, 200_000);
+(x[199_999], doubled[199_999], doubled.iter().sum::<f64>(), long.buffer::<f64>("x") == x)"""
+    assert running.ok(cell).result == "(199999.0, 399998.0, 39999800000.0, true)"
+    running.fails('twice(782, 256, &mut doubled, 200_000); panic!("enough")')
+    assert running.value("(x[199_999], doubled[199_999])") == "(199999.0, 399998.0)"
+    # A fault does not take it along: nothing was read of this one before.
+    running.ok('let lasting = long.buffer::<f64>("x");')
+    running.fails("no_guard(2, 64, &mut kept)")
+    summed = "total(1, 64, &lasting, &mut sums, 200_000);\n(lasting[199_999], sums.iter().sum::<f64>())"
+    assert running.ok(summed).result == "(199999.0, 19999900000.0)"
+    # A few values, and those of another type, go over the host.
+    cell = """let before = lent();
+let few = short.buffer::<f64>("x");
+let cast = long.buffer::<f64>("n");
+(lent() - before, few.to_vec(), cast[199_999])"""
+    assert running.ok(cell).result == "(0, [1.5, 2.5], 199999.0)"
+
+
+@pytest.mark.parametrize(
+    "what", ['short.KIND::<f64>("y")', 'long.KIND::<f64>("z")', 'long.KIND::<bool>("x")', 'frame! { t: ["a"] }.KIND::<f64>("t")']
+)
+def test_a_buffer_has_the_errors_of_a_column(running, what):
+    running.ok(LONG)
+    of_column, of_buffer = (running.fails(what.replace("KIND", kind)).error_text for kind in ("column", "buffer"))
+    as_column = re.sub(r"In \[\d+\]", "In []", of_buffer.replace(".buffer::", ".column::"))
+    assert as_column == re.sub(r"In \[\d+\]", "In []", of_column)
+
+
+@contextmanager
+def kernel_in(kernelspecs, folder, engine, memory):
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="onrush-c") as runtime:
+        patch.setenv("ONRUSH_ENGINE", engine)
+        patch.setenv("ONRUSH_DEVICE_MEMORY", memory)
+        patch.setenv("ONRUSH_RUNTIME_DIR", runtime)
+        kernel = Kernel(kernelspecs, folder)
+        try:
+            for cell in (TOTAL, LENT, LONG):
+                kernel.ok(cell)
+            yield kernel
+        finally:
+            kernel.close()
+
+
+# The second engine has room for the column, and none for a copy.
+@pytest.mark.parametrize(("engine", "memory"), [("cpu", "1G"), ("emulated", "2M")])
+def test_columns_go_to_kernels_over_the_host(kernelspecs, tmp_path, engine, memory):
+    with kernel_in(kernelspecs, tmp_path, engine, memory) as kernel:
+        cell = """let x = long.buffer::<f64>("x");
+let mut sums = Buffer::<f64>::zeros(64);
+total(1, 64, &x, &mut sums, 200_000);
+(lent(), x.len(), sums.iter().sum::<f64>())"""
+        assert kernel.ok(cell).result == "(0, 200000, 19999900000.0)"
+
+
+def test_a_column_for_which_kernels_have_no_room_is_there_for_rust(kernelspecs, tmp_path):
+    with kernel_in(kernelspecs, tmp_path, "emulated", "4M") as kernel:
+        # 3.2 MB lie on the kernels' device, and the column has 1.6 MB.
+        cell = """let large = Buffer::<f64>::zeros(400_000);
+let mut sums = Buffer::<f64>::zeros(64);
+total(1, 64, &large, &mut sums, 64);
+let x = long.buffer::<f64>("x");
+(lent(), x[199_999])"""
+        assert kernel.ok(cell).result == "(0, 199999.0)"
+        cell = """drop(large);
+total(1, 64, &x, &mut sums, 200_000);
+let y = long.buffer::<f64>("x");
+(lent(), sums.iter().sum::<f64>(), x == y)"""
+        assert kernel.ok(cell).result == "(1, 19999900000.0, true)"
 
 
 @pytest.mark.parametrize(

@@ -14,3 +14,4 @@ pub use buffer::{Buffer, Element};
 pub use extent::{Blocks, SharedMemory, Threads, WithShared};
 pub use function::{Function, call};
 pub use launch::{Call, Defined, Launched, Program, define};
+pub(crate) use worker::device;

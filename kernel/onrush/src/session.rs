@@ -15,7 +15,7 @@ use arrow::array::RecordBatch;
 use onrush_wire::codec::CodecError;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, Schema, Span, paths};
+use onrush_wire::{Class, DataType, Diagnostic, FrameId, Generation, Schema, Span, paths};
 
 use crate::host;
 use crate::raise::raise;
@@ -207,6 +207,30 @@ pub(crate) fn send(batch: &RecordBatch, at: Span) -> (FrameId, Schema) {
         Ok((other, _)) => unexpected(&other, at),
         Err(diagnostic) => raise_at(diagnostic, at),
     }
+}
+
+/// A column for kernels, as it came.
+pub(crate) enum Lent {
+    /// In the memory of a device, by its name and whether the processor plays it. The descriptor keeps it.
+    OnDevice { memory: OwnedFd, rows: u64, dtype: DataType, device: (String, bool) },
+    /// As [`collect`] gives it.
+    OnHost(RecordBatch),
+}
+
+/// A column of a frame for kernels.
+#[inline(never)]
+pub(crate) fn lend(frame: FrameId, column: String, at: Span) -> Lent {
+    let answer = ask_with_memory(&Request::Lend { frame, column }, None);
+    let lent = answer.and_then(|(reply, descriptor)| match (reply, descriptor) {
+        (Reply::Lent { rows, dtype, device, emulated, .. }, Some(memory)) => {
+            Ok(Lent::OnDevice { memory, rows, dtype, device: (device, emulated) })
+        }
+        (Reply::Batches { inline, bytes, .. }, descriptor) => {
+            memory::batch(inline, descriptor, bytes).map(Lent::OnHost)
+        }
+        (other, _) => unexpected(&other, at.clone()),
+    });
+    lent.unwrap_or_else(|diagnostic| raise_at(diagnostic, at))
 }
 
 /// The frame's rows, in one batch; numbers share memory with the session.

@@ -12,7 +12,7 @@ use onrush::prelude::*;
 use onrush_wire::display::Content;
 use onrush_wire::expr::ExprKind;
 use onrush_wire::plan::{AsofStrategy, Format, JoinKind, Op};
-use onrush_wire::{BinaryOp, Expr as Tree, FrameId};
+use onrush_wire::{BinaryOp, Diagnostic, Expr as Tree, FrameId};
 
 fn frame() -> Frame {
     read_csv("x.csv")
@@ -186,6 +186,25 @@ fn values_come_back_typed() {
     assert_eq!((matrix.shape(), matrix.as_slice()), ((3, 1), &[1.0, 2.0, 3.0][..]));
     assert_eq!(attempt(|| f.to_matrix::<f32>(["a", "b"])).unwrap_err().code, "nulls");
     assert_eq!(f.collect().num_rows(), 3);
+}
+
+#[test]
+fn columns_become_buffers() {
+    let _session = session();
+    let f = frame();
+    assert_eq!(f.buffer::<i64>("a"), [1, 2, 3]);
+    assert_eq!(f.buffer::<f64>("a"), [1.0, 2.0, 3.0]);
+    // The same errors as those of a column, at a place of their own.
+    let of = |column: Diagnostic, buffer: Diagnostic| {
+        assert_eq!((&buffer.code, &buffer.message, &buffer.help), (&column.code, &column.message, &column.help));
+        assert_eq!((column.labels[0].span.length, buffer.labels[0].span.length), (6, 6));
+        buffer
+    };
+    let line = line!() + 1;
+    let nulls = of(attempt(|| f.column::<f64>("b")).unwrap_err(), attempt(|| f.buffer::<f64>("b")).unwrap_err());
+    assert_eq!((nulls.code.as_str(), nulls.labels[0].span.line), ("nulls", line));
+    let text = of(attempt(|| f.column::<i64>("name")).unwrap_err(), attempt(|| f.buffer::<i64>("name")).unwrap_err());
+    assert_eq!(text.code, "column-type");
 }
 
 #[derive(onrush::serde::Deserialize, Debug, PartialEq)]

@@ -62,6 +62,9 @@ pub enum Request {
     RowCount { frame: FrameId },
     /// Reply: [`Reply::Batches`]; all columns if `columns` is empty.
     Collect { frame: FrameId, columns: Vec<String> },
+    /// A column for the kernels of a `%%cuda` cell. Reply: [`Reply::Lent`], or [`Reply::Batches`] as for [`Request::Collect`]
+    /// where the engine has no device, the device cannot lend the column, or that is not worth it.
+    Lend { frame: FrameId, column: String },
     /// The only value of an expression that gives one row. Reply: [`Reply::Value`].
     Value { frame: FrameId, expr: Expr },
     /// Runs the frame and pins the result. Reply: [`Reply::Frame`], another id.
@@ -136,6 +139,16 @@ pub enum Reply {
         rows: u64,
         bytes: u64,
         inline: Option<Vec<u8>>,
+    },
+    /// The values of a column without nulls, one after another in memory of the engine's device, which a process that has a device
+    /// of the same name maps by the descriptor that comes with this message. Nobody writes to them any more, and the descriptor keeps them.
+    Lent {
+        rows: u64,
+        bytes: u64,
+        dtype: DataType,
+        device: String,
+        /// The processor plays the device.
+        emulated: bool,
     },
     Value {
         value: Value,

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 
 use crate::column::DeviceColumn;
-use crate::{Kind, Result};
+use crate::lane::Lane;
+use crate::{Error, Kind, Result};
 
 #[derive(Default)]
 pub struct Residency {
@@ -159,6 +160,21 @@ impl Residency {
         let held = state.columns.get_mut(&Key(parts.clone(), as_bytes))?;
         held.used = clock;
         Some(held.column.clone())
+    }
+
+    /// A column, which is copied to the device if it is not there.
+    pub fn column(&self, lane: &Lane, parts: &Parts, as_bytes: bool) -> Result<DeviceColumn> {
+        if let Some(column) = self.get(parts, as_bytes) {
+            return Ok(column);
+        }
+        let Some(first) = parts.arrays().first() else {
+            return Err(Error::Unsupported("an input without rows".to_string()));
+        };
+        let column = DeviceColumn::upload(&lane.context, first.data_type(), parts.arrays(), as_bytes)?;
+        // Other runs find it from here on.
+        lane.context.stream.synchronize()?;
+        self.put(parts, &column);
+        Ok(column)
     }
 
     /// Whether all columns of some batches are there.

@@ -3,6 +3,7 @@
 //! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
 mod large;
+mod lending;
 mod physical;
 mod plans;
 mod residents;
@@ -42,6 +43,7 @@ use crate::plot::{KEPT, Rows};
 use crate::table::{self, Frame};
 use crate::{key, rules, sql};
 pub(crate) use large::Whole;
+pub use lending::Loan;
 use plans::Plans;
 pub(crate) use residents::Resident;
 use residents::Store;

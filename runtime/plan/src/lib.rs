@@ -26,6 +26,6 @@ pub mod table;
 pub mod types;
 mod windows;
 
-pub use engine::{CALLS_STACK, Engine, EngineConfig};
+pub use engine::{CALLS_STACK, Engine, EngineConfig, Loan};
 pub use explain::Placement;
 pub use expr::catalogue::functions;

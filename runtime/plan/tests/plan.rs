@@ -12,6 +12,7 @@ mod plan {
     pub mod expressions;
     pub mod groups;
     pub mod joins;
+    pub mod lending;
     pub mod lists;
     pub mod native;
     pub mod orders;

@@ -2,7 +2,7 @@
 //!
 //! A message has at most one descriptor. The memory behind it is a memfd sealed against writing, growing and shrinking, and can be
 //! mapped safely. `Reply::Batches` with `inline: None` comes with one, as may `Request::Step` with `Op::FromArrow` whose
-//! `bytes` is `None`.
+//! `bytes` is `None`. That of `Reply::Lent` is memory of a device, which its driver maps.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};

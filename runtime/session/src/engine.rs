@@ -13,7 +13,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_plan::gpu::{Choice, GPU_LOST};
-use onrush_plan::{CALLS_STACK, Engine, EngineConfig};
+use onrush_plan::{CALLS_STACK, Engine, EngineConfig, Loan};
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Held, Reply};
 use onrush_wire::{Class, Diagnostic, FrameId, limits, paths};
@@ -275,7 +275,18 @@ impl Process {
             }
             Ask::RowCount { frame } => Reply::Count(engine.row_count(frame, task)?),
             Ask::Collect { frame, columns } => {
-                let (reply, memory) = self.collect(frame, &columns, task)?;
+                let table = engine.table(frame, &columns, task)?;
+                let (reply, memory) = to_cell(&table, task)?;
+                return Ok((reply, Some(memory)));
+            }
+            Ask::Lend { frame, column } => {
+                let table = engine.table(frame, &[column], task)?;
+                let (reply, memory) = match engine.lend(&table, task)? {
+                    Some(Loan { rows, bytes, dtype, device, emulated, memory }) => {
+                        (Reply::Lent { rows, bytes, dtype, device, emulated }, memory)
+                    }
+                    None => to_cell(&table, task)?,
+                };
                 return Ok((reply, Some(memory)));
             }
             Ask::Value { frame, expr } => {
@@ -293,33 +304,27 @@ impl Process {
         };
         Ok((reply, None))
     }
+}
 
-    /// The rows as one batch in an Arrow IPC file, so that the other side maps every column in one piece.
-    fn collect(
-        &self,
-        frame: onrush_wire::FrameId,
-        columns: &[String],
-        task: &TaskHandle,
-    ) -> Result<(Reply, OwnedFd), Diagnostic> {
-        let table = self.engine.table(frame, columns, task)?;
-        task.stage("copy to the cell");
-        let failed = |e: &dyn std::fmt::Display| {
-            Diagnostic::error(Class::Resources, "shared-memory", format!("the rows do not fit into shared memory: {e}"))
-                .help("collect fewer rows or columns")
-        };
-        let table = ipc::plain(&table).map_err(|e| failed(&e))?;
-        let table = match table.batches().len() {
-            0 | 1 => table,
-            _ => Table::new(Arc::clone(table.schema()), vec![table.to_batch().map_err(|e| failed(&e))?]),
-        };
-        let memory = memory::sealed_by("onrush-result", |file| {
-            ipc::write_file(&table, io::BufWriter::with_capacity(1 << 20, file)).map_err(io::Error::other)
-        })
-        .map_err(|e| failed(&e))?;
-        let bytes = memory::length(&memory).map_err(|e| failed(&e))?;
-        let schema = onrush_frame::schema_to_wire(table.schema());
-        Ok((Reply::Batches { schema, rows: table.rows() as u64, bytes, inline: None }, memory))
-    }
+/// The rows as one batch in an Arrow IPC file, so that the other side maps every column in one piece.
+fn to_cell(table: &Table, task: &TaskHandle) -> Result<(Reply, OwnedFd), Diagnostic> {
+    task.stage("copy to the cell");
+    let failed = |e: &dyn std::fmt::Display| {
+        Diagnostic::error(Class::Resources, "shared-memory", format!("the rows do not fit into shared memory: {e}"))
+            .help("collect fewer rows or columns")
+    };
+    let table = ipc::plain(table).map_err(|e| failed(&e))?;
+    let table = match table.batches().len() {
+        0 | 1 => table,
+        _ => Table::new(Arc::clone(table.schema()), vec![table.to_batch().map_err(|e| failed(&e))?]),
+    };
+    let memory = memory::sealed_by("onrush-result", |file| {
+        ipc::write_file(&table, io::BufWriter::with_capacity(1 << 20, file)).map_err(io::Error::other)
+    })
+    .map_err(|e| failed(&e))?;
+    let bytes = memory::length(&memory).map_err(|e| failed(&e))?;
+    let schema = onrush_frame::schema_to_wire(table.schema());
+    Ok((Reply::Batches { schema, rows: table.rows() as u64, bytes, inline: None }, memory))
 }
 
 /// The rows of a frame that is made from values. Never empty as a list: without rows the schema would be lost.

@@ -41,6 +41,11 @@ pub enum Ask {
         frame: FrameId,
         columns: Vec<String>,
     },
+    /// Answered by [`Reply::Lent`] or [`Reply::Batches`], with a descriptor.
+    Lend {
+        frame: FrameId,
+        column: String,
+    },
     Value {
         frame: FrameId,
         expr: Expr,

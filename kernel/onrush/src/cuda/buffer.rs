@@ -84,7 +84,8 @@ impl Element for bool {
     }
 }
 
-/// Values for kernels: `Buffer::from(vec![1.0f32, 2.0])`, `Buffer::<f32>::zeros(n)`, `Buffer::from(&frame.column::<f64>("x"))`.
+/// Values for kernels: `Buffer::from(vec![1.0f32, 2.0])`, `Buffer::<f32>::zeros(n)`, `frame.buffer::<f64>("x")`. That is a column, which
+/// stays on the GPU where it can; `Buffer::from(&frame.column::<f64>("x"))` has the same values by way of the host.
 ///
 /// A kernel that takes `float*` gets `&mut buffer`, one that takes `const float*` gets `&buffer`. In Rust it is a slice:
 /// `buffer[0]`, `buffer.iter().sum::<f32>()`, `buffer.to_vec()`. A launch that fails leaves it as it was.
@@ -111,6 +112,13 @@ impl<T: Element> Buffer<T> {
     /// `length` times the same value.
     pub fn filled(length: usize, value: T) -> Self {
         vec![value; length].into()
+    }
+
+    /// `length` values that are in the device's memory behind the descriptor. `None` if the worker cannot map it.
+    pub(crate) fn on_device(memory: OwnedFd, length: usize) -> Option<Self> {
+        let lent = Some(Arc::new(memory));
+        let buffer = Buffer { values: OnceLock::new(), length, lent, number: next(), stamp: next() };
+        worker::has(&buffer).then_some(buffer)
     }
 
     /// The values, without a copy if the host has them.

@@ -24,7 +24,9 @@ pub struct Worker {
     child: Child,
     socket: UnixStream,
     memory: File,
+    /// Its name: empty when the worker is not to be used again.
     device: String,
+    emulated: bool,
     /// Of the process and the generation that started it: after a snapshot took over, it is somebody else's.
     owner: (u32, Generation),
     loaded: BTreeSet<u64>,
@@ -94,7 +96,10 @@ pub fn launch(
         }
         let lent = launched.lent.iter().copied().zip(descriptors).collect();
         let brought = worker.bring(arguments, lent);
-        let device = worker.device.clone();
+        let device = match worker.emulated {
+            true => format!("{}, each access checked", worker.device),
+            false => worker.device.clone(),
+        };
         brought
             .map(|()| (launched.nanoseconds, device, launched.printed.clone()))
             .map_err(|(d, _)| (d, launched.printed))
@@ -112,6 +117,21 @@ fn no_worker(what: impl std::fmt::Display) -> Diagnostic {
         format!("the process that runs kernels cannot be started: {what}"),
     )
     .help("`onrush doctor` says what is wrong with the installation")
+}
+
+/// What kernels run on: the name, and whether the processor plays it. `None` where no worker can be started.
+pub(crate) fn device() -> Option<(String, bool)> {
+    with(|worker| Ok((worker.device.clone(), worker.emulated))).ok()
+}
+
+/// Gives the worker a buffer's contents before a kernel needs them, and says whether it has them.
+pub fn has(buffer: &dyn AnyBuffer) -> bool {
+    let give = |worker: &mut Worker| {
+        // A loop that takes columns and launches nothing must not keep all of them on the device.
+        worker.forget_freed()?;
+        worker.send(buffer)
+    };
+    with(give).is_ok()
 }
 
 /// Fills memory with a buffer's contents from this byte on, of which the device alone has the latest.
@@ -155,10 +175,11 @@ impl Worker {
         lock(&FREED).clear();
         host::keep_to_runner(socket.as_raw_fd());
         let (loaded, buffers) = (BTreeSet::new(), HashMap::new());
-        let mut worker = Worker { child, socket, memory, device: "?".to_string(), owner, loaded, buffers };
+        let device = "?".to_string();
+        let mut worker = Worker { child, socket, memory, device, emulated: false, owner, loaded, buffers };
         match worker.ask(&ToWorker::Hello, None, None) {
             Ok((FromWorker::Ready { device, emulated }, _)) => {
-                worker.device = if emulated { format!("{device}, each access checked") } else { device };
+                (worker.device, worker.emulated) = (device, emulated);
                 Ok(worker)
             }
             Ok(_) => Err(worker.broken().0),

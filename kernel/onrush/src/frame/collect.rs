@@ -10,10 +10,12 @@ use onrush_wire::{Class, DataType, Diagnostic, Span, TimeUnit, Value};
 
 use super::Frame;
 use crate::column::{Column, Element};
+use crate::cuda::{self, Buffer};
 use crate::expr::{IntoColumns, IntoExprs};
 use crate::matrix::{Matrix, Number};
 use crate::raise::{here, raise};
-use crate::session;
+use crate::session::{self, Lent};
+use crate::values::wire_type;
 
 impl Frame {
     /// Runs the plan and gives all rows as an Arrow batch, in memory that is shared with the session.
@@ -35,12 +37,42 @@ impl Frame {
 
     #[inline(never)]
     fn array(&self, name: &str, at: Span) -> ArrayRef {
-        let batch = session::collect(self.id(), vec![name.to_string()], at.clone());
-        match batch.columns().first() {
-            Some(array) => Arc::clone(array),
-            None => {
-                raise(Diagnostic::error(Class::Internal, "reply", format!("`{name}` did not come back")).at(at, ""))
-            }
+        only(&session::collect(self.id(), vec![name.to_string()], at.clone()), name, at)
+    }
+
+    /// One column's values for the kernels of `%%cuda` cells: `let x = f.buffer::<f64>("x");`. They are those of
+    /// [`Buffer::from`]`(&f.column::<f64>("x"))`. Where the frame's rows are on the GPU, for example after `persist()`, a column of a megabyte
+    /// or more is copied there, and comes to the host only when Rust reads it.
+    ///
+    /// `T` is a number (`f32`, `f64`, `i8` to `i64`, `u8` to `u64`) or `bool`; numbers become other numbers if no value changes. Raises as
+    /// [`Frame::column`] does, if the type does not fit or if there are nulls: a buffer has none.
+    #[track_caller]
+    pub fn buffer<T: Element + cuda::Element>(&self, name: &str) -> Buffer<T> {
+        let at = here("buffer");
+        let array = match self.lent(name, &wire_type(&T::arrow()), at.clone()) {
+            Some(Lent::OnDevice { memory, rows, .. }) => match Buffer::on_device(memory, rows as usize) {
+                Some(buffer) => return buffer,
+                None => self.array(name, at.clone()),
+            },
+            Some(Lent::OnHost(batch)) => only(&batch, name, at.clone()),
+            None => self.array(name, at.clone()),
+        };
+        match Column::new(name, &array) {
+            Ok(column) => column.into(),
+            Err(diagnostic) => session::raise_at(diagnostic, at),
+        }
+    }
+
+    /// The column as the session lends it to the device that kernels run on. `None` if the way over the host is known to be the right one.
+    #[inline(never)]
+    fn lent(&self, name: &str, wanted: &DataType, at: Span) -> Option<Lent> {
+        // What is converted is converted on the host, and what does not exist is an error there.
+        self.handle.schema.fields.iter().find(|field| field.name == name && field.dtype == *wanted)?;
+        let kernels = cuda::device()?;
+        match session::lend(self.id(), name.to_string(), at) {
+            // Only a device of the same kind can map it.
+            Lent::OnDevice { device, dtype, .. } if device != kernels || dtype != *wanted => None,
+            lent => Some(lent),
         }
     }
 
@@ -86,6 +118,14 @@ impl From<Frame> for RecordBatch {
     #[track_caller]
     fn from(frame: Frame) -> Self {
         frame.collect()
+    }
+}
+
+/// The column that was asked for.
+fn only(batch: &RecordBatch, name: &str, at: Span) -> ArrayRef {
+    match batch.columns().first() {
+        Some(array) => Arc::clone(array),
+        None => raise(Diagnostic::error(Class::Internal, "reply", format!("`{name}` did not come back")).at(at, "")),
     }
 }
 

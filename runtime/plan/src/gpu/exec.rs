@@ -23,7 +23,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 use onrush_ops::residency::Parts;
-use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Kind, Lane, Sink, Stage};
+use onrush_ops::{DeviceTable, Gpu, Kind, Lane, Sink, Stage};
 use onrush_wire::{Class, Diagnostic};
 
 use super::blocking::{Stop, blocking};
@@ -652,7 +652,9 @@ impl Work {
         match rows {
             Rows::Device(table) => Ok(table.clone()),
             Rows::Host { parts, count } => {
-                let columns = parts.iter().enumerate().map(|(place, parts)| self.column(lane, parts, as_bytes(place)));
+                let residency = &self.accelerator.gpu.residency;
+                let columns =
+                    parts.iter().enumerate().map(|(place, parts)| residency.column(lane, parts, as_bytes(place)));
                 Ok(DeviceTable { rows: *count, columns: columns.collect::<onrush_ops::Result<_>>()? })
             }
             Rows::Concat(parts) => {
@@ -665,21 +667,6 @@ impl Work {
                 all
             }
         }
-    }
-
-    fn column(&self, lane: &Lane, parts: &Parts, as_bytes: bool) -> onrush_ops::Result<DeviceColumn> {
-        let gpu = &self.accelerator.gpu;
-        if let Some(column) = gpu.residency.get(parts, as_bytes) {
-            return Ok(column);
-        }
-        let Some(first) = parts.arrays().first() else {
-            return Err(onrush_ops::Error::Unsupported("an input without rows".to_string()));
-        };
-        let column = DeviceColumn::upload(&lane.context, first.data_type(), parts.arrays(), as_bytes)?;
-        // Other runs find it from here on.
-        lane.context.stream.synchronize()?;
-        gpu.residency.put(parts, &column);
-        Ok(column)
     }
 }
 

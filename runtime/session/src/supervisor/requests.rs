@@ -76,6 +76,7 @@ impl Supervisor {
             Request::Collect { frame, columns } => {
                 work("collect", frame, true, Ask::Collect { frame: target(frame), columns })
             }
+            Request::Lend { frame, column } => work("lend", frame, true, Ask::Lend { frame: target(frame), column }),
             Request::Value { frame, expr } => work("value", frame, true, Ask::Value { frame: target(frame), expr }),
             Request::Explain { frame, analyze } => {
                 work("explain", frame, true, Ask::Explain { frame: target(frame), analyze })

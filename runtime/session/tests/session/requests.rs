@@ -1,16 +1,18 @@
 //! What is asked, by one notebook and by several, and what becomes of it when processes end.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use std::time::{Duration, Instant};
 
-use onrush_frame::value_at;
+use onrush_frame::{Table, value_at};
 use onrush_session::connection::split;
 use onrush_wire::plan::{Op, Sink, SinkFormat, Source};
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{CellEnd, Event, Hello, Reply, Request, Role, Status, Welcome};
-use onrush_wire::{Class, Expr, FrameId, Generation, NotebookId, PROTOCOL, Value};
+use onrush_wire::{Class, DataType, Expr, FrameId, Generation, NotebookId, PROTOCOL, Value};
 
 use super::support::{CSV, Client, Session, endless, from_values, greater, kill, processor_ticks, until};
 
@@ -44,6 +46,50 @@ fn a_file_is_read_filtered_shown_and_collected() {
     match cell.ask(Request::Write { frame: filtered, sink }) {
         Reply::Written { rows, path, .. } => assert!(rows == 2 && Path::new(&path).is_file()),
         other => panic!("{other:?}"),
+    }
+}
+
+/// By hand: the sum of 0..n is n (n - 1) / 2. On the emulated device the memory is a file, on a GPU only a process that has one could look into it.
+#[test]
+fn a_column_is_lent_where_the_engine_has_a_device() {
+    let lend = |cell: &mut Client, frame, column: &str| {
+        cell.exchange(Request::Lend { frame, column: column.to_string() }, None)
+    };
+    let sum = |table: &Table| {
+        let column = table.column(0).unwrap();
+        let numbers = (0..table.rows()).map(|row| match value_at(&column, row) {
+            Value::Int(value) => value,
+            other => panic!("{other:?}"),
+        });
+        numbers.sum::<i64>()
+    };
+    for engine in ["emulated", "cpu"] {
+        let session = Session::start_in(&[("ONRUSH_ENGINE", engine)]);
+        let mut cell = session.cell("one");
+        let (many, few) = (from_values(&mut cell, 0..200_000), from_values(&mut cell, 0..1_000));
+        // Too few are not worth it.
+        let table = Client::rows_of(lend(&mut cell, few, "n"));
+        assert_eq!((table.rows(), sum(&table)), (1_000, 499_500));
+        for column in ["N", ""] {
+            let (Reply::Failed(error), None) = lend(&mut cell, many, column) else { panic!("there is no `{column}`") };
+            assert_eq!(error.code, "unknown-column");
+        }
+        let (reply, descriptor) = lend(&mut cell, many, "n");
+        if engine == "cpu" {
+            let table = Client::rows_of((reply, descriptor));
+            assert_eq!((table.rows(), sum(&table)), (200_000, 19_999_900_000));
+            continue;
+        }
+        let Reply::Lent { rows, bytes, dtype, device, emulated } = reply else { panic!("{reply:?}") };
+        assert_eq!((rows, bytes, dtype, emulated), (200_000, 1_600_000, DataType::Int64, true));
+        assert!(device.starts_with("emulated device on "), "{device}");
+        // The engine is needed no more.
+        kill(session.status().engine_pid.unwrap());
+        let mut content = vec![0; bytes as usize];
+        File::from(descriptor.expect("the memory's")).read_exact_at(&mut content, 0).unwrap();
+        let (numbers, _) = content.as_chunks::<8>();
+        let numbers: Vec<i64> = numbers.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect();
+        assert!(numbers.iter().copied().eq(0..200_000));
     }
 }
 

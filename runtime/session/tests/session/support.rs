@@ -170,7 +170,11 @@ impl Client {
     }
 
     pub fn collect(&mut self, frame: FrameId) -> Table {
-        let (reply, descriptor) = self.exchange(Request::Collect { frame, columns: vec![] }, None);
+        let answer = self.exchange(Request::Collect { frame, columns: vec![] }, None);
+        Client::rows_of(answer)
+    }
+
+    pub fn rows_of((reply, descriptor): (Reply, Option<OwnedFd>)) -> Table {
         let Reply::Batches { bytes, rows, inline: None, .. } = reply else { panic!("{reply:?}") };
         let content = memory::read(&descriptor.expect("the rows come in shared memory")).unwrap();
         assert_eq!(content.len() as u64, bytes);
