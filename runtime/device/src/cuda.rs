@@ -1,13 +1,14 @@
 //! NVIDIA GPUs by the CUDA driver, through cudarc's thin functions. The library is looked for when the device is opened: cudarc panics
 //! where it is missing, so everything here comes after `probe`.
 
+mod kept;
 mod mapped;
 pub mod nvrtc;
 
 use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError};
@@ -16,9 +17,11 @@ use libc::c_void;
 
 use crate::backend::{Backend, Handle};
 use crate::error::{Error, Result};
+use crate::ledger::UNIT;
 use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
 use crate::stream::Priority;
 use crate::{Kind, Properties};
+use kept::{Block, Kept};
 use nvrtc::Nvrtc;
 
 /// CUDA 12.0: the functions that cudarc binds exist from there on.
@@ -112,6 +115,7 @@ pub struct Cuda {
     properties: Properties,
     /// Looked for when something is compiled: a process whose kernels are all cached needs none.
     nvrtc: Mutex<Option<Arc<Nvrtc>>>,
+    kept: Mutex<Kept>,
 }
 
 // SAFETY: handles of the driver may be used from any thread that has made the context current, which each call here does.
@@ -152,7 +156,22 @@ impl Cuda {
         // SAFETY: the context was just retained.
         unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
         let pool = create_pool(ordinal as i32)?;
-        Ok(Cuda { device, context, pool, properties, nvrtc: Mutex::default() })
+        Ok(Cuda { device, context, pool, properties, nvrtc: Mutex::default(), kept: Mutex::default() })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Safety
+    /// Blocks of the pool that nobody has, whose streams are alive.
+    unsafe fn release(&self, blocks: &[Block]) -> Result<()> {
+        // All of them, also where one fails.
+        blocks.iter().fold(Ok(()), |done, block| {
+            // SAFETY: by the contract of this function.
+            let freed = unsafe { result::free_async(block.address, stream(block.stream)) };
+            done.and(freed.map_err(failed("cuMemFreeAsync")))
+        })
     }
 
     /// Makes the context the calling thread's.
@@ -237,13 +256,29 @@ impl Backend for Cuda {
         Ok(bytes)
     }
 
+    fn keep_freed(&self, bytes: u64) {
+        self.kept().set_limit(bytes);
+    }
+
     fn trim_pool(&self, keep: u64) -> Result<()> {
         self.bind()?;
+        let blocks = self.kept().drain(None);
+        // SAFETY: a stream takes its blocks along when it ends.
+        unsafe {
+            self.release(&blocks)?;
+            // The pool gives back what streams have passed.
+            blocks.iter().try_for_each(|block| self.synchronize_stream(block.stream))?;
+        }
         // SAFETY: the pool lives as long as `self`.
         unsafe { result::mem_pool::trim_to(self.pool, keep as usize) }.map_err(failed("cuMemPoolTrimTo"))
     }
 
     unsafe fn allocate(&self, bytes: u64, on: Handle) -> Result<u64> {
+        // The driver looks at the size that was asked for when it copies.
+        let bytes = bytes.next_multiple_of(UNIT);
+        if let Some(address) = self.kept().take(bytes, on) {
+            return Ok(address);
+        }
         self.bind()?;
         // SAFETY: see above.
         match unsafe { result::mem_pool::alloc_async(self.pool, bytes as usize, stream(on)) } {
@@ -256,10 +291,11 @@ impl Backend for Cuda {
         }
     }
 
-    unsafe fn free(&self, address: u64, _bytes: u64, on: Handle) -> Result<()> {
+    unsafe fn free(&self, address: u64, bytes: u64, on: Handle) -> Result<()> {
         self.bind()?;
+        let rest = self.kept().put(address, bytes, on);
         // SAFETY: see above.
-        unsafe { result::free_async(address, stream(on)) }.map_err(failed("cuMemFreeAsync"))
+        unsafe { self.release(&rest) }
     }
 
     fn export(&self, bytes: u64) -> Result<(u64, OwnedFd)> {
@@ -318,6 +354,9 @@ impl Backend for Cuda {
 
     unsafe fn destroy_stream(&self, on: Handle) -> Result<()> {
         self.bind()?;
+        let blocks = self.kept().drain(Some(on));
+        // SAFETY: see above.
+        unsafe { self.release(&blocks)? };
         // SAFETY: see above.
         unsafe { result::stream::destroy(stream(on)) }.map_err(failed("cuStreamDestroy"))
     }

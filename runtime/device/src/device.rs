@@ -25,6 +25,9 @@ pub struct Options {
     pub cache: Option<PathBuf>,
 }
 
+/// Large blocks that were freed are kept as they are up to one in so many of the bytes that there are.
+const KEPT: u64 = 8;
+
 /// What the ledger says beside what the driver says, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryReport {
@@ -77,7 +80,9 @@ impl Device {
 
     fn new(backend: Box<dyn Backend>, options: &Options) -> Result<Device> {
         let (free, total) = backend.memory()?;
-        let ledger = Ledger::new(options.capacity.unwrap_or(free / 10 * 9));
+        let capacity = options.capacity.unwrap_or(free / 10 * 9);
+        let ledger = Ledger::new(capacity);
+        backend.keep_freed(capacity / KEPT);
         let inner = Inner {
             backend,
             ledger,

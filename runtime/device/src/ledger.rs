@@ -66,7 +66,7 @@ impl Ledger {
     pub fn reserve(&self, owner: &Owner, bytes: u64) -> Result<Reservation> {
         let bytes = rounded(bytes);
         let mut books = self.books();
-        let free = books.capacity.saturating_sub(books.total.used + books.total.reserved);
+        let free = books.room();
         if bytes > free {
             let largest = books.owners.iter().max_by_key(|(_, usage)| usage.used + usage.reserved);
             return Err(Error::OutOfMemory {
@@ -87,6 +87,11 @@ impl Ledger {
     /// A smaller capacity takes nothing away: reservations fail until enough is freed.
     pub fn set_capacity(&self, bytes: u64) {
         self.books().capacity = bytes;
+    }
+
+    /// Bytes that can be reserved now.
+    pub fn room(&self) -> u64 {
+        self.books().room()
     }
 
     pub fn total(&self) -> Usage {
@@ -114,6 +119,10 @@ impl Ledger {
 }
 
 impl Books {
+    fn room(&self) -> u64 {
+        self.capacity.saturating_sub(self.total.used + self.total.reserved)
+    }
+
     fn change(&mut self, owner: &Owner, change: impl Fn(&mut Usage)) {
         let usage = self.owners.entry(owner.clone()).or_default();
         for usage in [usage, &mut self.total] {
