@@ -38,6 +38,23 @@ template <class K, int FIRST, int LAST> __device__ __forceinline__ void sort_cou
     }
 }
 
+// Of the counts of each pass, how many keys have a lower digit: by a block of 256 threads for each pass.
+__device__ __forceinline__ void sort_begins(u64* counts) {
+    __shared__ u64 of_warp[SORT_DIGITS / WARP];
+    u64* mine = counts + blockIdx.x * SORT_DIGITS + threadIdx.x;
+    const u64 own = *mine;
+    u64 sum = own;
+    for (u32 by = 1; by < WARP; by *= 2) {
+        const u64 lower = __shfl_up_sync(ALL_LANES, sum, by);
+        if (lane_id() >= by) sum += lower;
+    }
+    if (lane_id() == WARP - 1) of_warp[warp_id()] = sum;
+    __syncthreads();
+    u64 before = sum - own;
+    for (u32 w = 0; w < warp_id(); w++) before += of_warp[w];
+    *mine = before;
+}
+
 // One pass by 256 threads a block, each of which is for one digit, too. `begins`: how many keys have a lower digit. `state`: a word for
 // each digit of each tile, zero before, as the ticket is. What is CARRIED beside the keys are numbers of rows, which may be null for the first
 // pass, or values of 64 bits, or nothing.

@@ -84,7 +84,13 @@ pub fn program(scalar: Scalar, carried: Carried) -> Program {
          {n}* numbers_out, u64 rows, u32 shift, const u64* begins, u64* state, u32* ticket) {{\n  \
          sort_pass<{k}, {n}, {items}, {what}>(keys, numbers, keys_out, numbers_out, rows, shift, begins, state, ticket);\n}}\n"
     );
-    if carried != Carried::Values {
+    if carried == Carried::Values {
+        entries.push("sort_begin");
+        let _ = write!(
+            text,
+            "extern \"C\" __global__ void __launch_bounds__({DIGITS}) sort_begin(u64* counts) {{\n  sort_begins(counts);\n}}\n"
+        );
+    } else {
         let numbered = carried == Carried::Numbers;
         entries.extend(["sort_mark_runs", "sort_repair_runs"]);
         let _ = write!(
@@ -116,24 +122,32 @@ pub fn sort(context: &Context, column: &Column) -> Result<Sorted> {
     }
 }
 
-/// As [`sort`], with a value of 64 bits for each key in place of the rows: keys, and values in their order. Their memory is used on the way.
+/// As [`sort`], with a value of 64 bits for each key in place of the rows: keys, and values in their order. Their memory is used on the way. No key is
+/// above `highest`, so that which digits there are is known without a look at them: nothing waits.
 ///
 /// # Errors
 /// As for [`sort`], and where there is no memory for one more copy.
 pub fn sort_with(
     context: &Context,
-    (scalar, rows): (Scalar, u64),
+    (scalar, rows, highest): (Scalar, u64, u64),
     keys: Buffer,
     values: Buffer,
 ) -> Result<(Buffer, Buffer)> {
     let sorting = Sorting::new(context, &Column::new(scalar, &keys).slice(0, rows), Carried::Values)?;
     let counts = context.zeros(scalar.bytes() * DIGITS * 8)?;
-    let mut counted = sorting.count("sort_count_upper", &counts)?;
+    sorting.start_count("sort_count_upper", &counts)?;
     if counted_later(scalar) > 0 {
-        counted = sorting.count("sort_count_lower", &counts)?;
+        sorting.start_count("sort_count_lower", &counts)?;
     }
-    let (begins, needed) = sorting.digits(&counted, 0);
-    match sorting.passes(&needed, &context.upload(&begins)?, Some((keys, Some(values))))? {
+    // SAFETY: a block for each pass, and as many counts for each as the block has threads.
+    unsafe {
+        let grid = Grid::new(scalar.bytes() as u32, DIGITS as u32);
+        sorting.function("sort_begin")?.launch(&grid, Arguments::new().buffer(&counts), &context.stream)?;
+    }
+    let is_there = |number: &u32| *number == 0 || highest >> (8 * number) > 0;
+    let needed: Vec<Digit> =
+        (0..scalar.bytes() as u32).take_while(is_there).map(|number| Digit { number, alike: 1.0 }).collect();
+    match sorting.passes(&needed, &counts, Some((keys, Some(values))))? {
         (keys, Some(values)) => Ok((keys, values)),
         (_, None) => Err(unsupported(scalar)),
     }
@@ -207,13 +221,19 @@ impl Sorting<'_> {
         }
     }
 
-    /// How many keys have each digit, of those that `entry` counts and those that are in `counts` already. Waits.
+    /// Adds to `counts` how many keys have each digit, of those that `entry` counts.
+    fn start_count(&self, entry: &str, counts: &Buffer) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let arguments = Arguments::new().value(self.address).value(self.rows).buffer(counts);
+        fill(self.context, &self.function(entry)?, arguments, self.rows, COUNT_THREADS, 0)
+    }
+
+    /// The same, and all that is in `counts`. Waits.
     fn count(&self, entry: &str, counts: &Buffer) -> Result<Vec<u64>> {
         let context = self.context;
-        if self.rows > 0 {
-            let arguments = Arguments::new().value(self.address).value(self.rows).buffer(counts);
-            fill(context, &self.function(entry)?, arguments, self.rows, COUNT_THREADS, 0)?;
-        }
+        self.start_count(entry, counts)?;
         Ok(counts.read::<u64>(0..(self.scalar.bytes() * DIGITS) as usize, &context.stream)?)
     }
 

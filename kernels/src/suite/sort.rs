@@ -31,6 +31,7 @@ fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
         // The large ones take long where a device is only emulated.
         let shapes = if rows > 10_000 { &shapes[..3] } else { &shapes[..] };
         for (shape, keys) in shapes {
+            let highest = keys.iter().copied().max().unwrap_or(0);
             let keys: Vec<K> = keys.iter().copied().filter_map(number).collect();
             cases.case(
                 || format!("sort {}, {rows} rows, {shape}", K::SCALAR.cuda()),
@@ -45,7 +46,7 @@ fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
                     let alone = sort_keys(context, &Column::new(K::SCALAR, &there).slice(0, rows as u64))?;
                     let alone = alone.read::<K>(0..rows, &context.stream)?;
                     let values: Vec<u64> = (0..rows as u64).map(|row| !row << 20).collect();
-                    let of = (K::SCALAR, rows as u64);
+                    let of = (K::SCALAR, rows as u64, highest);
                     let (beside, moved) = sort_with(context, of, there, context.upload(&values)?)?;
                     let beside = beside.read::<K>(0..rows, &context.stream)?;
                     let moved = moved.read::<u64>(0..rows, &context.stream)?;
@@ -96,6 +97,6 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
         let (k, v) = (context.allocate(keys.bytes())?, context.allocate(values.bytes())?);
         k.copy_from(0, &keys, 0, keys.bytes(), &context.stream)?;
         v.copy_from(0, &values, 0, values.bytes(), &context.stream)?;
-        sort_with(context, (Scalar::U32, rows), k, v).map(drop)
+        sort_with(context, (Scalar::U32, rows, u32::MAX.into()), k, v).map(drop)
     })
 }

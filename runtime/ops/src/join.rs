@@ -536,7 +536,7 @@ impl Builder<'_> {
         let function = body.kernel(context, "join_slots", of, program)?;
         launch(context, &function, parameters.arguments(), rows, join::THREADS, 0)?;
         let (slots, moved) = match values {
-            Some(values) => sort::sort_with(context, (Scalar::U32, rows), of_row, values)?,
+            Some(values) => sort::sort_with(context, (Scalar::U32, rows, last), of_row, values)?,
             None => {
                 let sorted = sort::sort(context, &Column::new(Scalar::U32, &of_row).slice(0, rows))?;
                 (sorted.keys, sorted.rows)
@@ -544,7 +544,8 @@ impl Builder<'_> {
         };
         let arguments = Arguments::new().buffer(&slots).value(rows).value(last as u32).buffer(table);
         self.by_run(finding, "join_runs", arguments.value(status.duplicates()), rows)?;
-        let (_, several) = status.built(context)?;
+        // Slots have runs with a column that is carried, whatever is found: nobody waits for that.
+        let several = carried.is_some() || status.built(context)?.1;
         if several {
             status.clear_build(context)?;
         }
