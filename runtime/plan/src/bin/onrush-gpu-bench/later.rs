@@ -30,6 +30,13 @@ fn pairs(rows: usize, n: u64) -> Columns {
     vec![("a", made(&|pair| pair % 1009)), ("b", made(&|pair| pair)), ("y", floats(rows, 1))]
 }
 
+/// Keys that lie anywhere, once each, in no order: another one for each seed.
+fn scattered_shuffled(rows: usize, seed: u64) -> ArrayRef {
+    let numbers = shuffled(rows, seed);
+    let numbers = numbers.as_primitive::<Int64Type>();
+    Arc::new(Int64Array::from_iter_values(numbers.values().iter().map(|number| scattered(*number as u64))))
+}
+
 const ONCE: &str = "select t.k, t.y, u.z from t join u on t.k = u.k";
 
 pub const QUERIES: &[Query] = &[
@@ -82,6 +89,33 @@ pub const QUERIES: &[Query] = &[
         bytes: 24.0,
         data: |n| vec![("k", scattered_once(n))],
         beside: Some(|n| vec![("k", scattered_once(n)), ("z", floats(n, 2))]),
+        ..NONE
+    },
+    Query {
+        name: "made keys once each",
+        sql: "select count(*) as n, sum(u.z) as s from t join u on t.k | 1 = u.k | 1",
+        rows: None,
+        bytes: 24.0,
+        data: |n| vec![("k", scattered_shuffled(n, 1))],
+        beside: Some(|n| vec![("k", scattered_shuffled(n, 2)), ("z", floats(n, 2))]),
+        ..NONE
+    },
+    Query {
+        name: "made keys, a tenth",
+        sql: "select count(*) as n, sum(u.z) as s from t join u on t.k | 1 = u.k | 1",
+        rows: None,
+        bytes: 8.0,
+        data: |n| vec![("k", keys(n, n as u64 / 10, true))],
+        beside: Some(|n| vec![("k", scattered_shuffled(n / 10, 2)), ("z", floats(n / 10, 2))]),
+        ..NONE
+    },
+    Query {
+        name: "made keys, semi",
+        sql: "select count(*) as n from t where exists (select 1 from u where t.k | 1 = u.k | 1)",
+        rows: None,
+        bytes: 16.0,
+        data: |n| vec![("k", scattered_shuffled(n, 1))],
+        beside: Some(|n| vec![("k", scattered_shuffled(n, 2)), ("z", floats(n, 2))]),
         ..NONE
     },
     Query {

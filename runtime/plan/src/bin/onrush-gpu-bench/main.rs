@@ -4,6 +4,7 @@
 //! DataFusion's planning and the result's way to the host. The first run is given apart: upload, dictionary, compilation. Each query is
 //! compared with the CPU engine on fewer rows before.
 
+mod asof;
 mod beside;
 mod host;
 mod later;
@@ -27,7 +28,7 @@ use onrush_wire::plan::Op;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME] [--check] [--show] [--host] [--memory] [--beside] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
 
 struct Options {
     choice: Choice,
@@ -41,6 +42,7 @@ struct Options {
     host: bool,
     memory: bool,
     beside: bool,
+    asof: bool,
     tuning: Option<Tuning>,
     cache: Option<std::path::PathBuf>,
 }
@@ -56,6 +58,7 @@ fn options() -> Result<Options, String> {
         host: false,
         memory: false,
         beside: false,
+        asof: false,
         tuning: None,
         cache: None,
     };
@@ -80,6 +83,7 @@ fn options() -> Result<Options, String> {
             "--show" => options.show = true,
             "--host" => options.host = true,
             "--beside" => options.beside = true,
+            "--asof" => options.asof = true,
             "--memory" => options.memory = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
         }
@@ -696,13 +700,16 @@ fn main() -> Result<(), String> {
     if options.beside {
         return beside::measure(&engine, options.rows);
     }
+    if options.asof {
+        return asof::measure(&engine, options.rows, options.runs);
+    }
     let mut failed = 0;
     println!(
         "{:<22} {:>8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>7} {:>9} {:>9}",
         "query", "rows", "device ms", "whole ms", "first ms", "compile ms", "peer", "target", "TB/s", "groups"
     );
     for q in QUERIES.iter().chain(later::QUERIES) {
-        if options.only.as_deref().is_some_and(|only| !q.name.contains(only)) {
+        if options.only.as_deref().is_some_and(|only| !only.split(';').any(|only| q.name.contains(only))) {
             continue;
         }
         match check(&engine, &cpu, q) {
