@@ -84,6 +84,8 @@ pub struct Source {
     pub present: Option<String>,
     /// Equal only for the same data.
     pub identity: u64,
+    /// Rows lie by the part of a table that they belong to: the fewer of them are under way at once, the more of that the cache holds.
+    pub parted: bool,
 }
 
 /// What a pipeline reads beside its source.
@@ -150,6 +152,7 @@ impl<'a> Body<'a> {
                 access.form().hash(&mut key);
             }
             self.source.present.hash(&mut key);
+            self.source.parted.hash(&mut key);
             for table in self.beside.tables {
                 (table.valid.is_some(), table.keeps_nulls).hash(&mut key);
             }
@@ -271,6 +274,9 @@ impl<'a> Body<'a> {
 
     /// Rows that a thread has under way: fewer where computing a row takes long.
     pub fn unroll(&self, roots: &[Id]) -> u32 {
+        if self.source.parted {
+            return 1;
+        }
         let needed = self.graph.needed(roots);
         let heavy = needed.iter().filter(|id| {
             let node = self.graph.node(**id);

@@ -80,6 +80,8 @@ pub struct DeviceColumn {
     pub(crate) as_key: Arc<AsKey>,
     /// The same texts in the other form.
     pub(crate) other: Arc<OnceLock<DeviceColumn>>,
+    /// Its rows lie by the part of a table that they belong to.
+    pub(crate) parted: bool,
 }
 
 /// A column's values as numbers from 0 on, the same for equal values: what makes keys that lie anywhere as good as dense ones.
@@ -177,6 +179,7 @@ impl DeviceColumn {
             together: Arc::default(),
             as_key: Arc::default(),
             other: Arc::default(),
+            parted: false,
         }
     }
 
@@ -484,7 +487,8 @@ impl DeviceTable {
     pub fn source(&self, context: &Context, ranged: &dyn Fn(usize) -> bool) -> Result<Source> {
         let (inputs, parameters) = self.inputs(context, "", ranged)?;
         let identity = self.columns.first().map_or(0, |c| c.values.address()) ^ self.rows;
-        Ok(Source { rows: self.rows, parameters, inputs, fetched: Vec::new(), present: None, identity })
+        let parted = self.columns.iter().any(|column| column.parted);
+        Ok(Source { rows: self.rows, parameters, inputs, fetched: Vec::new(), present: None, identity, parted })
     }
 
     /// How a kernel reads its columns; `table` begins the names of the parameters.

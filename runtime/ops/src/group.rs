@@ -16,7 +16,7 @@ use crate::lane::{Lane, Status};
 use crate::memo::Key;
 use crate::parted::Tuning;
 use crate::prepared::Run;
-use crate::run::{launch, launch_blocks};
+use crate::run::{launch, launch_blocks, launch_rows};
 use crate::{Error, Result};
 
 /// A range of keys up to this size always has a slot for each; a larger one if there are rows for it.
@@ -147,7 +147,7 @@ impl Tools<'_> {
         let of = (finding.form(), layout, round);
         let program = || group::direct(body, layout, round, finding, &parameters);
         let function = body.kernel(self.context, "group_direct", of, program)?;
-        launch(self.context, &function, parameters.arguments(), body.source.rows, group::DIRECT_THREADS, 0)
+        launch_rows(self.context, &function, parameters.arguments(), body.source, group::DIRECT_THREADS)
     }
 
     /// Adds up all rows.

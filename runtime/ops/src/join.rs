@@ -18,7 +18,7 @@ use crate::graph::{Graph, Id, Kind, Op};
 use crate::group::{Sizes, Tools};
 use crate::memo::{Key, Memo};
 use crate::pairs::InOrder;
-use crate::run::{Sink, Stage, launch};
+use crate::run::{Sink, Stage, launch, launch_rows};
 use crate::{Error, Result};
 
 pub use crate::codegen::join::How;
@@ -168,7 +168,8 @@ impl Moved {
     }
 }
 
-fn finding(body: &Body, keys: &[Id], nulls_equal: bool, rows: u64) -> Result<Finding> {
+/// How rows find their place by some keys.
+pub(crate) fn finding(body: &Body, keys: &[Id], nulls_equal: bool, rows: u64) -> Result<Finding> {
     let nullable: Vec<bool> = body.nullable(keys).into_iter().map(|nullable| nullable && nulls_equal).collect();
     if keys.iter().any(|key| body.graph.kind(*key).is_float()) {
         return Err(Error::Unsupported("a join by floats".to_string()));
@@ -490,7 +491,7 @@ impl Builder<'_> {
             let program = || join::build(body, finding, join.nulls_equal, &parameters);
             let of = (finding.form(), join.nulls_equal);
             let function = body.kernel(context, "join_build", of, program)?;
-            launch(context, &function, parameters.arguments(), rows, join::THREADS, 0)?;
+            launch_rows(context, &function, parameters.arguments(), body.source, join::THREADS)?;
             let (overflowed, several) = status.built(context)?;
             if overflowed || several {
                 status.clear_build(context)?;

@@ -26,6 +26,7 @@ pub mod native;
 mod numbered;
 mod pairs;
 mod parted;
+mod partitioned;
 pub mod prepared;
 pub mod range;
 pub mod residency;

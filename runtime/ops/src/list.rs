@@ -273,6 +273,7 @@ impl Gpu {
             fetched: base.fetched.clone(),
             present: None,
             identity: base.identity,
+            parted: base.parted,
         };
         Ok(Spread { source, _rows: of_row, _places: places })
     }

@@ -200,6 +200,7 @@ impl Builder<'_> {
             fetched: base.fetched.clone(),
             present: None,
             identity: base.identity,
+            parted: base.parted,
         };
         Ok(Paired { source, lost, _rows: rows, found })
     }

@@ -36,7 +36,7 @@ impl Tuning {
 
     /// Always where a table has more than a few groups or rows, for tests.
     pub fn small() -> Tuning {
-        Tuning { shared_bytes: 400, rows: 0, cached_bytes: 2 << 10, encode_from: 6 }
+        Tuning { shared_bytes: 400, rows: 0, cached_bytes: 256, encode_from: 6 }
     }
 }
 

@@ -29,7 +29,7 @@ use crate::prepared::{Made, Run};
 use crate::residency::Residency;
 use crate::text::{Rows, Texts, has_texts, with_row_number};
 use crate::window::{self, Window};
-use crate::{Error, Result, group, numbered};
+use crate::{Error, Result, group, numbered, partitioned};
 
 /// A device with what is compiled for it and what lies on it.
 pub struct Gpu {
@@ -169,6 +169,21 @@ pub fn launch_blocks(
     // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
     unsafe { function.launch(&grid, arguments, &context.stream)? };
     Ok(())
+}
+
+/// As [`launch`], over the rows of a source. Where these lie by the part of a table that they belong to, each block takes as many as it has threads and
+/// the device takes blocks in their order: blocks that went on with rows further behind would drift apart, and with them the parts that are under way.
+pub fn launch_rows(
+    context: &Context,
+    function: &Function,
+    arguments: Arguments,
+    source: &Source,
+    threads: u32,
+) -> Result<()> {
+    match source.parted {
+        true => launch_tiles(context, function, arguments, source.rows.div_ceil(u64::from(threads)), threads),
+        false => launch(context, function, arguments, source.rows, threads, 0),
+    }
 }
 
 /// Launches a kernel whose blocks take a tile each; one at least, so that there is a result without rows, too.
@@ -313,6 +328,7 @@ impl Gpu {
         }
         let mut stages = Cow::Borrowed(stages);
         numbered::joins(context, &mut stages, &mut table, &mut others, self.tuning.encode_from)?;
+        partitioned::joins(&tools, &self.memo, &stages, &mut table, &mut others)?;
         for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);

@@ -261,7 +261,7 @@ fn in_order(base: Option<&Source>, of: (&Buffer, Scalar), (skip, rows): (u64, u6
     inputs.push(Access { kind, value: format!("sorted[{at}]"), valid: None, range: None, elements: Vec::new() });
     let fetched = base.map_or_else(Vec::new, |base| base.fetched.clone());
     let identity = base.map_or(address, |base| base.identity);
-    Source { rows, parameters, inputs, fetched, present: None, identity }
+    Source { rows, parameters, inputs, fetched, present: None, identity, parted: false }
 }
 
 fn row_number(graph: &mut Graph) -> Id {

@@ -592,5 +592,5 @@ pub fn source(finding: Option<&Finding>, layout: &Layout, of: &[Kind], table: u6
         inputs.push(Access { kind: *kind, value, valid: None, range: None, elements: Vec::new() });
     }
     let special = finding.map_or(0, Finding::special);
-    Source { rows: slots + special, parameters, inputs, fetched: Vec::new(), present, identity: table }
+    Source { rows: slots + special, parameters, inputs, fetched: Vec::new(), present, identity: table, parted: false }
 }

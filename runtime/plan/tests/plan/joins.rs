@@ -292,3 +292,64 @@ fn rows_of_large_tables_are_sorted_by_their_keys() {
         assert!(programs.iter().any(|program| program.body.contains(made)), "{made}");
     }
 }
+
+/// Keys that are computed and lie anywhere, of a table that is larger than what the cache is said to hold: the rows of both are moved to their parts. The
+/// rows are the processor's, by DataFusion.
+#[test]
+fn rows_of_both_tables_are_moved_by_hashed_keys() {
+    let frames = |bench: &Bench| {
+        let some = |row: i64| (row % 13 != 3).then_some(row * row % 2700);
+        let t = bench.frame(vec![
+            ("k", numbers((0..3000).map(|row| some(row).map(anywhere)))),
+            ("s", Arc::new((0..3000).map(|row| some(row).map(|n| anywhere(n) as i32)).collect::<Int32Array>())),
+            ("y", numbers((0..3000).map(Some))),
+            ("c", Arc::new((0..3000).map(|row| Some(["amber", "blue", "coral"][row % 3])).collect::<StringArray>())),
+            ("x", Arc::new((0..3000).map(|row| (row % 5 != 2).then_some(row as f64 / 4.0)).collect::<Float64Array>())),
+        ]);
+        // `k` once each, `d` three times; one in 97 is null.
+        let there = |row: i64| row % 97 != 5;
+        let u = bench.frame(vec![
+            ("k", numbers((0..2500).map(|row| there(row).then_some(anywhere(row * 377 % 2500))))),
+            ("d", numbers((0..2500).map(|row| there(row).then_some(anywhere(row * 377 % 2500 / 3 * 3))))),
+            ("s", Arc::new((0..2500).map(|row| there(row).then_some(anywhere(row) as i32)).collect::<Int32Array>())),
+            ("z", numbers((0..2500).map(|row| (row % 5 != 1).then_some(row * 3)))),
+            ("b", Arc::new((0..2500).map(|row| (row % 4 != 2).then_some(row % 3 == 0)).collect::<BooleanArray>())),
+            ("s2", Arc::new((0..2500).map(|row| Some(["one", "two"][row % 2])).collect::<StringArray>())),
+        ]);
+        (t, u)
+    };
+    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (on_cpu, on_device) = (frames(&cpu), frames(&device));
+    let moved = |device: &Bench| {
+        let programs = device.engine.accelerator().unwrap().gpu.context().library.programs();
+        programs.iter().filter(|program| program.body.contains("part_move")).count()
+    };
+    for query in [
+        "select count(*), sum(u.z), sum(y) from t join u on t.k | 1 = u.k | 1",
+        "select count(*), sum(u.z), sum(y), min(x) from t left join u on t.k | 1 = u.d | 1",
+        "select count(*), sum(u.z), sum(y) from t full join u on t.k | 1 = u.d | 1",
+        "select b, count(*), sum(z), sum(y) from t join u on t.k | 1 = u.d | 1 group by b order by b",
+        "select c, s2, count(*), sum(z), max(x) from t join u on t.k | 1 = u.d | 1 group by c, s2 order by c, s2",
+        "select y % 7 as g, count(*), sum(z) from t join u on t.k | 1 = u.k | 1 and t.s % 100 = u.s % 100 group by 1 order by 1",
+        "select count(*), sum(z), sum(y) from t join u on t.k | 1 = u.d | 1 where y % 3 = 1 and u.z > 100",
+        "select count(*), sum(z), sum(y) from t left join u on t.k | 1 = u.d | 1 and t.y > u.z",
+        "select count(*), sum(y) from t where exists (select 1 from u where u.d | 1 = t.k | 1)",
+        "select count(*), sum(y) from t where not exists (select 1 from u where u.d | 1 = t.k | 1)",
+        "select count(*), sum(y) from t where exists (select 1 from u where u.d | 1 = t.k | 1 and u.z > t.y)",
+        "select count(*), sum(y), sum(z) from t join u on t.k | 1 is not distinct from u.k | 1",
+    ] {
+        for _ in 0..2 {
+            let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+            assert_eq!(of(&device, on_device), of(&cpu, on_cpu), "{query}");
+            device.engine.forget_results();
+        }
+    }
+    // Kernels of the same text are compiled once: other columns, conditions and kinds of joins are others.
+    let all = moved(&device);
+    assert!(all >= 12, "{all} kernels move rows");
+    // The order of rows is observed: they stay where they are.
+    let query = "select y, u.z from t join u on t.k | 1 = u.k | 1 order by y";
+    let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+    assert_eq!(of(&device, on_device), of(&cpu, on_cpu));
+    assert_eq!(moved(&device), all);
+}

@@ -53,7 +53,9 @@ impl Default for Bench {
         // The same tests on another engine: `ONRUSH_TEST_ENGINE=emulated`.
         let choice = Choice::parse(&std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "cpu".into())).unwrap();
         let cache = Some(onrush_wire::paths::cache_dir());
-        let engine = Engine::new(EngineConfig { choice, cache, ..EngineConfig::default() }).unwrap();
+        // What is the processor's stays there on a GPU, too, as on the emulated device: many of these tests are about that.
+        let policy = is_cuda().then_some(Policy::Always);
+        let engine = Engine::new(EngineConfig { choice, cache, policy, ..EngineConfig::default() }).unwrap();
         Bench { engine, next: AtomicU64::new(1) }
     }
 }
