@@ -11,8 +11,8 @@ use crate::codegen::{Access, Beside, Body, Source};
 use crate::column::{DeviceColumn, DeviceTable, Encoded};
 use crate::few::Few;
 use crate::graph::{Graph, Id, Kind, Op};
+use crate::launch::launch;
 use crate::memo::Memo;
-use crate::run::launch;
 use crate::{Error, Result, group};
 
 /// Ranges up to this size are looked up as they are.

@@ -8,7 +8,7 @@ use onrush_kernels::{Context, Program, headers};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::Kind;
-use crate::run::launch;
+use crate::launch::launch;
 use crate::text::Texts;
 use crate::{Error, Result};
 

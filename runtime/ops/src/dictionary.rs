@@ -13,7 +13,7 @@ use onrush_device::Buffer;
 use onrush_kernels::{Context, Program, dictionary, headers};
 
 use crate::column::DeviceColumn;
-use crate::run::launch;
+use crate::launch::launch;
 use crate::text::Texts;
 use crate::{Error, Result};
 

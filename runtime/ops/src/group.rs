@@ -13,10 +13,10 @@ use crate::codegen::output::Target;
 use crate::codegen::{Beside, Body, Source, parted, reduce};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::lane::{Lane, Status};
+use crate::launch::{launch, launch_blocks, launch_rows};
 use crate::memo::Key;
 use crate::parted::Tuning;
 use crate::prepared::Run;
-use crate::run::{launch, launch_blocks, launch_rows};
 use crate::{Error, Result};
 
 /// A range of keys up to this size always has a slot for each; a larger one if there are rows for it.

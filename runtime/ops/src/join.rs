@@ -16,9 +16,10 @@ use crate::column::DeviceTable;
 use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::group::{Sizes, Tools};
+use crate::launch::{launch, launch_rows};
 use crate::memo::{Key, Memo};
 use crate::pairs::InOrder;
-use crate::run::{Sink, Stage, launch, launch_rows};
+use crate::run::{Sink, Stage};
 use crate::{Error, Result};
 
 pub use crate::codegen::join::How;
@@ -535,7 +536,7 @@ impl Builder<'_> {
         let program = || join::slots(body, finding, join.nulls_equal, column, &parameters);
         let of = (finding.form(), join.nulls_equal, column);
         let function = body.kernel(context, "join_slots", of, program)?;
-        launch(context, &function, parameters.arguments(), rows, join::THREADS, 0)?;
+        launch_rows(context, &function, parameters.arguments(), body.source, join::THREADS)?;
         let (slots, moved) = match values {
             Some(values) => sort::sort_with(context, (Scalar::U32, rows, last), of_row, values)?,
             None => {

@@ -17,6 +17,7 @@ pub mod graph;
 pub mod group;
 pub mod join;
 pub mod lane;
+pub mod launch;
 mod lending;
 mod list;
 mod lookup;

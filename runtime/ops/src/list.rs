@@ -22,7 +22,8 @@ use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, ListOp, Op};
 use crate::lane::Lane;
-use crate::run::{Gpu, launch};
+use crate::launch::launch;
+use crate::run::Gpu;
 use crate::{Error, Result};
 
 /// Rows that others become, and elements of lists: their numbers have 32 bits.

@@ -13,7 +13,8 @@ use crate::column::{DeviceColumn, DeviceTable, Encoded};
 use crate::few::Few;
 use crate::graph::{Kind, Op};
 use crate::join::{ALWAYS, How, Join, SPARSE};
-use crate::run::{Stage, launch};
+use crate::launch::launch;
+use crate::run::Stage;
 
 /// Threads of a block.
 const THREADS: u32 = 256;

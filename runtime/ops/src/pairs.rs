@@ -13,7 +13,8 @@ use crate::codegen::{Beside, Body, Probing, Source, Table};
 use crate::column::DeviceTable;
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::join::{Builder, Built, How, Join, MOST_ROWS, Moved, Order, are_movable, used};
-use crate::run::{Sink, Stage, launch, launch_blocks, launch_tiles};
+use crate::launch::{launch, launch_blocks, launch_tiles};
+use crate::run::{Sink, Stage};
 use crate::{Error, Result};
 
 /// Blocks on each multiprocessor that look at all rows of runs, which may take seconds: half of those that it has room for.

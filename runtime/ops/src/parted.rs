@@ -13,7 +13,7 @@ use crate::codegen::group::{Finding, shared_threads};
 use crate::codegen::parted::{self, Cut, MOST, Moved, Rows};
 use crate::graph::{Id, Kind, Op};
 use crate::group::{HALF_SHARED, Tools};
-use crate::run::{launch, launch_grid};
+use crate::launch::{launch, launch_grid};
 
 /// When rows are moved, and keys numbered.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,8 @@ use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::Kind;
 use crate::lane::Lane;
-use crate::run::{Stage, launch_blocks};
+use crate::launch::launch_blocks;
+use crate::run::Stage;
 use crate::text::Texts;
 
 /// Runs that a lane keeps.

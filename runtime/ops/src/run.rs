@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use onrush_device::{Arguments, Buffer, Device, Function, Grid, Owner};
+use onrush_device::{Arguments, Buffer, Device, Owner};
 use onrush_kernels::{Context, Library};
 
 use crate::aggregate::Accumulator;
@@ -19,6 +19,7 @@ use crate::dictionary::Dictionary;
 use crate::graph::{Graph, Id, Kind, ListOp, Op};
 use crate::join::{Builder, Built, Join, Renumberings};
 use crate::lane::{Lane, Lanes, Working};
+use crate::launch::{launch, launch_blocks, launch_tiles};
 use crate::list::{self, Spread};
 use crate::lookup::{Lookup, Lookups, Origin};
 use crate::meaning::{Dictionaries, fetches, text_of};
@@ -138,70 +139,6 @@ pub fn graph_of(stages: &[Stage], table: usize) -> Option<&Graph> {
         0 => stages.first().map(|stage| &stage.graph),
         _ => stages.iter().flat_map(|stage| &stage.joins).find(|join| join.table + 1 == table).map(|join| &join.graph),
     }
-}
-
-/// Launches a kernel that loops over `items`, with as many blocks as the device holds at once.
-pub fn launch(
-    context: &Context,
-    function: &Function,
-    arguments: Arguments,
-    items: u64,
-    threads: u32,
-    shared: u32,
-) -> Result<()> {
-    launch_blocks(context, function, arguments, items, (threads, u32::MAX), shared)
-}
-
-/// As [`launch`], with at most so many blocks.
-pub fn launch_blocks(
-    context: &Context,
-    function: &Function,
-    arguments: Arguments,
-    items: u64,
-    (threads, most): (u32, u32),
-    shared: u32,
-) -> Result<()> {
-    let resident = function.resident_blocks(threads, shared)?.min(most);
-    // One at least: without rows, too, there is a result.
-    let blocks = items.div_ceil(u64::from(threads)).clamp(1, u64::from(resident)) as u32;
-    let grid = Grid::new(blocks, threads).shared(shared);
-    // SAFETY: the arguments were declared beside the parameters of this kernel; buffers among them are as long as the number of rows, slots or
-    // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
-    unsafe { function.launch(&grid, arguments, &context.stream)? };
-    Ok(())
-}
-
-/// As [`launch`], over the rows of a source. Where these lie by the part of a table that they belong to, each block takes as many as it has threads and
-/// the device takes blocks in their order: blocks that went on with rows further behind would drift apart, and with them the parts that are under way.
-pub fn launch_rows(
-    context: &Context,
-    function: &Function,
-    arguments: Arguments,
-    source: &Source,
-    threads: u32,
-) -> Result<()> {
-    match source.parted {
-        true => launch_tiles(context, function, arguments, source.rows.div_ceil(u64::from(threads)), threads),
-        false => launch(context, function, arguments, source.rows, threads, 0),
-    }
-}
-
-/// Launches a kernel whose blocks take a tile each; one at least, so that there is a result without rows, too.
-pub fn launch_tiles(
-    context: &Context,
-    function: &Function,
-    arguments: Arguments,
-    tiles: u64,
-    threads: u32,
-) -> Result<()> {
-    launch_grid(context, function, arguments, &Grid::new(tiles.max(1) as u32, threads))
-}
-
-/// Launches a kernel as the caller says.
-pub fn launch_grid(context: &Context, function: &Function, arguments: Arguments, grid: &Grid) -> Result<()> {
-    // SAFETY: as in `launch_blocks`; the state that is passed has a word for each tile, and what is written has been counted before.
-    unsafe { function.launch(grid, arguments, &context.stream)? };
-    Ok(())
 }
 
 /// What a stage reads: its source, the dictionaries of its columns, and the memory that must live as long.

@@ -7,7 +7,7 @@ use onrush_kernels::{Program, headers};
 
 use crate::Result;
 use crate::lane::Lane;
-use crate::run::launch_grid;
+use crate::launch::launch_grid;
 
 /// Pieces that a launch takes.
 const PIECES: usize = 64;

@@ -13,7 +13,8 @@ use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::Dictionary;
 use crate::graph::{Comparison, Graph, Id, Kind, Misfit, Op, Value};
 use crate::lane::Lane;
-use crate::run::{Gpu, Output, Sort, SortKey, Top, launch, launch_grid};
+use crate::launch::{launch, launch_grid};
+use crate::run::{Gpu, Output, Sort, SortKey, Top};
 use crate::{Error, Result};
 
 const UNSIGNED: Kind = Kind::Number(Scalar::U64);

@@ -18,7 +18,8 @@ use crate::column::{DeviceColumn, DeviceTable};
 use crate::dictionary::{self, Dictionary};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::lane::Lane;
-use crate::run::{Gpu, launch};
+use crate::launch::launch;
+use crate::run::Gpu;
 
 /// Bytes, one text behind the other, and where each begins; the last offset is the end. The memory of the bytes is read in whole words.
 pub struct Texts {

@@ -10,7 +10,7 @@ use crate::codegen::window::{self, Running, SPAN, TILE};
 use crate::codegen::{Body, Parameters};
 use crate::graph::{Graph, Id};
 use crate::lane::Status;
-use crate::run::{launch, launch_tiles};
+use crate::launch::{launch, launch_tiles};
 use crate::{Error, Result, group};
 
 /// The windows of a stage, whose table is sorted by partition and order.

@@ -14,7 +14,7 @@ const LONG: &[(&str, &str)] = &[];
 const UNSAFE: &[(&str, &str)] = &[
     ("runtime/device/", "the CUDA driver, NVRTC, memory of devices, and kernels that are loaded into this process"),
     ("kernels/src/", "launches: the arguments are what the kernel takes"),
-    ("runtime/ops/src/run.rs", "launches of generated kernels: parameters and arguments are declared side by side"),
+    ("runtime/ops/src/launch.rs", "launches of generated kernels: parameters and arguments are declared side by side"),
     ("runtime/worker/src/launch.rs", "launches of users' kernels, in the process that is there for them"),
     ("runtime/frame/src/disk.rs", "the mapping of tables on disk"),
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),

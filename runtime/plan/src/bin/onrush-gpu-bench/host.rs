@@ -14,7 +14,7 @@ pub fn costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
     let word = context.zeros(64).map_err(say)?;
     let launch = || -> onrush_ops::Result<()> {
         let arguments = onrush_device::Arguments::new().buffer(&word);
-        onrush_ops::run::launch(context, &nothing, arguments, 32, 32, 0)
+        onrush_ops::launch::launch(context, &nothing, arguments, 32, 32, 0)
     };
     type Step<'a> = (&'a str, Box<dyn Fn() -> onrush_ops::Result<()> + 'a>);
     let steps: Vec<Step> = vec![

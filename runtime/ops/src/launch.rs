@@ -1,0 +1,71 @@
+//! Launches of generated kernels: over so many items, over a source's rows, a tile a block. Which kernel that is, and with what, callers say.
+
+use onrush_device::{Arguments, Function, Grid};
+use onrush_kernels::Context;
+
+use crate::Result;
+use crate::codegen::Source;
+
+/// Launches a kernel that loops over `items`, with as many blocks as the device holds at once.
+pub fn launch(
+    context: &Context,
+    function: &Function,
+    arguments: Arguments,
+    items: u64,
+    threads: u32,
+    shared: u32,
+) -> Result<()> {
+    launch_blocks(context, function, arguments, items, (threads, u32::MAX), shared)
+}
+
+/// As [`launch`], with at most so many blocks.
+pub fn launch_blocks(
+    context: &Context,
+    function: &Function,
+    arguments: Arguments,
+    items: u64,
+    (threads, most): (u32, u32),
+    shared: u32,
+) -> Result<()> {
+    let resident = function.resident_blocks(threads, shared)?.min(most);
+    // One at least: without rows, too, there is a result.
+    let blocks = items.div_ceil(u64::from(threads)).clamp(1, u64::from(resident)) as u32;
+    let grid = Grid::new(blocks, threads).shared(shared);
+    // SAFETY: the arguments were declared beside the parameters of this kernel; buffers among them are as long as the number of rows, slots or
+    // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
+    unsafe { function.launch(&grid, arguments, &context.stream)? };
+    Ok(())
+}
+
+/// As [`launch`], over the rows of a source. Where these lie by the part of a table that they belong to, each block takes as many as it has threads and
+/// the device takes blocks in their order: blocks that went on with rows further behind would drift apart, and with them the parts that are under way.
+pub fn launch_rows(
+    context: &Context,
+    function: &Function,
+    arguments: Arguments,
+    source: &Source,
+    threads: u32,
+) -> Result<()> {
+    match source.parted {
+        true => launch_tiles(context, function, arguments, source.rows.div_ceil(u64::from(threads)), threads),
+        false => launch(context, function, arguments, source.rows, threads, 0),
+    }
+}
+
+/// Launches a kernel whose blocks take a tile each; one at least, so that there is a result without rows, too.
+pub fn launch_tiles(
+    context: &Context,
+    function: &Function,
+    arguments: Arguments,
+    tiles: u64,
+    threads: u32,
+) -> Result<()> {
+    launch_grid(context, function, arguments, &Grid::new(tiles.max(1) as u32, threads))
+}
+
+/// Launches a kernel as the caller says.
+pub fn launch_grid(context: &Context, function: &Function, arguments: Arguments, grid: &Grid) -> Result<()> {
+    // SAFETY: as in `launch_blocks`; the state that is passed has a word for each tile, and what is written has been counted before.
+    unsafe { function.launch(grid, arguments, &context.stream)? };
+    Ok(())
+}
