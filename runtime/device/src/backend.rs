@@ -22,9 +22,12 @@ pub trait Backend: Send + Sync {
     fn memory(&self) -> Result<(u64, u64)>;
     /// Bytes that the pool holds from the driver, in use or not.
     fn pool_bytes(&self) -> Result<u64>;
-    /// Large blocks that are freed may be kept for the next ones of their size, so many bytes at most: until the pool is trimmed.
-    fn keep_freed(&self, bytes: u64);
-    /// Returns what the pool does not use to the driver, as long as it keeps so many bytes.
+    /// Large blocks that are freed may be kept for the next ones of their size, an eighth of so many bytes at most, and none that would make the pool
+    /// larger than these.
+    fn keep_freed(&self, capacity: u64);
+    /// Frees what is kept.
+    fn release_kept(&self) -> Result<()>;
+    /// Returns what the pool does not use, and streams have passed, to the driver, as long as it keeps so many bytes.
     fn trim_pool(&self, keep: u64) -> Result<()>;
 
     unsafe fn allocate(&self, bytes: u64, stream: Handle) -> Result<u64>;

@@ -8,6 +8,7 @@ pub mod nvrtc;
 use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -116,7 +117,14 @@ pub struct Cuda {
     /// Looked for when something is compiled: a process whose kernels are all cached needs none.
     nvrtc: Mutex<Option<Arc<Nvrtc>>>,
     kept: Mutex<Kept>,
+    /// Bytes that the pool may have with what is kept.
+    capacity: AtomicU64,
+    /// Held while blocks of other streams are freed, which must not end meanwhile, and while a stream ends.
+    streams: Mutex<()>,
 }
+
+/// Large blocks that were freed are kept up to one in so many of the bytes that there are.
+const KEPT: u64 = 8;
 
 // SAFETY: handles of the driver may be used from any thread that has made the context current, which each call here does.
 unsafe impl Send for Cuda {}
@@ -156,15 +164,28 @@ impl Cuda {
         // SAFETY: the context was just retained.
         unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
         let pool = create_pool(ordinal as i32)?;
-        Ok(Cuda { device, context, pool, properties, nvrtc: Mutex::default(), kept: Mutex::default() })
+        Ok(Cuda {
+            device,
+            context,
+            pool,
+            properties,
+            nvrtc: Mutex::default(),
+            kept: Mutex::default(),
+            capacity: AtomicU64::new(0),
+            streams: Mutex::default(),
+        })
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn streams(&self) -> MutexGuard<'_, ()> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// # Safety
-    /// Blocks of the pool that nobody has, whose streams are alive.
+    /// Blocks of the pool that nobody has, whose streams do not end before this does.
     unsafe fn release(&self, blocks: &[Block]) -> Result<()> {
         // All of them, also where one fails.
         blocks.iter().fold(Ok(()), |done, block| {
@@ -256,19 +277,21 @@ impl Backend for Cuda {
         Ok(bytes)
     }
 
-    fn keep_freed(&self, bytes: u64) {
-        self.kept().set_limit(bytes);
+    fn keep_freed(&self, capacity: u64) {
+        self.capacity.store(capacity, Ordering::Relaxed);
+        self.kept().set_limit(capacity / KEPT);
+    }
+
+    fn release_kept(&self) -> Result<()> {
+        self.bind()?;
+        let _streams = self.streams();
+        let blocks = self.kept().drain(None);
+        // SAFETY: a stream takes its blocks along when it ends, and none does now.
+        unsafe { self.release(&blocks) }
     }
 
     fn trim_pool(&self, keep: u64) -> Result<()> {
         self.bind()?;
-        let blocks = self.kept().drain(None);
-        // SAFETY: a stream takes its blocks along when it ends.
-        unsafe {
-            self.release(&blocks)?;
-            // The pool gives back what streams have passed.
-            blocks.iter().try_for_each(|block| self.synchronize_stream(block.stream))?;
-        }
         // SAFETY: the pool lives as long as `self`.
         unsafe { result::mem_pool::trim_to(self.pool, keep as usize) }.map_err(failed("cuMemPoolTrimTo"))
     }
@@ -280,6 +303,10 @@ impl Backend for Cuda {
             return Ok(address);
         }
         self.bind()?;
+        // What is kept is not to take the place of what others find where memory is short.
+        if self.kept().bytes() > 0 && self.pool_bytes()? + bytes > self.capacity.load(Ordering::Relaxed) {
+            self.release_kept()?;
+        }
         // SAFETY: see above.
         match unsafe { result::mem_pool::alloc_async(self.pool, bytes as usize, stream(on)) } {
             Ok(address) => Ok(address),
@@ -293,6 +320,7 @@ impl Backend for Cuda {
 
     unsafe fn free(&self, address: u64, bytes: u64, on: Handle) -> Result<()> {
         self.bind()?;
+        let _streams = self.streams();
         let rest = self.kept().put(address, bytes, on);
         // SAFETY: see above.
         unsafe { self.release(&rest) }
@@ -354,6 +382,7 @@ impl Backend for Cuda {
 
     unsafe fn destroy_stream(&self, on: Handle) -> Result<()> {
         self.bind()?;
+        let _streams = self.streams();
         let blocks = self.kept().drain(Some(on));
         // SAFETY: see above.
         unsafe { self.release(&blocks)? };

@@ -25,9 +25,6 @@ pub struct Options {
     pub cache: Option<PathBuf>,
 }
 
-/// Large blocks that were freed are kept as they are up to one in so many of the bytes that there are.
-const KEPT: u64 = 8;
-
 /// What the ledger says beside what the driver says, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryReport {
@@ -82,7 +79,7 @@ impl Device {
         let (free, total) = backend.memory()?;
         let capacity = options.capacity.unwrap_or(free / 10 * 9);
         let ledger = Ledger::new(capacity);
-        backend.keep_freed(capacity / KEPT);
+        backend.keep_freed(capacity);
         let inner = Inner {
             backend,
             ledger,
@@ -195,17 +192,21 @@ impl Device {
     /// Returns what the pool keeps for later to the driver, and staging memory to the host.
     pub fn trim(&self) -> Result<()> {
         self.inner.staging.clear(self)?;
-        self.inner.backend.trim_pool(0)
+        self.trim_to(0)
+    }
+
+    fn trim_to(&self, keep: u64) -> Result<()> {
+        self.inner.backend.release_kept()?;
+        // The pool gives back what streams have passed.
+        self.settle()?;
+        self.inner.backend.trim_pool(keep)
     }
 
     /// Returns what the pool keeps for later to the driver, but for `spare` bytes: when nothing runs, others find the memory, and what the
     /// driver reports is what the ledger has.
     pub fn give_back(&self, spare: u64) -> Result<()> {
         let keep = self.ledger().total().used + spare;
-        if self.inner.backend.pool_bytes()? > keep {
-            self.inner.backend.trim_pool(keep)?;
-        }
-        Ok(())
+        if self.inner.backend.pool_bytes()? > keep { self.trim_to(keep) } else { Ok(()) }
     }
 
     /// The compiler's name and version.

@@ -151,7 +151,11 @@ impl Backend for Emulated {
     }
 
     /// Nothing is kept: memory that was freed is not to be found again.
-    fn keep_freed(&self, _bytes: u64) {}
+    fn keep_freed(&self, _capacity: u64) {}
+
+    fn release_kept(&self) -> Result<()> {
+        Ok(())
+    }
 
     fn trim_pool(&self, _keep: u64) -> Result<()> {
         Ok(())

@@ -1,8 +1,8 @@
 //! Joins by hashed keys with a table that is larger than the L2 cache: the rows of both tables are moved into the same parts by the hash of their keys
 //! first. Then rows that are put into the table, look for rows there and read their columns work on one part at a time, which the cache holds.
 //!
-//! Only where nothing depends on the order of rows: below an aggregate. What parts rows fall into changes no result, so nothing here has to agree with
-//! how the table is built. Dense keys stay in place (`clustered.rs` says why).
+//! Only where nothing depends on the order of rows: below an aggregate. What parts rows fall into changes no result but the last bits of sums of floats, so
+//! nothing here has to agree with how the table is built. Dense keys stay in place (`clustered.rs` says why).
 //! After Schuh, Chen and Dittrich, "An Experimental Comparison of Thirteen Relational Equi-Joins in Main Memory", 2016, and Sioulas et al.,
 //! "Hardware-Conscious Hash-Joins on GPUs", 2019; parts of the cache's size instead of shared memory's take one pass.
 
@@ -28,50 +28,54 @@ use crate::run::{Sink, Stage};
 /// Slots for each row of a hash table.
 const SLOTS: u64 = 2;
 
-/// Moves the rows of the first stage's table and of the one that it joins to their parts, if that is worth it.
+/// Moves the rows of the first stage's table and of the one that it joins to their parts, if that is worth it: whether it was.
 pub(crate) fn joins(
     tools: &Tools,
     memo: &Memo,
     stages: &[Stage],
     table: &mut Cow<DeviceTable>,
     others: &mut [DeviceTable],
-) -> Result<()> {
+) -> Result<bool> {
     let stage = &stages[0];
-    let [join] = &stage.joins[..] else { return Ok(()) };
+    let [join] = &stage.joins[..] else { return Ok(false) };
     let other = &others[join.table];
     // What a slot may have at most: most joins end here.
     let most = SLOTS * other.rows * (4 + 2 * join.keys.len() as u64) * 8;
     if !tools.is_far(table.rows, most) || table.rows.max(other.rows) > MOST_ROWS || join.is_all() {
-        return Ok(());
+        return Ok(false);
     }
     let in_forms = table.in_forms(tools.context, &stage.graph)?;
-    let Some(read) = read(stage, stages.get(1), &in_forms) else { return Ok(()) };
-    let keys_of_other = inputs(&join.graph, &join.keys);
-    let source = other.source(tools.context, &|index| keys_of_other.contains(&index))?;
+    let Some(read) = read(stage, stages.get(1), &in_forms) else { return Ok(false) };
+    let of_other = {
+        let keys = inputs(&join.graph, &join.keys);
+        let all = join::used(stage, 0, other.columns.len()).into_iter().chain(keys.iter().copied());
+        Columns::new(all.collect(), keys.iter().copied().chain(joined_keys(stage)).collect())
+    };
+    if !of_other.are_movable(other) || !read.are_movable(&in_forms) {
+        return Ok(false);
+    }
+    let source = other.source(tools.context, &|index| of_other.keys.contains(&index))?;
     let body = Body::new(&source, &join.graph, Beside::default(), None, memo);
     let finding = join::finding(&body, &join.keys, join.nulls_equal, other.rows)?;
     let bytes = SLOTS * other.rows * u64::from(stride(&finding)) * 8;
     if matches!(finding, Finding::Dense { .. }) || !tools.is_far(table.rows, bytes) {
-        return Ok(());
+        return Ok(false);
     }
-    let columns_of_other: Vec<usize> =
-        join::used(stage, 0, other.columns.len()).into_iter().chain(keys_of_other.iter().copied()).collect();
-    let of_other = Columns::new(columns_of_other, keys_of_other);
     // Copies beside a table that has no room then are worse than none.
     let room = tools.context.device().ledger().room();
     if of_other.bytes(other) + read.bytes(&in_forms) + bytes > room {
-        return Ok(());
+        return Ok(false);
     }
     let with = Moving { tools, memo, parts: parts_of(bytes) };
     let by = finding.over(&stage.graph.node(join.probe).args);
     // Rows that are not joined at all are left out here: of other joins they stay.
     let filter = join.before.filter(|_| join.how == How::Inner);
-    let Some(moved) = with.table(&in_forms, &stage.graph, &by, filter, &read)? else { return Ok(()) };
+    let Some(moved) = with.table(&in_forms, &stage.graph, &by, filter, &read)? else { return Ok(false) };
     if let Some(other) = with.table(other, &join.graph, &finding, None, &of_other)? {
         others[join.table] = other;
     }
     *table = Cow::Owned(moved);
-    Ok(())
+    Ok(true)
 }
 
 /// Columns of a table that are moved, by their numbers, and those of them that keys are made of.
@@ -85,6 +89,12 @@ impl Columns {
         all.sort_unstable();
         all.dedup();
         Columns { all, keys }
+    }
+
+    /// Whether all have a width, and rows are no wider than what is worth moving.
+    fn are_movable(&self, table: &DeviceTable) -> bool {
+        let kinds = || self.all.iter().map(|index| table.columns[*index].kind);
+        kinds().all(|kind| !matches!(kind, Kind::Text | Kind::List)) && kinds().map(Kind::bytes).sum::<u64>() < WIDEST
     }
 
     fn bytes(&self, table: &DeviceTable) -> u64 {
@@ -101,6 +111,16 @@ fn inputs(graph: &Graph, roots: &[Id]) -> Vec<usize> {
     graph.needed(roots).iter().filter_map(input).collect()
 }
 
+/// Columns of the joined table that groups are found by.
+fn joined_keys(stage: &Stage) -> Vec<usize> {
+    let Sink::Aggregate { keys, .. } = &stage.sink else { return Vec::new() };
+    let joined = |id: &Id| match stage.graph.node(*id).op {
+        Op::Joined(_, column) => Some(column as usize),
+        _ => None,
+    };
+    stage.graph.needed(keys).iter().filter_map(joined).collect()
+}
+
 /// What a stage reads of its table. None where something depends on the order of rows, or on what is found for a column once and kept with it.
 fn read(stage: &Stage, next: Option<&Stage>, table: &DeviceTable) -> Option<Columns> {
     let Sink::Aggregate { keys, accumulators } = &stage.sink else { return None };
@@ -115,12 +135,13 @@ fn read(stage: &Stage, next: Option<&Stage>, table: &DeviceTable) -> Option<Colu
     if stage.graph.needed(&roots).iter().any(has_order) {
         return None;
     }
-    // Columns that lie anywhere have numbers by which groups are found.
-    let is_number = |key: &Id| match stage.graph.node(*key).op {
-        Op::Input(index) => matches!(table.columns[index as usize].kind, Kind::Number(_)),
-        _ => false,
+    // A column that lies anywhere has numbers by which groups are found, and so have several columns together.
+    let column = |key: &Id| match stage.graph.node(*key).op {
+        Op::Input(index) => Some(table.columns[index as usize].kind),
+        _ => None,
     };
-    if keys.iter().any(is_number) {
+    let columns: Vec<Kind> = keys.iter().filter_map(column).collect();
+    if columns.len() > 1 || columns.iter().any(|kind| matches!(kind, Kind::Number(_))) {
         return None;
     }
     let probes = stage.joins.iter().map(|join| join.probe);

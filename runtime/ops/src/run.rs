@@ -1,6 +1,7 @@
 //! Running pipelines: stages one behind the other, each a kernel over the rows or the groups of the one before.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -223,7 +224,16 @@ impl Gpu {
             Some(run) if beside.is_empty() => run.again(lane),
             _ => {
                 let keep = |run: Run| lane.known.put(stages, table, run);
-                self.stages(lane, (table, beside), stages, &keep, cancelled)
+                let moved = Cell::new(false);
+                let result = self.stages(lane, (table, beside), stages, &keep, cancelled, Some(&moved));
+                match result {
+                    // Beside copies of both tables there was too little room for the rest.
+                    Err(error) if error.is_memory() && moved.get() => {
+                        lane.status.clear(&lane.context)?;
+                        self.stages(lane, (table, beside), stages, &keep, cancelled, None)
+                    }
+                    result => result,
+                }
             }
         };
         let mut cleared = Ok(());
@@ -241,6 +251,7 @@ impl Gpu {
         result
     }
 
+    /// `moves`: rows of joins may be moved to their parts, and whether they were.
     fn stages(
         &self,
         lane: &Lane,
@@ -248,6 +259,7 @@ impl Gpu {
         stages: &[Stage],
         keep: &dyn Fn(Run),
         cancelled: &dyn Fn() -> bool,
+        moves: Option<&Cell<bool>>,
     ) -> Result<DeviceTable> {
         // A run of one kernel, if its last stage is.
         let first = &stages[0];
@@ -265,7 +277,9 @@ impl Gpu {
         }
         let mut stages = Cow::Borrowed(stages);
         numbered::joins(context, &mut stages, &mut table, &mut others, self.tuning.encode_from)?;
-        partitioned::joins(&tools, &self.memo, &stages, &mut table, &mut others)?;
+        if let Some(moved) = moves {
+            moved.set(partitioned::joins(&tools, &self.memo, &stages, &mut table, &mut others)?);
+        }
         for (number, stage) in stages.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Cancelled);

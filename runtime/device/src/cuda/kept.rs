@@ -31,6 +31,11 @@ impl Kept {
         self.limit = bytes;
     }
 
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The block of this size that was freed last on the stream: its memory is used in that stream's order, as the driver's is.
     pub fn take(&mut self, bytes: u64, stream: Handle) -> Option<u64> {
         let bytes = bytes.next_multiple_of(UNIT);
