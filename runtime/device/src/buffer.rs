@@ -227,7 +227,6 @@ impl Buffer {
 fn with_room<T>(device: &Device, get: impl Fn() -> Result<T>) -> Result<T> {
     match get() {
         Err(error @ Error::DriverOutOfMemory { .. }) => {
-            device.settle()?;
             device.trim()?;
             get().map_err(|_| error)
         }

@@ -138,7 +138,7 @@ impl Device {
     }
 
     /// Waits for what all streams have been given so far, so that what they free is free.
-    pub(crate) fn settle(&self) -> Result<()> {
+    fn settle(&self) -> Result<()> {
         let streams: Vec<Stream> = {
             let streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
             streams.iter().filter_map(WeakStream::upgrade).collect()

@@ -50,6 +50,8 @@ impl Join {
     }
 }
 
+/// Slots of a hash table for each row at first.
+pub(crate) const SLOTS: u64 = 2;
 /// Slots for each row up to which keys have a slot each, and the number of slots that is always so.
 pub const SPARSE: u64 = 8;
 pub const ALWAYS: u64 = 1 << 16;
@@ -480,7 +482,7 @@ impl Builder<'_> {
         let rows = body.source.rows;
         let mut slots = match finding {
             Finding::Dense { size, .. } => *size,
-            _ => 2 * rows.max(256),
+            _ => SLOTS * rows.max(256),
         };
         loop {
             let bytes = (slots + finding.special()) * u64::from(join::stride(finding)) * 8;

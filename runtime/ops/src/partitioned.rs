@@ -19,14 +19,11 @@ use crate::codegen::{Beside, Body};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::group::{Sizes, Tools};
-use crate::join::{self, How, Join, MOST_ROWS};
+use crate::join::{self, How, MOST_ROWS, SLOTS};
 use crate::meaning::fetches;
 use crate::memo::Memo;
 use crate::parted::{IN_PLACE, WIDEST, is_movable};
 use crate::run::{Sink, Stage};
-
-/// Slots for each row of a hash table.
-const SLOTS: u64 = 2;
 
 /// Moves the rows of the first stage's table and of the one that it joins to their parts, if that is worth it: whether it was.
 pub(crate) fn joins(
@@ -40,7 +37,7 @@ pub(crate) fn joins(
     let [join] = &stage.joins[..] else { return Ok(false) };
     let other = &others[join.table];
     // What a slot may have at most: most joins end here.
-    let most = SLOTS * other.rows * (4 + 2 * join.keys.len() as u64) * 8;
+    let most = SLOTS * other.rows * (3 + 2 * join.keys.len() as u64).next_multiple_of(4) * 8;
     if !tools.is_far(table.rows, most) || table.rows.max(other.rows) > MOST_ROWS || join.is_all() {
         return Ok(false);
     }
@@ -130,7 +127,7 @@ fn read(stage: &Stage, next: Option<&Stage>, table: &DeviceTable) -> Option<Colu
     }
     let mut roots: Vec<Id> = accumulators.iter().flat_map(|a| a.of.into_iter().chain(a.with)).collect();
     roots.extend(keys.iter().copied().chain(stage.filter));
-    roots.extend(stage.joins.iter().flat_map(|join: &Join| [Some(join.probe), join.residual, join.before]).flatten());
+    roots.extend(stage.joins.iter().flat_map(|join| [Some(join.probe), join.residual, join.before]).flatten());
     let has_order = |id: &Id| matches!(stage.graph.node(*id).op, Op::Row | Op::Place | Op::Fetch(_));
     if stage.graph.needed(&roots).iter().any(has_order) {
         return None;

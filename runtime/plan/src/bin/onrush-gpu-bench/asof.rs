@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Int64Array};
+use arrow::util::display::array_value_to_string;
 use onrush_frame::TaskHandle;
 use onrush_plan::Engine;
 use onrush_wire::expr::ExprKind;
@@ -12,7 +13,7 @@ use onrush_wire::{Expr, FrameId};
 
 use crate::{Columns, Random, floats, frame, generate, id, keys, median, query};
 
-/// Moments in the order of time, as many as there are rows on average in a thousand of them.
+/// Moments in the order of time: a row in a thousand of them, on average.
 fn moments(rows: usize, seed: u64) -> ArrayRef {
     let mut moments = generate(rows, seed, |random: &mut Random| random.below(1000 * rows as u64) as i64);
     moments.sort_unstable();
@@ -62,12 +63,12 @@ pub fn measure(engine: &Engine, rows: usize, runs: usize) -> Result<(), String> 
                     whole.push(begun.elapsed());
                     device.push(spent() - before);
                 }
-                sum = format!("{:?}", table.batches().first().map(|batch| batch.columns().to_vec()));
+                let shown = |column: &ArrayRef| array_value_to_string(column, 0).map_err(|e| e.to_string());
+                let row = table.batches().first().map(|batch| batch.columns().iter().map(shown).collect());
+                sum = row.unwrap_or(Ok(Vec::new()))?.join(" ");
                 engine.release(&[summed, joined]);
             }
             let name = if by { "backward, by" } else { "backward" };
-            let sum: String =
-                sum.split_whitespace().filter(|word| word.contains(|c: char| c.is_ascii_digit())).collect();
             println!(
                 "{name:<22} {:>8.0e} {:>9.3} {:>9.3} {first:>9.1}  {sum}",
                 rows as f64,
