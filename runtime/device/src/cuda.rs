@@ -119,12 +119,17 @@ pub struct Cuda {
     kept: Mutex<Kept>,
     /// Bytes that the pool may have with what is kept.
     capacity: AtomicU64,
+    /// Bytes that may be allocated before the driver is asked how large the pool is: that takes longer than an allocation.
+    unasked: AtomicU64,
     /// Held while blocks of other streams are freed, which must not end meanwhile, and while a stream ends.
     streams: Mutex<()>,
 }
 
 /// Large blocks that were freed are kept up to one in so many of the bytes that there are.
 const KEPT: u64 = 8;
+
+/// No allocation makes the pool grow by more than its size and this.
+const GROWTH: u64 = 64 << 20;
 
 // SAFETY: handles of the driver may be used from any thread that has made the context current, which each call here does.
 unsafe impl Send for Cuda {}
@@ -172,6 +177,7 @@ impl Cuda {
             nvrtc: Mutex::default(),
             kept: Mutex::default(),
             capacity: AtomicU64::new(0),
+            unasked: AtomicU64::new(0),
             streams: Mutex::default(),
         })
     }
@@ -193,6 +199,22 @@ impl Cuda {
             let freed = unsafe { result::free_async(block.address, stream(block.stream)) };
             done.and(freed.map_err(failed("cuMemFreeAsync")))
         })
+    }
+
+    /// Whether something is kept with which the pool may have more than its capacity after an allocation of so many bytes.
+    fn outgrows(&self, bytes: u64) -> Result<bool> {
+        let most = bytes + GROWTH;
+        let left = |left: u64| left.checked_sub(most);
+        if self.unasked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
+            return Ok(false);
+        }
+        if self.kept().bytes() == 0 {
+            self.unasked.store(0, Ordering::Relaxed);
+            return Ok(false);
+        }
+        let room = self.capacity.load(Ordering::Relaxed).saturating_sub(self.pool_bytes()?);
+        self.unasked.store(room.saturating_sub(most), Ordering::Relaxed);
+        Ok(bytes > room)
     }
 
     /// Makes the context the calling thread's.
@@ -279,6 +301,7 @@ impl Backend for Cuda {
 
     fn keep_freed(&self, capacity: u64) {
         self.capacity.store(capacity, Ordering::Relaxed);
+        self.unasked.store(0, Ordering::Relaxed);
         self.kept().set_limit(capacity / KEPT);
     }
 
@@ -304,7 +327,7 @@ impl Backend for Cuda {
         }
         self.bind()?;
         // What is kept is not to take the place of what others find where memory is short.
-        if self.kept().bytes() > 0 && self.pool_bytes()? + bytes > self.capacity.load(Ordering::Relaxed) {
+        if self.outgrows(bytes)? {
             self.release_kept()?;
         }
         // SAFETY: see above.

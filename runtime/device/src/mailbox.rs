@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::buffer::Pod;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
@@ -84,19 +85,37 @@ impl Mailbox {
         self.word as u64 + Self::BYTES as u64
     }
 
-    /// What a kernel wrote there.
+    /// So many values that a kernel wrote there, `at` so many bytes into the room.
     ///
     /// # Panics
     /// Beyond the room that there is.
-    pub fn copy(&self, range: std::ops::Range<usize>) -> Vec<u8> {
-        assert!(range.start <= range.end && range.end <= self.room, "{range:?} of {} bytes", self.room);
-        let mut copy = vec![0; range.len()];
-        // SAFETY: the range is within the memory, which is ours; no kernel writes there after its word was waited for.
+    pub fn copy<T: Pod>(&self, at: usize, count: usize) -> Vec<T> {
+        let bytes = count * size_of::<T>();
+        assert!(at <= self.room && bytes <= self.room - at, "{bytes} bytes at {at} of {}", self.room);
+        let mut values = Vec::<T>::with_capacity(count);
+        // SAFETY: the range is within the memory, which is ours; no kernel writes there after its word was waited for. Any bytes are a value.
         unsafe {
-            let from = self.word.cast::<u8>().add(Self::BYTES + range.start);
-            std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), range.len());
+            let from = self.word.cast::<u8>().add(Self::BYTES + at);
+            std::ptr::copy_nonoverlapping(from, values.as_mut_ptr().cast::<u8>(), bytes);
+            values.set_len(count);
         }
-        copy
+        values
+    }
+
+    /// Puts something where kernels that are launched from here on find it, `at` so many bytes into the room, and says its address there. Those that
+    /// were launched before and read or write there are waited for first.
+    ///
+    /// # Panics
+    /// Beyond the room that there is.
+    pub fn put<T: Pod>(&self, at: usize, values: &[T]) -> u64 {
+        let bytes = size_of_val(values);
+        assert!(at <= self.room && bytes <= self.room - at, "{bytes} bytes at {at} of {}", self.room);
+        // SAFETY: the range is within the memory, which is ours.
+        unsafe {
+            let to = self.word.cast::<u8>().add(Self::BYTES + at);
+            std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), to, bytes);
+        }
+        self.room_address() + at as u64
     }
 
     /// The word behind the one that was waited for.

@@ -378,6 +378,30 @@ fn a_kernel_tells_the_host_what_came_of_it() {
 }
 
 #[test]
+fn a_kernel_finds_in_the_mailbox_what_the_host_put_there() {
+    let text = r#"extern "C" __global__ void doubles(volatile unsigned long long* told, const unsigned* from, unsigned long long* to) {
+        to[threadIdx.x] = 2ull * from[threadIdx.x];
+        __threadfence_system();
+        __syncthreads();
+        if (threadIdx.x == 0) told[0] = 1;
+    }"#;
+    for checked in [false, true] {
+        let device = device(checked);
+        let stream = device.stream().unwrap();
+        let source = Source::new("doubles.cu", text, ["doubles"]);
+        let module = device.load(&device.compile(&source, &CompileOptions::default()).unwrap()).unwrap();
+        let mailbox = Mailbox::new(&device, 64 + 12).unwrap();
+        let from = mailbox.put(64, &[1_u32, 20, u32::MAX]);
+        let arguments = Arguments::new().value(mailbox.address()).value(from).value(mailbox.room_address());
+        // SAFETY: the parameters are those of the kernel, and there is room for three numbers at each place.
+        unsafe { module.function("doubles").unwrap().launch(&Grid::new(1, 3), arguments, &stream).unwrap() };
+        assert_eq!(mailbox.wait(&stream).unwrap(), Some(1));
+        assert_eq!(mailbox.copy::<u64>(0, 3), [2, 40, 8_589_934_590]);
+        assert_eq!(mailbox.copy::<u32>(68, 2), [20, u32::MAX]);
+    }
+}
+
+#[test]
 fn exported_memory_is_the_same_in_both_mappings() {
     let device = device(true);
     let (owner, stream) = (Owner::new("test"), device.stream().unwrap());

@@ -1,5 +1,5 @@
-//! Runs that are one kernel, as they were launched last: the same stages over the same memory are launched again without a look at what they are
-//! made of. What that saves is tens of microseconds of the host, more than many such kernels take.
+//! Runs that are one kernel or none, as they were last: the same stages over the same memory are run again without a look at what they are made of.
+//! What that saves is tens of microseconds of the host, more than many such kernels take.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -29,7 +29,7 @@ struct Prepared {
     stages: Weak<Vec<Stage>>,
     rows: u64,
     columns: Vec<Print>,
-    run: Arc<Run>,
+    again: Arc<Again>,
 }
 
 impl Prepared {
@@ -77,6 +77,31 @@ impl Print {
     }
 }
 
+/// What a run does.
+pub enum Again {
+    Launch(Run),
+    /// Its columns are some of the table's.
+    Shared(Vec<Shared>),
+}
+
+/// A column of a table as it is, or with other texts for the same numbers.
+pub struct Shared {
+    pub column: usize,
+    pub dictionary: Option<Arc<Dictionary>>,
+}
+
+impl Shared {
+    pub fn of(&self, table: &DeviceTable) -> DeviceColumn {
+        let column = &table.columns[self.column];
+        let Some(dictionary) = &self.dictionary else { return column.clone() };
+        DeviceColumn {
+            validity: column.validity.clone(),
+            dictionary: Some(Arc::clone(dictionary)),
+            ..DeviceColumn::plain(column.kind, Arc::clone(&column.values), column.rows)
+        }
+    }
+}
+
 /// A launch, and what becomes of it.
 pub struct Run {
     pub function: Function,
@@ -106,8 +131,8 @@ impl Made {
 }
 
 impl Known {
-    /// The run of some stages over a table, if it was one kernel.
-    pub fn get(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable) -> Option<Arc<Run>> {
+    /// The run of some stages over a table, if it was one kernel or none.
+    pub fn get(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable) -> Option<Arc<Again>> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.retain(Prepared::is_there);
         let place = runs.iter().rposition(|known| {
@@ -117,15 +142,19 @@ impl Known {
                 && known.columns.iter().zip(&table.columns).all(|(print, column)| print.is(column))
         })?;
         let known = runs.remove(place);
-        let run = Arc::clone(&known.run);
+        let again = Arc::clone(&known.again);
         // The one that was used last is the last.
         runs.push(known);
-        Some(run)
+        Some(again)
     }
 
     /// Lists and structs hold the columns that they are pieces of: who kept such a run would keep these.
-    pub fn put(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable, run: Run) {
-        if run.results.iter().any(|made| made.kind == Kind::List) {
+    pub fn put(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable, again: Again) {
+        let has_lists = match &again {
+            Again::Launch(run) => run.results.iter().any(|made| made.kind == Kind::List),
+            Again::Shared(columns) => columns.iter().any(|shared| table.columns[shared.column].kind == Kind::List),
+        };
+        if has_lists {
             return;
         }
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,13 +162,25 @@ impl Known {
             runs.remove(0);
         }
         let columns = table.columns.iter().map(Print::of).collect();
-        runs.push(Prepared { stages: Arc::downgrade(stages), rows: table.rows, columns, run: Arc::new(run) });
+        runs.push(Prepared { stages: Arc::downgrade(stages), rows: table.rows, columns, again: Arc::new(again) });
+    }
+}
+
+impl Again {
+    /// Waits. The table is that which it was found by.
+    pub fn run(&self, lane: &Lane, table: &DeviceTable) -> Result<DeviceTable> {
+        match self {
+            Again::Launch(run) => run.again(lane),
+            Again::Shared(columns) => {
+                let columns = columns.iter().map(|shared| shared.of(table)).collect();
+                Ok(DeviceTable { rows: table.rows, columns })
+            }
+        }
     }
 }
 
 impl Run {
-    /// Waits.
-    pub fn again(&self, lane: &Lane) -> Result<DeviceTable> {
+    fn again(&self, lane: &Lane) -> Result<DeviceTable> {
         let mut arguments = self.arguments.clone();
         let mut at = self.first;
         let mut targets = Vec::new();

@@ -27,7 +27,7 @@ use crate::meaning::{Dictionaries, fetches, text_of};
 use crate::memo::Memo;
 use crate::pairs::{Open, Paired};
 use crate::parted::Tuning;
-use crate::prepared::{Made, Run};
+use crate::prepared::{Again, Made, Run, Shared};
 use crate::residency::Residency;
 use crate::text::{Rows, Texts, has_texts, with_row_number};
 use crate::window::{self, Window};
@@ -221,9 +221,9 @@ impl Gpu {
     ) -> Result<DeviceTable> {
         let begun = Instant::now();
         let result = match lane.known.get(stages, table) {
-            Some(run) if beside.is_empty() => run.again(lane),
+            Some(again) if beside.is_empty() => again.run(lane, table),
             _ => {
-                let keep = |run: Run| lane.known.put(stages, table, run);
+                let keep = |again: Again| lane.known.put(stages, table, again);
                 let moved = Cell::new(false);
                 let result = self.stages(lane, (table, beside), stages, &keep, cancelled, Some(&moved));
                 match result {
@@ -257,7 +257,7 @@ impl Gpu {
         lane: &Lane,
         (table, others): (&DeviceTable, &[DeviceTable]),
         stages: &[Stage],
-        keep: &dyn Fn(Run),
+        keep: &dyn Fn(Again),
         cancelled: &dyn Fn() -> bool,
         moves: Option<&Cell<bool>>,
     ) -> Result<DeviceTable> {
@@ -270,6 +270,7 @@ impl Gpu {
         let tools = group::Tools { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = Builder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
         let mut flow: Option<Flow> = None;
+        let given = table;
         let mut table = Cow::Borrowed(table);
         let mut others = others.to_vec();
         for join in stages.iter().flat_map(|stage| &stage.joins) {
@@ -415,13 +416,13 @@ impl Gpu {
                 (Sink::Output(output), None) => {
                     let all = filter.is_none() && output.skip == 0 && output.limit.is_none();
                     let is_table = begins && pairs.is_none() && stage.window.is_none() && spread.is_none();
-                    let shared: Vec<Option<DeviceColumn>> = match all && is_table {
+                    let shared: Vec<Option<Shared>> = match all && is_table {
                         true => output
                             .columns
                             .iter()
                             .map(|root| shared(stage, *root, &table, &tables, &found_texts))
                             .collect(),
-                        false => vec![None; output.columns.len()],
+                        false => output.columns.iter().map(|_| None).collect(),
                     };
                     if shared.iter().any(Option::is_some) {
                         let others = output.columns.iter().zip(&shared).filter(|(_, shared)| shared.is_none());
@@ -431,11 +432,25 @@ impl Gpu {
                             let output = Output { columns, ..output.clone() };
                             others = self.output(lane, &body(), &output, &dictionary_of)?.columns.into_iter();
                         }
-                        let columns =
-                            shared.into_iter().filter_map(|shared| shared.or_else(|| others.next())).collect();
-                        DeviceTable { rows: table.rows, columns }
+                        let column = |shared: &Option<Shared>| match shared {
+                            Some(shared) => Some(shared.of(&table)),
+                            None => others.next(),
+                        };
+                        let columns = shared.iter().filter_map(column).collect();
+                        let written = DeviceTable { rows: table.rows, columns };
+                        // Not read in another form.
+                        let is_as_given =
+                            |column: usize| Arc::ptr_eq(&given.columns[column].values, &table.columns[column].values);
+                        if is_last
+                            && is_plain
+                            && let Some(shared) = shared.into_iter().collect::<Option<Vec<_>>>()
+                            && shared.iter().all(|shared| is_as_given(shared.column))
+                        {
+                            keep(Again::Shared(shared));
+                        }
+                        written
                     } else {
-                        let keep = |run: Run| keep(Run { tables: tables.clone(), ..run });
+                        let keep = |run: Run| keep(Again::Launch(Run { tables: tables.clone(), ..run }));
                         let keep: Option<&dyn Fn(Run)> = if begins && is_last && is_plain { Some(&keep) } else { None };
                         self.output_and(lane, &body(), output, &dictionary_of, keep)?
                     }
@@ -453,7 +468,7 @@ impl Gpu {
                     {
                         let (row, run) = row;
                         if begins && is_plain {
-                            keep(Run { tables: tables.clone(), ..run });
+                            keep(Again::Launch(Run { tables: tables.clone(), ..run }));
                         }
                         return Ok(row);
                     }
@@ -706,28 +721,28 @@ impl Gpu {
     }
 }
 
-/// A column of a table as it is, or with other texts for the same numbers.
+/// A column of the table, if that is what a result is.
 fn shared(
     stage: &Stage,
     root: Id,
     table: &DeviceTable,
     tables: &[Arc<Table>],
     texts: &[Option<Arc<Dictionary>>],
-) -> Option<DeviceColumn> {
+) -> Option<Shared> {
     let kind = stage.graph.kind(root);
-    let of = |input: u32| table.columns.get(input as usize).filter(|column| column.kind == kind);
+    let of = |input: u32| {
+        let column = input as usize;
+        table.columns.get(column).filter(|column| column.kind == kind).map(|_| column)
+    };
     match stage.graph.node(root).op {
-        Op::Input(input) => of(input).cloned(),
+        Op::Input(input) => of(input).map(|column| Shared { column, dictionary: None }),
         Op::Lookup(number) => {
             let Lookup::Texts { of: Origin::Input(input), .. } = stage.lookups.get(number as usize)? else {
                 return None;
             };
             let (column, dictionary) = (of(*input)?, texts.get(number as usize)?.clone()?);
-            if kind != Kind::Code || !tables.get(number as usize)?.is_same {
-                return None;
-            }
-            let same = DeviceColumn::plain(kind, Arc::clone(&column.values), column.rows);
-            Some(DeviceColumn { validity: column.validity.clone(), dictionary: Some(dictionary), ..same })
+            let is_same = kind == Kind::Code && tables.get(number as usize)?.is_same;
+            is_same.then_some(Shared { column, dictionary: Some(dictionary) })
         }
         _ => None,
     }

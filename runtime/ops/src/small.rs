@@ -29,7 +29,7 @@ pub fn read(lane: &Lane, pieces: &[(&Buffer, usize)]) -> Result<Vec<HostBuffer>>
     for (number, (buffer, bytes)) in pieces.iter().enumerate() {
         words[2 * number] = buffer.address();
         words[2 * number + 1] = (at as u64) << 32 | *bytes as u64;
-        places.push(at..at + bytes);
+        places.push((at, *bytes));
         at += room(*bytes);
     }
     let body = format!(
@@ -53,5 +53,6 @@ pub fn read(lane: &Lane, pieces: &[(&Buffer, usize)]) -> Result<Vec<HostBuffer>>
         .value(lane.status.done())
         .value(lane.mailbox.address());
     lane.told(|| launch_grid(&lane.context, &function, arguments, &Grid::new(pieces.len() as u32, THREADS)))?;
-    Ok(places.into_iter().map(|place| HostBuffer::from_slice_ref(lane.mailbox.copy(place))).collect())
+    let copy = |(at, bytes)| HostBuffer::from_slice_ref(lane.mailbox.copy::<u8>(at, bytes));
+    Ok(places.into_iter().map(copy).collect())
 }

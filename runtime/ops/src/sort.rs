@@ -277,9 +277,17 @@ const FEW_EMULATED: u64 = 8;
 const SAMPLE: u64 = 1 << 20;
 const LEAST_SAMPLE: u64 = 64;
 const SAMPLE_EMULATED: u64 = 16;
-/// Keys that are read rather than looked at on the device.
-const ON_HOST: u64 = 1 << 15;
-const ON_HOST_EMULATED: u64 = 64;
+/// Keys that are read rather than looked at on the device, and those that come to the host by themselves.
+const ON_HOST: (u64, u64) = (1 << 15, Candidates::NEAR);
+const ON_HOST_EMULATED: (u64, u64) = (3000, 2000);
+
+/// Numbers of rows in memory that the device reads.
+struct Numbers {
+    address: u64,
+    count: u64,
+    /// None where they are in the lane's mailbox.
+    _memory: Option<Buffer>,
+}
 
 impl Gpu {
     /// The key of each row, the highest of those that are wanted, and the rows up to that one.
@@ -296,9 +304,9 @@ impl Gpu {
         if body.source.rows <= few.max(top.rows) {
             return self.output(lane, body, &all, dictionary_of);
         }
-        if let Some((rows, count)) = self.sampled_top(lane, body, top)? {
+        if let Some(rows) = self.sampled_top(lane, body, top)? {
             let whole = Body::new(body.source, body.graph, body.beside, None, body.memo);
-            return self.write(lane, &whole, &top.columns, Some((rows.address(), count)), dictionary_of);
+            return self.write(lane, &whole, &top.columns, Some((rows.address, rows.count)), dictionary_of);
         }
         let keys = Output { columns: vec![top.key], skip: 0, limit: None };
         let keys = self.output(lane, body, &keys, &|_| None)?;
@@ -322,15 +330,15 @@ impl Gpu {
         Ok(edge.read::<u64>(0..wanted as usize, &context.stream)?.into_iter().max().unwrap_or(u64::MAX))
     }
 
-    /// The numbers of the rows up to the highest key that is wanted, and how many they are: a sample says which keys can be among the
-    /// lowest, one pass over all rows finds these, and the highest is looked for among them. None where rows are few or most of them wanted,
-    /// and where the sample was wrong: what it allows are too few rows then, or many more than it said. Waits.
-    fn sampled_top(&self, lane: &Lane, body: &Body, top: &Top) -> Result<Option<(Arc<Buffer>, u64)>> {
+    /// The numbers of the rows up to the highest key that is wanted: a sample says which keys can be among the lowest, one pass over all rows finds
+    /// these, and the highest is looked for among them. None where rows are few or most of them wanted, and where the sample was wrong: what it
+    /// allows are too few rows then, or many more than it said. Waits.
+    fn sampled_top(&self, lane: &Lane, body: &Body, top: &Top) -> Result<Option<Numbers>> {
         let context = &lane.context;
         let rows = body.source.rows;
-        let (most, least) = match context.device().is_emulated() {
-            true => (SAMPLE_EMULATED, SAMPLE_EMULATED),
-            false => (SAMPLE, LEAST_SAMPLE),
+        let (most, least, (on_host, near)) = match context.device().is_emulated() {
+            true => (SAMPLE_EMULATED, SAMPLE_EMULATED, ON_HOST_EMULATED),
+            false => (SAMPLE, LEAST_SAMPLE, ON_HOST),
         };
         // With about one of those that are wanted, so that few others are looked at in the end.
         let sample = most.min(rows / top.rows.max(1)).min(rows / 64);
@@ -355,24 +363,34 @@ impl Gpu {
 
         let room = 4 * rank * part;
         let (keys, numbers) = (context.allocate(8 * room)?, context.allocate(4 * room)?);
-        let of = Candidates { keys: &keys, numbers: &numbers, room, limit };
+        let of = Candidates { keys: &keys, numbers: &numbers, room, near, limit };
         let parameters = top::candidates_parameters(body, lane, &of);
         let program = || top::candidates(body, top.key, &parameters);
         let function = body.kernel(context, "top_candidates", top.key, program)?;
-        lane.status.clear_count(context)?;
         let count = lane.told(|| launch(context, &function, parameters.arguments(), rows, top::THREADS, 0))?;
         if count < top.rows || count > room {
             return Ok(None);
         }
-        if count <= if context.device().is_emulated() { ON_HOST_EMULATED } else { ON_HOST } {
-            let keys = keys.read::<u64>(0..count as usize, &context.stream)?;
-            let numbers = numbers.read::<u32>(0..count as usize, &context.stream)?;
+        if count <= on_host {
+            let all = 0..count as usize;
+            let (keys, numbers) = match count <= near {
+                true => (lane.mailbox.copy(0, all.len()), lane.mailbox.copy(Candidates::NUMBERS, all.len())),
+                false => (keys.read::<u64>(all.clone(), &context.stream)?, numbers.read::<u32>(all, &context.stream)?),
+            };
             let mut edge = keys.clone();
             let edge = *edge.select_nth_unstable(top.rows as usize - 1).1;
             let mut wanted: Vec<u32> =
                 keys.iter().zip(numbers).filter(|(key, _)| **key <= edge).map(|(_, number)| number).collect();
             wanted.sort_unstable();
-            return Ok(Some((Arc::new(context.upload(&wanted)?), wanted.len() as u64)));
+            let (address, memory) = match count <= near {
+                // The kernel that was waited for is the last one that the stream was given.
+                true => (lane.mailbox.put(Candidates::WANTED, &wanted), None),
+                false => {
+                    let memory = context.upload(&wanted)?;
+                    (memory.address(), Some(memory))
+                }
+            };
+            return Ok(Some(Numbers { address, count: wanted.len() as u64, _memory: memory }));
         }
         let edge = Self::edge(lane, &Column::new(Scalar::U64, &keys).slice(0, count), top.rows)?;
         let columns = [(UNSIGNED, keys), (SHORT, numbers)];
@@ -387,7 +405,7 @@ impl Gpu {
         let numbers = self.output(lane, &body, &numbers, &|_| None)?;
         // In the order in which the rows came.
         let sorted = sort_keys(context, &numbers.columns[0].numbers(Scalar::U32))?;
-        Ok(Some((Arc::new(sorted), numbers.rows)))
+        Ok(Some(Numbers { address: sorted.address(), count: numbers.rows, _memory: Some(sorted) }))
     }
 }
 

@@ -22,6 +22,7 @@ pub struct Sample {
 pub fn sample_parameters(body: &Body, lane: &Lane, of: Sample, lowest: &Buffer) -> Parameters {
     let mut parameters = body.parameters(lane.status.fault());
     telling(&mut parameters, lane);
+    parameters.address("u64*", "count", lane.status.count());
     parameters.buffer("u64*", "lowest", lowest);
     parameters.u64("sample", of.rows);
     parameters.u64("part", of.part);
@@ -30,7 +31,7 @@ pub fn sample_parameters(body: &Body, lane: &Lane, of: Sample, lowest: &Buffer) 
 }
 
 /// Tells the key of a rank among the lowest ones of the blocks, [`THREADS`] of them at most: not lower than the key of this rank in the sample. All
-/// bits are set if there is none.
+/// bits are set if there is none. Leaves the count of candidates at zero.
 pub fn sample(body: &Body, key: Id, parameters: &Parameters) -> Program {
     let mut writer = Writer::new(body, Inputs::Memory, "    ");
     let pass = body.passing(&mut writer);
@@ -51,20 +52,30 @@ pub fn sample(body: &Body, key: Id, parameters: &Parameters) -> Program {
          keys[threadIdx.x] = mine;\n  __syncthreads();\n  u32 before = 0;\n  \
          for (u32 other = 0; other < {THREADS}; other++) before += keys[other] < mine || (keys[other] == mine && other < threadIdx.x);\n  \
          // A fault is one of those rows' alone: whoever looks at all rows finds it.\n  \
-         if (before == rank - 1) {{ *done = 0; told[1] = mine; __threadfence_system(); told[0] = 1; }}\n  (void)faults;\n}}\n",
+         if (before == rank - 1) {{ *done = 0; *count = 0; told[1] = mine; __threadfence_system(); told[0] = 1; }}\n  (void)faults;\n}}\n",
         parameters = parameters.text(),
         looked = writer.text,
     );
     body.program(&[], text, "top_sample")
 }
 
-/// Where candidates go: keys and row numbers, so many at most.
+/// Where candidates go: keys and row numbers, so many at most. The first ones go to the host, too.
 pub struct Candidates<'a> {
     pub keys: &'a Buffer,
     pub numbers: &'a Buffer,
     pub room: u64,
+    pub near: u64,
     /// The highest key that can be among those that are wanted.
     pub limit: u64,
+}
+
+impl Candidates<'_> {
+    /// Candidates that a lane's mailbox has room for: their keys, behind these the numbers, and behind these as many numbers again, of those that are
+    /// wanted in the end.
+    pub const NEAR: u64 = (Lane::ROOM / 16) as u64;
+    /// Where in its room the numbers are, and those of the rows that are wanted.
+    pub const NUMBERS: usize = Self::NEAR as usize * 8;
+    pub const WANTED: usize = Self::NEAR as usize * 12;
 }
 
 pub fn candidates_parameters(body: &Body, lane: &Lane, of: &Candidates) -> Parameters {
@@ -73,6 +84,9 @@ pub fn candidates_parameters(body: &Body, lane: &Lane, of: &Candidates) -> Param
     parameters.address("u64*", "count", lane.status.count());
     parameters.buffer("u64* __restrict__", "keys", of.keys);
     parameters.buffer("u32* __restrict__", "numbers", of.numbers);
+    parameters.address("u64*", "near_keys", lane.mailbox.room_address());
+    parameters.address("u32*", "near_numbers", lane.mailbox.room_address() + Candidates::NUMBERS as u64);
+    parameters.u64("near", of.near);
     parameters.u64("room", of.room);
     parameters.u64("limit", of.limit);
     parameters
@@ -95,7 +109,8 @@ pub fn candidates(body: &Body, key: Id, parameters: &Parameters) -> Program {
          for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{loads}\
          #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{\n{looked}        \
          if (({pass}) && {key} <= limit) {{\n          const u64 to = atomicAdd(count, (u64)1);\n          \
-         if (to < room) {{ keys[to] = {key}; numbers[to] = (u32)row; }}\n        }}\n      }}\n    }}\n  }}\n  \
+         if (to < room) {{ keys[to] = {key}; numbers[to] = (u32)row; }}\n          \
+         if (to < near) {{ near_keys[to] = {key}; near_numbers[to] = (u32)row; __threadfence_system(); }}\n        }}\n      }}\n    }}\n  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, count, told);\n}}\n",
         parameters = parameters.text(),
         loads = body.loads(&body.inputs(&roots), unroll),

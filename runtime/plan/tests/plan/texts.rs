@@ -337,6 +337,38 @@ fn texts_are_dates_where_they_are_on_the_processor() {
     assert_eq!(rows(&device()), rows(&cpu));
 }
 
+/// A step that changes the texts of a dictionary, and one that takes columns as they are, twice each over one table and then over another one. Expected
+/// is what Rust's own functions make of the texts.
+#[test]
+fn steps_that_share_columns_run_again() {
+    let bench = device();
+    let texts = |shift: usize| {
+        let text = move |row: usize| (row % 7 != 2).then(|| ["straße", "ab", "", "Zug"][(row + shift) % 4].to_string());
+        (0..4000).map(text).collect::<Vec<_>>()
+    };
+    let frame = |texts: &[Option<String>]| {
+        let s: ArrayRef = Arc::new(StringViewArray::from_iter(texts.iter().map(Option::as_deref)));
+        bench.frame(vec![("n", Arc::new(Int64Array::from_iter_values(0..4000)) as ArrayRef), ("s", s)])
+    };
+    let (one, other) = (texts(0), texts(1));
+    let frames = [(frame(&one), &one), (frame(&other), &other)];
+    for (frame, texts) in [&frames[0], &frames[0], &frames[1], &frames[0], &frames[1]] {
+        for (query, of) in [
+            ("select upper(s) as u, n, s from t", str::to_uppercase as fn(&str) -> String),
+            ("select s as u, n, s from t", str::to_string),
+        ] {
+            let found = bench.sql(query, &[("t", *frame)]);
+            let rows = found.split('|').skip(1).map(str::to_string).collect::<Vec<_>>();
+            let expected = texts.iter().enumerate().map(|(n, text)| match text {
+                Some(text) => format!("{} {n} {text}", of(text)),
+                None => format!("null {n} null"),
+            });
+            assert_eq!(rows, expected.collect::<Vec<_>>(), "{query}");
+        }
+    }
+    assert!(bench.engine.accelerator().unwrap().gpu.spent().0 > 0, "the queries ran on the CPU");
+}
+
 /// Some thousand texts, of which some are longer than what a warp puts together, with ends anywhere in a word: of all rows, of some, and in an order.
 #[test]
 fn texts_of_many_lengths_lie_one_behind_the_other() {
