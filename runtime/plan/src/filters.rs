@@ -16,7 +16,6 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, update_expr};
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
-use crate::gpu::native;
 use crate::guards;
 
 /// Swaps a filter with a projection below it that calculates anything, and orders what stands in an `and` or `or`.
@@ -64,7 +63,8 @@ fn swapped(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan
     let parts = split_conjunction(filter.predicate()).into_iter().map(Arc::clone);
     let (known, others): (Vec<_>, Vec<_>) = parts.partition(is_known);
     // DataFusion computes what occurs twice in a filter below it, once for all rows.
-    let splits = !known.is_empty() && projection.expr().iter().any(|e| native::is_in(&e.expr));
+    let below = projection.input().schema();
+    let splits = !known.is_empty() && projection.expr().iter().any(|e| guards::may_fail(&e.expr, &below));
     if !others.is_empty() && !splits {
         return Ok(None);
     }

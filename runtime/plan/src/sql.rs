@@ -6,6 +6,7 @@
 mod dialect;
 mod functions;
 mod names;
+mod scopes;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -54,6 +55,13 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     let names = column_names(&statement);
     if let DfStatement::Statement(inner) = &mut statement {
         functions::rewrite(inner)?;
+        let columns =
+            |frame: &Frame| frame.schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+        scopes::resolve(inner, tables.iter().map(|(name, frame)| (name.clone(), Some(columns(frame)))).collect());
+        scopes::tables_apart(inner, |table| {
+            let fields = tables.iter().filter(|(name, _)| name == table).flat_map(|(_, frame)| frame.schema.fields());
+            fields.map(|field| (field.name().clone(), field.data_type().is_nested())).collect()
+        });
     }
     let schema = MemorySchemaProvider::new();
     for (name, frame) in &tables {
@@ -68,7 +76,11 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
         state.keep_apart();
         state.register_relation_planner(Arc::new(Relations::default())).map_err(diagnose)?;
     }
-    let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(diagnose(e), &tables, &state))?;
+    let plan = state.statement_to_plan(statement).await.map_err(|e| {
+        let mut diagnostic = diagnose(e);
+        diagnostic.message = scopes::hide(&diagnostic.message);
+        unknown(diagnostic, &tables, &state)
+    })?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
     named(dialect::as_duckdb_means(plan).map_err(diagnose)?, names)
@@ -215,7 +227,7 @@ fn named(plan: LogicalPlan, names: Vec<Option<String>>) -> Result<LogicalPlan, D
         .enumerate()
         .map(|(index, (qualifier, field))| {
             let given = names.get(index).filter(|_| listed).cloned().flatten();
-            let base = given.unwrap_or_else(|| field.name().clone());
+            let base = given.unwrap_or_else(|| scopes::shown(field.name()).to_string());
             let mut name = base.clone();
             let mut number = 0;
             while taken.contains(&name) {
@@ -276,9 +288,12 @@ fn unknown(mut diagnostic: Diagnostic, tables: &[(String, Arc<Frame>)], state: &
             .keys()
             .chain(state.aggregate_functions().keys())
             .chain(state.window_functions().keys());
-        if let Some(near) = check::nearest(name, known.map(String::as_str)) {
-            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
-        }
+        diagnostic = match check::nearest(name, known.map(String::as_str)) {
+            Some(near) if near == name => plan_error("over", format!("`{name}` is a function of windows"))
+                .help(format!("say over which rows: `{name}(...) over (partition by ... order by ...)`")),
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        };
     }
     diagnostic
 }

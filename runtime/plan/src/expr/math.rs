@@ -21,10 +21,19 @@ macro_rules! float {
         function($name, $aliases, R, "self:num", |_, c| {
             Ok(float_kernel(&c.this(), $name, |args| {
                 let f: fn(f64) -> f64 = $f;
-                Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(f)))
+                by_number(args, f)
             }))
         })
     };
+}
+
+/// A function of floats, whose result is one NaN where it is none: the processor's own has a sign, and is less than all numbers in an order.
+pub fn by_number(args: &[ArrayRef], of: fn(f64) -> f64) -> datafusion::error::Result<ArrayRef> {
+    let value = |x| match of(x) {
+        y if y.is_nan() => f64::NAN,
+        y => y,
+    };
+    Ok(Arc::new(args[0].as_primitive::<Float64Type>().unary::<_, Float64Type>(value)))
 }
 
 pub const FUNCTIONS: &[Function] = &[

@@ -7,24 +7,25 @@ use arrow::compute;
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, NullEquality, ScalarValue};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, WindowFunctionDefinition,
-    binary_expr, cast,
+    AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Union,
+    WindowFunctionDefinition, binary_expr, cast,
 };
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_wire::Diagnostic;
 
-use super::names;
+use super::{functions, names};
 use crate::check::{HIDDEN, plan_error, type_name};
 use crate::expr::kernels::{Body, kernel};
+use crate::expr::math::by_number;
 use crate::expr::quantile::{Interpolation, mode, product, quantile};
 use crate::rules::{has_subqueries, is_column};
 use crate::types;
@@ -37,6 +38,14 @@ pub fn register(context: &SessionContext) -> Result<()> {
     state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
     state.register_udaf(product())?;
     state.register_udf(names::function())?;
+    for (name, body) in [
+        ("sqrt", (|args| by_number(args, f64::sqrt)) as Body),
+        ("ln", |args| by_number(args, f64::ln)),
+        ("log2", |args| by_number(args, f64::log2)),
+        ("log10", |args| by_number(args, f64::log10)),
+    ] {
+        state.register_udf(kernel(name, DataType::Float64, body))?;
+    }
     Ok(())
 }
 
@@ -97,6 +106,13 @@ impl ExprPlanner for DuckDb {
                 let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
                 Ok(PlannerResult::Planned(power))
             }
+            // Categories are texts.
+            BinaryOperator::StringConcat if [&left, &right].into_iter().any(is_category) => {
+                let text =
+                    |expr: Expr, dtype: &DataType| if is_category(dtype) { cast(expr, types::TEXT) } else { expr };
+                let (left, right) = (text(raw.left, &left), text(raw.right, &right));
+                Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
+            }
             BinaryOperator::Eq
             | BinaryOperator::NotEq
             | BinaryOperator::Lt
@@ -156,7 +172,11 @@ impl ExprPlanner for DuckDb {
     }
 }
 
-/// Sorts and distinct counts of floats take the two zeros for one value.
+fn is_category(dtype: &DataType) -> bool {
+    matches!(dtype, DataType::Dictionary(..)) && types::is_text(dtype)
+}
+
+/// Sorts, windows and distinct counts of floats take the two zeros for one value.
 fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
     let dtype = expr.get_type(schema).ok()?;
     dtype.is_floating().then(|| types::one_zero(expr, &dtype))
@@ -164,7 +184,10 @@ fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
 
 /// A plan in which types, sums and zeros are what DuckDB makes of them.
 pub fn as_duckdb_means(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let node = |node| typed(node)?.transform_data(exact_sums)?.transform_data(|node| Ok(sorts_with_one_zero(node)));
+    let node = |node| {
+        let node = typed(node)?.transform_data(exact_sums)?;
+        node.transform_data(orders_with_one_zero)?.transform_data(bags)
+    };
     match has_subqueries(&plan) {
         true => plan.transform_up_with_subqueries(node),
         false => plan.transform_up(node),
@@ -172,15 +195,64 @@ pub fn as_duckdb_means(plan: LogicalPlan) -> Result<LogicalPlan> {
     .map(|plan| plan.data)
 }
 
-fn sorts_with_one_zero(node: LogicalPlan) -> Transformed<LogicalPlan> {
-    let LogicalPlan::Sort(mut sort) = node else { return Transformed::no(node) };
-    let schema = Arc::clone(sort.input.schema());
-    for key in &mut sort.expr {
-        if let Some(new) = one_zero(key.expr.clone(), &schema) {
-            key.expr = new;
+fn orders_with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let replace = |expr: &mut Expr, schema: &DFSchema| {
+        if let Some(new) = one_zero(expr.clone(), schema) {
+            *expr = new;
         }
+    };
+    match node {
+        LogicalPlan::Sort(mut sort) => {
+            let schema = Arc::clone(sort.input.schema());
+            sort.expr.iter_mut().for_each(|key| replace(&mut key.expr, &schema));
+            Ok(Transformed::yes(LogicalPlan::Sort(sort)))
+        }
+        LogicalPlan::Window(window) => {
+            let schema = Arc::clone(window.input.schema());
+            let names = NamePreserver::new_for_projection();
+            LogicalPlan::Window(window).map_expressions(|expr| {
+                let saved = names.save(&expr);
+                let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+                let params = &mut call.params;
+                params.order_by.iter_mut().for_each(|key| replace(&mut key.expr, &schema));
+                params.partition_by.iter_mut().for_each(|key| replace(key, &schema));
+                Ok(Transformed::yes(saved.restore(Expr::WindowFunction(call))))
+            })
+        }
+        node => Ok(Transformed::no(node)),
     }
-    Transformed::yes(LogicalPlan::Sort(sort))
+}
+
+/// `except all` and `intersect all`, which DataFusion makes joins of: by the rows and, here, by the number of each among its equals, so that as many are
+/// left out, or kept, as there are on the other side.
+fn bags(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
+    let is_set = matches!(join.join_type, JoinType::LeftAnti | JoinType::LeftSemi)
+        && join.null_equality == NullEquality::NullEqualsNull
+        && join.filter.is_none()
+        && join.on.len() == join.left.schema().fields().len();
+    // Without `all` the rows on the left are distinct.
+    if !is_set || matches!(join.left.as_ref(), LogicalPlan::Distinct(_)) {
+        return Ok(Transformed::no(node));
+    }
+    let nth = format!("{HIDDEN}nth");
+    let columns = |plan: &LogicalPlan| plan.schema().columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
+    let numbered = |plan: &Arc<LogicalPlan>| {
+        let all = columns(plan);
+        let number = datafusion::functions_window::expr_fn::row_number().partition_by(all.clone()).build()?;
+        let name = number.schema_name().to_string();
+        let numbers = Expr::Column(Column::from_name(name)).alias(&nth);
+        let plan = LogicalPlanBuilder::new_from_arc(Arc::clone(plan)).window(vec![number])?;
+        plan.project(all.into_iter().chain([numbers]))?.build()
+    };
+    let (left, right) = (numbered(&join.left)?, numbered(&join.right)?);
+    let number = || Expr::Column(Column::from_name(&nth));
+    let mut new = join.clone();
+    new.on.push((number(), number()));
+    (new.left, new.right) = (Arc::new(left), Arc::new(right));
+    let joined = LogicalPlan::Join(new).recompute_schema()?;
+    let plan = LogicalPlanBuilder::from(joined).project(columns(&join.left))?.build()?;
+    Ok(Transformed::yes(plan))
 }
 
 /// Sums of whole numbers are exact in 38 digits, and an error where the sum is no 64-bit number (DuckDB gives a 128-bit
@@ -258,6 +330,25 @@ fn meet(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     true
 }
 
+/// Texts beside times, which become times: those that are written to the minute with seconds.
+fn to_the_second(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let is_text = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if types::is_text(&value.data_type()));
+    let is_time = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Timestamp(..)));
+    if !exprs.iter().any(|expr| is_text(expr)) || !exprs.iter().any(|expr| is_time(expr)) {
+        return false;
+    }
+    let mut changed = false;
+    for expr in exprs {
+        let Expr::Literal(value, _) = &**expr else { continue };
+        let text = value.try_as_str().flatten().and_then(functions::with_seconds);
+        if let Some(text) = text {
+            **expr = Expr::Literal(ScalarValue::Utf8View(Some(text)), None);
+            changed = true;
+        }
+    }
+    changed
+}
+
 /// What a cast to a whole number casts: halves of floats go to the even neighbour, those of decimals away from zero. `None` where
 /// there is nothing to round.
 fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
@@ -330,11 +421,13 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 None => Ok(Transformed::no(Expr::TryCast(c))),
             },
             Expr::BinaryExpr(mut b) => {
-                let changed = meet(&mut [&mut b.left, &mut b.right], &schema);
+                let mut changed = to_the_second(&mut [&mut b.left, &mut b.right], &schema);
+                changed |= meet(&mut [&mut b.left, &mut b.right], &schema);
                 Ok(Transformed::new_transformed(Expr::BinaryExpr(b), changed))
             }
             Expr::Between(mut b) => {
-                let changed = meet(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
+                let mut changed = to_the_second(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
+                changed |= meet(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
                 Ok(Transformed::new_transformed(Expr::Between(b), changed))
             }
             Expr::InList(mut i) => {

@@ -5,8 +5,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Statement, TimezoneInfo,
-    UnaryOperator, Value, visit_expressions_mut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArguments, Ident,
+    NamedWindowDefinition, NamedWindowExpr, ObjectName, Select, Statement, TimezoneInfo, UnaryOperator, Value,
+    VisitMut, VisitorMut, WindowSpec, WindowType, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -98,9 +99,80 @@ fn first(expr: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
+/// `over (w order by x)`, and windows that are named after others, with all that `w` says: DataFusion knows `over w` alone.
+struct Windows;
+
+impl VisitorMut for Windows {
+    type Break = Diagnostic;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Diagnostic> {
+        let mut known: Vec<(String, WindowSpec)> = Vec::new();
+        for NamedWindowDefinition(name, window) in &mut select.named_window {
+            let mut spec = match window {
+                NamedWindowExpr::NamedWindow(of) => WindowSpec { window_name: Some(of.clone()), ..blank() },
+                NamedWindowExpr::WindowSpec(spec) => spec.clone(),
+            };
+            if let Err(diagnostic) = extended(&mut spec, &known) {
+                return ControlFlow::Break(diagnostic);
+            }
+            known.push((name.value.clone(), spec.clone()));
+            *window = NamedWindowExpr::WindowSpec(spec);
+        }
+        if known.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let over = |expr: &mut Expr| match expr {
+            Expr::Function(Function { over: Some(WindowType::WindowSpec(spec)), .. }) => extended(spec, &known),
+            _ => Ok(()),
+        };
+        let parts = select.projection.iter_mut();
+        for part in parts {
+            let walked = visit_expressions_mut(part, |expr| match over(expr) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(diagnostic) => ControlFlow::Break(diagnostic),
+            });
+            if walked.is_break() {
+                return walked;
+            }
+        }
+        match &mut select.qualify {
+            Some(qualify) => visit_expressions_mut(qualify, |expr| match over(expr) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(diagnostic) => ControlFlow::Break(diagnostic),
+            }),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn blank() -> WindowSpec {
+    WindowSpec { window_name: None, partition_by: Vec::new(), order_by: Vec::new(), window_frame: None }
+}
+
+/// Gives a window what the one has that it is named after.
+fn extended(spec: &mut WindowSpec, known: &[(String, WindowSpec)]) -> Result<(), Diagnostic> {
+    let Some(name) = spec.window_name.take() else { return Ok(()) };
+    let Some((_, of)) = known.iter().find(|(known, _)| *known == name.value) else {
+        return Err(plan_error("sql-syntax", format!("there is no window `{name}`")));
+    };
+    if spec.partition_by.is_empty() {
+        spec.partition_by.clone_from(&of.partition_by);
+    }
+    if spec.order_by.is_empty() {
+        spec.order_by.clone_from(&of.order_by);
+    }
+    if spec.window_frame.is_none() {
+        spec.window_frame.clone_from(&of.window_frame);
+    }
+    Ok(())
+}
+
 pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     // Before anything else: the names are those of the text as it was written.
     names::title(statement);
+    if let ControlFlow::Break(diagnostic) = statement.visit(&mut Windows) {
+        return Err(diagnostic);
+    }
     let result = visit_expressions_mut(statement, |expr| {
         match expr {
             Expr::Function(function) => match respelt(function) {
@@ -108,8 +180,29 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
                 Ok(None) => {}
                 Err(diagnostic) => return ControlFlow::Break(diagnostic),
             },
-            Expr::Cast { data_type, .. } => respell_type(data_type),
-            Expr::TypedString(typed) => respell_type(&mut typed.data_type),
+            Expr::Cast { data_type, expr: of, .. } => {
+                respell_type(data_type);
+                if let (DataType::Timestamp(..), Expr::Value(value)) = (data_type, of.as_mut()) {
+                    to_the_second(&mut value.value);
+                }
+            }
+            Expr::TypedString(typed) => {
+                respell_type(&mut typed.data_type);
+                if matches!(typed.data_type, DataType::Timestamp(..)) {
+                    to_the_second(&mut typed.value.value);
+                }
+            }
+            // What is written with an exponent is a float, and what is written with a point alone a decimal.
+            Expr::Value(value) if is_scientific(&value.value) => {
+                let text = Value::SingleQuotedString(value.value.to_string());
+                *expr = Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(Expr::Value(text.into())),
+                    data_type: DataType::Double(ExactNumberInfo::None),
+                    array: false,
+                    format: None,
+                };
+            }
             // DuckDB has no escape in a pattern unless one is named.
             Expr::Like { pattern, escape_char: None, .. } | Expr::ILike { pattern, escape_char: None, .. } => {
                 if let Expr::Value(value) = pattern.as_mut()
@@ -129,6 +222,34 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
             Ok(())
         }
     }
+}
+
+fn is_scientific(value: &Value) -> bool {
+    matches!(value, Value::Number(digits, _) if digits.contains(['e', 'E']) && !digits.starts_with("0x"))
+}
+
+/// `2024-01-31 10:00` with seconds, as Arrow wants it.
+fn to_the_second(value: &mut Value) {
+    if let Value::SingleQuotedString(text) = value
+        && let Some(whole) = with_seconds(text)
+    {
+        *text = whole;
+    }
+}
+
+/// A time that is written to the minute, to the second. What stands behind it, a zone, stays.
+pub fn with_seconds(text: &str) -> Option<String> {
+    let day = b"dddd-dd-dd";
+    let fits = |byte: u8, form: u8| match form {
+        b'd' => byte.is_ascii_digit(),
+        form => byte == form,
+    };
+    let (head, tail) = text.split_at_checked(16)?;
+    let is_day = head.bytes().zip(day).all(|(byte, form)| fits(byte, *form));
+    let is_time = head.bytes().skip(11).zip(b"dd:dd").all(|(byte, form)| fits(byte, *form));
+    let is_between = matches!(head.as_bytes()[10], b' ' | b'T' | b't');
+    let is_minute = !tail.starts_with([':', '.']) && !tail.starts_with(|c: char| c.is_ascii_digit());
+    (is_day && is_time && is_between && is_minute).then(|| format!("{head}:00{tail}"))
 }
 
 /// DuckDB's types in the words that DataFusion has for them. A plain timestamp counts microseconds.
@@ -232,6 +353,8 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
             extracted(x, &format!("'(' || {pattern} || ')'"), "1")
         }
         ("regexp_extract", [x, pattern, group]) => extracted(x, pattern, group),
+        // DataFusion's own fails below zero, or gives a NaN that is less than numbers.
+        ("sqrt" | "ln" | "log2" | "log10", [x]) if !x.starts_with("CAST(") => format!("{name}(cast({x} as double))"),
         ("count_star", []) => "count(*)".to_string(),
         _ => return Ok(None),
     };
