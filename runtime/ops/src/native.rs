@@ -12,7 +12,8 @@ use onrush_kernels::Scalar;
 
 use crate::graph::Kind;
 
-/// Names that people expect without a header, and `assert`. As in `runtime/worker`, so that what compiles there does so here.
+/// Types that people expect without a header, and `assert`. Both and what [`onrush_device::NAMES`] has are as in `runtime/worker`, so that what
+/// compiles there does so here.
 const NAMES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
     typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
 const ASSERT: &str = "#ifndef assert\n#define assert(c) ((c) ? (void)0 : __trap())\n#endif\n";
@@ -52,7 +53,7 @@ impl Native {
         let symbol = format!("native_{:016x}{:016x}", half(0), half(1));
         // A macro of the platform's that the text asks for with `#ifndef` before it defines it stays: what follows needs it.
         let macros: BTreeSet<&str> = macros(text).collect();
-        let mut source = ASSERT.to_string();
+        let mut source = format!("#line 1 \"names\"\n{}{ASSERT}", onrush_device::NAMES);
         for name in &macros {
             let _ = writeln!(source, "#ifdef {name}\n#define {symbol}_has_{name}\n#endif");
         }
