@@ -7,10 +7,11 @@ use onrush_wire::worker::Source;
 const TYPES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
     typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
 
-/// `emulated`: dynamic shared memory is a pointer there, `static` would say something, and a kernel that nothing defines keeps the module from
-/// being loaded, as its address stands in a table.
+/// `emulated`: dynamic shared memory is a pointer there, and a kernel that nothing defines keeps the module from being loaded, as its address
+/// stands in a table.
 pub fn text(source: &Source, emulated: bool) -> String {
-    let body = if emulated { without_static(with_dynamic_shared(&source.text)) } else { source.text.clone() };
+    let text = without_static(source.text.clone());
+    let body = if emulated { with_dynamic_shared(&text) } else { text };
     let table = match emulated && !source.kernels.is_empty() {
         true => {
             let addresses: Vec<String> = source.kernels.iter().map(|kernel| format!("(void*)&{kernel}")).collect();
@@ -24,7 +25,7 @@ pub fn text(source: &Source, emulated: bool) -> String {
     format!("{before}#line 1 \"{}\"\n{body}\n{table}", source.file)
 }
 
-/// A kernel is declared before the text: `static` before or behind its `__global__` is left out.
+/// `static` before or behind a `__global__` is left out: the kernel is declared before the text, and NVRTC would give it another name.
 fn without_static(text: String) -> String {
     const KERNEL: &str = "__global__";
     const STATIC: &str = "static";
