@@ -1,15 +1,16 @@
 // What people expect of C's headers in CUDA C++ of their own: limits of types, infinities, constants, and mathematics of whole
-// numbers, which a compiler without headers has not. For the GPU's compiler and for the host's; not for our own kernels.
-#ifndef ONRUSH_NAMES
-#define ONRUSH_NAMES
+// numbers, which a compiler without headers has not. For the GPU's compiler and for the host's; not for our own kernels. It may stand
+// before several texts, and gives back each name that one of them has taken away.
 
 // Values that a variable can begin with: the host's compiler computes no division by zero for that, and the GPU's has no builtins.
+#ifndef ONRUSH_INFINITY
 #ifdef ONRUSH_EMULATED
 #define ONRUSH_INFINITY __builtin_huge_val()
 #define ONRUSH_NAN __builtin_nan("")
 #else
 #define ONRUSH_INFINITY (1.0 / 0.0)
 #define ONRUSH_NAN (0.0 / 0.0)
+#endif
 #endif
 
 // ---- limits.h ----
@@ -257,6 +258,8 @@
 #endif
 
 // ---- mathematics of whole numbers, in double as C++ has it ----
+#ifndef ONRUSH_WHOLE
+#define ONRUSH_WHOLE
 template <class T> struct OnrushWhole {};
 template <> struct OnrushWhole<bool> { typedef double type; };
 template <> struct OnrushWhole<char> { typedef double type; };

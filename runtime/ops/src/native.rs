@@ -58,7 +58,13 @@ impl Native {
             let _ = writeln!(source, "#ifdef {name}\n#define {symbol}_has_{name}\n#endif");
         }
         let _ = writeln!(source, "namespace in_{symbol} {{ {NAMES}\n#line 1 \"{symbol}\"\n{text}\n}}");
+        // What we have put there ourselves is there again for the next text, which is not to get this one's.
+        let is_ours = |name: &str| onrush_device::NAMES.contains(&format!("#define {name} "));
         for name in &macros {
+            if is_ours(name) {
+                let _ = writeln!(source, "#undef {name}");
+                continue;
+            }
             let _ = writeln!(source, "#ifndef {symbol}_has_{name}\n#undef {name}\n#endif");
         }
         let list = |each: &dyn Fn(usize, &str) -> String| {
@@ -123,6 +129,15 @@ mod tests {
         }
         let call = format!("long long {symbol}(float a0, bool a1) {{ return in_{symbol}::f(a0, a1); }}");
         assert!(native.source.contains(&call), "{}", native.source);
+    }
+
+    #[test]
+    fn a_name_of_the_headers_is_taken_by_one_text_alone() {
+        let text = "#define M_PI 3\n__device__ float f(float x) { return M_PI * x; }";
+        let native = Native::new("f", "cell_1.rs", text, &[FLOAT], FLOAT).unwrap();
+        let (before, after) = native.source.split_once(text).unwrap();
+        assert!(before.contains("#ifndef M_PI\n#define M_PI 3.14"), "{before}");
+        assert!(after.starts_with("\n}\n#undef M_PI\n"), "{after}");
     }
 
     #[test]
