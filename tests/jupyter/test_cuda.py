@@ -230,6 +230,9 @@ let y = long.buffer::<f64>("x");
         ("add_one(1, 64, &mut kept)", ["argument #4 of type `i32` is missing", "__global__ void add_one"]),
         ("add_one(1, 64, &mut vec![1.0f32], 1)", ["expected `&mut Buffer<f32>`", "Buffer::from("]),
         ("add_one(1, 64, &kept, 64)", ["differ in mutability", "`&mut kept`"]),
+        ("add_one(1, 64, &mut kept, kept.len() as i32)", ["`let n = kept.len() as i32;`"]),
+        ("block_sum(1, 64, &kept, &mut kept)", ["`let before = kept.clone();`"]),
+        ("add_one<<<1, 64>>>(&mut kept, 64)", ["like a function", "`add_one(1, 64, …)`"]),
     ],
 )
 def test_mistakes_are_said_with_their_line(running, launch, said):
@@ -248,11 +251,52 @@ def test_mistakes_are_said_with_their_line(running, launch, said):
         ("__global__ void k(float** a) {}", ["pointer to pointers", "row * width"]),
         ("#include <vector>\n__global__ void k() {}", ["`vector`", "line 2"]),
         ("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }", ["launched from a Rust cell", "line 3"]),
+        ("__global__ void k(float* a) {\n    int i = 0\n    a[i] = 1;\n}", ["expected `,` or `;`", "end of the statement before"]),
+        ("__global__ void k(float* a) {\n    __syncthread();\n}", ["did you mean `__syncthreads`?", "line 3"]),
+        ("__global__ void k(int n) { __shared__ int s[n]; }", ["isn't constant"]),
+        ('__global__ void k() {\n    printf("hello);\n}', ['missing terminating " character']),
+        ("__global__ void k(long* a, int n) { a[0] = max(a[0], n); }", ["ambiguous", "of one type"]),
+        ("namespace a {\n__global__ void k() {}\n}", ["inside of a namespace", "line 3"]),
+        ("#ifdef NEVER\n__global__ void k() {}\n#endif", ["`k` has no definition", "line 3"]),
+        ("__global__ void exp(float* a) { a[0] = 1; }", ["a function that CUDA has", "`exp_kernel`"]),
+        ("__global__ void loop(float* a) { a[0] = 1; }", ["a word of Rust", "`loop_kernel`"]),
+        ("__global__ void k(float* a) { extern __shared__ float s; s = a[0]; }", ["`extern __shared__ float s[];`", "256.shared(bytes)"]),
+        ("#include <cub/cub.cuh>\n__global__ void k() {}", ["CUB is not there", "line 2"]),
     ],
 )
 def test_cells_that_do_not_compile(running, text, said):
     found = running.fails("%%cuda\n" + text).error_text
     assert [part for part in said if part not in found] == [], found
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("__global__ void k(int* a) { a[0] = 1; }", "whose first line is `%%cuda`"),
+        ("#include <cstdio>\n__global__ void k(int* a) { a[0] = 1; }", "whose first line is `%%cuda`"),
+        ("%%CUDA\n__global__ void k(int* a) { a[0] = 1; }", "did you mean `%%cuda`?"),
+        ("%% cuda\n__global__ void k(int* a) { a[0] = 1; }", "did you mean `%%cuda`?"),
+    ],
+)
+def test_cuda_in_a_cell_of_rust(running, cell, said):
+    assert said in re.sub(r"\s+", " ", running.fails(cell).error_text)
+
+
+def test_headers_constants_and_static_kernels(running):
+    text = "#include <climits>\n#include <cstring>\n#include <vector_types.h>\n#if 0\n__global__ void off(int* a) {}\n#endif\n"
+    text += "static __global__ void limits(int* a) { a[0] = INT_MAX; a[1] = FLT_MAX < INFINITY; a[2] = sqrt(a[2]); }"
+    assert "off" not in running.ok("%%cuda\n" + text).result
+    assert running.ok("let mut a = Buffer::from([0, 0, 16]);\nlimits(1, 1, &mut a); a").result == "[2147483647, 1, 4]"
+
+
+def test_variables_of_kernels_begin_anew_when_a_cell_fails(running):
+    said = "`__device__` variables of `%%cuda` cells begin anew"
+    assert said not in running.fails('panic!("no")').error_text
+    running.ok("%%cuda\n__device__ int calls = 5;\n__global__ void call(int* a) { a[0] = ++calls; }")
+    running.ok("let mut a = Buffer::from([0]);")
+    assert running.ok("call(1, 1, &mut a); call(1, 1, &mut a); a").result == "[7]"
+    assert said in re.sub(r"\s+(= )?", " ", running.fails('panic!("no")').error_text)
+    assert running.ok("call(1, 1, &mut a); a").result == "[6]"
 
 
 def test_a_cell_that_is_corrected_defines_its_kernels_again(running):

@@ -82,6 +82,7 @@ def test_a_cell_may_have_functions_only(running):
     ("cell", "said"),
     [
         ("trips.filter(x!(steps(n, n) > 1))", ["takes 1 argument but 2 arguments were supplied"]),
+        ("trips.select(x!(c = clip(n)))", ["argument #2 is missing"]),
         ("trips.filter(x!(steps(name) > 1))", ["`n` of `steps` is `i64`, but this is `str`", '.cast("i64")']),
         ("trips.filter(x!(steps(from_lat) > 1))", ["`n` of `steps` is `i64`, but this is `f64`", "round()"]),
         ("trips.select(x!(a = at(n, 1)))", ["`at` cannot be called in `x!`: its parameter `data` is a pointer"]),
@@ -92,6 +93,18 @@ def test_a_cell_may_have_functions_only(running):
 def test_mistakes(running, cell, said):
     text = running.fails(cell).error_text
     assert [part for part in said if part not in text] == [], text
+
+
+@pytest.mark.parametrize("call", ["clip(n)", "clip(n, 1, 2)"])
+def test_what_x_has_made_of_a_call_is_no_advice(running, call):
+    text = running.fails(f"trips.select(x!(c = {call}))").error_text
+    assert "help" not in text and text.count("trips.select") == 1, text
+
+
+def test_names_of_headers_are_there(running):
+    text = "#include <float.h>\n__device__ float least(float x) { return fminf(x, FLT_MAX) + sqrt(4) + pow(2, 2) + (x > -INFINITY); }"
+    running.ok("%%cuda\n" + text)
+    assert column(running, 'trips.select(x!(v = least(n))).column::<f32>("v").to_vec()') == "[13.0, 34.0]"
 
 
 def test_frames_keep_the_function_that_they_were_made_with(running):

@@ -246,6 +246,13 @@ fn magic_cell(
             Err(fails("argument", format!("`%%cuda` takes no `{argument}`"))
                 .help("put the CUDA C++ into the lines below"))
         }
+        // A blank that is too many: `%% cuda`.
+        "%%" if !argument.is_empty() => {
+            let meant = format!("%%{}", argument.split_whitespace().next().unwrap_or(""));
+            let near = nearest(&meant.to_lowercase(), &MAGICS).unwrap_or("%%sql");
+            Err(fails("unknown-magic", "`%%` and the name of a magic stand together".to_string())
+                .help(format!("did you mean `{near}`?")))
+        }
         _ => Err(unknown("cell magic", name, &MAGICS, |message| {
             error(file, line, name.chars().count(), "unknown-magic", message)
         })),
@@ -255,7 +262,7 @@ fn magic_cell(
 /// A name that is not there: what does its work here, else the nearest.
 fn unknown(what: &str, name: &str, names: &[&str], fails: impl Fn(String) -> Diagnostic) -> Diagnostic {
     let diagnostic = fails(format!("there is no {what} `{name}`"));
-    match (elsewhere::advice(name), nearest(name, names)) {
+    match (elsewhere::advice(name), nearest(name, names).or_else(|| nearest(&name.to_lowercase(), names))) {
         (Some(advice), _) => diagnostic.help(advice),
         (None, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
         (None, None) => diagnostic.help("`:help` lists what there is"),
@@ -345,6 +352,8 @@ mod tests {
     fn unknown_ones_name_the_nearest() {
         assert_eq!(help(":var"), "did you mean `:vars`?");
         assert_eq!(help("%%sq\nselect 1"), "did you mean `%%sql`?");
+        assert_eq!(help("%%CUDA\n__global__ void k() {}"), "did you mean `%%cuda`?");
+        assert_eq!(help("%% cuda\n__global__ void k() {}"), "did you mean `%%cuda`?");
         assert!(help("!pip install polars").contains(":dep"));
         assert!(help("%timeit f()").contains("%%time"));
         assert!(help("let x = 1;\n%%sql\nselect 1").contains("first line"));

@@ -5,38 +5,13 @@
 //! the line of its kernel, with its name in the same column, so that what rustc says of it points there.
 
 mod functions;
+mod refusals;
 
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use functions::{Function, Left};
 use onrush_wire::{Class, Diagnostic, Span};
-
-/// Headers whose contents are built in.
-const BUILT_IN: &[&str] = &[
-    "stdio.h",
-    "cstdio",
-    "stdint.h",
-    "cstdint",
-    "stddef.h",
-    "cstddef",
-    "math.h",
-    "cmath",
-    "assert.h",
-    "cassert",
-    "stdlib.h",
-    "cstdlib",
-    "cuda.h",
-    "cuda_runtime.h",
-    "cuda_runtime_api.h",
-    "device_launch_parameters.h",
-    "device_functions.h",
-    "math_constants.h",
-    "limits.h",
-    "climits",
-    "float.h",
-    "cfloat",
-];
 
 /// Words that say nothing about how a parameter is passed.
 const QUALIFIERS: &[&str] =
@@ -76,15 +51,16 @@ pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic>
         source.push('\n');
     }
     let fails = Fails { text: &source, file };
-    let masked = mask(&source);
-    let source_ = without_includes(&source, &masked, &fails)?;
+    let (masked, braces) = refusals::without_dead(&mask(&source));
+    let source_ = refusals::without_includes(&source, &masked, &fails)?;
     if masked.trim().is_empty() {
         return Err(fails
             .at_line(line, "empty-magic", "`%%cuda` is followed by nothing".to_string())
             .help("write kernels in the lines below: `__global__ void add_one(float* data, int n) { … }`"));
     }
-    refuse_host_code(&masked, &fails)?;
-    let kernels = kernels(&masked, &source, &fails)?;
+    refusals::host_code(&masked, &fails)?;
+    refusals::shared_without_length(&masked, &fails)?;
+    let kernels = kernels(&masked, &braces, &fails)?;
     for (at, kernel) in kernels.iter().enumerate() {
         if kernels[..at].iter().any(|earlier| earlier.name == kernel.name) {
             let message = format!("there are two kernels `{}` in this cell", kernel.name);
@@ -104,6 +80,17 @@ pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic>
     }
     let device = if functions.is_empty() { String::new() } else { functions::without_kernels(&source_, &masked) };
     Ok(write_rust(&Cell { source: &source_, device, kernels, functions, left }, line, file))
+}
+
+/// Whether a text has variables that stay on the device from launch to launch.
+pub fn has_variables(text: &str) -> bool {
+    let masked = mask(text);
+    ["__device__", "__managed__"].iter().any(|word| {
+        words(&masked, word).any(|at| {
+            let head = masked[at..].split(['(', ';', '=', '{', '[']).next().unwrap_or("");
+            !matches!(masked[at + head.len()..].chars().next(), None | Some('('))
+        })
+    })
 }
 
 struct Fails<'a> {
@@ -155,54 +142,6 @@ fn mask(text: &str) -> String {
         at += length.max(1);
     }
     String::from_utf8_lossy(&out).into_owned()
-}
-
-/// Lines that include what is built in are blanked out; others are errors.
-fn without_includes(source: &str, masked: &str, fails: &Fails<'_>) -> Result<String, Diagnostic> {
-    let mut out = String::with_capacity(source.len());
-    let mut at = 0;
-    for (line, visible) in source.split_inclusive('\n').zip(masked.split_inclusive('\n')) {
-        let directive = visible.trim_start().strip_prefix('#').map(str::trim_start);
-        if directive.is_some_and(|rest| rest.starts_with("include")) {
-            let name = line.split(['<', '"']).nth(1).and_then(|rest| rest.split(['>', '"']).next()).unwrap_or("");
-            if !BUILT_IN.contains(&name) {
-                let message = format!("there is no header `{name}` for kernels");
-                return Err(fails.at(at, line.trim_end().len(), "cuda-include", message).help(
-                    "leave the line out: what CUDA has is built in, and the C++ standard library is not there on a GPU",
-                ));
-            }
-            // As long as it was: places behind it stay what they are.
-            out.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
-        } else {
-            out.push_str(line);
-        }
-        at += line.len();
-    }
-    Ok(out)
-}
-
-/// What belongs to the host in a `.cu` file.
-fn refuse_host_code(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
-    if let Some(at) = masked.find("<<<") {
-        let before = masked[..at].trim_end();
-        let name = before.rsplit(|c: char| !is_word(c)).next().unwrap_or("");
-        let message = "a kernel is launched from a Rust cell, not from its own".to_string();
-        return Err(fails
-            .at(at, 3, "cuda-host", message)
-            .help(format!("in another cell: `{name}(blocks, threads, …)` with the kernel's arguments behind")));
-    }
-    for word in ["cudaMalloc", "cudaMemcpy", "cudaFree", "cudaMallocManaged", "cudaDeviceSynchronize", "cudaMemset"] {
-        if let Some(at) = find_word(masked, word) {
-            let message = format!("`{word}` is the host's, and a `%%cuda` cell holds kernels only");
-            return Err(fails.at(at, word.len(), "cuda-host", message)
-                .help("a Rust cell makes the memory: `let mut data = Buffer::from(vec![0.0f32; n]);`, and launches wait for their end"));
-        }
-    }
-    if let Some(at) = find_word(masked, "main").filter(|at| masked[at + 4..].trim_start().starts_with('(')) {
-        let message = "a `%%cuda` cell has no `main`: it holds kernels only".to_string();
-        return Err(fails.at(at, 4, "cuda-host", message).help("write what `main` does as Rust in another cell"));
-    }
-    Ok(())
 }
 
 fn is_word(c: char) -> bool {
@@ -279,7 +218,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn kernels(masked: &str, source: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>, Diagnostic> {
+fn kernels(masked: &str, braces: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>, Diagnostic> {
     let mut found = Vec::new();
     for at in words(masked, "__global__") {
         let before = masked[..at].trim_end();
@@ -323,6 +262,8 @@ fn kernels(masked: &str, source: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>,
         if reader.takes(';') {
             continue;
         }
+        refusals::place(name, name_at, braces, fails)?;
+        refusals::name(name, name_at, fails)?;
         let mut parameters = Vec::new();
         let mut offset = start;
         for piece in list.split(',') {
@@ -342,7 +283,6 @@ fn kernels(masked: &str, source: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>,
         }
         let written = |range: std::ops::Range<usize>| masked[range].split_whitespace().collect::<Vec<_>>().join(" ");
         let declaration = format!("void {name}({})", written(start..start + list.len()));
-        let _ = source;
         found.push(Kernel { name: name.to_string(), at: name_at, parameters, declaration });
     }
     Ok(found)
@@ -478,8 +418,8 @@ fn rust_type(base: &str) -> Option<&'static str> {
 fn rust_name(name: &str) -> String {
     match name {
         "self" | "Self" | "super" | "crate" | "_" => format!("{name}_"),
-        _ if syn::parse_str::<syn::Ident>(name).is_ok() => name.to_string(),
-        _ => format!("r#{name}"),
+        _ if refusals::is_keyword(name) => format!("r#{name}"),
+        _ => name.to_string(),
     }
 }
 
@@ -682,13 +622,55 @@ mod tests {
 
     #[test]
     fn keywords_comments_and_bounds_are_no_obstacles() {
-        let text = "%%cuda\n/* __global__ void no(T x) */\n__global__ void __launch_bounds__(256, 2)\nmove(const float* in, // from\n  float* out) { printf(\"__global__\"); }\n__device__ float f(float x) { return x; }";
+        let text = "%%cuda\n/* __global__ void no(T x) */\n__global__ void __launch_bounds__(256, 2)\nmove_(const float* in, // from\n  float* out) { printf(\"__global__\"); }\n__device__ float f(float x) { return x; }";
         let rust = rust(text);
-        assert!(rust.contains("pub fn r#move(blocks"), "{rust}");
+        assert!(rust.contains("pub fn move_(blocks"), "{rust}");
         assert!(rust.contains("r#in: &::onrush"), "{rust}");
         assert_eq!(rust.matches("-> ::onrush::cuda::Launched").count(), 1);
         let rust = self::rust("%%cuda\n__global__ void k(int N, int threads) {}");
         assert!(rust.contains(", n_: i32, threads_: i32)") && rust.contains(".scalar(\"N\", n_)"), "{rust}");
+    }
+
+    #[test]
+    fn each_header_that_is_not_there_has_its_own_advice() {
+        let help = |header: &str| {
+            let text = format!("%%cuda\n#include <{header}>\n__global__ void k() {{}}");
+            generate(&text, 1, "cell_1.rs").unwrap_err().help[0].clone()
+        };
+        for (header, said) in [
+            ("cuda_fp16.h", "`float`"),
+            ("cooperative_groups/reduce.h", "`__syncthreads()`"),
+            ("cub/cub.cuh", "`atomicAdd(…)`"),
+            ("curand_kernel.h", "random numbers in Rust"),
+            ("thrust/sort.h", "`f.sort(\"x\")`"),
+            ("helper_math.h", "into the cell"),
+            ("vector", "leave the line out"),
+        ] {
+            assert!(help(header).contains(said), "{}", help(header));
+        }
+        rust("%%cuda\n#include <cstring>\n#include <vector_types.h>\n__global__ void k() {}");
+    }
+
+    #[test]
+    fn variables_are_no_functions() {
+        for text in [
+            "__device__ int n;",
+            "__device__ float table[2] = {1, 2};",
+            "__device__ int n = f(1);",
+            "__managed__ int n;",
+        ] {
+            assert!(has_variables(text), "{text}");
+        }
+        assert!(!has_variables("__device__ float f(float x) { return x; } // __device__ int n;"));
+    }
+
+    #[test]
+    fn kernels_that_are_left_out_are_not_there() {
+        let rust = rust(
+            "%%cuda\n#if 0\n__global__ void off(int* a) {}\n#endif\n#ifdef X\nvoid f() {\n#else\nvoid g() {\n#endif\n}\n__global__ void on(int* a) {}\nextern \"C\" {\n__global__ void c(int* a) {}\n}",
+        );
+        assert!(!rust.contains("pub fn off") && rust.contains("pub fn on(") && rust.contains("pub fn c("), "{rust}");
+        assert!(rust.contains("void off(int* a) {}"), "the compiler gets the text as it is");
     }
 
     #[test]
@@ -709,5 +691,19 @@ mod tests {
         refused("__device__ void f() {}", "no `__global__`", "%%cuda");
         refused("__global__ void k() {}\n__global__ void k() {}", "two kernels", "k");
         refused("  ", "followed by nothing", "%%cuda");
+        refused(
+            "#include <cooperative_groups.h>\n__global__ void k() {}",
+            "`cooperative_groups.h`",
+            "#include <cooperative_groups.h>",
+        );
+        refused("__global__ void dyn(int* a) {}", "a word of Rust", "dyn");
+        refused("__global__ void gen(int* a) {}", "a word of Rust", "gen");
+        refused("__global__ void memcpy(int* a) {}", "a function that CUDA has", "memcpy");
+        refused("__global__ void expf(int* a) {}", "a function that CUDA has", "expf");
+        refused("__global__ void __k(int* a) {}", "kept for compilers", "__k");
+        refused("namespace a {\n__global__ void k(int* a) {} }", "inside of a namespace", "k");
+        refused("__global__ void k(int* a) {\n  if (a) {\n}\n__global__ void l(int* a) {}", "a `}` is missing", "l");
+        refused("__global__ void k() { extern __shared__ float s; }", "without a length", "s");
+        refused("extern __shared__ __align__(8) float tile[64];\n__global__ void k() {}", "without a length", "tile");
     }
 }

@@ -422,6 +422,9 @@ impl Executor {
                 diagnostic.narrow(source);
                 diagnostic.widen(source);
                 hints::advise_run(&mut diagnostic);
+                if !variables_lost {
+                    diagnostic.notes.extend(hints::variables_begin_anew(&self.notebook));
+                }
                 // Code that ran before is shown as this cell's: its text is the same.
                 for label in diagnostic.labels.iter_mut().filter(|l| l.span.file == file) {
                     label.span.file = users_file.to_string();

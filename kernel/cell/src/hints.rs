@@ -1,15 +1,21 @@
 //! Advice that rustc cannot give: what it does not know of notebooks, of earlier cells, and of people who come from Python.
 
+mod cuda;
 mod prelude;
 
 use onrush_wire::{Diagnostic, Span};
 
 use crate::commands::nearest;
 
+pub use cuda::variables_begin_anew;
+
 use crate::notebook::Notebook;
 
 /// Adds advice to the diagnostics of one cell, and leaves out those that only follow from another.
 pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook) {
+    if cuda::not_rust(diagnostics, code) {
+        return;
+    }
     // Text that is no Rust: what comes after the first such place says nothing more.
     let no_token = |d: &Diagnostic| {
         d.message.starts_with("unknown start of token")
@@ -46,16 +52,6 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
     }
 }
 
-/// Why a `__device__` function of a `%%cuda` cell is no function of Rust's.
-fn of_cuda(named: &str, notebook: &Notebook) -> Option<String> {
-    let start = format!("`{named}` cannot be called in `x!`: ");
-    let mut programs = notebook.sources.iter().filter(|(name, _)| name.starts_with("__CUDA_"));
-    programs.find_map(|(_, source)| {
-        let at = source.text.find(&start)?;
-        source.text[at..].split('"').next().map(str::to_string)
-    })
-}
-
 fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     let at = primary(diagnostic);
     let text = at.as_ref().and_then(|span| text_at(code, span)).unwrap_or_default();
@@ -90,9 +86,10 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
             set("put the code into a `fn`, or use `if` around the rest of the cell".to_string(), diagnostic);
         }
-        "E0425" if of_cuda(&named, notebook).is_some() => {
-            set(of_cuda(&named, notebook).unwrap_or_default(), diagnostic);
+        "E0425" if cuda::no_function(&named, notebook).is_some() => {
+            set(cuda::no_function(&named, notebook).unwrap_or_default(), diagnostic);
         }
+        "E0502" | "E0499" | "E0505" => cuda::borrowed(diagnostic, code, notebook),
         "E0425"
             if mentions_frame(line, notebook) && (diagnostic.help.is_empty() || is_far_fetched(diagnostic, &named)) =>
         {

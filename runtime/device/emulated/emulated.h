@@ -240,6 +240,19 @@ ONRUSH_STORE(__stcg)
 ONRUSH_STORE(__stcs)
 ONRUSH_STORE(__stwt)
 
+// ---- memory: byte by byte, so that each access is looked at ----
+// Under names of their own: the compiler knows what those of C do, and does it unseen.
+ONRUSH_INLINE void* onrush_memset(void* to, int value, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) ((unsigned char*)to)[i] = (unsigned char)value;
+    return to;
+}
+ONRUSH_INLINE void* onrush_memcpy(void* to, const void* from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) ((unsigned char*)to)[i] = ((const unsigned char*)from)[i];
+    return to;
+}
+#define memset onrush_memset
+#define memcpy onrush_memcpy
+
 // ---- bits ----
 ONRUSH_INLINE int __popc(unsigned int x) { return __builtin_popcount(x); }
 ONRUSH_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -281,6 +294,7 @@ ONRUSH_INLINE long long clock64() {
     return 0;
 #endif
 }
+ONRUSH_INLINE long clock() { return (long)clock64(); }
 ONRUSH_INLINE double __longlong_as_double(long long x) { return onrush_from_bits<double>((unsigned long long)x); }
 ONRUSH_INLINE long long __double_as_longlong(double x) { return (long long)onrush_bits(x); }
 ONRUSH_INLINE float __int_as_float(int x) { return onrush_from_bits<float>((unsigned int)x); }
@@ -317,6 +331,10 @@ extern "C" void sincos(double, double*, double*) noexcept;
 extern "C" void sincosf(float, float*, float*) noexcept;
 ONRUSH_INLINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 ONRUSH_INLINE float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
+ONRUSH_INLINE float rsqrt(float x) { return rsqrtf(x); }
+ONRUSH_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+ONRUSH_INLINE long lround(double x) { return __builtin_lround(x); }
+ONRUSH_INLINE long lrint(double x) { return __builtin_lrint(x); }
 ONRUSH_INLINE double exp10(double x) { return __builtin_pow(10.0, x); }
 ONRUSH_INLINE double sinpi(double x) { return __builtin_sin(x * 3.14159265358979323846); }
 ONRUSH_INLINE double cospi(double x) { return __builtin_cos(x * 3.14159265358979323846); }
@@ -343,7 +361,23 @@ ONRUSH_INLINE float min(float a, float b) { return __builtin_fminf(a, b); }
 ONRUSH_INLINE float max(float a, float b) { return __builtin_fmaxf(a, b); }
 ONRUSH_INLINE double min(double a, double b) { return __builtin_fmin(a, b); }
 ONRUSH_INLINE double max(double a, double b) { return __builtin_fmax(a, b); }
+// Of two types: those that CUDA's headers have.
+#define ONRUSH_MINMAX_MIXED(A, B, T)                                                                                          \
+    ONRUSH_INLINE T min(A a, B b) { return min((T)a, (T)b); }                                                                 \
+    ONRUSH_INLINE T max(A a, B b) { return max((T)a, (T)b); }                                                                 \
+    ONRUSH_INLINE T min(B a, A b) { return min((T)a, (T)b); }                                                                 \
+    ONRUSH_INLINE T max(B a, A b) { return max((T)a, (T)b); }
+ONRUSH_MINMAX_MIXED(int, unsigned int, unsigned int)
+ONRUSH_MINMAX_MIXED(long, unsigned long, unsigned long)
+ONRUSH_MINMAX_MIXED(long long, unsigned long long, unsigned long long)
+ONRUSH_MINMAX_MIXED(float, double, double)
+ONRUSH_INLINE unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
+ONRUSH_INLINE unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
+ONRUSH_INLINE long long llmin(long long a, long long b) { return min(a, b); }
+ONRUSH_INLINE long long llmax(long long a, long long b) { return max(a, b); }
 ONRUSH_INLINE int abs(int x) { return x < 0 ? -x : x; }
+ONRUSH_INLINE long abs(long x) { return x < 0 ? -x : x; }
+ONRUSH_INLINE long labs(long x) { return x < 0 ? -x : x; }
 ONRUSH_INLINE long long abs(long long x) { return x < 0 ? -x : x; }
 ONRUSH_INLINE double abs(double x) { return __builtin_fabs(x); }
 ONRUSH_INLINE float abs(float x) { return __builtin_fabsf(x); }
@@ -359,6 +393,22 @@ ONRUSH_INLINE double __dsqrt_rn(double x) { return __builtin_sqrt(x); }
 ONRUSH_INLINE float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 ONRUSH_INLINE double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
 ONRUSH_INLINE float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+// Faster and less exact on a GPU: exact here.
+ONRUSH_INLINE float __sinf(float x) { return __builtin_sinf(x); }
+ONRUSH_INLINE float __cosf(float x) { return __builtin_cosf(x); }
+ONRUSH_INLINE float __tanf(float x) { return __builtin_tanf(x); }
+ONRUSH_INLINE void __sincosf(float x, float* s, float* c) { *s = __builtin_sinf(x), *c = __builtin_cosf(x); }
+ONRUSH_INLINE float __expf(float x) { return __builtin_expf(x); }
+ONRUSH_INLINE float __exp10f(float x) { return __builtin_powf(10.0f, x); }
+ONRUSH_INLINE float __logf(float x) { return __builtin_logf(x); }
+ONRUSH_INLINE float __log2f(float x) { return __builtin_log2f(x); }
+ONRUSH_INLINE float __log10f(float x) { return __builtin_log10f(x); }
+ONRUSH_INLINE float __powf(float x, float y) { return __builtin_powf(x, y); }
+ONRUSH_INLINE float __fdividef(float x, float y) { return x / y; }
+ONRUSH_INLINE float __frcp_rn(float x) { return 1.0f / x; }
+ONRUSH_INLINE float __frsqrt_rn(float x) { return 1.0f / __builtin_sqrtf(x); }
+// 0 for NaN.
+ONRUSH_INLINE float __saturatef(float x) { return x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f; }
 // Conversions that saturate, and give 0 for NaN, as the hardware's do.
 ONRUSH_INLINE long long __double2ll_rz(double x) {
     return x != x ? 0 : x >= 9223372036854775808.0 ? 9223372036854775807LL : x < -9223372036854775808.0 ? -9223372036854775807LL - 1 : (long long)x;

@@ -66,6 +66,34 @@ pub fn complaints(log: &str, file: &str) -> Vec<Complaint> {
 
 /// Names between backticks, without the emulation's own.
 fn plain(message: &str) -> String {
-    let text = message.replace(['\'', '"'], "`").replace("struct uint3", "uint3").replace("{aka ", "{");
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut text = String::with_capacity(message.len());
+    for (at, c) in message.char_indices() {
+        let (before, after) = (text.chars().next_back(), message[at + c.len_utf8()..].chars().next());
+        // An apostrophe, or the character itself: "isn't", "missing terminating " character".
+        let is_itself =
+            before.is_some_and(is_word) && after.is_some_and(is_word) || before == Some(' ') && after == Some(' ');
+        match c {
+            '\'' | '"' if !is_itself => text.push('`'),
+            _ => text.push(c),
+        }
+    }
+    let text = text.replace("struct uint3", "uint3").replace("{aka ", "{");
     text.trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_between_backticks_and_apostrophes_stay() {
+        assert_eq!(plain("storage size of 's' isn't constant"), "storage size of `s` isn't constant");
+        assert_eq!(plain("missing terminating \" character"), "missing terminating \" character");
+        assert_eq!(plain("identifier \"i\" is undefined."), "identifier `i` is undefined");
+        assert_eq!(
+            plain("'int f(char)' was not declared; did you mean 'g'?"),
+            "`int f(char)` was not declared; did you mean `g`?"
+        );
+    }
 }

@@ -35,6 +35,9 @@ pub use printed::Printed;
 pub use probe::{Finding, State, probe};
 pub use stream::{Event, Priority, Stream};
 
+/// What people expect of C's headers: goes before CUDA C++ that is not ours, for a GPU and for the emulated device.
+pub const NAMES: &str = include_str!("../names.h");
+
 /// Which of the implementations a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

@@ -12,7 +12,8 @@ use onrush_kernels::Scalar;
 
 use crate::graph::Kind;
 
-/// Names that people expect without a header, and `assert`. As in `runtime/worker`, so that what compiles there does so here.
+/// Types that people expect without a header, and `assert`. Both and what [`onrush_device::NAMES`] has are as in `runtime/worker`, so that what
+/// compiles there does so here.
 const NAMES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
     typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
 const ASSERT: &str = "#ifndef assert\n#define assert(c) ((c) ? (void)0 : __trap())\n#endif\n";
@@ -52,12 +53,18 @@ impl Native {
         let symbol = format!("native_{:016x}{:016x}", half(0), half(1));
         // A macro of the platform's that the text asks for with `#ifndef` before it defines it stays: what follows needs it.
         let macros: BTreeSet<&str> = macros(text).collect();
-        let mut source = ASSERT.to_string();
+        let mut source = format!("#line 1 \"names\"\n{}{ASSERT}", onrush_device::NAMES);
         for name in &macros {
             let _ = writeln!(source, "#ifdef {name}\n#define {symbol}_has_{name}\n#endif");
         }
         let _ = writeln!(source, "namespace in_{symbol} {{ {NAMES}\n#line 1 \"{symbol}\"\n{text}\n}}");
+        // What we have put there ourselves is there again for the next text, which is not to get this one's.
+        let is_ours = |name: &str| onrush_device::NAMES.contains(&format!("#define {name} "));
         for name in &macros {
+            if is_ours(name) {
+                let _ = writeln!(source, "#undef {name}");
+                continue;
+            }
             let _ = writeln!(source, "#ifndef {symbol}_has_{name}\n#undef {name}\n#endif");
         }
         let list = |each: &dyn Fn(usize, &str) -> String| {
@@ -122,6 +129,15 @@ mod tests {
         }
         let call = format!("long long {symbol}(float a0, bool a1) {{ return in_{symbol}::f(a0, a1); }}");
         assert!(native.source.contains(&call), "{}", native.source);
+    }
+
+    #[test]
+    fn a_name_of_the_headers_is_taken_by_one_text_alone() {
+        let text = "#define M_PI 3\n__device__ float f(float x) { return M_PI * x; }";
+        let native = Native::new("f", "cell_1.rs", text, &[FLOAT], FLOAT).unwrap();
+        let (before, after) = native.source.split_once(text).unwrap();
+        assert!(before.contains("#ifndef M_PI\n#define M_PI 3.14"), "{before}");
+        assert!(after.starts_with("\n}\n#undef M_PI\n"), "{after}");
     }
 
     #[test]

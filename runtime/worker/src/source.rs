@@ -1,16 +1,52 @@
 //! The text that a compiler gets for a `%%cuda` cell: the cell's lines stay the cell's.
 
+use onrush_device::NAMES;
 use onrush_wire::worker::Source;
 
-/// Names that people expect without a header. Of the same types as the headers', where a compiler has them built in.
-const NAMES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
+/// Types that people expect without a header. Of the same types as the headers', where a compiler has them built in.
+const TYPES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
     typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
 
-/// `emulated`: dynamic shared memory is a pointer there.
+/// `emulated`: dynamic shared memory is a pointer there, and a kernel that nothing defines keeps the module from being loaded, as its address
+/// stands in a table.
 pub fn text(source: &Source, emulated: bool) -> String {
-    let body = if emulated { with_dynamic_shared(&source.text) } else { source.text.clone() };
+    let text = without_static(source.text.clone());
+    let body = if emulated { with_dynamic_shared(&text) } else { text };
+    let table = match emulated && !source.kernels.is_empty() {
+        true => {
+            let addresses: Vec<String> = source.kernels.iter().map(|kernel| format!("(void*)&{kernel}")).collect();
+            let list = addresses.join(", ");
+            format!("#line 1 \"kernels\"\n__attribute__((used)) static void* const onrush_kernels[] = {{{list}}};\n")
+        }
+        false => String::new(),
+    };
     let assert = if emulated { "" } else { "#ifndef assert\n#define assert(c) ((c) ? (void)0 : __trap())\n#endif\n" };
-    format!("#line 1 \"names\"\n{NAMES}\n{assert}{}\n#line 1 \"{}\"\n{body}\n", source.declarations, source.file)
+    let before = format!("#line 1 \"names\"\n{NAMES}{TYPES}\n{assert}{}\n", source.declarations);
+    format!("{before}#line 1 \"{}\"\n{body}\n{table}", source.file)
+}
+
+/// `static` before or behind a `__global__` is left out: the kernel is declared before the text, and NVRTC would give it another name.
+fn without_static(text: String) -> String {
+    const KERNEL: &str = "__global__";
+    const STATIC: &str = "static";
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = text;
+    let kernels: Vec<usize> = out.match_indices(KERNEL).map(|(at, _)| at).collect();
+    for at in kernels {
+        let behind = at + KERNEL.len() + out[at + KERNEL.len()..].len() - out[at + KERNEL.len()..].trim_start().len();
+        let before = out[..at].trim_end().len();
+        let mut found = Vec::new();
+        if out[behind..].strip_prefix(STATIC).is_some_and(|rest| !rest.starts_with(is_word)) {
+            found.push(behind);
+        }
+        if out[..before].strip_suffix(STATIC).is_some_and(|rest| !rest.ends_with(is_word)) {
+            found.push(before - STATIC.len());
+        }
+        for at in found {
+            out.replace_range(at..at + STATIC.len(), &" ".repeat(STATIC.len()));
+        }
+    }
+    out
 }
 
 /// `extern __shared__ float tile[];` as a pointer to the block's memory: inside a function a variable, outside of all a macro.
@@ -64,6 +100,15 @@ fn depth(text: &str) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_are_not_static() {
+        let found = |text: &str| without_static(text.to_string());
+        assert_eq!(found("static __global__ void k() {}"), "       __global__ void k() {}");
+        assert_eq!(found("__global__\nstatic void k() {}"), "__global__\n       void k() {}");
+        let others = "nonstatic __global__ void k(); static int x; __global__ statics k();";
+        assert_eq!(found(others), others);
+    }
 
     #[test]
     fn dynamic_shared_memory_is_a_pointer() {

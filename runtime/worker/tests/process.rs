@@ -149,6 +149,65 @@ fn dynamic_shared_memory_is_the_launchs() {
 }
 
 #[test]
+fn names_of_the_headers_are_there() {
+    let mut worker = Worker::start();
+    let text = "\n__device__ float low = -INFINITY; __constant__ double none = NAN;\n__global__ void names(int* data, int n) {\n    \
+                data[0] = INT_MAX; data[1] = INT_MIN; data[2] = UINT_MAX == 0xffffffffu; data[3] = LLONG_MIN < -INT64_MAX;\n    \
+                data[4] = FLT_MAX < INFINITY && low < -FLT_MAX; data[5] = none != none && CUDART_NAN_F != CUDART_NAN_F;\n    \
+                data[6] = FLT_EPSILON > FLT_MIN && DBL_EPSILON < FLT_EPSILON && DBL_MAX > FLT_MAX;\n    \
+                data[7] = (int)(1000 * M_PI); data[8] = CUDART_INF_F == CUDART_INF; data[9] = (int)(100 * CUDART_PI_F);\n}\n";
+    worker.load(text, "names", PARAMETERS).unwrap();
+    worker.write(1, &[0; 10]);
+    worker.launch(&Worker::message("names", 1, 1, 0, 0)).unwrap();
+    assert_eq!(worker.read(1, 10), [i32::MAX, i32::MIN, 1, 1, 1, 1, 1, 3141, 1, 314]);
+}
+
+#[test]
+fn mathematics_of_whole_numbers_and_of_two_types() {
+    let mut worker = Worker::start();
+    let text = "\n__global__ void whole(int* data, int n) {\n    long long big = 3; float half = 0.5f; double two = 2;\n    \
+                data[0] = sqrt(n); data[1] = pow(2, n); data[2] = floor(n / 2); data[3] = min(threadIdx.x, n); data[4] = max(n, 4u);\n    \
+                data[5] = pow(big, 2); data[6] = 100 * pow(half, two); data[7] = fmax(n, 12); data[8] = 10 * min(half, two);\n    \
+                data[9] = 10 * __saturatef(half) + 100 * __fdividef(half, half) + __expf(0.0f) + __sinf(0.0f) + __cosf(0.0f)\n        \
+                + __logf(1.0f) + __powf(2.0f, 3.0f);\n    \
+                unsigned char from[4] = {1, 1, 0, 0}; memcpy(&data[10], from, 4); memset(&data[11], 1, 4); data[12] = clock64() >= 0 && clock() != 1;\n}\n";
+    worker.load(text, "whole", PARAMETERS).unwrap();
+    worker.write(1, &[0; 13]);
+    worker.launch(&Worker::message("whole", 1, 1, 0, 9)).unwrap();
+    assert_eq!(worker.read(1, 13), [3, 512, 4, 0, 9, 9, 25, 12, 5, 115, 0x101, 0x0101_0101, 1]);
+}
+
+#[test]
+fn static_kernels_are_kernels() {
+    let mut worker = Worker::start();
+    worker.load("\nstatic __global__ void k(int* data, int n) { data[0] = n; }\n", "k", PARAMETERS).unwrap();
+    worker.write(1, &[0]);
+    worker.launch(&Worker::message("k", 1, 1, 0, 7)).unwrap();
+    assert_eq!(worker.read(1, 1), [7]);
+}
+
+#[test]
+fn a_kernel_without_a_definition_is_said_before_its_launch() {
+    let mut worker = Worker::start();
+    for text in [
+        "\n#ifdef NEVER\n__global__ void k(int* data, int n) {}\n#endif\n",
+        "\nnamespace a {\n__global__ void k(int* data, int n) {}\n}\n",
+    ] {
+        let diagnostic = worker.load(text, "k", PARAMETERS).unwrap_err();
+        assert!(diagnostic.message.contains("the kernel `k` has no definition"), "{diagnostic}");
+        assert_eq!(diagnostic.labels[0].span.line, 3);
+    }
+}
+
+#[test]
+fn a_missing_semicolon_has_advice() {
+    let mut worker = Worker::start();
+    let text = "\n__global__ void k(int* data, int n) {\n    int i = 1\n    data[i] = 1;\n}\n";
+    let diagnostic = worker.load(text, "k", PARAMETERS).unwrap_err();
+    assert!(diagnostic.help[0].contains("`;` at the end of the statement before"), "{diagnostic}");
+}
+
+#[test]
 fn what_does_not_compile_names_its_line() {
     let mut worker = Worker::start();
     let text = "\n__global__ void k(int* data, int n) {\n    data[0] = m;\n}\n";

@@ -96,6 +96,8 @@ pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
         let word = busy.iter().find(|(name, _)| *name == head.name);
         let refusal = if several {
             Some("there are several functions of that name".to_string())
+        } else if super::refusals::is_keyword(head.name) {
+            Some("its name is a word of Rust".to_string())
         } else if words::is_taken(head.name) {
             Some("`x!` has a function of that name".to_string())
         } else {
@@ -296,7 +298,7 @@ fn without_directives(masked: &str) -> String {
 }
 
 /// As many bytes, and lines, of nothing.
-fn blank(text: &str) -> String {
+pub fn blank(text: &str) -> String {
     text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
 }
 
@@ -408,6 +410,7 @@ mod tests {
         has("__device__ const float* f(float x) { return 0; }", "it gives a pointer (`float*`)");
         has("template <typename T, int N = (3 > 2)> __device__ T f(T x) { return x; }", "template");
         has("__device__ int f(int x) { return x; }\n__device__ float f(float x) { return x; }", "several");
+        has("__device__ float loop(float x) { return x; }", "its name is a word of Rust");
         has("__device__ float abs(float x) { return x; }", "`x!` has a function of that name");
         has("__device__ int f(int x) { return threadIdx.x; }", "it uses `threadIdx`");
         let through =

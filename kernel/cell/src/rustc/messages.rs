@@ -148,7 +148,7 @@ pub fn diagnostic(message: &Message, source: &Source<'_>) -> Diagnostic {
             continue;
         }
         match child.level.as_str() {
-            "help" => out.help.push(help(child, text, source)),
+            "help" => out.help.extend(help(child, text, source)),
             _ => {
                 let place = child.spans.iter().find_map(|s| resolve(s, source.place));
                 match place {

@@ -1,6 +1,7 @@
 //! A help of rustc as text: what it says, and the lines of the cell as they would be, with what is new underlined.
 
 use onrush_wire::Span;
+use proc_macro2::{TokenStream, TokenTree};
 
 use super::messages::{Message, Place, RustcSpan, clean};
 
@@ -20,8 +21,8 @@ struct Edit {
     new: String,
 }
 
-/// A help with the lines that it would change.
-pub fn help(child: &Message, text: String, source: &Source<'_>) -> String {
+/// A help with the lines that it would change. `None` if it is about code that `x!` has made of what stands in it: its brackets are not the user's.
+pub fn help(child: &Message, text: String, source: &Source<'_>) -> Option<String> {
     let pieces: Vec<&RustcSpan> = child.spans.iter().filter(|s| s.suggested_replacement.is_some()).collect();
     let new = |span: &RustcSpan| span.suggested_replacement.clone().unwrap_or_default();
     // Where an import goes does not matter: it can stand anywhere in a cell.
@@ -33,17 +34,42 @@ pub fn help(child: &Message, text: String, source: &Source<'_>) -> String {
         .take(3)
         .collect();
     if !imports.is_empty() {
-        return format!("add {}", imports.join(" or "));
+        return Some(format!("add {}", imports.join(" or ")));
     }
     let said = text.trim_end_matches(':').to_string();
     // Several lines that the text has in full already.
     if pieces.iter().map(|s| new(s)).any(|new| new.contains('\n') && said.contains(&format!("`{}`", new.trim()))) {
-        return said;
+        return Some(said);
     }
-    match changed(&pieces, source) {
+    if pieces.iter().any(|piece| is_of_expression(piece, source)) {
+        return None;
+    }
+    Some(match changed(&pieces, source) {
         Some(lines) => format!("{said}:\n{lines}"),
         None => said,
-    }
+    })
+}
+
+/// Whether more than a name would change inside of an `x!(…)`.
+fn is_of_expression(piece: &RustcSpan, source: &Source<'_>) -> bool {
+    let Place::Users(Span { file, .. }) = (source.place)(piece) else { return false };
+    let Some(code) = (source.text)(&file) else { return false };
+    let Some(edit) = edit(piece, &file, code, source) else { return false };
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_renamed = is_name(&code[edit.start..edit.end]) && is_name(&edit.new);
+    !is_renamed && code.parse().is_ok_and(|tokens| has_expression(tokens, edit.start))
+}
+
+/// Whether a byte of the text stands in an `x!(…)`.
+fn has_expression(tokens: TokenStream, at: usize) -> bool {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    tokens.iter().enumerate().any(|(index, token)| {
+        let TokenTree::Group(group) = token else { return false };
+        let is_call = index.checked_sub(2).and_then(|from| tokens.get(from..index)).is_some_and(|before| {
+            matches!(before, [TokenTree::Ident(name), TokenTree::Punct(bang)] if name == "x" && bang.as_char() == '!')
+        });
+        group.span().byte_range().contains(&at) && (is_call || has_expression(group.stream(), at))
+    })
 }
 
 /// The user's lines after a suggestion, if all of it is about a few of them.
@@ -177,7 +203,17 @@ mod tests {
             Place::Users(Span { file: "c".into(), line: s.line_start, column: s.column_start, length })
         };
         let text = |_: &str| Some(code);
-        help(&child, "do this".to_string(), &Source { place: &place, text: &text })
+        help(&child, "do this".to_string(), &Source { place: &place, text: &text }).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_x_has_made_of_a_call_is_not_shown() {
+        assert_eq!(helped("f.select(x!(v = two(n)))", vec![span((1, 1), (20, 23), "(two(n, /* b */)")]), "");
+        assert_eq!(helped("f.select(x!(v = two(1, 2)))", vec![span((1, 1), (17, 26), "")]), "");
+        let name = helped("x!(tow(n))", vec![span((1, 1), (4, 7), "two")]);
+        assert_eq!(name, "do this:\n    x!(two(n))\n       ~~~");
+        let other = helped("max!(two(n))", vec![span((1, 1), (9, 12), "(n, m)")]);
+        assert!(other.contains("max!(two(n, m))"), "{other}");
     }
 
     #[test]
