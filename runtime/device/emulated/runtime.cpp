@@ -72,7 +72,7 @@ struct Request {
     const Extent* shared;
 };
 enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT };
-enum Space : u32 { NOWHERE, DEVICE, SHARED, DYNAMIC };
+enum Space : u32 { NOWHERE, DEVICE, SHARED, DYNAMIC, VARIABLE };
 enum AccessKind : u32 { READ, WRITE, UPDATE };
 struct Who {
     u32 thread[3];
@@ -111,10 +111,11 @@ struct Mark {
     u32 launch;
     u64 place;
 };
-// What is known of four bytes: the last write and the last read.
+// What is known of four bytes: the last write, and two reads, of different threads where there are such. The thread that writes next may
+// be one of the readers (`s[t] += s[t + k]` reads what it changes): the other one is what it races with.
 struct Cell {
     Mark write;
-    Mark read;
+    Mark read[2];
 };
 struct Allocation {
     u64 bytes;
@@ -193,6 +194,9 @@ struct Launch {
     std::atomic<bool> failed{false};
     std::mutex report;
     std::vector<std::pair<u64, u64>> ranges;
+    // The module's own variables: where it was loaded, the part that can be written, and what is known of it.
+    u64 base = 0, data = 0, data_bytes = 0;
+    Cell* data_cells = nullptr;
     u64 now = 1;
 };
 
@@ -539,8 +543,9 @@ void finish_warp(Block* block, u32 first, u32 mask, int operation) {
             default: fiber->value = all;
         }
         if (operation <= ONRUSH_SHUFFLE_XOR) {
-            // The value of a lane that takes no part is undefined: a pattern that is unlikely to be taken for a good one.
-            fiber->value = mask >> source & 1 ? values[source] : 0xa5a5a5a5a5a5a5a5ull;
+            // The value of a lane that takes no part is undefined, and no mistake if nobody uses it: as a float or a double it is no number,
+            // and what is computed with it is none.
+            fiber->value = mask >> source & 1 ? values[source] : 0x7ffda5a57ffda5a5ull;
         }
         if (fiber->state == AT_WARP) {
             fiber->state = READY;
@@ -775,10 +780,15 @@ int look_at_module(dl_phdr_info* info, size_t, void* data) {
         if (header.p_type == PT_LOAD && start <= search->address && search->address < start + header.p_memsz) ours = true;
     }
     if (!ours) return 0;
+    search->launch->base = info->dlpi_addr;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr)& header = info->dlpi_phdr[i];
         u64 start = info->dlpi_addr + header.p_vaddr;
         if (header.p_type == PT_LOAD) search->launch->ranges.push_back({start, start + header.p_memsz});
+        if (header.p_type == PT_LOAD && (header.p_flags & PF_W)) {
+            search->launch->data = start & ~3ull;
+            search->launch->data_bytes = start + header.p_memsz - search->launch->data;
+        }
         if (header.p_type == PT_TLS) {
             search->launch->tls_module = info->dlpi_tls_modid;
             search->launch->tls_bytes = header.p_memsz;
@@ -953,6 +963,7 @@ int onrush_launch(const Request* request, Answer* answer) {
     }
     work(&launch);
     for (pthread_t thread : threads) pthread_join(thread, nullptr);
+    free(launch.data_cells);
     return (int)answer->status;
 }
 
