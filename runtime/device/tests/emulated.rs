@@ -508,3 +508,63 @@ fn what_comes_from_a_lane_that_is_not_there_is_no_number() {
     assert_eq!((found[0], found[1]), (3, 3));
     assert!(run_on(&device(true), &text, Grid::new(1, 32), 32).unwrap()[0] == 2);
 }
+
+#[test]
+fn where_people_learn_indices_end_with_their_array() {
+    use onrush_device::FaultKind::OutOfBounds;
+    let said = |before: &str, body: &str| {
+        let fault = strict_fault(&kernel(before, body), Grid::new(1, 4), 4);
+        assert_eq!((&fault.kind, &fault.memory), (&OutOfBounds, &onrush_device::Memory::Array), "{body}");
+        (fault.parties[0].line.clone(), fault.column, fault.offset, fault.size)
+    };
+    let line = |number: u32| format!("test.cu:{number}");
+    // On a thread's stack. The column is that of the closing bracket (clang++ has another).
+    assert_eq!(said("", "  float loc[4] = {};\n  out[t] = loc[n];"), (line(5), Some(17), 4, 4));
+    assert_eq!(
+        said("", "  float loc[4] = {};\n  loc[(int)t - 1] = 1;\n  out[t] = loc[n % 4];"),
+        (line(5), Some(17), -1, 4)
+    );
+    // Within the block's shared memory, and within the row of another.
+    assert_eq!(said("", "  __shared__ float s[8], other[8];\n  s[t + 5] = 1;"), (line(5), Some(10), 8, 8));
+    assert_eq!(said("", "  __shared__ float s[4][4];\n  s[0][t + 1] = 1;"), (line(5), Some(13), 4, 4));
+    assert_eq!(said("__device__ int arr[4];", "  out[t] = arr[t + 1];"), (line(4), Some(21), 4, 4));
+}
+
+#[test]
+fn where_people_learn_what_is_undefined_is_a_fault() {
+    use onrush_device::FaultKind::{Division, Misaligned, Shift};
+    let said = |body: &str| strict_fault(&kernel("", body), Grid::new(1, 1), 64);
+    let misaligned = |name: &str| Misaligned { type_name: name.to_string() };
+    let fault = said("  float4* v = (float4*)(out + n / 64);\n  float4 q = v[1];\n  out[0] = q.x;");
+    assert_eq!((fault.kind, fault.offset, fault.bytes), (misaligned("float4"), 20, 16));
+    let fault = said("  double* v = (double*)(out + n / 64);\n  *v = 1.5;");
+    assert_eq!((fault.kind, fault.offset, fault.bytes), (misaligned("double"), 4, 8));
+    let fault = said("  int none = n - 64;\n  out[0] = 5 / none;");
+    assert_eq!((fault.kind, fault.parties[0].line.as_str()), (Division, "test.cu:5"));
+    assert_eq!(said("  out[0] = 5 % (n - 64);").kind, Division);
+    let fault = said("  out[0] = 1 << (n - 24);");
+    assert_eq!((fault.kind, fault.offset, fault.size), (Shift, 40, 32));
+    // The processor says it, and no compiler.
+    let device =
+        Device::emulated(&Emulation { checked: true, strict: true, ..Emulation::default() }, &Options::default())
+            .unwrap();
+    let lowest = kernel("", "  int low = -2147483647 - 1 + (int)(n - 64);\n  out[0] = low / (63 - (int)n);");
+    match run_on(&device, &lowest, Grid::new(1, 1), 64) {
+        Err(Error::Kernel { reason, .. }) => {
+            assert!(reason.ends_with("or the lowest one by -1 at test.cu:5"), "{reason}")
+        }
+        other => panic!("{other:?}"),
+    }
+    // What CUDA has and C++ has not, and what C++ has: sums that wrap, bits that leave, casts that do not fit, an address past the end.
+    let right = r#"
+  __shared__ __align__(16) unsigned s[8];
+  float4* v = (float4*)(s + 4);
+  v[0] = make_float4(1, 2, 3, 4);
+  unsigned* end = &s[8];
+  int sum = 2147483647;
+  sum += (int)t + 1;
+  out[0] = (sum < 0) + (1 << 31 < 0) + (-1 << 4 == -16) + (end - s == 8) + (v->w == 4) + ((int)(float)n == 64);
+  out[1] = (int)(3e9f * n) != 5;"#;
+    let found = run_on(&device, &kernel("", right), Grid::new(1, 1), 64).unwrap();
+    assert_eq!(found[..2], [6, 1]);
+}
