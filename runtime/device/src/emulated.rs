@@ -26,11 +26,11 @@ use runtime::{Kernel, Loaded, Runtime};
 /// How kernels run on the emulated device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulation {
-    /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line. Some fifty times slower.
+    /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line, and so are an index past a declared
+    /// array, an address that is not aligned, a division by zero and a shift by too many bits. Some fifty times slower.
     pub checked: bool,
     /// For kernels of people who learn, with `checked`: a barrier in different lines or that not all threads reach, shared memory that
-    /// is read before it is written, more of it than a kernel has without asking, an index past a declared array or its row, an address that
-    /// is not aligned, a division by zero and a shift by too many bits are errors.
+    /// is read before it is written, and more of it than a kernel has without asking are errors.
     pub strict: bool,
     /// Cores that run blocks; 0 takes those that there are.
     pub workers: u32,
@@ -303,7 +303,7 @@ impl Backend for Emulated {
     }
 
     fn compile(&self, source: &Source, options: &CompileOptions) -> Result<Vec<u8>> {
-        self.compiler.compile(source, options, &self.emulation, &self.runtime)
+        self.compiler.compile(source, options, self.emulation.checked, &self.runtime)
     }
 
     fn load(&self, image: &[u8]) -> Result<Handle> {

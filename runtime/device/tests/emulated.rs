@@ -510,7 +510,7 @@ fn what_comes_from_a_lane_that_is_not_there_is_no_number() {
 }
 
 #[test]
-fn where_people_learn_indices_end_with_their_array() {
+fn indices_end_with_their_array() {
     use onrush_device::FaultKind::OutOfBounds;
     let said = |before: &str, body: &str| {
         let fault = strict_fault(&kernel(before, body), Grid::new(1, 4), 4);
@@ -531,7 +531,7 @@ fn where_people_learn_indices_end_with_their_array() {
 }
 
 #[test]
-fn where_people_learn_what_is_undefined_is_a_fault() {
+fn what_is_undefined_is_a_fault() {
     use onrush_device::FaultKind::{Division, Misaligned, Shift};
     let said = |body: &str| strict_fault(&kernel("", body), Grid::new(1, 1), 64);
     let misaligned = |name: &str| Misaligned { type_name: name.to_string() };
@@ -545,9 +545,7 @@ fn where_people_learn_what_is_undefined_is_a_fault() {
     let fault = said("  out[0] = 1 << (n - 24);");
     assert_eq!((fault.kind, fault.offset, fault.size), (Shift, 40, 32));
     // The processor says it, and no compiler.
-    let device =
-        Device::emulated(&Emulation { checked: true, strict: true, ..Emulation::default() }, &Options::default())
-            .unwrap();
+    let device = device(true);
     let lowest = kernel("", "  int low = -2147483647 - 1 + (int)(n - 64);\n  out[0] = low / (63 - (int)n);");
     match run_on(&device, &lowest, Grid::new(1, 1), 64) {
         Err(Error::Kernel { reason, .. }) => {

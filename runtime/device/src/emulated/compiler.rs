@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use super::Emulation;
 use super::runtime::Runtime;
 use crate::error::{Error, Result};
 use crate::module::{CompileOptions, Source};
@@ -24,7 +23,7 @@ pub const RUNTIME_FLAGS: [&str; 7] = [
     "-Wl,-soname,libonrush-emulated.so",
 ];
 
-/// What undefined.h of the runtime answers, where people learn: what CUDA has as C++ has it. `shift-base` would be more than that.
+/// What undefined.h of the runtime answers: mistakes in CUDA as in C++. `shift-base` would be more than that.
 const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent";
 
 #[derive(Clone, Debug)]
@@ -64,7 +63,7 @@ impl HostCompiler {
         &self,
         source: &Source,
         options: &CompileOptions,
-        emulation: &Emulation,
+        checked: bool,
         runtime: &Runtime,
     ) -> Result<Vec<u8>> {
         let folder = tempfile::tempdir().map_err(|source| Error::File { path: env::temp_dir(), source })?;
@@ -86,11 +85,9 @@ impl HostCompiler {
         // As CUDA: overflow wraps, types may alias, and the runtime calls nothing while the library is loaded.
         command.args(["-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector", "-nostdlib", "-w"]);
         command.arg(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
-        if emulation.checked {
+        if checked {
             command.args(["-O1", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=thread"]);
-            if emulation.strict {
-                command.arg(UNDEFINED);
-            }
+            command.arg(UNDEFINED);
             // A null pointer that is followed must be seen, and not be taken for what cannot be.
             command.arg("-fno-delete-null-pointer-checks");
             if self.is_clang {
