@@ -472,8 +472,13 @@ impl Report<'_> {
     /// What a party accesses on its line, or the whole line.
     fn place(&self, party: &Party, element: &Element) -> Option<Span> {
         let line = line_in(&party.line, self.source)?;
-        let all = line::mentions(line_of(self.source, line), &element.name, element.is_scalar);
-        Some(match line::pick(&all, party.access != Access::Read) {
+        let text = line_of(self.source, line);
+        let all = line::mentions(text, &element.name, element.is_scalar);
+        let of_bounds = || match self.fault.kind {
+            FaultKind::OutOfBounds => line::by_direction(text, &all, element.index < 0),
+            _ => None,
+        };
+        Some(match line::pick(&all, party.access != Access::Read).or_else(of_bounds) {
             Some(mention) => part(self.source, line, mention.range.clone()),
             None => whole_line(self.source, line),
         })

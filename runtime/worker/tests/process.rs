@@ -300,7 +300,10 @@ fn what_is_undefined_names_its_place() {
 }
 
 #[test]
-fn far_indices_are_named() {
+fn indices_that_are_wrong_are_named() {
+    let mean = "    int i = threadIdx.x;\n    int sum = data[i - 1] + data[i + 1] + data[i];\n    data[i] = sum;";
+    let place = [("data[i - 1]", "reads `data[-1]` here")];
+    check("", mean, (1, 1, 0), "reads `data[-1]`, and `data` has 64 elements", &place, "the first index is 0");
     let below = "    unsigned i = threadIdx.x;\n    data[i - 1] = 1;";
     let place = [("data[i - 1]", "writes `data[4294967295]` here")];
     check("", below, (1, 1, 0), "writes `data[4294967295]`, which is far out of `data`", &place, "never negative");

@@ -45,6 +45,13 @@ pub fn pick(all: &[Mention], writes: bool) -> Option<&Mention> {
     }
 }
 
+/// Of several that read, the one whose index goes the way that a wrong index has gone: `in[i - 1]` for one below 0.
+pub fn by_direction<'a>(line: &str, all: &'a [Mention], below: bool) -> Option<&'a Mention> {
+    let sign = if below { '-' } else { '+' };
+    let mut going = all.iter().filter(|mention| line[mention.range.clone()].contains(sign));
+    going.next().filter(|_| going.next().is_none())
+}
+
 /// Whether the line changes what it reads, and reads it nowhere else: `sum[0] += x`, `bins[b]++`, `x[i] = x[i] + 1`.
 pub fn adds_up(line: &str, all: &[Mention]) -> bool {
     match all {
