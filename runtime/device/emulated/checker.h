@@ -172,6 +172,16 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
              name(fiber).text, verb, (unsigned long)bytes, (unsigned long)offset, (unsigned long)size);
     }
     guard.unlock();
+    if (address >= launch->data && address + bytes <= launch->data + launch->data_bytes) {
+        if (launch->data_cells == nullptr) launch->data_cells = new_cells(launch->data_bytes);
+        found->cells = launch->data_cells;
+        found->space = "the module's variables";
+        found->in = VARIABLE;
+        found->start = launch->data;
+        found->size = launch->data_bytes;
+        found->offset = address - launch->data;
+        return true;
+    }
     for (const auto& range : launch->ranges) {
         if (address >= range.first && address < range.second) return false;
     }
@@ -200,7 +210,8 @@ void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool 
     detail.who[0] = who(fiber);
     detail.who[1] = who(worker->launch, mark.block, mark.thread);
     detail.start = found.start;
-    detail.offset = found.offset;
+    // As the module's symbols have it.
+    detail.offset = found.offset + (found.in == VARIABLE ? found.start - worker->launch->base : 0);
     detail.bytes = mark.bytes;
     detail.size = found.size;
     explain(worker->launch, detail);
@@ -209,6 +220,42 @@ void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool 
     const char* missing = mark.block == fiber->owner->linear ? "with no barrier between" : "with no fence and atomic operation between";
     fail(fiber, place, mark.place, "race: %s %s offset %lu of %s at {0}, which %s %s at {1}, %s", name(fiber).text, now,
          (unsigned long)found.offset, found.space, name(worker->launch, mark.block, mark.thread).text, then, missing);
+}
+
+// Whether whoever races with `old` races with `now`, too: then the older one can go.
+bool covers(const Mark& now, const Mark& old, const Fiber* fiber) {
+    if (old.launch != now.launch) return true;
+    // An atomic read races with less than a plain one does.
+    return (old.mask & ~now.mask) == 0 && (old.atomic || !now.atomic) && ordered(old, fiber);
+}
+
+// Into one of the two places, so that they are left to different threads, warps and blocks if possible: what orders one of them with a
+// later write is then the least likely to order the other.
+void remember_read(Cell* cell, const Mark& mark, const Fiber* fiber) {
+    Mark* reads = cell->read;
+    for (u32 i = 0; i < 2; i++) {
+        if (covers(mark, reads[i], fiber)) {
+            reads[i] = mark;
+            // Of two that it stands for one is enough.
+            if (i == 0 && covers(mark, reads[1], fiber)) reads[1].launch = 0;
+            return;
+        }
+    }
+    for (u32 i = 0; i < 2; i++) {
+        const Mark& old = reads[i];
+        if (!ordered(old, fiber)) continue;
+        // A plain read of this thread stands for an atomic one right after it. Else what came before is the less likely to meet a write.
+        bool same = old.block == mark.block && old.thread == mark.thread && old.phase == mark.phase && old.warp_phase == mark.warp_phase;
+        if (!same || old.fences != mark.fences || !mark.atomic || old.atomic || (mark.mask & ~old.mask)) reads[i] = mark;
+        return;
+    }
+    if (reads[0].atomic != reads[1].atomic) {
+        reads[reads[0].atomic ? 0 : 1] = mark;
+        return;
+    }
+    if (mark.atomic && !reads[0].atomic) return;
+    auto near = [&](const Mark& old) { return old.block != mark.block ? 0 : old.thread / 32 != mark.thread / 32 ? 1 : 2; };
+    reads[near(reads[0]) > near(reads[1]) ? 0 : 1] = mark;
 }
 
 void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool update = false) {
@@ -229,7 +276,7 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool updat
     }
     Block* block = fiber->owner;
     // Said when the block ends: if another thread writes it without a barrier between, it is a race.
-    if (launch->request->strict && found.in != DEVICE && (!write || update) && block->unwritten == 0 &&
+    if (launch->request->strict && (found.in == SHARED || found.in == DYNAMIC) && (!write || update) && block->unwritten == 0 &&
         found.cells[found.offset / 4].write.launch != launch->serial) {
         Detail detail = {};
         detail.kind = UNWRITTEN;
@@ -263,13 +310,14 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool updat
             !ordered(cell->write, fiber)) {
             race(fiber, cell->write, found, address, true, write, atomic, place);
         }
-        if (write && cell->read.launch == launch->serial && (cell->read.mask & mask) && !(cell->read.atomic && atomic) &&
-            !ordered(cell->read, fiber)) {
-            race(fiber, cell->read, found, address, false, write, atomic, place);
+        for (const Mark& read : cell->read) {
+            if (write && read.launch == launch->serial && (read.mask & mask) && !(read.atomic && atomic) && !ordered(read, fiber)) {
+                race(fiber, read, found, address, false, write, atomic, place);
+            }
         }
         mark.mask = mask;
         if (write) cell->write = mark;
-        else cell->read = mark;
+        else remember_read(cell, mark, fiber);
         at += part;
     }
 }

@@ -1,5 +1,6 @@
 // The emulated device: runs the blocks of a grid on the cores of the host and the threads of a block as fibers. A kernel that was
-// compiled with -fsanitize=thread calls the `__tsan_*` functions of checker.h for each access to memory. Not here: compiling, and
+// compiled with -fsanitize=thread calls the `__tsan_*` functions of checker.h for each access to memory, and those of undefined.h where it
+// does what C++ leaves undefined. Not here: compiling, and
 // the memory pool.
 #include <dlfcn.h>
 #include <link.h>
@@ -71,9 +72,9 @@ struct Request {
     u32 shared_count;
     const Extent* shared;
 };
-enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT };
-enum Space : u32 { NOWHERE, DEVICE, SHARED, DYNAMIC };
-enum AccessKind : u32 { READ, WRITE, UPDATE };
+enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT, MISALIGNED, DIVISION, SHIFT };
+enum Space : u32 { NOWHERE, DEVICE, SHARED, DYNAMIC, VARIABLE, ARRAY };
+enum AccessKind : u32 { READ, WRITE, UPDATE, USE };
 struct Who {
     u32 thread[3];
     u32 block[3];
@@ -88,6 +89,9 @@ struct Detail {
     u64 offset;
     u64 bytes;
     u64 size;
+    // Where on its line it is, from 1, if the compiler says it; and the type of what is not aligned.
+    u64 column;
+    char type[32];
 };
 struct Answer {
     // 0: done, 1: the kernel failed.
@@ -111,10 +115,11 @@ struct Mark {
     u32 launch;
     u64 place;
 };
-// What is known of four bytes: the last write and the last read.
+// What is known of four bytes: the last write, and two reads, of different threads where there are such. The thread that writes next may
+// be one of the readers (`s[t] += s[t + k]` reads what it changes): the other one is what it races with.
 struct Cell {
     Mark write;
-    Mark read;
+    Mark read[2];
 };
 struct Allocation {
     u64 bytes;
@@ -193,6 +198,9 @@ struct Launch {
     std::atomic<bool> failed{false};
     std::mutex report;
     std::vector<std::pair<u64, u64>> ranges;
+    // The module's own variables: where it was loaded, the part that can be written, and what is known of it.
+    u64 base = 0, data = 0, data_bytes = 0;
+    Cell* data_cells = nullptr;
     u64 now = 1;
 };
 
@@ -539,8 +547,9 @@ void finish_warp(Block* block, u32 first, u32 mask, int operation) {
             default: fiber->value = all;
         }
         if (operation <= ONRUSH_SHUFFLE_XOR) {
-            // The value of a lane that takes no part is undefined: a pattern that is unlikely to be taken for a good one.
-            fiber->value = mask >> source & 1 ? values[source] : 0xa5a5a5a5a5a5a5a5ull;
+            // The value of a lane that takes no part is undefined, and no mistake if nobody uses it: as a float or a double it is no number,
+            // and what is computed with it is none.
+            fiber->value = mask >> source & 1 ? values[source] : 0x7ffda5a57ffda5a5ull;
         }
         if (fiber->state == AT_WARP) {
             fiber->state = READY;
@@ -775,10 +784,15 @@ int look_at_module(dl_phdr_info* info, size_t, void* data) {
         if (header.p_type == PT_LOAD && start <= search->address && search->address < start + header.p_memsz) ours = true;
     }
     if (!ours) return 0;
+    search->launch->base = info->dlpi_addr;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr)& header = info->dlpi_phdr[i];
         u64 start = info->dlpi_addr + header.p_vaddr;
         if (header.p_type == PT_LOAD) search->launch->ranges.push_back({start, start + header.p_memsz});
+        if (header.p_type == PT_LOAD && (header.p_flags & PF_W)) {
+            search->launch->data = start & ~3ull;
+            search->launch->data_bytes = start + header.p_memsz - search->launch->data;
+        }
         if (header.p_type == PT_TLS) {
             search->launch->tls_module = info->dlpi_tls_modid;
             search->launch->tls_bytes = header.p_memsz;
@@ -873,30 +887,34 @@ void onrush_trap(const char* text) {
 
 namespace {
 
-// An integer division without a result: a GPU gives some number, a processor ends the process. Only unchecked: of a checked kernel the
-// process that runs it says so with its end.
-void on_division(int) {
+// An integer division without a result: a GPU gives some number, a processor ends the process.
+void on_division(int, siginfo_t* info, void*) {
     Fiber* fiber = here();
     if (fiber == nullptr) {
         signal(SIGFPE, SIG_DFL);
         return;
     }
     // The signal is the thread's own, at an instruction of the kernel: its stack is left as by a trap.
-    fail(fiber, 0, 0, "%s: a whole number is divided by zero, or the lowest one by -1", name(fiber).text);
+    const char* what = "a whole number is divided by zero, or the lowest one by -1";
+    // A place is the one behind a call, and this is the division itself. Only checked code knows its lines.
+    u64 place = (u64)info->si_addr + 1;
+    if (worker->launch->request->checked) fail(fiber, place, 0, "%s: %s at {0}", name(fiber).text, what);
+    else fail(fiber, 0, 0, "%s: %s", name(fiber).text, what);
 }
 
 std::once_flag division_once;
 void watch_divisions() {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = on_division;
-    action.sa_flags = SA_NODEFER;
+    action.sa_sigaction = on_division;
+    action.sa_flags = SA_NODEFER | SA_SIGINFO;
     sigaction(SIGFPE, &action, nullptr);
 }
 
 }  // namespace
 
 #include "checker.h"
+#include "undefined.h"
 
 extern "C" {
 
@@ -943,7 +961,7 @@ int onrush_launch(const Request* request, Answer* answer) {
     std::unique_lock<std::mutex> alone(checked_launches, std::defer_lock);
     // One core: the checker's picture of memory needs no locks, and a report can be had again.
     if (request->checked) alone.lock();
-    else std::call_once(division_once, watch_divisions);
+    std::call_once(division_once, watch_divisions);
     u64 workers = request->checked ? 1 : request->workers;
     if (workers > launch.blocks) workers = launch.blocks;
     std::vector<pthread_t> threads;
@@ -953,6 +971,7 @@ int onrush_launch(const Request* request, Answer* answer) {
     }
     work(&launch);
     for (pthread_t thread : threads) pthread_join(thread, nullptr);
+    free(launch.data_cells);
     return (int)answer->status;
 }
 

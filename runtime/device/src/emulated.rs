@@ -26,7 +26,8 @@ use runtime::{Kernel, Loaded, Runtime};
 /// How kernels run on the emulated device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulation {
-    /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line. Some fifty times slower.
+    /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line, and so are an index past a declared
+    /// array, an address that is not aligned, a division by zero and a shift by too many bits. Some fifty times slower.
     pub checked: bool,
     /// For kernels of people who learn, with `checked`: a barrier in different lines or that not all threads reach, shared memory that
     /// is read before it is written, and more of it than a kernel has without asking are errors.

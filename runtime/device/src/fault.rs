@@ -1,9 +1,9 @@
 //! What the checker of the emulated device found wrong, in parts: for whoever knows what the allocations are called.
 
 /// What is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// An access past the end of its allocation, or before its start.
+    /// An access past the end of its allocation or array, or before its start.
     OutOfBounds,
     /// Two accesses of two threads, one of them a write, with nothing that orders them.
     Race,
@@ -13,6 +13,12 @@ pub enum FaultKind {
     Divergent,
     /// A thread waits at a barrier, and another one of its block has left the kernel.
     Left,
+    /// The address of what has this type is no multiple of `bytes`.
+    Misaligned { type_name: String },
+    /// A whole number is divided by zero.
+    Division,
+    /// A number of `size` bits is shifted by `offset`.
+    Shift,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +27,8 @@ pub enum Access {
     Write,
     /// An atomic operation.
     Update,
+    /// One of these.
+    Use,
 }
 
 /// A thread, and where it was: `cell_3.rs:7`, or empty if nobody knows.
@@ -32,11 +40,11 @@ pub struct Party {
     pub line: String,
 }
 
-/// A variable in shared memory: where it begins, and how long it is, in bytes.
+/// A variable in shared memory, or one of the module's own: where it begins, and how long it is, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedVariable {
+pub struct Variable {
     pub name: String,
-    /// The kernel or other function that it stands in; empty outside of all.
+    /// The kernel or other function or the namespace that it stands in; empty outside of all.
     pub function: String,
     pub offset: u64,
     pub bytes: u64,
@@ -50,8 +58,12 @@ pub enum Memory {
     Device {
         address: u64,
     },
-    Shared(Vec<SharedVariable>),
+    Shared(Vec<Variable>),
     Dynamic,
+    /// What the module declares `__device__`.
+    Variables(Vec<Variable>),
+    /// An array that the code declares: `offset` is the index, and `size` the number of elements.
+    Array,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,4 +76,6 @@ pub struct Fault {
     pub offset: i64,
     pub bytes: u64,
     pub size: u64,
+    /// Where on its line the first party's access is, from 1, if the compiler says it: at the closing bracket of an index.
+    pub column: Option<u32>,
 }

@@ -27,7 +27,7 @@ pub use cuda::nvrtc::compile_for;
 pub use device::{Device, MemoryReport, Options, Warming};
 pub use emulated::Emulation;
 pub use error::{Class, Error, Result};
-pub use fault::{Access, Fault, FaultKind, Memory, Party, SharedVariable};
+pub use fault::{Access, Fault, FaultKind, Memory, Party, Variable};
 pub use ledger::{Ledger, Owner, OwnerUsage, Reservation, Usage};
 pub use mailbox::Mailbox;
 pub use module::{Arguments, CompileOptions, Function, FunctionUsage, Grid, Module, Source};

@@ -438,3 +438,131 @@ fn large_copies_are_whole() {
     assert!(found[..1_000_003] == values[..1_000_003] && found[9_000_003..] == values[9_000_003..]);
     assert!(found[1_000_003..9_000_003] == values[..8_000_000]);
 }
+
+/// `kernel`'s body, with the thread's number as `t`.
+fn kernel(before: &str, body: &str) -> String {
+    format!(
+        "{before}\nextern \"C\" __global__ void kernel(unsigned* out, unsigned n) {{\n  unsigned t = threadIdx.x;\n{body}\n}}"
+    )
+}
+
+#[test]
+fn a_thread_that_reads_what_it_changes_does_not_hide_another_reader() {
+    // A tree without barriers: the one that adds up `s[t + k]` and the one that changes it are two threads, and both read it.
+    let tree = |barrier: &str| {
+        kernel(
+            "",
+            &format!(
+                "  __shared__ unsigned s[64];\n  s[t] = t;\n  __syncthreads();\n  for (int k = 32; k > 0; k /= 2) {{\n    \
+                 if (t < k) s[t] += s[t + k];\n    {barrier}\n  }}\n  if (t == 0) out[0] = s[0];"
+            ),
+        )
+    };
+    let reason = fault(&tree(""), Grid::new(1, 64), 1);
+    assert!(reason.starts_with("race: ") && reason.ends_with("with no barrier between"), "{reason}");
+    check(&tree("__syncthreads();"), Grid::new(1, 64), 1, |_| 2016);
+    let two = kernel("", "  if (t == 0) out[0] = out[1];\n  if (t == 1) out[1] += 5;");
+    let reason = fault(&two, Grid::new(1, 2), 2);
+    assert_eq!(
+        reason,
+        "race: thread (1,0,0) of block (0,0,0) writes offset 4 of device memory at test.cu:5, which thread (0,0,0) of block \
+         (0,0,0) read at test.cu:4, with no barrier between"
+    );
+    // An addition of floats reads first, atomically.
+    let atomic = kernel("", "  if (t == 0) out[0] = out[1];\n  if (t == 1) atomicAdd((float*)&out[1], 1.0f);");
+    let reason = fault(&atomic, Grid::new(1, 2), 2);
+    assert!(
+        reason.contains("updates offset 4 of device memory") && reason.contains("(0,0,0) read at test.cu:4"),
+        "{reason}"
+    );
+    // Readers of other warps and blocks, before and after.
+    let many = kernel("", "  out[1 + blockIdx.x * 96 + t] = out[0];\n  if (t == 95 && blockIdx.x == 1) out[0] += 1;");
+    let reason = fault(&many, Grid::new(3, 96), 300);
+    assert!(reason.contains("offset 0 of device memory"), "{reason}");
+}
+
+#[test]
+fn variables_of_a_module_are_looked_at() {
+    let count = |update: &str| {
+        kernel("__device__ unsigned before, counter;", &format!("  {update};\n  if (n == 0) out[0] = counter;"))
+    };
+    let reason = fault(&count("counter++"), Grid::new(1, 32), 1);
+    assert!(reason.contains("of the module's variables at test.cu:4, which thread (0,0,0)"), "{reason}");
+    let tell = "  __syncthreads();\n  out[t] = counter + table[t % 4];";
+    let right = kernel(
+        "__device__ unsigned counter;\n__constant__ unsigned table[4] = {1, 2, 3, 4};",
+        &format!("  atomicAdd(&counter, 1u);\n{tell}"),
+    );
+    check(&right, Grid::new(1, 64), 64, |i| 65 + i % 4);
+}
+
+#[test]
+fn what_comes_from_a_lane_that_is_not_there_is_no_number() {
+    let text = kernel(
+        "",
+        "  float v = 1;\n  for (int k = 16; k > 0; k /= 2) v += __shfl_down_sync(0xffffffffu, v, k);\n  out[t] = v != v;\n  \
+         out[t] += 2 * (__shfl_sync(0xffffu, 1.0, 17) != 1.0);",
+    );
+    let text = text.replace("out[t] += 2", "if (t < 16) out[t] += 2");
+    let found = run_on(&device(true), &text, Grid::new(1, 20), 20).unwrap();
+    assert_eq!((found[0], found[1]), (3, 3));
+    assert!(run_on(&device(true), &text, Grid::new(1, 32), 32).unwrap()[0] == 2);
+}
+
+#[test]
+fn indices_end_with_their_array() {
+    use onrush_device::FaultKind::OutOfBounds;
+    let said = |before: &str, body: &str| {
+        let fault = strict_fault(&kernel(before, body), Grid::new(1, 4), 4);
+        assert_eq!((&fault.kind, &fault.memory), (&OutOfBounds, &onrush_device::Memory::Array), "{body}");
+        (fault.parties[0].line.clone(), fault.column, fault.offset, fault.size)
+    };
+    let line = |number: u32| format!("test.cu:{number}");
+    // On a thread's stack. The column is that of the closing bracket (clang++ has another).
+    assert_eq!(said("", "  float loc[4] = {};\n  out[t] = loc[n];"), (line(5), Some(17), 4, 4));
+    assert_eq!(
+        said("", "  float loc[4] = {};\n  loc[(int)t - 1] = 1;\n  out[t] = loc[n % 4];"),
+        (line(5), Some(17), -1, 4)
+    );
+    // Within the block's shared memory, and within the row of another.
+    assert_eq!(said("", "  __shared__ float s[8], other[8];\n  s[t + 5] = 1;"), (line(5), Some(10), 8, 8));
+    assert_eq!(said("", "  __shared__ float s[4][4];\n  s[0][t + 1] = 1;"), (line(5), Some(13), 4, 4));
+    assert_eq!(said("__device__ int arr[4];", "  out[t] = arr[t + 1];"), (line(4), Some(21), 4, 4));
+}
+
+#[test]
+fn what_is_undefined_is_a_fault() {
+    use onrush_device::FaultKind::{Division, Misaligned, Shift};
+    let said = |body: &str| strict_fault(&kernel("", body), Grid::new(1, 1), 64);
+    let misaligned = |name: &str| Misaligned { type_name: name.to_string() };
+    let fault = said("  float4* v = (float4*)(out + n / 64);\n  float4 q = v[1];\n  out[0] = q.x;");
+    assert_eq!((fault.kind, fault.offset, fault.bytes), (misaligned("float4"), 20, 16));
+    let fault = said("  double* v = (double*)(out + n / 64);\n  *v = 1.5;");
+    assert_eq!((fault.kind, fault.offset, fault.bytes), (misaligned("double"), 4, 8));
+    let fault = said("  int none = n - 64;\n  out[0] = 5 / none;");
+    assert_eq!((fault.kind, fault.parties[0].line.as_str()), (Division, "test.cu:5"));
+    assert_eq!(said("  out[0] = 5 % (n - 64);").kind, Division);
+    let fault = said("  out[0] = 1 << (n - 24);");
+    assert_eq!((fault.kind, fault.offset, fault.size), (Shift, 40, 32));
+    // The processor says it, and no compiler.
+    let device = device(true);
+    let lowest = kernel("", "  int low = -2147483647 - 1 + (int)(n - 64);\n  out[0] = low / (63 - (int)n);");
+    match run_on(&device, &lowest, Grid::new(1, 1), 64) {
+        Err(Error::Kernel { reason, .. }) => {
+            assert!(reason.ends_with("or the lowest one by -1 at test.cu:5"), "{reason}")
+        }
+        other => panic!("{other:?}"),
+    }
+    // What CUDA has and C++ has not, and what C++ has: sums that wrap, bits that leave, casts that do not fit, an address past the end.
+    let right = r#"
+  __shared__ __align__(16) unsigned s[8];
+  float4* v = (float4*)(s + 4);
+  v[0] = make_float4(1, 2, 3, 4);
+  unsigned* end = &s[8];
+  int sum = 2147483647;
+  sum += (int)t + 1;
+  out[0] = (sum < 0) + (1 << 31 < 0) + (-1 << 4 == -16) + (end - s == 8) + (v->w == 4) + ((int)(float)n == 64);
+  out[1] = (int)(3e9f * n) != 5;"#;
+    let found = run_on(&device, &kernel("", right), Grid::new(1, 1), 64).unwrap();
+    assert_eq!(found[..2], [6, 1]);
+}

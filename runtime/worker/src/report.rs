@@ -1,6 +1,10 @@
 //! What went wrong on the device, in the cell's words: the kernel's name, the parameter's, the thread, and the line.
 
-use onrush_device::{Access, Error, Fault, FaultKind, Memory, Party, SharedVariable};
+mod line;
+
+use std::ops::Range;
+
+use onrush_device::{Access, Error, Fault, FaultKind, Memory, Party, Variable};
 use onrush_wire::worker::{Launch, Source};
 use onrush_wire::{Class, Diagnostic, Label, Span};
 
@@ -36,7 +40,9 @@ fn with_help(diagnostic: Diagnostic, error: &Error) -> Diagnostic {
 pub fn failed(error: &Error, launch: &Launch, source: &Source, buffers: &[Named], emulated: bool) -> Diagnostic {
     match error {
         Error::Kernel { fault: Some(fault), .. } => Report { launch, source, buffers, fault }.diagnostic(),
-        Error::Kernel { reason, .. } => from_text(reason, launch, source),
+        Error::Kernel { reason, .. } => {
+            far(reason, launch, source, buffers).unwrap_or_else(|| from_text(reason, launch, source))
+        }
         Error::Lost { code, .. } => {
             let message = format!("`{}` did what the GPU does not allow: {code}", launch.kernel);
             let help = "start Jupyter with ONRUSH_ENGINE=emulated: there each access is looked at, and the message names thread and line";
@@ -52,7 +58,7 @@ pub fn failed(error: &Error, launch: &Launch, source: &Source, buffers: &[Named]
 
 /// A line of the cell from its first character to its last.
 pub fn whole_line(source: &Source, line: u32) -> Span {
-    let text = source.text.lines().nth((line as usize).saturating_sub(1)).unwrap_or("");
+    let text = line_of(source, line);
     let indent = text.chars().take_while(|c| c.is_whitespace()).count() as u32;
     let length = text.trim().chars().count().max(1) as u32;
     Span { file: source.file.clone(), line, column: indent + 1, length }
@@ -63,35 +69,112 @@ fn line_in(place: &str, source: &Source) -> Option<u32> {
     place.strip_prefix(source.file.as_str())?.strip_prefix(':')?.parse().ok()
 }
 
+fn line_of(source: &Source, line: u32) -> &str {
+    source.text.lines().nth((line as usize).saturating_sub(1)).unwrap_or("")
+}
+
+/// A part of a line, in bytes of it.
+fn part(source: &Source, line: u32, range: Range<usize>) -> Span {
+    let text = line_of(source, line);
+    let (column, length) = (text[..range.start].chars().count() as u32 + 1, text[range].chars().count() as u32);
+    Span { file: source.file.clone(), line, column, length }
+}
+
 /// What the checker says of itself: places in it become underlines.
 fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
-    let mut text = reason.to_string();
-    let mut lines = Vec::new();
-    for word in reason.split([' ', ',', ':']).filter(|word| *word == source.file) {
-        let after = reason.find(word).map_or("", |at| &reason[at + word.len()..]);
-        let digits: String = after.chars().skip(1).take_while(char::is_ascii_digit).collect();
-        if let Ok(line) = digits.parse::<u32>() {
-            text = text.replace(&format!(" at {word}:{digits}"), "");
-            lines.push(line);
+    let mut text = String::new();
+    let mut places = Vec::new();
+    let mut rest = reason;
+    while let Some((before, after)) = rest.split_once(&format!(" at {}:", source.file)) {
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        text.push_str(before);
+        if let Ok(line) = after[..digits].parse::<u32>() {
+            // Two threads are spoken of: a call by each of them, which may be on the same line.
+            let function = before.rsplit(' ').next().filter(|word| word.starts_with("__")).unwrap_or_default();
+            let range = line::call(line_of(source, line), function).filter(|_| !function.is_empty());
+            places.push(range.map_or_else(|| whole_line(source, line), |range| part(source, line, range)));
         }
+        rest = &after[digits..];
     }
+    text.push_str(rest);
+    let has = |words: &str| text.contains(words);
+    let help = if has("bytes of shared memory") {
+        Some("use a smaller array, or one of narrower numbers")
+    } else if has("belongs to no allocation") {
+        Some("a pointer must come from a buffer that the kernel was given; an index may be far out of it")
+    } else if has("no block has finished") {
+        Some("a loop waits for something that no other thread does; blocks run in any order, and not all at once")
+    } else if has("is divided by zero") {
+        Some("a GPU goes on with some number; an `if` around the division keeps it out")
+    } else if has("its own lane") {
+        Some(
+            "the mask says which lanes take part, one bit for each, and whoever calls must be among them: 0xffffffff is all 32",
+        )
+    } else if has("of its warp has left the kernel") {
+        Some(
+            "all lanes of the mask must come to the call: put the `if` around the work only, and let threads without work take part with a \
+             value that changes nothing, such as 0 in a sum",
+        )
+    } else if has("of its warp calls") || has("of its warp waits") {
+        Some(
+            "all lanes of the mask must come to the same call, with the same mask: put it behind the `if`, not into it",
+        )
+    } else {
+        None
+    };
+    let of_two = places.len() > 1;
+    // `thread (0,0,0) …, and lane 20 of its warp …`
+    let lane = text.split_once("lane ").and_then(|(_, rest)| rest.split(' ').next()).map(|lane| format!("lane {lane}"));
+    let names = [text.split_inclusive(')').next().map(|name| name.trim_start_matches("deadlock: ").to_string()), lane];
     let mut diagnostic = Diagnostic::error(Class::Run, "cuda-fault", format!("`{}`: {text}", launch.kernel));
-    for (at, line) in lines.into_iter().enumerate() {
-        diagnostic.labels.push(Label { span: whole_line(source, line), text: String::new(), primary: at == 0 });
+    for (at, span) in places.into_iter().enumerate() {
+        let name = names.get(at).and_then(Option::as_ref).filter(|_| of_two);
+        let text = name.map_or(String::new(), |name| format!("{name} is here"));
+        diagnostic.labels.push(Label { span, text, primary: at == 0 });
     }
-    if text.contains("bytes of shared memory") {
-        return diagnostic.help("use a smaller array, or one of narrower numbers");
+    match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
     }
-    if text.contains("belongs to no allocation") {
-        return diagnostic
-            .help("a pointer must come from a buffer that the kernel was given; an index may be far out of it");
+}
+
+/// An index that is wrong by so much that its address is nobody's: which one, if the line shows which buffer is meant.
+fn far(reason: &str, launch: &Launch, source: &Source, buffers: &[Named]) -> Option<Diagnostic> {
+    let (access, rest) = reason.strip_suffix(", which belongs to no allocation")?.split_once(" bytes at address 0x")?;
+    let (address, place) = rest.split_once(" at ")?;
+    let address = u64::from_str_radix(address, 16).ok()?;
+    let number = line_in(place, source)?;
+    // `thread (0,0,0) of block (0,0,0) writes 4`
+    let thread = access.rsplit_once(' ')?.0;
+    let writes = thread.ends_with(" writes");
+    let text = line_of(source, number);
+    let mut all: Vec<(&Named, line::Mention)> = Vec::new();
+    for buffer in buffers {
+        all.extend(line::mentions(text, &buffer.name, false).into_iter().map(|mention| (buffer, mention)));
     }
-    if text.contains("no block has finished") {
-        return diagnostic.help(
-            "a loop waits for something that no other thread does; blocks run in any order, and not all at once",
-        );
+    let mentions: Vec<line::Mention> = all.iter().map(|(_, mention)| mention.clone()).collect();
+    let mention = line::pick(&mentions, writes)?;
+    let buffer = all.iter().find(|(_, other)| other == mention)?.0;
+    let offset = i128::from(address) - i128::from(buffer.address);
+    let (index, beside) =
+        (offset.div_euclid(i128::from(buffer.element)), offset.rem_euclid(i128::from(buffer.element)));
+    // Farther than an index of 32 bits and some terms reaches: it is another pointer.
+    if beside != 0 || index.abs() > 1 << 34 {
+        return None;
     }
-    diagnostic
+    let name = &buffer.name;
+    let message = format!("`{}`: {thread} `{name}[{index}]`, which is far out of `{name}`", launch.kernel);
+    let help = if index < 0 {
+        "an `int` ends at 2147483647, and what is more becomes negative: compute large products as `long long`"
+    } else if index >= 1 << 31 {
+        "an `unsigned` number is never negative: 0 - 1 is 4294967295; use `int`, or keep 0 out by an `if`"
+    } else {
+        "an `if` around the access keeps larger indices out; an `int` that overflows may be any number"
+    };
+    let said = format!("{} `{name}[{index}]` here", if writes { "writes" } else { "reads" });
+    let span = part(source, number, mention.range.clone());
+    let label = Label { span, text: said, primary: true };
+    Some(Diagnostic::error(Class::Run, "cuda-bounds", message).help(help).labelled(Some(label)))
 }
 
 struct Report<'a> {
@@ -101,17 +184,24 @@ struct Report<'a> {
     fault: &'a Fault,
 }
 
-/// What an element is called, how many there are, and whether it is in shared memory.
+/// What an element is called, how many there are, and whether they are a block's or a thread's own.
 struct Element {
     name: String,
     index: i64,
     count: u64,
     shared: bool,
+    /// It is a variable, and no array.
+    is_scalar: bool,
 }
 
 impl Element {
     fn shown(&self) -> String {
-        format!("`{}[{}]`", self.name, self.index)
+        if self.is_scalar { format!("`{}`", self.name) } else { format!("`{}[{}]`", self.name, self.index) }
+    }
+
+    /// As the code would have it, for any element.
+    fn any(&self) -> String {
+        if self.is_scalar { self.name.clone() } else { format!("{}[…]", self.name) }
     }
 }
 
@@ -131,6 +221,7 @@ fn verb(access: Access) -> &'static str {
         Access::Read => "reads",
         Access::Write => "writes",
         Access::Update => "updates",
+        Access::Use => "uses",
     }
 }
 
@@ -139,6 +230,7 @@ fn past(access: Access) -> &'static str {
         Access::Read => "read",
         Access::Write => "written",
         Access::Update => "updated",
+        Access::Use => "used",
     }
 }
 
@@ -146,7 +238,7 @@ impl Report<'_> {
     fn diagnostic(&self) -> Diagnostic {
         let kernel = &self.launch.kernel;
         let [first, second] = &self.fault.parties;
-        match self.fault.kind {
+        match &self.fault.kind {
             FaultKind::OutOfBounds => {
                 let element = self.element();
                 let Element { name, count, index, .. } = &element;
@@ -159,7 +251,7 @@ impl Report<'_> {
                 );
                 let help = if *index < 0 {
                     "the first index is 0: an `if` around the access keeps smaller ones out".to_string()
-                } else if *count == 0 && element.shared {
+                } else if *count == 0 && self.fault.memory == Memory::Dynamic {
                     "dynamic shared memory is given with the threads: `name(blocks, 256.shared(bytes), …)`".to_string()
                 } else if *count == 0 {
                     format!("`{name}` is empty: `Buffer::zeros(n)` has n elements")
@@ -177,7 +269,11 @@ impl Report<'_> {
                     }
                 };
                 let said = format!("{} {} here", verb(first.access), element.shown());
-                self.error("cuda-bounds", message).help(help).labelled(self.label(first, Some(name), said, true))
+                let place = match self.array() {
+                    Some((line, range, _)) => Some(part(self.source, line, range)),
+                    None => self.place(first, &element),
+                };
+                self.error("cuda-bounds", message).help(help).labelled(label(place, said, true))
             }
             FaultKind::Race => self.race(),
             FaultKind::Unwritten => {
@@ -193,9 +289,8 @@ impl Report<'_> {
                     element.name
                 );
                 let said = format!("{} here", past(first.access));
-                self.error("cuda-unwritten", message).help(help).labelled(self.label(
-                    first,
-                    Some(&element.name),
+                self.error("cuda-unwritten", message).help(help).labelled(label(
+                    self.place(first, &element),
                     said,
                     true,
                 ))
@@ -209,8 +304,8 @@ impl Report<'_> {
                 );
                 self.error("cuda-barrier", message)
                     .help("all threads of a block must come to the same `__syncthreads();`: put it behind the `if`, not into it")
-                    .labelled(self.label(first, None, format!("{} waits here", thread(first)), true))
-                    .labelled(self.label(second, None, format!("{} waits here", thread(second)), false))
+                    .labelled(label(self.whole(first), format!("{} waits here", thread(first)), true))
+                    .labelled(label(self.whole(second), format!("{} waits here", thread(second)), false))
             }
             FaultKind::Left => {
                 let message = format!(
@@ -220,8 +315,31 @@ impl Report<'_> {
                 );
                 self.error("cuda-barrier", message)
                     .help("all threads of a block must come to each `__syncthreads();`: put the `if` around the work only, and leave out an early `return`")
-                    .labelled(self.label(first, None, format!("{} waits here", thread(first)), true))
-                    .labelled(self.label(second, None, format!("{} was here last", thread(second)), false))
+                    .labelled(label(self.whole(first), format!("{} waits here", thread(first)), true))
+                    .labelled(label(self.whole(second), format!("{} was here last", thread(second)), false))
+            }
+            FaultKind::Misaligned { type_name } => self.misaligned(type_name),
+            FaultKind::Division => {
+                let message = format!("`{kernel}`: {} divides a whole number by zero", who(first));
+                self.error("cuda-arithmetic", message)
+                    .help("a GPU goes on with some number; an `if` around the division keeps it out")
+                    .labelled(label(self.operator(&["/", "%"]), "the divisor is 0 here".to_string(), true))
+            }
+            FaultKind::Shift => {
+                let Fault { offset: by, size: bits, .. } = self.fault;
+                let message = format!("`{kernel}`: {} shifts a number of {bits} bits by {by}", who(first));
+                let help = if *by < 0 {
+                    "a number is shifted by 0 or more: `>>` is the other direction".to_string()
+                } else if *bits < 64 && *by < 64 {
+                    format!("it is shifted by {} at most: `1ull << n` is a number of 64 bits", bits - 1)
+                } else {
+                    format!("it is shifted by {} at most: an `if` around it keeps larger ones out", bits - 1)
+                };
+                self.error("cuda-arithmetic", message).help(help).labelled(label(
+                    self.operator(&["<<", ">>"]),
+                    format!("by {by} here"),
+                    true,
+                ))
             }
         }
     }
@@ -239,29 +357,63 @@ impl Report<'_> {
             past(second.access)
         );
         let same_line = first.line == second.line;
-        let plain_update = same_line && self.adds_up(first);
-        let name = &element.name;
-        let help = if plain_update {
+        let places = [first, second].map(|party| self.place(party, &element));
+        let text = line_in(&first.line, self.source).map_or("", |line| line_of(self.source, line));
+        let adds_up = line::adds_up(text, &line::mentions(text, &element.name, element.is_scalar));
+        let one_reads = (first.access == Access::Read) != (second.access == Access::Read);
+        let (name, any) = (&element.name, element.any());
+        let help = if same_line && adds_up {
             format!(
-                "several threads change `{name}[…]`, and changes get lost: `atomicAdd(&{name}[…], …)` makes them one after the other"
+                "several threads change `{any}`, and changes get lost: `atomicAdd(&{any}, …)` makes them one after the other"
             )
+        } else if same_line && one_reads && first.block == second.block {
+            format!(
+                "one thread reads what another one changes in the same line: read into a variable first, then `__syncthreads();`, then write, \
+                 then `__syncthreads();` before the next round; or write to a second array, and leave `{name}` as it is"
+            )
+        } else if same_line && one_reads {
+            format!(
+                "blocks run in any order: write to a second buffer, and leave `{name}` as it is while others read it"
+            )
+        } else if first.block != second.block && element.is_scalar {
+            format!("blocks run in any order: `atomicAdd` makes changes of `{name}` one after the other")
         } else if first.block != second.block {
             format!("blocks run in any order: give each thread an element of `{name}` of its own, or use `atomicAdd`")
+        } else if same_line && element.is_scalar {
+            format!("let one thread write `{name}`: `if (threadIdx.x == 0)`, then `__syncthreads();`")
         } else if same_line && first.access == Access::Write {
             format!("give each thread an element of `{name}` of its own: is the index different in each thread?")
+        } else if same_line {
+            "`__syncthreads();` between the two accesses makes all threads of the block wait for each other".to_string()
         } else {
             "`__syncthreads();` between the two lines makes all threads of the block wait for each other".to_string()
         };
         let diagnostic = self.error("cuda-race", message).help(help);
         let said = |party: &Party| format!("{} here by {}", past(party.access), thread(party));
-        let diagnostic = diagnostic.labelled(self.label(first, Some(name), said(first), true));
-        if same_line { diagnostic } else { diagnostic.labelled(self.label(second, Some(name), said(second), false)) }
+        let [here, there] = places;
+        let second_label = if here == there { None } else { label(there, said(second), false) };
+        diagnostic.labelled(label(here, said(first), true)).labelled(second_label)
     }
 
-    /// Whether the line changes what it reads: `sum[0] += x`, `bins[b]++`.
-    fn adds_up(&self, party: &Party) -> bool {
-        let line = line_in(&party.line, self.source).and_then(|line| self.source.text.lines().nth(line as usize - 1));
-        line.is_some_and(|text| ["+=", "-=", "++", "--", "|=", "*="].iter().any(|change| text.contains(change)))
+    fn misaligned(&self, type_name: &str) -> Diagnostic {
+        let [first, _] = &self.fault.parties;
+        let Fault { offset, bytes, memory, .. } = self.fault;
+        let element = self.element();
+        let article = if type_name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let what = format!("{article} `{type_name}`");
+        let at = match memory {
+            Memory::None => "at an address that is no multiple".to_string(),
+            _ => format!("at byte {offset} of `{}`, which is no multiple", element.name),
+        };
+        let message = format!("`{}`: {} {} {what} {at} of {bytes}", self.launch.kernel, who(first), verb(first.access));
+        let buffer = self.buffers.iter().find(|buffer| *memory == Memory::Device { address: buffer.address });
+        let step = buffer.map(|buffer| (&buffer.name, bytes / buffer.element.max(1))).filter(|(_, step)| *step > 1);
+        let first_ones = step.map_or(String::new(), |(name, step)| {
+            format!(", as `{name}[0]`, `{name}[{step}]`, `{name}[{}]` are", 2 * step)
+        });
+        let help = format!("a GPU reads and writes {what} only where the address is a multiple of {bytes}{first_ones}");
+        let said = format!("{} here", past(first.access));
+        self.error("cuda-alignment", message).help(help).labelled(label(self.whole(first), said, true))
     }
 
     fn error(&self, code: &str, message: String) -> Diagnostic {
@@ -275,6 +427,12 @@ impl Report<'_> {
             index: offset.div_euclid(element.max(1) as i64),
             count: size / element.max(1),
             shared,
+            is_scalar: false,
+        };
+        let variable = |variable: &Variable| {
+            let count = variable.bytes / (*bytes).max(1);
+            let index = (offset - variable.offset as i64).div_euclid((*bytes).max(1) as i64);
+            Element { name: variable.name.clone(), index, count, shared: true, is_scalar: count == 1 && index == 0 }
         };
         match memory {
             Memory::Device { address } => match self.buffers.iter().find(|buffer| buffer.address == *address) {
@@ -282,14 +440,16 @@ impl Report<'_> {
                 None => unnamed("memory", *bytes, false),
             },
             Memory::Shared(variables) => match nearest(variables, &self.launch.kernel, *offset) {
-                Some(variable) => Element {
-                    name: variable.name.clone(),
-                    index: (offset - variable.offset as i64).div_euclid((*bytes).max(1) as i64),
-                    count: variable.bytes / (*bytes).max(1),
-                    shared: true,
-                },
+                Some(found) => variable(found),
                 None => unnamed("shared memory", *bytes, true),
             },
+            Memory::Variables(variables) => match nearest(variables, &self.launch.kernel, *offset) {
+                Some(found) => variable(found),
+                None => unnamed("the cell's variables", *bytes, true),
+            },
+            Memory::Array => {
+                unnamed(&self.array().map_or_else(|| "the array".to_string(), |(_, _, name)| name), *bytes, true)
+            }
             Memory::Dynamic => unnamed(&self.dynamic_name(), *bytes, true),
             Memory::None => unnamed("memory", *bytes, false),
         }
@@ -305,29 +465,50 @@ impl Report<'_> {
         found.unwrap_or_else(|| "shared memory".to_string())
     }
 
-    fn label(&self, party: &Party, name: Option<&str>, text: String, primary: bool) -> Option<Label> {
-        let line = line_in(&party.line, self.source)?;
-        Some(Label { span: self.place(line, name), text, primary })
+    fn whole(&self, party: &Party) -> Option<Span> {
+        line_in(&party.line, self.source).map(|line| whole_line(self.source, line))
     }
 
-    /// `name[…]` on the line, or the whole line.
-    fn place(&self, line: u32, name: Option<&str>) -> Span {
-        let text = self.source.text.lines().nth((line as usize).saturating_sub(1)).unwrap_or("");
-        let found = name.and_then(|name| {
-            text.match_indices(name).map(|(at, _)| at).find_map(|at| {
-                let before = text[..at].chars().next_back();
-                if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
-                    return None;
-                }
-                let end = closing(&text[at + name.len()..])?;
-                Some((text[..at].chars().count() as u32 + 1, text[at..at + name.len() + end].chars().count() as u32))
-            })
-        });
-        match found {
-            Some((column, length)) => Span { file: self.source.file.clone(), line, column, length },
+    /// What a party accesses on its line, or the whole line.
+    fn place(&self, party: &Party, element: &Element) -> Option<Span> {
+        let line = line_in(&party.line, self.source)?;
+        let text = line_of(self.source, line);
+        let all = line::mentions(text, &element.name, element.is_scalar);
+        let of_bounds = || match self.fault.kind {
+            FaultKind::OutOfBounds => line::by_direction(text, &all, element.index < 0),
+            _ => None,
+        };
+        Some(match line::pick(&all, party.access != Access::Read).or_else(of_bounds) {
+            Some(mention) => part(self.source, line, mention.range.clone()),
             None => whole_line(self.source, line),
+        })
+    }
+
+    /// The array whose index is out of it: the line, the place there, and the array without that index.
+    fn array(&self) -> Option<(u32, Range<usize>, String)> {
+        if self.fault.memory != Memory::Array {
+            return None;
+        }
+        let line = line_in(&self.fault.parties[0].line, self.source)?;
+        let (range, name) = line::indexed(line_of(self.source, line), self.fault.column?)?;
+        Some((line, range, name.to_string()))
+    }
+
+    /// One of these signs at the fault's column, or the whole line.
+    fn operator(&self, signs: &[&str]) -> Option<Span> {
+        let first = &self.fault.parties[0];
+        let line = line_in(&first.line, self.source)?;
+        let start = (self.fault.column.unwrap_or(1) as usize).saturating_sub(1);
+        let rest = line_of(self.source, line).get(start..).unwrap_or("");
+        match signs.iter().find(|sign| rest.starts_with(**sign)) {
+            Some(sign) => Some(part(self.source, line, start..start + sign.len())),
+            None => self.whole(first),
         }
     }
+}
+
+fn label(span: Option<Span>, text: String, primary: bool) -> Option<Label> {
+    span.map(|span| Label { span, text, primary })
 }
 
 fn block(party: &Party) -> String {
@@ -335,27 +516,8 @@ fn block(party: &Party) -> String {
     format!("({x},{y},{z})")
 }
 
-/// The length of one or more `[…]` at the start of a text.
-fn closing(text: &str) -> Option<usize> {
-    let (mut depth, mut end) = (0, None);
-    for (at, c) in text.char_indices() {
-        match c {
-            '[' => depth += 1,
-            ']' => {
-                depth -= 1;
-                if depth == 0 {
-                    end = Some(at + 1);
-                }
-            }
-            _ if depth == 0 => break,
-            _ => {}
-        }
-    }
-    end
-}
-
 /// The variable that an offset is in, or is meant to be in: the kernel's own, if it has some.
-fn nearest<'a>(variables: &'a [SharedVariable], kernel: &str, offset: i64) -> Option<&'a SharedVariable> {
+fn nearest<'a>(variables: &'a [Variable], kernel: &str, offset: i64) -> Option<&'a Variable> {
     let has_own = variables.iter().any(|v| v.function == kernel);
     let own = || variables.iter().filter(move |v| !has_own || v.function == kernel);
     let before = own().filter(|v| v.offset as i64 <= offset).max_by_key(|v| v.offset);

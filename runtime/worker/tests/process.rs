@@ -124,6 +124,36 @@ impl Drop for Worker {
 
 const PARAMETERS: &str = "int* data, int n";
 
+/// What is said about a wrong kernel on 64 numbers, where accesses are looked at: the message, and what is underlined with what it says.
+/// `body` begins in line 3.
+#[track_caller]
+fn said(before: &str, body: &str, blocks: u32, threads: u32, n: i32) -> Option<(Diagnostic, Vec<(String, String)>)> {
+    let mut worker = Worker::start();
+    if !worker.emulated {
+        return None;
+    }
+    let text = format!("{before}\n__global__ void k(int* data, int n) {{\n{body}\n}}\n");
+    worker.load(&text, "k", PARAMETERS).unwrap();
+    worker.write(1, &[0; 64]);
+    let diagnostic = worker.launch(&Worker::message("k", blocks, threads, 0, n)).unwrap_err();
+    let lines: Vec<&str> = text.lines().collect();
+    let underlined = diagnostic.labels.iter().map(|label| {
+        let line = lines[label.span.line as usize - 1].chars().skip(label.span.column as usize - 1);
+        (line.take(label.span.length as usize).collect(), label.text.clone())
+    });
+    let underlined = underlined.collect();
+    Some((diagnostic, underlined))
+}
+
+#[track_caller]
+fn check(before: &str, body: &str, shape: (u32, u32, i32), message: &str, underlined: &[(&str, &str)], help: &str) {
+    let Some((diagnostic, found)) = said(before, body, shape.0, shape.1, shape.2) else { return };
+    assert!(diagnostic.message.contains(message), "{diagnostic}");
+    let found: Vec<(&str, &str)> = found.iter().map(|(part, text)| (part.as_str(), text.as_str())).collect();
+    assert_eq!(found, underlined, "{diagnostic}");
+    assert!(diagnostic.help.iter().any(|text| text.contains(help)), "{diagnostic}");
+}
+
 #[test]
 fn kernels_compute_and_print() {
     let mut worker = Worker::start();
@@ -236,6 +266,112 @@ fn a_fault_is_said() {
 }
 
 #[test]
+fn races_are_shown_where_they_are() {
+    let scan = "    __shared__ int s[64];\n    int t = threadIdx.x;\n    s[t] = t;\n    __syncthreads();\n    \
+                for (int k = 1; k < 64; k *= 2)\n        if (t >= k) s[t] += s[t - k];";
+    let apart = [("s[t - k]", "read here by thread (2,0,0)"), ("s[t]", "written here by thread (1,0,0)")];
+    check(
+        "",
+        scan,
+        (1, 64, 0),
+        "a race: thread (2,0,0) of block (0,0,0) reads `s[1]`",
+        &apart,
+        "read into a variable first",
+    );
+    let shift = "    if (threadIdx.x + 1 < n) data[threadIdx.x] = data[threadIdx.x + 1];";
+    let apart = [
+        ("data[threadIdx.x]", "written here by thread (1,0,0)"),
+        ("data[threadIdx.x + 1]", "read here by thread (0,0,0)"),
+    ];
+    check("", shift, (1, 32, 32), "writes `data[1]`", &apart, "`__syncthreads();`, then write");
+    let across = "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    data[i] = data[(i + 32) % 64];";
+    let apart = [("data[(i + 32) % 64]", "read here by thread (0,0,0)"), ("data[i]", "written here by thread (0,0,0)")];
+    check("", across, (2, 32, 0), "a race", &apart, "a second buffer");
+    let pointer = "    int* q = data;\n    *q++ = 2;";
+    check("", pointer, (1, 2, 0), "`data[0]`", &[("*q++ = 2;", "written here by thread (1,0,0)")], "of its own");
+    let counter = "    counter += 1;";
+    let once = [("counter", "read here by thread (1,0,0)")];
+    check(
+        "__device__ int before, counter;",
+        counter,
+        (1, 2, 0),
+        "reads `counter`, which",
+        &once,
+        "`atomicAdd(&counter, …)`",
+    );
+}
+
+#[test]
+fn warps_that_fail_show_both_places_and_what_to_do() {
+    let left = "    if (threadIdx.x >= n) return;\n    data[threadIdx.x] = __shfl_down_sync(0xffffffff, data[threadIdx.x], 1);";
+    let place = [("__shfl_down_sync(0xffffffff, data[threadIdx.x], 1)", "")];
+    let message = "lane 20 of its warp has left the kernel";
+    check("", left, (1, 32, 20), message, &place, "put the `if` around the work only");
+    let other = "    if (threadIdx.x % 2) data[threadIdx.x] = __shfl_sync(0xffffffff, 1, 0);\n    else __syncwarp();";
+    let both = [("__shfl_sync(0xffffffff, 1, 0)", "thread (31,0,0) is here"), ("__syncwarp()", "lane 0 is here")];
+    check("", other, (1, 32, 0), "lane 0 of its warp calls __syncwarp with mask 0xffffffff", &both, "the same call");
+    let out = "    data[threadIdx.x] = __shfl_sync(0xffff, 1, 0);";
+    check(
+        "",
+        out,
+        (1, 32, 0),
+        "which its own lane 16 is not in",
+        &[("__shfl_sync(0xffff, 1, 0)", "")],
+        "one bit for each",
+    );
+}
+
+#[test]
+fn what_is_undefined_names_its_place() {
+    let array = "    int loc[4] = {1, 2, 3, 4};\n    data[0] = loc[n];";
+    check(
+        "",
+        array,
+        (1, 1, 4),
+        "uses `loc[4]`, and `loc` has 4 elements",
+        &[("loc[n]", "uses `loc[4]` here")],
+        "`loc[3]`",
+    );
+    let row = "    __shared__ int s[4][4];\n    s[threadIdx.y][threadIdx.x + 1] = 1;";
+    let place = [("s[threadIdx.y][threadIdx.x + 1]", "uses `s[threadIdx.y][4]` here")];
+    check("", row, (1, 4, 0), "and `s[threadIdx.y]` has 4 elements", &place, "`s[threadIdx.y][3]`");
+    let zero = "    data[0] = 5 / n;";
+    check(
+        "",
+        zero,
+        (1, 1, 0),
+        "thread (0,0,0) of block (0,0,0) divides a whole number by zero",
+        &[("/", "the divisor is 0 here")],
+        "`if`",
+    );
+    let shift = "    data[0] = 1 << n;";
+    check("", shift, (1, 1, 40), "shifts a number of 32 bits by 40", &[("<<", "by 40 here")], "`1ull << n`");
+    let wide = "    int4* v = (int4*)(data + n);\n    data[9] = v->x;";
+    let used = [("data[9] = v->x;", "used here")];
+    check(
+        "",
+        wide,
+        (1, 1, 1),
+        "an `int4` at byte 4 of `data`, which is no multiple of 16",
+        &used,
+        "`data[0]`, `data[4]`, `data[8]`",
+    );
+}
+
+#[test]
+fn indices_that_are_wrong_are_named() {
+    let mean = "    int i = threadIdx.x;\n    int sum = data[i - 1] + data[i + 1] + data[i];\n    data[i] = sum;";
+    let place = [("data[i - 1]", "reads `data[-1]` here")];
+    check("", mean, (1, 1, 0), "reads `data[-1]`, and `data` has 64 elements", &place, "the first index is 0");
+    let below = "    unsigned i = threadIdx.x;\n    data[i - 1] = 1;";
+    let place = [("data[i - 1]", "writes `data[4294967295]` here")];
+    check("", below, (1, 1, 0), "writes `data[4294967295]`, which is far out of `data`", &place, "never negative");
+    let over = "    int far = (n + 60000) * 60000;\n    data[0] = data[far];";
+    let place = [("data[far]", "reads `data[-694967296]` here")];
+    check("", over, (1, 1, 0), "reads `data[-694967296]`", &place, "`long long`");
+}
+
+#[test]
 fn an_endless_kernel_ends_with_its_cell() {
     let mut worker = Worker::start();
     let text =
@@ -248,6 +384,48 @@ fn an_endless_kernel_ends_with_its_cell() {
     worker.child.wait().unwrap();
     println!("ended in {:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(20), "it takes milliseconds; the rest is room for a busy machine");
+}
+
+#[test]
+fn endless_printing_takes_no_memory() {
+    let mut worker = Worker::start();
+    // 100 bytes a line, and of 20 MB a part is kept.
+    let text =
+        "\n__global__ void flood(int* data, int n) {\n    for (int i = 0; i != n; i++) printf(\"%099d\\n\", i);\n}\n";
+    worker.load(text, "flood", PARAMETERS).unwrap();
+    worker.write(1, &[0]);
+    let launched = worker.launch(&Worker::message("flood", 1, 1, 0, 200_000)).unwrap();
+    let printed = launched.printed;
+    assert!(printed.text.starts_with(&format!("{:099}\n{:099}\n", 0, 1)), "{}", printed.text.len());
+    if worker.emulated {
+        assert_eq!(printed.text.len() as u64 + printed.left_out, 20_000_000);
+    }
+    // Nothing of it is there the next time.
+    let printed = worker.launch(&Worker::message("flood", 1, 1, 0, 2)).unwrap().printed;
+    assert_eq!((printed.text.len(), printed.left_out), (200, 0));
+    if worker.emulated {
+        stream::send(&worker.socket, &Worker::message("flood", 1, 1, 0, -1), &[]).unwrap();
+        let kept = || {
+            let links =
+                std::fs::read_dir(format!("/proc/{}/fd", worker.child.id())).unwrap().map(|fd| fd.unwrap().path());
+            let memory = links
+                .filter(|fd| std::fs::read_link(fd).is_ok_and(|to| to.ends_with("memfd:onrush-printed (deleted)")));
+            memory.map(|fd| std::fs::metadata(fd).unwrap().len()).max().unwrap()
+        };
+        let begun = Instant::now();
+        while kept() < 4 << 20 {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "it takes milliseconds; the rest is room for a busy machine"
+            );
+            std::thread::yield_now();
+        }
+        // As much again would come meanwhile.
+        let took = begun.elapsed();
+        while begun.elapsed() < 2 * took {
+            assert_eq!(kept(), 4 << 20);
+        }
+    }
 }
 
 const GROW: &str = "\n__global__ void grow(int* data, int n) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \

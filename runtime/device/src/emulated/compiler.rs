@@ -23,6 +23,9 @@ pub const RUNTIME_FLAGS: [&str; 7] = [
     "-Wl,-soname,libonrush-emulated.so",
 ];
 
+/// What undefined.h of the runtime answers: mistakes in CUDA as in C++. `shift-base` would be more than that.
+const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent";
+
 #[derive(Clone, Debug)]
 pub struct HostCompiler {
     path: PathBuf,
@@ -84,6 +87,7 @@ impl HostCompiler {
         command.arg(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
         if checked {
             command.args(["-O1", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=thread"]);
+            command.arg(UNDEFINED);
             // A null pointer that is followed must be seen, and not be taken for what cannot be.
             command.arg("-fno-delete-null-pointer-checks");
             if self.is_clang {

@@ -16,12 +16,13 @@ use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_NOW};
 use super::Emulation;
 use super::compiler::{HostCompiler, RUNTIME_FLAGS};
 use crate::error::{Error, Result};
-use crate::fault::{Access, Fault, FaultKind, Memory, Party, SharedVariable};
+use crate::fault::{Access, Fault, FaultKind, Memory, Party, Variable};
 use crate::module::Grid;
 
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("fiber.h", include_str!("../../emulated/fiber.h")),
     ("checker.h", include_str!("../../emulated/checker.h")),
+    ("undefined.h", include_str!("../../emulated/undefined.h")),
     ("runtime.cpp", include_str!("../../emulated/runtime.cpp")),
 ];
 
@@ -70,6 +71,8 @@ struct Detail {
     offset: u64,
     bytes: u64,
     size: u64,
+    column: u64,
+    type_name: [c_char; 32],
 }
 
 /// As in runtime.cpp.
@@ -191,8 +194,7 @@ impl Runtime {
         if status == 0 {
             return Ok(());
         }
-        let bytes: Vec<u8> = answer.text.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
-        let mut reason = String::from_utf8_lossy(&bytes).into_owned();
+        let mut reason = text_of(&answer.text);
         let lines = answer.place.map(|place| if place == 0 { String::new() } else { kernel.module.line_of(place) });
         for (index, line) in lines.iter().enumerate() {
             reason = reason.replace(&format!("{{{index}}}"), line);
@@ -243,8 +245,14 @@ struct LoadedInner {
     // Kept for the line numbers of reports: its file is gone as soon as it is loaded, so that no process that is killed leaves one.
     image: Vec<u8>,
     lines: Mutex<HashMap<u64, String>>,
-    /// Shared variables, and the names of the kernels.
-    symbols: OnceLock<(Vec<SharedVariable>, Vec<String>)>,
+    symbols: OnceLock<Symbols>,
+}
+
+#[derive(Default)]
+struct Symbols {
+    shared: Vec<Variable>,
+    device: Vec<Variable>,
+    kernels: Vec<String>,
 }
 
 /// An entry of a loaded module, which lives as long.
@@ -258,9 +266,9 @@ pub struct Kernel {
 impl Kernel {
     /// Where its static shared memory is: what other kernels have there is not its own.
     fn shared_extents(&self) -> Vec<Extent> {
-        let (variables, kernels) = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
-        let of_another = |function: &String| *function != self.name && kernels.contains(function);
-        let own = variables.iter().filter(|variable| !of_another(&variable.function));
+        let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
+        let of_another = |function: &String| *function != self.name && symbols.kernels.contains(function);
+        let own = symbols.shared.iter().filter(|variable| !of_another(&variable.function));
         own.map(|variable| Extent { offset: variable.offset, bytes: variable.bytes }).collect()
     }
 }
@@ -296,18 +304,24 @@ impl Loaded {
             3 => FaultKind::Unwritten,
             4 => FaultKind::Divergent,
             5 => FaultKind::Left,
+            6 => FaultKind::Misaligned { type_name: text_of(&detail.type_name) },
+            7 => FaultKind::Division,
+            8 => FaultKind::Shift,
             _ => return None,
         };
         let memory = match detail.space {
             1 => Memory::Device { address: detail.start },
-            2 => Memory::Shared(self.shared_variables()),
+            2 => Memory::Shared(self.variables(true)),
             3 => Memory::Dynamic,
+            4 => Memory::Variables(self.variables(false)),
+            5 => Memory::Array,
             _ => Memory::None,
         };
         let access = |number: u32| match number {
             0 => Access::Read,
             1 => Access::Write,
-            _ => Access::Update,
+            2 => Access::Update,
+            _ => Access::Use,
         };
         let [first, second] = lines;
         let party = |at: usize, line| Party {
@@ -323,31 +337,40 @@ impl Loaded {
             offset: detail.offset as i64,
             bytes: detail.bytes,
             size: detail.size,
+            column: u32::try_from(detail.column).ok().filter(|column| *column > 0),
         })
     }
 
-    /// The module's shared variables and where they lie; none where `nm` is not installed.
-    fn shared_variables(&self) -> Vec<SharedVariable> {
-        self.inner.symbols.get_or_init(|| self.read_symbols()).0.clone()
+    /// The module's variables and where they lie, those in shared memory or the others; none where `nm` is not installed.
+    fn variables(&self, shared: bool) -> Vec<Variable> {
+        let symbols = self.inner.symbols.get_or_init(|| self.read_symbols());
+        if shared { symbols.shared.clone() } else { symbols.device.clone() }
     }
 
-    fn read_symbols(&self) -> (Vec<SharedVariable>, Vec<String>) {
-        let Some(output) = self.tool("nm", &["--print-size", "--demangle", "--defined-only"], None) else {
-            return Default::default();
-        };
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // Thread-local variables are among the data that begins as zeros: `kernel(float*, int)::tile`.
-        let variable = |line: &str| {
-            let mut words = line.splitn(4, ' ');
-            let offset = u64::from_str_radix(words.next()?, 16).ok()?;
-            let bytes = u64::from_str_radix(words.next()?, 16).ok()?;
-            words.next().filter(|kind| matches!(*kind, "b" | "B"))?;
-            let (function, name) = words.next()?.rsplit_once("::").unwrap_or_default();
+    fn read_symbols(&self) -> Symbols {
+        let options = ["--format=sysv", "--demangle", "--defined-only"];
+        let Some(output) = self.tool("nm", &options, None) else { return Symbols::default() };
+        let mut symbols = Symbols::default();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            // `kernel(float*, int)::tile |0000000000000000| b | TLS|0000000000000100| |.tbss`
+            let words: Vec<&str> = line.split('|').map(str::trim).collect();
+            let [name, offset, _, kind, bytes, ..] = words[..] else { continue };
+            if let Some(kernel) = name.strip_prefix("onrush_entry_") {
+                symbols.kernels.push(kernel.to_string());
+            }
+            let numbers = (u64::from_str_radix(offset, 16), u64::from_str_radix(bytes, 16));
+            let (Ok(offset), Ok(bytes)) = numbers else { continue };
+            let (function, name) = name.rsplit_once("::").unwrap_or(("", name));
             let function = function.split('(').next().unwrap_or("").to_string();
-            (!name.is_empty()).then(|| SharedVariable { name: name.to_string(), function, offset, bytes })
-        };
-        let entry = |line: &str| Some(line.rsplit_once(" onrush_entry_")?.1.to_string());
-        (text.lines().filter_map(variable).collect(), text.lines().filter_map(entry).collect())
+            let variable = Variable { name: name.to_string(), function, offset, bytes };
+            match kind {
+                // Shared memory is the thread-local one.
+                "TLS" => symbols.shared.push(variable),
+                "OBJECT" => symbols.device.push(variable),
+                _ => {}
+            }
+        }
+        symbols
     }
 
     /// Where in the source a return address is: `reduce.cuh:41`, or the offset where `addr2line` is not installed.
@@ -384,6 +407,12 @@ impl Loaded {
         let file = write_image(&self.inner.image).ok()?;
         Command::new(program).args(options).arg(file.path()).args(last).stdin(Stdio::null()).output().ok()
     }
+}
+
+/// A C string that fills its array or ends before.
+fn text_of(text: &[c_char]) -> String {
+    let bytes: Vec<u8> = text.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn write_image(image: &[u8]) -> io::Result<tempfile::NamedTempFile> {
