@@ -72,6 +72,24 @@ __global__ void forever(float* data) {
     data[0] = 7;
     while (true) {}
 }
+__global__ void tree(const float* in, float* out) {
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    tile[t] = in[t];
+    __syncthreads();
+    for (int half = 32; half > 0; half /= 2)
+        if (t < half) tile[t] += tile[t + half];
+    if (t == 0) out[0] = tile[0];
+}
+__device__ int counter;
+__global__ void counts(int* data) {
+    counter++;
+    data[threadIdx.x] = 1;
+}
+__global__ void beside(float* data, int n) {
+    float own[4] = {1, 2, 3, 4};
+    data[threadIdx.x] = own[n] / (12 / n);
+}
 """
 
 
@@ -225,6 +243,10 @@ let y = long.buffer::<f64>("x");
         ("two_barriers(1, 64, &mut kept)", ["different barriers", "36 |", "38 |"]),
         ("leaves_early(1, 64, &mut kept, 32)", ["thread (32,0,0) never reaches", "45 |"]),
         ("reverse(1, 4, &mut Buffer::from([1, 2, 3, 4]))", ["`tile[0]`, and `tile` has 0 elements", "256.shared(bytes)", "49 |"]),
+        ("let input = kept.clone(); tree(1, 64, &input, &mut kept)", ["race", "`tile[1]`", "68 |", "----- read here", "then write"]),
+        ("counts(1, 4, &mut Buffer::zeros(4))", ["race", "`counter`", "atomicAdd(&counter", "73 |"]),
+        ("beside(1, 1, &mut kept, 4)", ["uses `own[4]`, and `own` has 4 elements", "78 |", "uses `own[4]` here"]),
+        ("beside(1, 1, &mut kept, 0)", ["divides a whole number by zero", "78 |", "the divisor is 0 here"]),
         ("add_one(1, 2048, &mut kept, 64)", ["2048 threads in a block", "1024"]),
         ("add_one(0, 64, &mut kept, 64)", ["0 blocks"]),
         ("add_one(1, 64, &mut kept)", ["argument #4 of type `i32` is missing", "__global__ void add_one"]),
