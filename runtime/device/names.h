@@ -199,14 +199,23 @@
 #ifndef CUDART_INF_F
 #define CUDART_INF_F ((float)ONRUSH_INFINITY)
 #endif
+// Of two such numbers that stand in the text itself, the GPU's compiler takes `!=` for false: CUDA's own are no constants either.
 #ifndef CUDART_NAN_F
+#ifdef ONRUSH_EMULATED
 #define CUDART_NAN_F ((float)ONRUSH_NAN)
+#else
+#define CUDART_NAN_F __int_as_float(0x7fffffff)
+#endif
 #endif
 #ifndef CUDART_INF
 #define CUDART_INF ONRUSH_INFINITY
 #endif
 #ifndef CUDART_NAN
+#ifdef ONRUSH_EMULATED
 #define CUDART_NAN ONRUSH_NAN
+#else
+#define CUDART_NAN __longlong_as_double(0xfff8000000000000ull)
+#endif
 #endif
 #ifndef CUDART_MAX_NORMAL_F
 #define CUDART_MAX_NORMAL_F 3.402823466e+38f
