@@ -1,12 +1,13 @@
 //! SQL over frames: one query, tables by the frames' names, DuckDB's meaning where DataFusion's differs.
 //!
 //! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
-//! aggregates mean is in `dialect.rs`, what functions and types are called in `functions.rs`.
+//! aggregates mean is in `dialect.rs`, what functions and types are called in `functions.rs`, and whose columns names are in `scopes.rs`.
 
 mod dialect;
 mod functions;
 mod names;
 mod scopes;
+mod windows;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;

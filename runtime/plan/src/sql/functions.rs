@@ -1,19 +1,18 @@
-//! DuckDB's functions under the names that DataFusion has for them.
+//! DuckDB's functions and types under the names that DataFusion has for them, and what is written in the form that it reads.
 //!
 //! A call is respelt in the parsed query; what DataFusion knows by the same name and meaning passes through.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArguments, Ident,
-    NamedWindowDefinition, NamedWindowExpr, ObjectName, Select, Statement, TimezoneInfo, UnaryOperator, Value,
-    VisitMut, VisitorMut, WindowSpec, WindowType, visit_expressions_mut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArguments, Ident, ObjectName,
+    Statement, TimezoneInfo, UnaryOperator, Value, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use onrush_wire::Diagnostic;
 
-use super::names;
+use super::{names, windows};
 use crate::check::plan_error;
 
 /// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
@@ -99,80 +98,10 @@ fn first(expr: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
-/// `over (w order by x)`, and windows that are named after others, with all that `w` says: DataFusion knows `over w` alone.
-struct Windows;
-
-impl VisitorMut for Windows {
-    type Break = Diagnostic;
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Diagnostic> {
-        let mut known: Vec<(String, WindowSpec)> = Vec::new();
-        for NamedWindowDefinition(name, window) in &mut select.named_window {
-            let mut spec = match window {
-                NamedWindowExpr::NamedWindow(of) => WindowSpec { window_name: Some(of.clone()), ..blank() },
-                NamedWindowExpr::WindowSpec(spec) => spec.clone(),
-            };
-            if let Err(diagnostic) = extended(&mut spec, &known) {
-                return ControlFlow::Break(diagnostic);
-            }
-            known.push((name.value.clone(), spec.clone()));
-            *window = NamedWindowExpr::WindowSpec(spec);
-        }
-        if known.is_empty() {
-            return ControlFlow::Continue(());
-        }
-        let over = |expr: &mut Expr| match expr {
-            Expr::Function(Function { over: Some(WindowType::WindowSpec(spec)), .. }) => extended(spec, &known),
-            _ => Ok(()),
-        };
-        let parts = select.projection.iter_mut();
-        for part in parts {
-            let walked = visit_expressions_mut(part, |expr| match over(expr) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(diagnostic) => ControlFlow::Break(diagnostic),
-            });
-            if walked.is_break() {
-                return walked;
-            }
-        }
-        match &mut select.qualify {
-            Some(qualify) => visit_expressions_mut(qualify, |expr| match over(expr) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(diagnostic) => ControlFlow::Break(diagnostic),
-            }),
-            None => ControlFlow::Continue(()),
-        }
-    }
-}
-
-fn blank() -> WindowSpec {
-    WindowSpec { window_name: None, partition_by: Vec::new(), order_by: Vec::new(), window_frame: None }
-}
-
-/// Gives a window what the one has that it is named after.
-fn extended(spec: &mut WindowSpec, known: &[(String, WindowSpec)]) -> Result<(), Diagnostic> {
-    let Some(name) = spec.window_name.take() else { return Ok(()) };
-    let Some((_, of)) = known.iter().find(|(known, _)| *known == name.value) else {
-        return Err(plan_error("sql-syntax", format!("there is no window `{name}`")));
-    };
-    if spec.partition_by.is_empty() {
-        spec.partition_by.clone_from(&of.partition_by);
-    }
-    if spec.order_by.is_empty() {
-        spec.order_by.clone_from(&of.order_by);
-    }
-    if spec.window_frame.is_none() {
-        spec.window_frame.clone_from(&of.window_frame);
-    }
-    Ok(())
-}
-
 pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     // Before anything else: the names are those of the text as it was written.
     names::title(statement);
-    if let ControlFlow::Break(diagnostic) = statement.visit(&mut Windows) {
-        return Err(diagnostic);
-    }
+    windows::extend(statement)?;
     let result = visit_expressions_mut(statement, |expr| {
         match expr {
             Expr::Function(function) => match respelt(function) {

@@ -140,6 +140,30 @@ impl VisitorMut for Apart<'_> {
     }
 }
 
+/// Which side has a value for all rows.
+#[derive(Clone, Copy)]
+enum Kind {
+    Left,
+    Right,
+    Full,
+}
+
+/// What a join joins by, and what kind it is, shared or to be changed. None of those whose result has not the columns of both sides.
+macro_rules! constraint {
+    ($join:expr) => {
+        match $join {
+            JoinOperator::Join(on)
+            | JoinOperator::Inner(on)
+            | JoinOperator::Left(on)
+            | JoinOperator::LeftOuter(on)
+            | JoinOperator::CrossJoin(on) => Some((on, Kind::Left)),
+            JoinOperator::Right(on) | JoinOperator::RightOuter(on) => Some((on, Kind::Right)),
+            JoinOperator::FullOuter(on) => Some((on, Kind::Full)),
+            _ => None,
+        }
+    };
+}
+
 struct Resolve {
     tables: Tables,
 }
@@ -212,7 +236,7 @@ impl Resolve {
     fn merge(&self, select: &mut Select) -> Option<Vec<Merged>> {
         let is_merging = |join: &JoinConstraint| matches!(join, JoinConstraint::Using(_) | JoinConstraint::Natural);
         let joins = || select.from.iter().flat_map(|from| &from.joins);
-        if !joins().any(|join| constraint(&join.join_operator).is_some_and(|(on, _)| is_merging(on))) {
+        if !joins().any(|join| constraint!(&join.join_operator).is_some_and(|(on, _)| is_merging(on))) {
             return None;
         }
         let mut from = select.from.clone();
@@ -260,7 +284,7 @@ impl Resolve {
         let mut merged: Vec<Merged> = Vec::new();
         for join in &mut from.joins {
             let right = self.relation(&join.relation)?;
-            let (on, kind) = constraint_mut(&mut join.join_operator)?;
+            let (on, kind) = constraint!(&mut join.join_operator)?;
             let columns: Vec<String> = match on {
                 JoinConstraint::Using(names) => {
                     names.iter().map(|name| Some(last(name)?.value.clone())).collect::<Option<_>>()?
@@ -379,9 +403,12 @@ impl Resolve {
             SelectItem::Wildcard(options) if *options == WildcardAdditionalOptions::default() => {
                 let mut names = Vec::new();
                 for tables in &select.from {
-                    let joins = tables.joins.iter().map(|join| (&join.relation, constraint(&join.join_operator)));
+                    let joins = tables.joins.iter().map(|join| (&join.relation, Some(&join.join_operator)));
                     for (factor, join) in std::iter::once((&tables.relation, None)).chain(joins) {
-                        if join.is_some_and(|(on, _)| !matches!(on, JoinConstraint::On(_) | JoinConstraint::None)) {
+                        // One that merges columns, or has those of one side.
+                        if let Some(join) = join
+                            && !matches!(constraint!(join), Some((JoinConstraint::On(_) | JoinConstraint::None, _)))
+                        {
                             return None;
                         }
                         names.extend(self.relation(factor)?.columns?);
@@ -428,59 +455,6 @@ impl Relation {
         let name = ObjectName::from(vec![self.name.clone()]);
         SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options)
     }
-}
-
-/// Which side has a value for all rows.
-#[derive(Clone, Copy)]
-enum Kind {
-    Left,
-    Right,
-    Full,
-}
-
-fn kind(join: &JoinOperator) -> Option<Kind> {
-    Some(match join {
-        JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => {
-            Kind::Left
-        }
-        JoinOperator::CrossJoin(_) => Kind::Left,
-        JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Kind::Right,
-        JoinOperator::FullOuter(_) => Kind::Full,
-        _ => return None,
-    })
-}
-
-/// What a join joins by. None of those whose result has not the columns of both sides.
-fn constraint(join: &JoinOperator) -> Option<(&JoinConstraint, Kind)> {
-    let kind = kind(join)?;
-    let (JoinOperator::Join(on)
-    | JoinOperator::Inner(on)
-    | JoinOperator::Left(on)
-    | JoinOperator::LeftOuter(on)
-    | JoinOperator::Right(on)
-    | JoinOperator::RightOuter(on)
-    | JoinOperator::FullOuter(on)
-    | JoinOperator::CrossJoin(on)) = join
-    else {
-        return None;
-    };
-    Some((on, kind))
-}
-
-fn constraint_mut(join: &mut JoinOperator) -> Option<(&mut JoinConstraint, Kind)> {
-    let kind = kind(join)?;
-    let (JoinOperator::Join(on)
-    | JoinOperator::Inner(on)
-    | JoinOperator::Left(on)
-    | JoinOperator::LeftOuter(on)
-    | JoinOperator::Right(on)
-    | JoinOperator::RightOuter(on)
-    | JoinOperator::FullOuter(on)
-    | JoinOperator::CrossJoin(on)) = join
-    else {
-        return None;
-    };
-    Some((on, kind))
 }
 
 /// The only table that has a column: the one that there is, or the one that is known to.
