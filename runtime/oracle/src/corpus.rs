@@ -29,6 +29,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "scan.slt"
     "sets.slt"
     "structs.slt"
+    "subqueries.slt"
     "text.slt"
     "texts.slt"
     "windows.slt"
@@ -63,9 +64,20 @@ pub struct Outcome {
 /// # Errors
 /// If a file is not understood.
 pub fn run(engine: &mut dyn Answers, only: &str) -> Result<Outcome, String> {
+    files(engine, FILES.iter().filter(|(name, _)| name.contains(only)).copied())
+}
+
+/// The queries of other files, by name and text.
+///
+/// # Errors
+/// If a file is not understood.
+pub fn files<'f>(
+    engine: &mut dyn Answers,
+    files: impl IntoIterator<Item = (&'f str, &'f str)>,
+) -> Result<Outcome, String> {
     let begun = Instant::now();
     let mut outcome = Outcome::default();
-    for (name, text) in FILES.iter().filter(|(name, _)| name.contains(only)) {
+    for (name, text) in files {
         for case in slt::read(text).map_err(|e| format!("{name}: {e}"))? {
             if !case.is_for(engine.name()) {
                 outcome.skipped += 1;

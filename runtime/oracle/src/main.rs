@@ -17,6 +17,7 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
 
   sql      the queries of tests/sql; exit status 1 if an answer is not the expected one
            --only NAME  files whose name contains this    --chunk ROWS  tables in batches of at most so many rows
+           --file FILE  the queries of this one instead: answers that `tests/sql/expect.py FILE` wrote
            --reasons yes  say why parts of plans stayed on the CPU
   random   random plans, on --engine and on another one, whose answers must be the same
            --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
@@ -84,9 +85,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let cache = arguments.options.iter().find(|(name, _)| name == "cache").map(|(_, folder)| PathBuf::from(folder));
     match arguments.task.as_str() {
         "sql" => {
-            arguments.known(&["engine", "cache", "only", "chunk", "reasons"])?;
+            arguments.known(&["engine", "cache", "only", "file", "chunk", "reasons"])?;
             let reasons = arguments.text("reasons", "no") == "yes";
-            sql(&engine, cache, &arguments.text("only", ""), arguments.number("chunk")?, reasons)
+            let which = (arguments.text("only", ""), arguments.text("file", ""));
+            sql(&engine, cache, which, arguments.number("chunk")?, reasons)
         }
         "random" => {
             arguments.known(&["engine", "cache", "against", "plans", "seed", "print"])?;
@@ -130,10 +132,22 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
 }
 
-fn sql(engine: &str, cache: Option<PathBuf>, only: &str, chunk: Option<usize>, reasons: bool) -> Result<bool, String> {
+fn sql(
+    engine: &str,
+    cache: Option<PathBuf>,
+    (only, file): (String, String),
+    chunk: Option<usize>,
+    reasons: bool,
+) -> Result<bool, String> {
     let mut subject = Subject::open(engine, cache)?;
     corpus::load(&mut subject, chunk)?;
-    let outcome = corpus::run(&mut subject, only)?;
+    let outcome = match file.as_str() {
+        "" => corpus::run(&mut subject, &only)?,
+        file => {
+            let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+            corpus::files(&mut subject, [(file, text.as_str())])?
+        }
+    };
     outcome.failures.iter().for_each(|failure| println!("{failure}\n"));
     if reasons {
         subject.reasons().iter().for_each(|(reason, count)| println!("{count:>6}  {reason}"));

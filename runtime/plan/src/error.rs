@@ -78,10 +78,23 @@ fn schema(error: SchemaError) -> Diagnostic {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
             let names: Vec<&str> = valid_fields.iter().map(|c| c.name.as_str()).collect();
-            let mut diagnostic = check::plan_error("unknown-column", format!("there is no column `{}`", field.name));
-            if let Some(near) = check::nearest(&field.name, names.iter().copied()) {
-                diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
-            }
+            // With its table where another one has a column of this name.
+            let others = || valid_fields.iter().filter(|other| other.name == field.name && other.relation.is_some());
+            let diagnostic = match &field.relation {
+                Some(table) if others().next().is_some() => {
+                    let list: Vec<String> = others().map(|other| format!("`{}`", other.flat_name())).collect();
+                    let message = format!("there is no column `{}` in `{table}`", field.name);
+                    check::plan_error("unknown-column", message).help(format!("did you mean {}?", list.join(" or ")))
+                }
+                _ => {
+                    let message = format!("there is no column `{}`", field.name);
+                    let diagnostic = check::plan_error("unknown-column", message);
+                    match check::nearest(&field.name, names.iter().copied()) {
+                        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                        None => diagnostic,
+                    }
+                }
+            };
             let mut shown: Vec<String> = Vec::new();
             for name in names.iter().filter(|n| !n.starts_with(check::HIDDEN)) {
                 let name = format!("`{name}`");

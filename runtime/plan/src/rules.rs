@@ -16,7 +16,9 @@ use datafusion::common::{Column, SchemaExt, internal_err};
 use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::error::Result;
 use datafusion::logical_expr::logical_plan::InvariantLevel;
-use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Projection};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Operator, Projection};
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -50,6 +52,8 @@ struct Shape {
     /// Inner ones of these.
     products: bool,
     subqueries: bool,
+    /// Comparisons for which nulls are equal.
+    nulls: bool,
     /// Comparisons with some or all rows of a subquery.
     sets: bool,
     unions: bool,
@@ -71,6 +75,9 @@ impl Logical {
         if let Some(simplify) = rules.iter_mut().find(|rule| rule.name() == "simplify_expressions") {
             *simplify = Arc::new(SimplifyMore(Arc::clone(simplify)));
         }
+        if let Some(pairs) = rules.iter_mut().find(|rule| rule.name() == EQUIJOIN) {
+            *pairs = Arc::new(PairsOfEquals(Arc::clone(pairs)));
+        }
         let empty = rules.iter().position(|rule| rule.name() == "propagate_empty_relation");
         rules.insert(empty.map_or(rules.len(), |at| at + 1), Arc::new(WholeNames));
         rules.push(Arc::new(WindowFilters));
@@ -87,6 +94,8 @@ impl fmt::Debug for Logical {
         f.debug_list().entries(self.rules.iter().map(|rule| rule.name())).finish()
     }
 }
+
+const EQUIJOIN: &str = "extract_equijoin_predicate";
 
 /// Rules of the second pass. DataFusion makes up to three with all of them; on TPC-H's queries nothing else changes a plan then.
 const AGAIN: &[&str] = &[
@@ -126,6 +135,10 @@ impl OptimizerRule for Logical {
         if shape.joins || shape.subqueries || shape.unions || shape.merges {
             plan = self.again(plan, &shape, config)?;
         }
+        if shape.nulls {
+            let nulls: [Rule; 1] = [Arc::new(ExtractEquijoinPredicate::new())];
+            plan = walk::run(plan, nulls.iter(), |_, _, _| true, config)?;
+        }
         if !plan.schema().logically_equivalent_names_and_types(&schema) {
             return internal_err!("rules made {:?} of a plan that gives {schema:?}", plan.schema());
         }
@@ -148,7 +161,7 @@ impl Logical {
         let mut plan = walk::run(plan, rules, may_find, config)?;
         if shape.joins && Shape::of(&plan)?.crosses {
             // A filter that came down to a join may have named its pairs.
-            let pairs = self.those(|rule| rule == "extract_equijoin_predicate");
+            let pairs = self.those(|rule| rule == EQUIJOIN);
             plan = walk::run(plan, pairs, |_, _, _| true, config)?;
         }
         Ok(plan)
@@ -176,6 +189,41 @@ impl OptimizerRule for SimplifyMore {
         })?;
         if simple { Ok(Transformed::no(plan)) } else { self.0.rewrite(plan, config) }
     }
+}
+
+/// DataFusion's rule without its second part, which makes keys of `a is not distinct from b` where a join has no others, and lets nulls be equal in all
+/// that come later. That part runs when no more come.
+#[derive(Debug)]
+struct PairsOfEquals(Rule);
+
+impl OptimizerRule for PairsOfEquals {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Join(Join { filter: Some(filter), .. }) = &plan else { return self.0.rewrite(plan, config) };
+        if !split_conjunction(filter).into_iter().any(is_not_distinct) {
+            return self.0.rewrite(plan, config);
+        }
+        let LogicalPlan::Join(mut join) = plan else { return Ok(Transformed::no(plan)) };
+        let conditions = join.filter.take().map(split_conjunction_owned).unwrap_or_default();
+        let (nulls, others): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(is_not_distinct);
+        join.filter = conjunction(others);
+        self.0.rewrite(LogicalPlan::Join(join), config)?.map_data(|plan| {
+            let LogicalPlan::Join(mut join) = plan else { return internal_err!("a join became {}", plan.display()) };
+            join.filter = conjunction(join.filter.into_iter().chain(nulls));
+            Ok(LogicalPlan::Join(join))
+        })
+    }
+}
+
+fn is_not_distinct(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryExpr(BinaryExpr { op: Operator::IsNotDistinctFrom, .. }))
 }
 
 /// Columns, and aggregates of them that have no simpler form.
@@ -221,6 +269,7 @@ impl Shape {
             node.apply_expressions(|expr| {
                 expr.apply(|expr| {
                     shape.sets |= matches!(expr, Expr::SetComparison(_));
+                    shape.nulls |= is_not_distinct(expr);
                     match expr {
                         Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::ScalarSubquery(_) => {
                             shape.subqueries = true;

@@ -4,9 +4,11 @@
 //! aggregates mean is in `dialect.rs`, what functions and types are called in `functions.rs`, and whose columns names are in `scopes.rs`.
 
 mod dialect;
+mod forms;
 mod functions;
 mod names;
 mod scopes;
+mod subqueries;
 mod windows;
 
 use std::collections::{HashMap, HashSet};
@@ -56,6 +58,7 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     let names = column_names(&statement);
     if let DfStatement::Statement(inner) = &mut statement {
         functions::rewrite(inner)?;
+        forms::known(inner);
         let columns =
             |frame: &Frame| frame.schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
         scopes::resolve(inner, tables.iter().map(|(name, frame)| (name.clone(), Some(columns(frame)))).collect());
@@ -84,7 +87,12 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     })?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
-    named(dialect::as_duckdb_means(plan).map_err(diagnose)?, names)
+    let plan = dialect::as_duckdb_means(plan).and_then(subqueries::unnest).map_err(|e| {
+        let mut diagnostic = diagnose(e);
+        diagnostic.message = scopes::hide(&diagnostic.message);
+        diagnostic
+    })?;
+    named(plan, names)
 }
 
 /// Words in the spelling of the tables, columns or first use that they match but for their case.
@@ -279,6 +287,12 @@ fn unknown(mut diagnostic: Diagnostic, tables: &[(String, Arc<Frame>)], state: &
             true => diagnostic.note("no variable holds a frame yet"),
             false => diagnostic.note(format!("frames: {}", list.join(", "))),
         };
+    }
+    if let Some(rest) = message.strip_prefix("Source table contains ")
+        && let [found, _, _, _, names, ..] = rest.split_whitespace().collect::<Vec<_>>().as_slice()
+    {
+        let message = format!("a table has {found} columns, and {names} names or values stand for them");
+        return plan_error("column-count", message).help("select as many columns as are named, or compared");
     }
     if let Some(rest) = message.strip_prefix("Invalid function '")
         && let Some(name) = rest.split('\'').next()

@@ -62,7 +62,7 @@ fn length(values: &ArrayRef) -> Result<ArrayRef> {
 #[derive(Debug)]
 struct DuckDb;
 
-fn fail<T>(diagnostic: Diagnostic) -> Result<T> {
+pub fn fail<T>(diagnostic: Diagnostic) -> Result<T> {
     Err(datafusion::error::DataFusionError::External(Box::new(diagnostic)))
 }
 

@@ -526,11 +526,11 @@ impl VisitorMut for Replace<'_> {
     }
 }
 
-fn last(name: &ObjectName) -> Option<&Ident> {
+pub fn last(name: &ObjectName) -> Option<&Ident> {
     name.0.last()?.as_ident()
 }
 
-fn quoted(name: &str) -> Ident {
+pub fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
 }
 
@@ -538,6 +538,6 @@ fn column(table: &Ident, name: &str) -> Expr {
     Expr::CompoundIdentifier(vec![table.clone(), quoted(name)])
 }
 
-fn parsed(text: &str) -> Option<Expr> {
+pub fn parsed(text: &str) -> Option<Expr> {
     Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr()).ok()
 }

@@ -1,0 +1,382 @@
+//! Which subqueries DataFusion's rules make joins of, rightly and well, and what subqueries take from the query around them.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, TableReference};
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, SubqueryAlias,
+};
+
+use super::went_on;
+
+/// A subquery that stands where a table stands, with its name.
+pub fn lateral(plan: &LogicalPlan) -> Option<(LogicalPlan, Option<TableReference>)> {
+    match plan {
+        LogicalPlan::Subquery(subquery) => Some((subquery.subquery.as_ref().clone(), None)),
+        LogicalPlan::SubqueryAlias(alias) => match alias.input.as_ref() {
+            LogicalPlan::Subquery(subquery) => Some((subquery.subquery.as_ref().clone(), Some(alias.alias.clone()))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether the right side of a join is computed for each row of the left side. The planner marks it where its own nodes take columns, and not where only
+/// subqueries in it do.
+pub fn is_lateral(join: &Join) -> Result<bool> {
+    if lateral(&join.right).is_some() {
+        return Ok(true);
+    }
+    let may = matches!(join.join_type, JoinType::Inner | JoinType::Left);
+    Ok(may && outer_columns(&join.right)?.iter().any(|column| join.left.schema().has_column(column)))
+}
+
+fn is_subquery(expr: &Expr) -> bool {
+    matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::ScalarSubquery(_))
+}
+
+pub fn has_subquery(expr: &Expr) -> bool {
+    // Nothing here can fail.
+    expr.exists(|expr| Ok(is_subquery(expr))).unwrap_or(true)
+}
+
+/// What a plan takes from queries around it.
+pub fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
+    let mut found = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::OuterReferenceColumn(_, column) = expr
+                    && !found.contains(column)
+                {
+                    found.push(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    // A subquery that is left in it takes columns of its own rows, too: these are not from around the plan.
+    let mut own = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                let plan = match expr {
+                    Expr::Exists(it) => &it.subquery,
+                    Expr::InSubquery(it) => &it.subquery,
+                    Expr::SetComparison(it) => &it.subquery,
+                    Expr::ScalarSubquery(it) => it,
+                    _ => return Ok(TreeNodeRecursion::Continue),
+                };
+                let schemas: Vec<_> = node.inputs().iter().map(|input| Arc::clone(input.schema())).collect();
+                for column in direct(&plan.subquery)? {
+                    if schemas.iter().any(|schema| schema.has_column(&column)) {
+                        own.push(column);
+                    }
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })?;
+        if let LogicalPlan::Join(join) = node
+            && let Some((plan, _)) = lateral(&join.right)
+        {
+            own.extend(direct(&plan)?.into_iter().filter(|column| join.left.schema().has_column(column)));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    found.retain(|column| !own.contains(column));
+    Ok(found)
+}
+
+/// Those of a plan's own nodes.
+fn direct(plan: &LogicalPlan) -> Result<Vec<Column>> {
+    let mut found = Vec::new();
+    plan.apply(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::OuterReferenceColumn(_, column) = expr {
+                    found.push(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(found)
+}
+
+/// The columns that an expression reads, and those that its subqueries take from beside it.
+pub fn columns(expr: &Expr, found: &mut Vec<Column>) -> Result<()> {
+    expr.apply(|expr| {
+        match expr {
+            Expr::Column(column) => found.push(column.clone()),
+            Expr::Exists(it) => found.extend(outer_columns(&it.subquery.subquery)?),
+            Expr::InSubquery(it) => found.extend(outer_columns(&it.subquery.subquery)?),
+            Expr::SetComparison(it) => found.extend(outer_columns(&it.subquery.subquery)?),
+            Expr::ScalarSubquery(it) => found.extend(outer_columns(&it.subquery)?),
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+/// Whether DataFusion makes a join of each subquery of a filter's condition that gives what the condition means.
+pub fn is_left_to_rules(condition: &Expr, schema: &DFSchema) -> bool {
+    match condition {
+        Expr::Not(inner) => match inner.as_ref() {
+            Expr::InSubquery(it) => is_plain_not_in(it, schema, it.negated),
+            Expr::Exists(_) => is_left_to_rules(inner, schema),
+            other => has_only_single_values(other, schema),
+        },
+        Expr::InSubquery(it) => is_plain_not_in(it, schema, !it.negated),
+        Expr::Exists(it) => is_plain(&it.subquery.subquery, schema),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+            // A part of it is a mark, which is never null.
+            let marked = |part: &Expr| match part {
+                Expr::Not(inner) if matches!(inner.as_ref(), Expr::InSubquery(_)) => false,
+                Expr::InSubquery(it) if it.negated => false,
+                part => is_left_to_rules(part, schema),
+            };
+            marked(left) && marked(right)
+        }
+        other => has_only_single_values(other, schema),
+    }
+}
+
+/// `x in` for every subquery whose conditions come up, `x not in` for those without conditions.
+fn is_plain_not_in(it: &datafusion::logical_expr::expr::InSubquery, schema: &DFSchema, positive: bool) -> bool {
+    let plan = &it.subquery.subquery;
+    let alone = outer_columns(plan).is_ok_and(|refs| refs.is_empty());
+    // A cast column would have the name of the one that conditions read.
+    let of_one_type = || it.expr.get_type(schema).is_ok_and(|dtype| dtype == *plan.schema().field(0).data_type());
+    !has_subquery(&it.expr)
+        && !it.expr.contains_outer()
+        && (alone || (positive && is_plain(plan, schema) && of_one_type()))
+}
+
+fn has_only_single_values(expr: &Expr, schema: &DFSchema) -> bool {
+    let other = |expr: &Expr| {
+        Ok(match expr {
+            Expr::ScalarSubquery(it) => !is_single_of_rules(&it.subquery, schema)?,
+            expr => is_subquery(expr),
+        })
+    };
+    !expr.exists(other).unwrap_or(true)
+}
+
+/// Whether all that a subquery takes from around it stands in filters that can come up, and comes from the query right around it.
+fn is_plain(plan: &LogicalPlan, schema: &DFSchema) -> bool {
+    is_from(plan, schema) && comes_up(plan, &|condition| !has_subquery(condition)) && !is_renamed(plan)
+}
+
+fn is_from(plan: &LogicalPlan, schema: &DFSchema) -> bool {
+    outer_columns(plan).is_ok_and(|refs| refs.iter().all(|column| schema.has_column(column)))
+}
+
+/// Whether what comes up passes a projection, and above it a name: DataFusion does not give the name the columns that it adds below.
+fn is_renamed(plan: &LogicalPlan) -> bool {
+    let named = plan.exists(|node| {
+        let LogicalPlan::SubqueryAlias(alias) = node else { return Ok(false) };
+        let projects = |node: &LogicalPlan| Ok(!matches!(node, LogicalPlan::Filter(_) | LogicalPlan::TableScan(_)));
+        Ok(!outer_columns(&alias.input)?.is_empty() && alias.input.exists(projects)?)
+    });
+    named.unwrap_or(true)
+}
+
+fn comes_up(plan: &LogicalPlan, may: &dyn Fn(&Expr) -> bool) -> bool {
+    if outer_columns(plan).is_ok_and(|refs| refs.is_empty()) {
+        return true;
+    }
+    match plan {
+        LogicalPlan::Filter(filter) => {
+            let conditions = split_conjunction(&filter.predicate);
+            conditions.into_iter().all(|condition| !takes(condition) || may(condition)) && comes_up(&filter.input, may)
+        }
+        LogicalPlan::Projection(projection) => !projection.expr.iter().any(takes) && comes_up(&projection.input, may),
+        LogicalPlan::SubqueryAlias(alias) => comes_up(&alias.input, may),
+        LogicalPlan::Join(join) if join.join_type == JoinType::Inner && lateral(&join.right).is_none() => {
+            let on = join.on.iter().any(|(left, right)| takes(left) || takes(right));
+            !on && !join.filter.as_ref().is_some_and(takes) && comes_up(&join.left, may) && comes_up(&join.right, may)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression, or a subquery in it, takes something from around its plan. A subquery's own rows are not looked at: it counts.
+fn takes(expr: &Expr) -> bool {
+    let mut found = expr.contains_outer();
+    let done = expr.apply(|expr| {
+        let plan = match expr {
+            Expr::Exists(it) => Some(&it.subquery.subquery),
+            Expr::InSubquery(it) => Some(&it.subquery.subquery),
+            Expr::SetComparison(it) => Some(&it.subquery.subquery),
+            Expr::ScalarSubquery(it) => Some(&it.subquery),
+            _ => None,
+        };
+        found |= plan.is_some_and(|plan| !outer_columns(plan).is_ok_and(|refs| refs.is_empty()));
+        Ok(went_on(found))
+    });
+    found || done.is_err()
+}
+
+/// One aggregate of rows that are found by equality, or a subquery that takes nothing and is null where its column may be.
+pub fn is_single_of_rules(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
+    let refs = outer_columns(plan)?;
+    if refs.is_empty() {
+        // Without a row it is null, which DataFusion does not say of it.
+        return Ok(plan.schema().fields().len() != 1 || plan.schema().field(0).is_nullable() || is_one_row(plan));
+    }
+    if plan.schema().fields().len() != 1 || !refs.iter().all(|column| schema.has_column(column)) {
+        return Ok(false);
+    }
+    // The rule's join would have two columns of one name, of which one has no table.
+    let name = plan.schema().field(0).name();
+    if schema.iter().any(|(table, field)| table.is_none() && field.name() == name) {
+        return Ok(false);
+    }
+    let mut top = plan;
+    loop {
+        match top {
+            LogicalPlan::Projection(projection) if !projection.expr.iter().any(takes) => top = &projection.input,
+            LogicalPlan::Aggregate(group) => {
+                let takes = group.aggr_expr.iter().any(takes);
+                return Ok(group.group_expr.is_empty() && !takes && comes_up(&group.input, &is_equality));
+            }
+            _ => return Ok(false),
+        }
+    }
+}
+
+fn is_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => is_one_row(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => is_one_row(&alias.input),
+        LogicalPlan::Aggregate(group) => group.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(rows) => rows.produce_one_row,
+        _ => false,
+    }
+}
+
+fn is_equality(condition: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else { return false };
+    let sides = |outer: &Expr, inner: &Expr| {
+        outer.contains_outer() && outer.column_refs().is_empty() && !inner.contains_outer() && !has_subquery(outer)
+    };
+    !has_subquery(condition) && (sides(left, right) || sides(right, left))
+}
+
+/// Tables that are computed by rules for each row: aggregates, or rows that are found by conditions that come up.
+pub fn is_lateral_of_rules(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) if !projection.expr.iter().any(takes) => {
+            is_lateral_of_rules(&projection.input)
+        }
+        LogicalPlan::Aggregate(group) => {
+            group.group_expr.is_empty() && !group.aggr_expr.iter().any(takes) && comes_up(&group.input, &is_equality)
+        }
+        other => comes_up(other, &|condition| !has_subquery(condition)),
+    }
+}
+
+/// A subquery without the conditions that take something, and these: over the columns of what is left.
+pub fn pulled_up(plan: &LogicalPlan, schema: &DFSchema) -> Result<Option<(LogicalPlan, Vec<Expr>)>> {
+    if !is_from(plan, schema) || !comes_up(plan, &|condition| !has_subquery(condition)) {
+        return Ok(None);
+    }
+    // What it gives does not matter, whether it gives something does.
+    let plan = match plan {
+        LogicalPlan::Projection(projection) => projection.input.as_ref(),
+        plan => plan,
+    };
+    // Two columns may come to have one name on the way.
+    Ok(pull(plan).ok())
+}
+
+fn pull(plan: &LogicalPlan) -> Result<(LogicalPlan, Vec<Expr>)> {
+    if outer_columns(plan)?.is_empty() {
+        return Ok((plan.clone(), Vec::new()));
+    }
+    match plan {
+        LogicalPlan::Filter(filter) => {
+            let (input, mut conditions) = pull(&filter.input)?;
+            let (up, stay): (Vec<Expr>, Vec<Expr>) =
+                split_conjunction_owned(filter.predicate.clone()).into_iter().partition(takes);
+            conditions.extend(up);
+            let plan = LogicalPlanBuilder::from(input);
+            Ok((conjunction(stay).into_iter().try_fold(plan, LogicalPlanBuilder::filter)?.build()?, conditions))
+        }
+        LogicalPlan::Projection(projection) => {
+            let (input, conditions) = pull(&projection.input)?;
+            let mut exprs = projection.expr.clone();
+            for column in inner_columns(&conditions, input.schema()) {
+                let column = Expr::Column(column);
+                if !exprs.contains(&column) {
+                    exprs.push(column);
+                }
+            }
+            Ok((LogicalPlanBuilder::from(input).project(exprs)?.build()?, conditions))
+        }
+        LogicalPlan::SubqueryAlias(alias) => {
+            let (input, conditions) = pull(&alias.input)?;
+            let schema = Arc::clone(input.schema());
+            let plan = SubqueryAlias::try_new(Arc::new(input), alias.alias.clone()).map(LogicalPlan::SubqueryAlias)?;
+            let renamed = conditions.into_iter().map(|condition| {
+                condition.transform_up(|expr| match expr {
+                    Expr::Column(column) => {
+                        let at = schema.index_of_column(&column)?;
+                        Ok(Transformed::yes(Expr::Column(Column::from(plan.schema().qualified_field(at)))))
+                    }
+                    other => Ok(Transformed::no(other)),
+                })
+            });
+            let renamed = renamed.map(|done| done.map(|done| done.data)).collect::<Result<Vec<Expr>>>()?;
+            Ok((plan, renamed))
+        }
+        LogicalPlan::Join(join) => {
+            let ((left, mut conditions), (right, more)) = (pull(&join.left)?, pull(&join.right)?);
+            conditions.extend(more);
+            let mut join = join.clone();
+            (join.left, join.right) = (Arc::new(left), Arc::new(right));
+            Ok((LogicalPlan::Join(join).recompute_schema()?, conditions))
+        }
+        other => Ok((other.clone(), Vec::new())),
+    }
+}
+
+/// The columns that conditions read of a plan.
+pub fn inner_columns(conditions: &[Expr], schema: &DFSchema) -> Vec<Column> {
+    let mut found: Vec<Column> = Vec::new();
+    for column in conditions.iter().flat_map(|condition| condition.column_refs()) {
+        if schema.has_column(column) && !found.contains(column) {
+            found.push(column.clone());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A condition of a subquery as one of a join: its own columns by their new names, and those from around it as columns.
+pub fn as_joined(condition: Expr, name: impl Fn(&Column) -> Option<Column>) -> Result<Expr> {
+    let done = condition.transform_up(|expr| {
+        Ok(match expr {
+            Expr::Column(column) => Transformed::yes(Expr::Column(name(&column).unwrap_or(column))),
+            Expr::OuterReferenceColumn(_, column) => Transformed::yes(Expr::Column(column)),
+            other => Transformed::no(other),
+        })
+    })?;
+    Ok(done.data)
+}
+
+/// An expression as a subquery beside it reads it.
+pub fn as_outer(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let done = expr.transform_up(|expr| match expr {
+        Expr::Column(column) => {
+            let (_, field) = schema.qualified_field_from_column(&column)?;
+            Ok(Transformed::yes(Expr::OuterReferenceColumn(Arc::clone(field), column)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(done.data)
+}
