@@ -17,6 +17,7 @@ pub mod operators;
 pub mod quantile;
 pub mod string;
 pub mod temporal;
+pub mod ticks;
 pub mod window;
 
 use std::sync::Arc;

@@ -3,10 +3,13 @@
 //! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
 //! aggregates mean is in `dialect.rs`, what functions and types are called in `functions.rs`, and whose columns names are in `scopes.rs`.
 
+mod aggregates;
 mod dialect;
 mod functions;
+mod intervals;
 mod names;
 mod scopes;
+mod times;
 mod windows;
 
 use std::collections::{HashMap, HashSet};
