@@ -37,6 +37,8 @@ use crate::keyless::Relations;
 use crate::ops;
 use crate::table::{Frame, FrameTable};
 
+pub use aggregates::MOST_OF_SUMS;
+
 /// DuckDB's functions and operators, for every query of the engine.
 pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
     dialect::register(context).map_err(diagnose)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, TimeUnit};
+use arrow::datatypes::{DataType, Float64Type, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::{DataFusionError, Result};
@@ -63,7 +63,22 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         _ => return Ok(Transformed::no(node)),
     };
     let names = NamePreserver::new_for_projection();
-    node.map_expressions(|mut expr| {
+    // Names are long texts, which few aggregates need here.
+    let concerns = |function: &AggregateUDF| {
+        matches!(function.name(), "avg" | "string_agg") || ticks::quantile_of(function).is_some()
+    };
+    let node = node.map_expressions(|mut expr| {
+        let concerned = match &expr {
+            Expr::AggregateFunction(f) => concerns(&f.func),
+            Expr::WindowFunction(call) => match &call.fun {
+                WindowFunctionDefinition::AggregateUDF(function) => concerns(function),
+                WindowFunctionDefinition::WindowUDF(_) => false,
+            },
+            _ => false,
+        };
+        if !concerned {
+            return Ok(Transformed::no(expr));
+        }
         let saved = names.save(&expr);
         let changed = match &mut expr {
             Expr::AggregateFunction(f) if f.func.name() == "string_agg" => {
@@ -92,8 +107,8 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             _ => false,
         };
         Ok(Transformed::new_transformed(if changed { saved.restore(expr) } else { expr }, changed))
-    })?
-    .map_data(LogicalPlan::recompute_schema)
+    })?;
+    if node.transformed { node.map_data(LogicalPlan::recompute_schema) } else { Ok(node) }
 }
 
 /// A sum whose type may be too small for it, as one that is not, and what is made of that.
@@ -211,22 +226,20 @@ pub fn exact_sums(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(plan.project(fields)?.build()?))
 }
 
-/// A sum of decimals, and the same as a float: an error where 38 digits were not enough, and 128 bits have wrapped.
+/// 128 bits hold 1.7e38, and sums are looked at as floats, which are not exact.
+pub const MOST_OF_SUMS: f64 = 1.5e38;
+
+/// A sum of decimals, and the same as a float: an error where 38 digits were not enough, and 128 bits may have wrapped.
 fn checked_sum() -> ScalarUDF {
     let output = |types: &[DataType]| Ok(types[0].clone());
     kernel_by_types("checked_sum", output, |args| {
         let DataType::Decimal128(_, scale) = args[0].data_type() else { return Ok(Arc::clone(&args[0])) };
-        let (sums, floats) = (args[0].as_primitive::<Decimal128Type>(), args[1].as_primitive::<Float64Type>());
-        const MOST: u128 = 10_u128.pow(38);
         let unit = 10_f64.powi(i32::from(*scale));
-        for (sum, float) in sums.iter().zip(floats.iter()) {
-            let is_wrong = |sum: i128, float: f64| sum.unsigned_abs() >= MOST || float.abs() * unit > 1.5e38;
-            if sum.zip(float).is_some_and(|(sum, float)| is_wrong(sum, float)) {
-                let diagnostic =
-                    Diagnostic::error(Class::Data, "overflow", "a sum of decimals has more than 38 digits");
-                let help = "sum them as floats, `sum(cast(x as double))`, or cast them to fewer digits";
-                return Err(DataFusionError::External(Box::new(diagnostic.help(help))));
-            }
+        let floats = args[1].as_primitive::<Float64Type>();
+        if floats.iter().flatten().any(|float| float.abs() * unit > MOST_OF_SUMS) {
+            let diagnostic = Diagnostic::error(Class::Data, "overflow", "a sum of decimals has more than 38 digits");
+            let help = "sum them as floats, `sum(cast(x as double))`, or cast them to fewer digits";
+            return Err(DataFusionError::External(Box::new(diagnostic.help(help))));
         }
         Ok(Arc::clone(&args[0]))
     })

@@ -112,6 +112,13 @@ impl ExprPlanner for DuckDb {
                 let (a, b) = (cast(raw.left, left.clone()), cast(raw.right, DataType::Int64));
                 Ok(PlannerResult::Planned(kernel("shift_left", left, shifted_left).call(vec![a, b])))
             }
+            BinaryOperator::PGBitwiseShiftRight
+                if left.is_integer() && right.is_integer() && left != DataType::UInt64 =>
+            {
+                let (a, b) = (cast(raw.left, DataType::Int64), cast(raw.right, DataType::Int64));
+                let moved = kernel("shift_right", DataType::Int64, shifted_right).call(vec![a, b]);
+                Ok(PlannerResult::Planned(cast(moved, left)))
+            }
             BinaryOperator::PGExp | BinaryOperator::BitwiseXor if numbers => {
                 let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
                 Ok(PlannerResult::Planned(power))
@@ -184,6 +191,18 @@ impl ExprPlanner for DuckDb {
 fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// By a power of two, rounded down; 0 where nothing is left.
+fn shifted_right(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (values, by) = (args[0].as_primitive::<Int64Type>(), args[1].as_primitive::<Int64Type>());
+    let moved = values.iter().zip(by.iter()).map(|(value, by)| {
+        value.zip(by).map(|(value, by)| match by {
+            0..64 => value >> by,
+            _ => 0,
+        })
+    });
+    Ok(Arc::new(moved.collect::<Int64Array>()))
 }
 
 /// Times a power of two, which is an error where there is no such number, and for numbers below zero.

@@ -126,8 +126,7 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
             }
             Expr::Extract { field, expr: of, .. } => {
                 if let Some(part) = times::own_part(&field.to_string()) {
-                    let part = Expr::Value(Value::SingleQuotedString(part).into());
-                    *expr = call("calendar_part", vec![part, std::mem::replace(of.as_mut(), null())]);
+                    *expr = call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
                 }
             }
             // An error where there is no such number, and of spans of time, too.
@@ -185,6 +184,10 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
 
 fn has_zone(zone: TimezoneInfo) -> bool {
     matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone)
+}
+
+fn text(text: &str) -> Expr {
+    Expr::Value(Value::SingleQuotedString(text.to_string()).into())
 }
 
 /// A call of a function that takes these.
@@ -318,6 +321,19 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
     if matches!(name.as_str(), "lag" | "lead") {
         return shifted(function, &name);
     }
+    if let ("string_agg" | "group_concat" | "listagg", FunctionArguments::List(list)) =
+        (name.as_str(), &mut function.args)
+        && list.args.len() == 1
+    {
+        list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(text(","))));
+    }
+    // Fractions of seconds have six digits in C's `%f`, and nine here.
+    if let ("strftime", FunctionArguments::List(list)) = (name.as_str(), &mut function.args)
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) = list.args.get_mut(1)
+        && let Value::SingleQuotedString(format) = &mut value.value
+    {
+        *format = format.replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
+    }
     if let Some(new) = rename {
         function.name = ObjectName::from(vec![Ident::new(new)]);
         return Ok(None);
@@ -401,7 +417,16 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
 
 /// `lag(x, n, y)` whose default is computed: where no row is so far away it is `y`.
 fn shifted(function: &mut Function, name: &str) -> Result<Option<Expr>, Diagnostic> {
+    let read = |text: &str| {
+        let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut p| p.parse_expr());
+        parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
+    };
     let FunctionArguments::List(list) = &mut function.args else { return Ok(None) };
+    if matches!(list.args.get(1), Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v)))) if v.value == Value::Null)
+    {
+        list.args.truncate(1);
+        return read(&format!("case when false then {function} end"));
+    }
     let is_plain = |arg: &FunctionArg| {
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { return true };
         let of = match arg {
@@ -429,9 +454,7 @@ fn shifted(function: &mut Function, name: &str) -> Result<Option<Expr>, Diagnost
         let one = Expr::Value(Value::Number("1".to_string(), false).into());
         list.args[0] = FunctionArg::Unnamed(FunctionArgExpr::Expr(one));
     }
-    let text = format!("case when {} is null then {default} else {values} end", Expr::Function(there));
-    let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(&text).and_then(|mut p| p.parse_expr());
-    parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
+    read(&format!("case when {} is null then {default} else {values} end", Expr::Function(there)))
 }
 
 fn is_ignore_nulls(clause: &FunctionArgumentClause) -> bool {

@@ -171,7 +171,7 @@ fn times(spans: &ArrayRef, by: impl Fn(usize) -> Option<(i64, i64)>) -> Result<A
     let out = (0..spans.len()).map(|row| {
         let (Some((by, per)), true) = (by(row), spans.is_valid(row)) else { return Ok(None) };
         if per == 0 {
-            return Ok(None);
+            return Err(arrow::error::ArrowError::DivideByZero.into());
         }
         let span = spans.value(row);
         let (by, per) = (i128::from(by), i128::from(per));
@@ -188,7 +188,7 @@ fn times(spans: &ArrayRef, by: impl Fn(usize) -> Option<(i64, i64)>) -> Result<A
     Ok(Arc::new(out.collect::<Result<PrimitiveArray<IntervalMonthDayNanoType>>>()?))
 }
 
-/// `3 * interval`, `interval / 2`, with whole numbers.
+/// `3 * interval`, `interval / 2`, `interval * 1.5`: fractions to the millionth.
 pub fn scaled(op: Operator, left: (&Expr, &DataType), right: (&Expr, &DataType)) -> Option<Expr> {
     let whole = |e: &Expr| cast(e.clone(), DataType::Int64);
     let multiply: Body = |args| {
@@ -202,7 +202,22 @@ pub fn scaled(op: Operator, left: (&Expr, &DataType), right: (&Expr, &DataType))
     // Spans of time stay what they are.
     let span = |call: Expr, of: &DataType| if is_interval(of) { call } else { cast(call, of.clone()) };
     let is_span = |dtype: &DataType| is_interval(dtype) || matches!(dtype, DataType::Duration(_));
+    let by_float: Body = |args| {
+        let by = args[1].as_primitive::<Float64Type>();
+        let part = |by: f64| ((by * 1e6).abs() < 9e18).then(|| ((by * 1e6).round() as i64, 1_000_000));
+        times(&strict(&args[0], &INTERVAL)?, |row| by.is_valid(row).then(|| part(by.value(row))).flatten())
+    };
+    let is_part = |dtype: &DataType| dtype.is_floating() || types::is_decimal(dtype);
+    let float = |e: &Expr| cast(e.clone(), DataType::Float64);
     match op {
+        Operator::Multiply if is_span(left.1) && is_part(right.1) => Some(span(
+            kernel("interval_times_part", INTERVAL, by_float).call(vec![left.0.clone(), float(right.0)]),
+            left.1,
+        )),
+        Operator::Multiply if is_span(right.1) && is_part(left.1) => Some(span(
+            kernel("interval_times_part", INTERVAL, by_float).call(vec![right.0.clone(), float(left.0)]),
+            right.1,
+        )),
         Operator::Multiply if is_span(left.1) && right.1.is_integer() => {
             Some(span(kernel("interval_times", INTERVAL, multiply).call(vec![left.0.clone(), whole(right.0)]), left.1))
         }

@@ -231,7 +231,12 @@ fn unknown<T>(function: &str, part: &str) -> Result<T> {
 }
 
 fn truncated(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let part = part_of(args)?;
+    let part = match part_of(args)?.as_str() {
+        "dow" | "doy" | "isodow" => "day".to_string(),
+        "yearweek" => "week".to_string(),
+        "epoch" => "second".to_string(),
+        part => part.to_string(),
+    };
     let Some(cut) = cut(&part) else { return unknown("date_trunc", &part) };
     let to = time_of(Some(args[1].data_type()));
     let (values, zone) = moments(&args[1])?;
