@@ -170,7 +170,7 @@ fn between(values: &mut [i64], q: f64) -> i64 {
     let (low, high) = (position.floor() as usize, position.ceil() as usize);
     let a = *values.select_nth_unstable(low.min(last)).1;
     let b = *values.select_nth_unstable(high.min(last)).1;
-    let part = (b as f64 - a as f64) * (position - low as f64);
+    let part = (i128::from(b) - i128::from(a)) as f64 * (position - low as f64);
     a.saturating_add(part.round() as i64)
 }
 
