@@ -7,7 +7,7 @@ TPC-H's tables come from `onrush-oracle tpch --scale 1 --write FOLDER`.
 
 A query is written with nothing but `query` or `query rowsort` above it; its classes and its rows come from DuckDB. A query under a line
 `# differs: REASON` is left as it is: there Onrush departs from DuckDB on purpose (docs/semantics.md). A `query error CODE` must fail in DuckDB,
-too; the code is ours.
+too; the code is ours. Under a line `# session: UTC` DuckDB's session has that zone, as Onrush's has.
 """
 
 import argparse
@@ -194,6 +194,8 @@ def rewrite(connection: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, lis
         at += 1
         if not line.startswith("query"):
             differs = differs or line.startswith("# differs:")
+            if line.startswith("# session:"):
+                connection.execute(f"set timezone = '{line.removeprefix('# session:').strip()}'")
             out.append(line)
             continue
         number, query = at, []
@@ -228,6 +230,7 @@ def rewrite(connection: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, lis
             # In one order, so that the files do not change from run to run.
             out += [f"query {kinds}{sort}", *query, "----", *(sorted(rows) if sort else rows)]
         differs = False
+        connection.execute(f"set timezone = '{ZONE}'")
     return "\n".join(out).rstrip() + "\n", problems
 
 

@@ -138,7 +138,7 @@ fn arrow_text(error: &ArrowError) -> Diagnostic {
 fn overflow(message: &str) -> Diagnostic {
     let message = message.strip_prefix("Overflow happened on: ").unwrap_or(message);
     Diagnostic::error(Class::Data, "overflow", format!("a result is too large for its type: {}", clean(message)))
-        .help("cast to a wider type first, such as `f64`")
+        .help("cast to a wider type first, such as `f64`: `cast(x as double)` in SQL")
 }
 
 fn arrow_message(message: &str) -> Diagnostic {

@@ -10,6 +10,7 @@ pub mod aggregate;
 pub mod catalogue;
 pub mod conditional;
 pub mod distinct;
+pub mod extremes;
 pub mod kernels;
 pub mod math;
 pub mod native;
@@ -17,6 +18,7 @@ pub mod operators;
 pub mod quantile;
 pub mod string;
 pub mod temporal;
+pub mod ticks;
 pub mod window;
 
 use std::sync::Arc;

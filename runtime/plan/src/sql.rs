@@ -3,12 +3,15 @@
 //! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
 //! aggregates mean is in `dialect.rs`, what functions and types are called in `functions.rs`, and whose columns names are in `scopes.rs`.
 
+mod aggregates;
 mod dialect;
 mod forms;
 mod functions;
+mod intervals;
 mod names;
 mod scopes;
 mod subqueries;
+mod times;
 mod windows;
 
 use std::collections::{HashMap, HashSet};
@@ -35,6 +38,8 @@ use crate::error::diagnose;
 use crate::keyless::Relations;
 use crate::ops;
 use crate::table::{Frame, FrameTable};
+
+pub use aggregates::MOST_OF_SUMS;
 
 /// DuckDB's functions and operators, for every query of the engine.
 pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {

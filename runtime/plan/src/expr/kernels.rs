@@ -77,6 +77,64 @@ pub fn kernel(name: &'static str, output: DataType, body: Body) -> Arc<ScalarUDF
     kernel_at(name, output, body, None)
 }
 
+/// A kernel whose type depends on those of its arguments.
+#[derive(Debug)]
+struct ByTypes {
+    name: &'static str,
+    output: fn(&[DataType]) -> Result<DataType>,
+    signature: Signature,
+    body: Body,
+}
+
+/// One name, one body.
+impl PartialEq for ByTypes {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ByTypes {}
+
+impl std::hash::Hash for ByTypes {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for ByTypes {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        (self.output)(types)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let rows = if scalar { 1 } else { args.number_rows };
+        if rows == 0 {
+            return Ok(ColumnarValue::Array(arrow::array::new_empty_array(args.return_field.data_type())));
+        }
+        let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
+        let result = (self.body)(&arrays)?;
+        Ok(match scalar {
+            true => ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&result, 0)?),
+            false => ColumnarValue::Array(result),
+        })
+    }
+}
+
+/// A kernel whose type depends on those of its arguments.
+pub fn kernel_by_types(name: &'static str, output: fn(&[DataType]) -> Result<DataType>, body: Body) -> ScalarUDF {
+    let signature = Signature::variadic_any(Volatility::Immutable);
+    ScalarUDF::new_from_impl(ByTypes { name, output, signature, body })
+}
+
 /// As [`kernel`]; its errors stand at `place`.
 pub fn kernel_at(name: &'static str, output: DataType, body: Body, place: Option<&Span>) -> Arc<ScalarUDF> {
     let signature = Signature::variadic_any(Volatility::Immutable);

@@ -14,6 +14,7 @@ use super::lower::{Lowering, Refusal, literal_of};
 use super::{native, numbers, zones};
 use crate::every::Every;
 use crate::expr::kernels::is_ours;
+use crate::sql::MOST_OF_SUMS;
 
 const FLOAT: Kind = Kind::Number(Scalar::F64);
 const TICKS: Kind = Kind::Number(Scalar::I64);
@@ -160,6 +161,21 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
                 _ => Op::MultiplyChecked,
             };
             Ok(lowering.graph.add(op, &[a, b], kind))
+        }
+        // A sum of decimals, and the same as a float: too much for 128 bits is too much for 64 when it is so much smaller.
+        ("checked_sum", [sum, float]) if types[1] == DataType::Float64 => {
+            let DataType::Decimal128(_, scale) = types[0] else { return Err(refused()) };
+            let (sum, float) = (lowering.expr(sum)?, lowering.expr(float)?);
+            let graph = &mut lowering.graph;
+            let smaller = 2_f64.powi(63) / MOST_OF_SUMS * 10_f64.powi(i32::from(scale));
+            let smaller = graph.literal(FLOAT, Value::F64(smaller.to_bits()));
+            let float = graph.add(Op::Multiply, &[float, smaller], FLOAT);
+            let whole = graph.add(Op::Convert(Misfit::Fault), &[float], TICKS);
+            // So that it is computed.
+            let least = graph.number(Scalar::I64, i64::MIN.into());
+            let is_least = graph.add(Op::Compare(Comparison::Equal), &[whole, least], Kind::Bool);
+            let null = graph.null(kind);
+            Ok(graph.add(Op::Choose, &[is_least, null, sum], kind))
         }
         ("round_half_even", [arg]) if doubles => {
             let arg = lowering.expr(arg)?;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array};
 use arrow::compute;
 use arrow::compute::kernels::numeric;
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, NullEquality, ScalarValue};
 use datafusion::error::Result;
@@ -22,11 +22,13 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_wire::Diagnostic;
 
-use super::{functions, names};
+use super::{aggregates, intervals, names, times};
 use crate::check::{HIDDEN, plan_error, type_name};
-use crate::expr::kernels::{Body, kernel};
+use crate::expr::extremes::extremes;
+use crate::expr::kernels::{Body, error, kernel};
 use crate::expr::math::by_number;
-use crate::expr::quantile::{Interpolation, mode, product, quantile};
+use crate::expr::quantile::{mode, product};
+use crate::expr::ticks;
 use crate::rules::{has_subqueries, is_column};
 use crate::types;
 
@@ -37,6 +39,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
     state.register_udaf(mode())?;
     state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
     state.register_udaf(product())?;
+    for extreme in extremes() {
+        state.register_udaf(Arc::new(extreme))?;
+    }
     state.register_udf(names::function())?;
     for (name, body) in [
         ("sqrt", (|args| by_number(args, f64::sqrt)) as Body),
@@ -46,7 +51,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
     ] {
         state.register_udf(kernel(name, DataType::Float64, body))?;
     }
-    Ok(())
+    drop(state);
+    times::register(context)?;
+    intervals::register(context)
 }
 
 /// Elements of a list, characters of a text.
@@ -71,6 +78,9 @@ impl ExprPlanner for DuckDb {
         let (Ok(left), Ok(right)) = (raw.left.get_type(schema), raw.right.get_type(schema)) else {
             return Ok(PlannerResult::Original(raw));
         };
+        if let Some(new) = of_spans(&raw, &left, &right) {
+            return Ok(PlannerResult::Planned(new));
+        }
         let numbers = types::is_number(&left) && types::is_number(&right);
         let float = |e: &Expr| cast(e.clone(), DataType::Float64);
         match raw.op {
@@ -101,6 +111,17 @@ impl ExprPlanner for DuckDb {
             BinaryOperator::Modulo if left.is_integer() && right.is_integer() => {
                 let (a, b, _) = in_one_type(&raw, &left, &right);
                 Ok(PlannerResult::Planned(binary_expr(a, Operator::Modulo, b)))
+            }
+            BinaryOperator::PGBitwiseShiftLeft if left.is_integer() && right.is_integer() => {
+                let (a, b) = (cast(raw.left, left.clone()), cast(raw.right, DataType::Int64));
+                Ok(PlannerResult::Planned(kernel("shift_left", left, shifted_left).call(vec![a, b])))
+            }
+            BinaryOperator::PGBitwiseShiftRight
+                if left.is_integer() && right.is_integer() && left != DataType::UInt64 =>
+            {
+                let (a, b) = (cast(raw.left, DataType::Int64), cast(raw.right, DataType::Int64));
+                let moved = kernel("shift_right", DataType::Int64, shifted_right).call(vec![a, b]);
+                Ok(PlannerResult::Planned(cast(moved, left)))
             }
             BinaryOperator::PGExp | BinaryOperator::BitwiseXor if numbers => {
                 let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
@@ -140,27 +161,26 @@ impl ExprPlanner for DuckDb {
             ("avg", [x]) => PlannerResult::Planned(call(Arc::clone(func), vec![cast(x.clone(), DataType::Float64)])),
             // DataFusion's own is accurate to six digits.
             ("percentile_cont", [x, Expr::Literal(q, _)]) if !distinct => match q.cast_to(&DataType::Float64) {
-                Ok(ScalarValue::Float64(Some(q))) if (0.0..=1.0).contains(&q) => PlannerResult::Planned(call(
-                    quantile(q, Interpolation::Linear),
-                    vec![cast(x.clone(), DataType::Float64)],
-                )),
+                Ok(ScalarValue::Float64(Some(q))) if (0.0..=1.0).contains(&q) => {
+                    PlannerResult::Planned(call(ticks::any_quantile(q), vec![x.clone()]))
+                }
                 _ => return fail(plan_error("argument", "a quantile lies between 0 and 1")),
             },
-            ("median", [x]) if !distinct => PlannerResult::Planned(call(
-                quantile(0.5, Interpolation::Linear),
-                vec![cast(x.clone(), DataType::Float64)],
-            )),
+            ("median", [x]) if !distinct => PlannerResult::Planned(call(ticks::any_quantile(0.5), vec![x.clone()])),
             _ => PlannerResult::Original(raw),
         })
     }
 
     fn plan_window(&self, raw: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
-        let average = matches!(&raw.func_def, WindowFunctionDefinition::AggregateUDF(f) if f.name() == "avg");
-        if !average || raw.args.len() != 1 {
+        let is = |name: &str| matches!(&raw.func_def, WindowFunctionDefinition::AggregateUDF(f) if f.name() == name);
+        let (average, median) = (is("avg"), is("median") && !raw.distinct);
+        if !(average || median) || raw.args.len() != 1 {
             return Ok(PlannerResult::Original(raw));
         }
+        let fun = if median { WindowFunctionDefinition::AggregateUDF(ticks::any_quantile(0.5)) } else { raw.func_def };
+        let float = |x: Expr| if average { cast(x, DataType::Float64) } else { x };
         let params = WindowFunctionParams {
-            args: raw.args.into_iter().map(|x| cast(x, DataType::Float64)).collect(),
+            args: raw.args.into_iter().map(float).collect(),
             partition_by: raw.partition_by,
             order_by: raw.order_by,
             window_frame: raw.window_frame,
@@ -168,16 +188,74 @@ impl ExprPlanner for DuckDb {
             null_treatment: raw.null_treatment,
             distinct: raw.distinct,
         };
-        Ok(PlannerResult::Planned(Expr::WindowFunction(Box::new(WindowFunction { fun: raw.func_def, params }))))
+        Ok(PlannerResult::Planned(Expr::WindowFunction(Box::new(WindowFunction { fun, params }))))
     }
 }
 
-fn is_category(dtype: &DataType) -> bool {
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// By a power of two, rounded down; 0 where nothing is left.
+fn shifted_right(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (values, by) = (args[0].as_primitive::<Int64Type>(), args[1].as_primitive::<Int64Type>());
+    let moved = values.iter().zip(by.iter()).map(|(value, by)| {
+        value.zip(by).map(|(value, by)| match by {
+            0..64 => value >> by,
+            _ => 0,
+        })
+    });
+    Ok(Arc::new(moved.collect::<Int64Array>()))
+}
+
+/// Times a power of two, which is an error where there is no such number, and for numbers below zero.
+fn shifted_left(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let strict = |values: &ArrayRef, to: &DataType| {
+        compute::cast_with_options(values, to, &compute::CastOptions { safe: false, ..Default::default() })
+    };
+    let wide = strict(&args[0], &DataType::Decimal128(38, 0))?;
+    let (values, by) = (wide.as_primitive::<Decimal128Type>(), args[1].as_primitive::<Int64Type>());
+    let shifted = values.iter().zip(by.iter()).map(|(value, by)| {
+        let Some((value, by)) = value.zip(by) else { return Ok(None) };
+        if value < 0 || by < 0 {
+            return Err(error(format!("`{value} << {by}`: numbers below zero are not moved to the left")));
+        }
+        let moved =
+            if value == 0 { Some(0) } else { u32::try_from(by).ok().filter(|by| *by < 64).map(|by| value << by) };
+        let overflow = || arrow::error::ArrowError::ArithmeticOverflow(format!("{value} << {by}"));
+        Ok(Some(moved.ok_or_else(overflow)?))
+    });
+    let shifted = shifted.collect::<Result<Decimal128Array>>()?.with_precision_and_scale(38, 0)?;
+    Ok(strict(&(Arc::new(shifted) as ArrayRef), args[0].data_type())?)
+}
+
+/// Intervals times numbers, and dates moved by hours.
+fn of_spans(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Option<Expr> {
+    let is_span = |dtype: &DataType| intervals::is_interval(dtype) || matches!(dtype, DataType::Duration(_));
+    if !is_span(left) && !is_span(right) {
+        return None;
+    }
+    let op = match raw.op {
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        _ => return None,
+    };
+    let (left, right) = ((&raw.left, left), (&raw.right, right));
+    match op {
+        Operator::Plus | Operator::Minus => intervals::shifted_date(op, left, right),
+        _ => intervals::scaled(op, left, right),
+    }
+}
+
+pub fn is_category(dtype: &DataType) -> bool {
     matches!(dtype, DataType::Dictionary(..)) && types::is_text(dtype)
 }
 
 /// Sorts, windows and distinct counts of floats take the two zeros for one value.
-fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
+pub fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
     let dtype = expr.get_type(schema).ok()?;
     dtype.is_floating().then(|| types::one_zero(expr, &dtype))
 }
@@ -185,8 +263,8 @@ fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
 /// A plan in which types, sums and zeros are what DuckDB makes of them.
 pub fn as_duckdb_means(plan: LogicalPlan) -> Result<LogicalPlan> {
     let node = |node| {
-        let node = typed(node)?.transform_data(exact_sums)?;
-        node.transform_data(orders_with_one_zero)?.transform_data(bags)
+        let node = typed(node)?.transform_data(aggregates::of_types)?.transform_data(aggregates::exact_sums)?;
+        node.transform_data(orders_with_one_zero)?.transform_data(intervals::ordered)?.transform_data(bags)
     };
     match has_subqueries(&plan) {
         true => plan.transform_up_with_subqueries(node),
@@ -255,67 +333,15 @@ fn bags(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(plan))
 }
 
-/// Sums of whole numbers are exact in 38 digits, and an error where the sum is no 64-bit number (DuckDB gives a 128-bit
-/// one, DataFusion wraps). Distinct counts of floats count the two zeros once.
-fn exact_sums(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
-    let schema = aggregate.input.schema();
-    let groups = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
-    let mut changed = Vec::new();
-    let mut aggregates = Vec::new();
-    for (index, expr) in aggregate.aggr_expr.iter().enumerate() {
-        let wide = match expr {
-            Expr::AggregateFunction(f) if f.func.name() == "sum" && f.params.args.len() == 1 => {
-                let whole = f.params.args[0].get_type(schema).is_ok_and(|t| t.is_integer());
-                whole.then(|| {
-                    let mut f = f.clone();
-                    f.params.args = vec![cast(f.params.args[0].clone(), DataType::Decimal128(38, 0))];
-                    Expr::AggregateFunction(f)
-                })
-            }
-            Expr::AggregateFunction(f) if f.params.distinct && f.func.name() == "count" && f.params.args.len() == 1 => {
-                one_zero(f.params.args[0].clone(), schema).map(|arg| {
-                    let mut f = f.clone();
-                    f.params.args = vec![arg];
-                    Expr::AggregateFunction(f)
-                })
-            }
-            _ => None,
-        };
-        changed.push(wide.is_some().then(|| format!("{HIDDEN}sum_{index}")));
-        aggregates.push(match (wide, changed.last()) {
-            (Some(wide), Some(Some(name))) => wide.alias(name),
-            _ => expr.clone(),
-        });
-    }
-    if changed.iter().all(Option::is_none) {
-        return Ok(Transformed::no(node));
-    }
-    let fields = aggregate.schema.iter().enumerate().map(|(index, (qualifier, field))| {
-        let hidden = index.checked_sub(groups).and_then(|i| changed[i].as_ref());
-        match hidden {
-            Some(name) => cast(Expr::Column(Column::from_name(name)), field.data_type().clone()).alias(field.name()),
-            None => Expr::Column(Column::new(qualifier.cloned(), field.name())),
-        }
-    });
-    let fields: Vec<Expr> = fields.collect();
-    let plan = LogicalPlanBuilder::new_from_arc(Arc::clone(&aggregate.input))
-        .aggregate(aggregate.group_expr.clone(), aggregates)?
-        .project(fields)?
-        .build()?;
-    Ok(Transformed::yes(plan))
-}
-
 /// Where floats and decimals meet, the decimals become floats: DataFusion would make decimals of floats to compare them, and fail for
 /// NaN.
-fn meet(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    let dtypes: Vec<DataType> = exprs.iter().map(|e| e.get_type(schema).unwrap_or(DataType::Null)).collect();
+fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     let double = dtypes.contains(&DataType::Float64);
     if !(double || dtypes.contains(&DataType::Float32)) || !dtypes.iter().any(types::is_decimal) {
         return false;
     }
     let float = if double { DataType::Float64 } else { DataType::Float32 };
-    for (expr, dtype) in exprs.iter_mut().zip(&dtypes) {
+    for (expr, dtype) in exprs.iter_mut().zip(dtypes) {
         if types::is_decimal(dtype) {
             let literal = match &**expr {
                 Expr::Literal(value, _) => value.cast_to(&float).ok(),
@@ -330,23 +356,11 @@ fn meet(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     true
 }
 
-/// Texts beside times, which become times: those that are written to the minute with seconds.
-fn to_the_second(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    let is_text = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if types::is_text(&value.data_type()));
-    let is_time = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Timestamp(..)));
-    if !exprs.iter().any(|expr| is_text(expr)) || !exprs.iter().any(|expr| is_time(expr)) {
-        return false;
-    }
-    let mut changed = false;
-    for expr in exprs {
-        let Expr::Literal(value, _) = &**expr else { continue };
-        let text = value.try_as_str().flatten().and_then(functions::with_seconds);
-        if let Some(text) = text {
-            **expr = Expr::Literal(ScalarValue::Utf8View(Some(text)), None);
-            changed = true;
-        }
-    }
-    changed
+/// What stands beside each other in types that go together: see [`meet`], [`times::meet`] and [`intervals::compared`].
+fn beside(exprs: &mut [&mut Expr], schema: &DFSchema, compared: bool) -> bool {
+    let dtypes: Vec<DataType> = exprs.iter().map(|e| e.get_type(schema).unwrap_or(DataType::Null)).collect();
+    let changed = meet(exprs, &dtypes);
+    compared && (times::meet(exprs, &dtypes) | intervals::compared(exprs, &dtypes)) || changed
 }
 
 /// What a cast to a whole number casts: halves of floats go to the even neighbour, those of decimals away from zero. `None` where
@@ -421,46 +435,41 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 None => Ok(Transformed::no(Expr::TryCast(c))),
             },
             Expr::BinaryExpr(mut b) => {
-                let mut changed = to_the_second(&mut [&mut b.left, &mut b.right], &schema);
-                changed |= meet(&mut [&mut b.left, &mut b.right], &schema);
+                let changed = beside(&mut [&mut b.left, &mut b.right], &schema, is_comparison(b.op));
                 Ok(Transformed::new_transformed(Expr::BinaryExpr(b), changed))
             }
             Expr::Between(mut b) => {
-                let mut changed = to_the_second(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
-                changed |= meet(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema);
+                let changed = beside(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema, true);
                 Ok(Transformed::new_transformed(Expr::Between(b), changed))
             }
             Expr::InList(mut i) => {
                 let mut all: Vec<&mut Expr> = vec![&mut i.expr];
                 all.extend(&mut i.list);
-                let changed = meet(&mut all, &schema);
+                let changed = beside(&mut all, &schema, true);
                 Ok(Transformed::new_transformed(Expr::InList(i), changed))
             }
             Expr::Case(mut c) => {
                 let (mut tests, mut values): (Vec<&mut Expr>, Vec<&mut Expr>) =
                     c.when_then_expr.iter_mut().map(|(w, t)| (w.as_mut(), t.as_mut())).unzip();
                 values.extend(c.else_expr.as_deref_mut());
-                let mut changed = meet(&mut values, &schema);
+                let mut changed = beside(&mut values, &schema, false);
                 if let Some(base) = c.expr.as_deref_mut() {
                     tests.push(base);
-                    changed |= meet(&mut tests, &schema);
+                    changed |= beside(&mut tests, &schema, true);
                 }
                 Ok(Transformed::new_transformed(Expr::Case(c), changed))
             }
             Expr::ScalarFunction(mut f) if ["coalesce", "greatest", "least"].contains(&f.func.name()) => {
-                let changed = meet(&mut f.args.iter_mut().collect::<Vec<_>>(), &schema);
+                let compared = f.func.name() != "coalesce";
+                let changed = beside(&mut f.args.iter_mut().collect::<Vec<_>>(), &schema, compared);
                 Ok(Transformed::new_transformed(Expr::ScalarFunction(f), changed))
             }
-            // Of a date it is a time, which DataFusion counts in nanoseconds: from 1677 to 2262.
-            Expr::ScalarFunction(mut f) if f.func.name() == "date_trunc" && f.args.len() == 2 => {
-                match f.args[1].get_type(&schema) {
-                    Ok(DataType::Date32) => {
-                        let micros = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
-                        f.args[1] = cast(f.args[1].clone(), micros);
-                        Ok(Transformed::yes(Expr::ScalarFunction(f)))
-                    }
-                    _ => Ok(Transformed::no(Expr::ScalarFunction(f))),
-                }
+            Expr::ScalarFunction(f) if f.func.name() == "negate" && f.args.len() == 1 => {
+                let new = f.args[0].get_type(&schema).ok().and_then(|dtype| intervals::negated(&f.args[0], &dtype));
+                Ok(new.map_or_else(|| Transformed::no(Expr::ScalarFunction(f)), Transformed::yes))
+            }
+            other @ (Expr::Cast(_) | Expr::TryCast(_) | Expr::ScalarFunction(_)) => {
+                Ok(times::lowered(other, &schema).map_or_else(Transformed::no, Transformed::yes))
             }
             other => Ok(Transformed::no(other)),
         })?;

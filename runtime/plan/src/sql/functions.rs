@@ -5,14 +5,15 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArguments, Ident, ObjectName,
-    Statement, TimezoneInfo, UnaryOperator, Value, visit_expressions_mut,
+    BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Interval, NullTreatment, ObjectName,
+    OrderByExpr, Statement, TimezoneInfo, UnaryOperator, Value, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use onrush_wire::Diagnostic;
 
-use super::{names, windows};
+use super::{names, times, windows};
 use crate::check::plan_error;
 
 /// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
@@ -109,6 +110,34 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
                 Ok(None) => {}
                 Err(diagnostic) => return ControlFlow::Break(diagnostic),
             },
+            Expr::Cast { data_type: DataType::Timestamp(_, zone), expr: of, kind, .. } if has_zone(*zone) => {
+                let function = match kind {
+                    CastKind::TryCast | CastKind::SafeCast => "try_to_timestamptz",
+                    CastKind::Cast | CastKind::DoubleColon => "to_timestamptz",
+                };
+                *expr = call(function, vec![std::mem::replace(of.as_mut(), null())]);
+            }
+            Expr::TypedString(typed) if matches!(typed.data_type, DataType::Timestamp(_, zone) if has_zone(zone)) => {
+                *expr = call("to_timestamptz", vec![Expr::Value(typed.value.clone())]);
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                let take = |expr: &mut Expr| std::mem::replace(expr, null());
+                *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
+            }
+            Expr::Extract { field, expr: of, .. } => {
+                if let Some(part) = times::own_part(&field.to_string()) {
+                    *expr = call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
+                }
+            }
+            // An error where there is no such number, and of spans of time, too.
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: of } if !matches!(of.as_ref(), Expr::Value(_)) => {
+                *expr = call("negate", vec![std::mem::replace(of.as_mut(), null())]);
+            }
+            Expr::Interval(interval) => {
+                if let Some(new) = spelt_interval(interval) {
+                    *expr = new;
+                }
+            }
             Expr::Cast { data_type, expr: of, .. } => {
                 respell_type(data_type);
                 if let (DataType::Timestamp(..), Expr::Value(value)) = (data_type, of.as_mut()) {
@@ -151,6 +180,63 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
             Ok(())
         }
     }
+}
+
+fn has_zone(zone: TimezoneInfo) -> bool {
+    matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone)
+}
+
+fn text(text: &str) -> Expr {
+    Expr::Value(Value::SingleQuotedString(text.to_string()).into())
+}
+
+/// A call of a function that takes these.
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// `interval 1 month` as `interval '1' month`, which frames of windows take, too, and `interval (a) month` as a function of `a`. What has units that
+/// the parser does not know becomes one that it knows.
+fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
+    let unit = interval.leading_field.as_ref()?.to_string().to_lowercase();
+    let unit = unit.trim_end_matches('s');
+    let number = match interval.value.as_ref() {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => Some(digits.clone()),
+            Value::SingleQuotedString(text) => Some(text.trim().to_string()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(number) = number else {
+        let function = match unit {
+            "century" | "centurie" => "to_centuries".to_string(),
+            "millennium" => "to_millennia".to_string(),
+            unit => format!("to_{unit}s"),
+        };
+        return Some(call(&function, vec![std::mem::replace(interval.value.as_mut(), null())]));
+    };
+    let larger = |per: i64| number.parse::<i64>().ok().and_then(|n| n.checked_mul(per)).map(|n| n.to_string());
+    let (number, field) = match unit {
+        "quarter" => (larger(3)?, DateTimeField::Month),
+        "decade" => (larger(10)?, DateTimeField::Year),
+        "century" | "centurie" => (larger(100)?, DateTimeField::Year),
+        "millennium" | "millennia" => (larger(1000)?, DateTimeField::Year),
+        _ => (number, interval.leading_field.clone()?),
+    };
+    *interval.value = Expr::Value(Value::SingleQuotedString(number).into());
+    interval.leading_field = Some(field);
+    None
 }
 
 fn is_scientific(value: &Value) -> bool {
@@ -232,6 +318,22 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         "list_aggr" => None,
         _ => None,
     };
+    if matches!(name.as_str(), "lag" | "lead") {
+        return shifted(function, &name);
+    }
+    if let ("string_agg" | "group_concat" | "listagg", FunctionArguments::List(list)) =
+        (name.as_str(), &mut function.args)
+        && list.args.len() == 1
+    {
+        list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(text(","))));
+    }
+    // Fractions of seconds have six digits in C's `%f`, and nine here.
+    if let ("strftime", FunctionArguments::List(list)) = (name.as_str(), &mut function.args)
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) = list.args.get_mut(1)
+        && let Value::SingleQuotedString(format) = &mut value.value
+    {
+        *format = format.replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
+    }
     if let Some(new) = rename {
         function.name = ObjectName::from(vec![Ident::new(new)]);
         return Ok(None);
@@ -249,9 +351,14 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("dayofweek" | "weekday", [x]) => format!("cast(date_part('dow', {x}) as bigint)"),
         ("dayofyear", [x]) => format!("cast(date_part('doy', {x}) as bigint)"),
         ("isodow", [x]) => format!("cast((date_part('dow', {x}) + 6) % 7 + 1 as bigint)"),
+        ("weekofyear", [x]) => format!("cast(date_part('week', {x}) as bigint)"),
         ("epoch", [x]) => format!("date_part('epoch', {x})"),
         ("if", [condition, yes, no]) => format!("case when {condition} then {yes} else {no} end"),
-        ("quantile_cont", [x, q]) => format!("percentile_cont(cast({x} as double), {q})"),
+        ("quantile_cont", [x, q]) => format!("percentile_cont({x}, {q})"),
+        ("percentile_disc", [q]) if let [OrderByExpr { expr: x, .. }] = function.within_group.as_slice() => format!(
+            "array_element(array_sort(array_agg({x}) filter (where {x} is not null)), \
+             greatest(cast(ceil({q} * count({x})) as bigint), 1))"
+        ),
         ("count_if" | "countif", [x]) => format!("sum(cast({x} as integer))"),
         // DataFusion's own takes the two zeros for two values.
         ("nullif", [x, y]) => format!("case when {x} = {y} then null else {x} end"),
@@ -268,15 +375,24 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("arg_min" | "argmin" | "min_by", [x, by]) => {
             format!("first_value({x} order by {by}) filter (where {by} is not null and {x} is not null)")
         }
-        ("date_diff" | "datediff", [part, from, to]) => difference(part, from, to)?,
+        ("datediff", [part, from, to]) => format!("date_diff({part}, {from}, {to})"),
+        ("datesub", [part, from, to]) => format!("date_sub({part}, {from}, {to})"),
+        ("datetrunc", [part, x]) => format!("date_trunc({part}, {x})"),
+        ("date_part" | "datepart", [part, x]) => {
+            match (times::own_part(part), part.to_lowercase().trim_matches('\'')) {
+                (Some(part), _) => format!("calendar_part('{part}', {x})"),
+                (None, "weekday" | "dayofweek") => format!("date_part('dow', {x})"),
+                (None, "dayofyear") => format!("date_part('doy', {x})"),
+                (None, "weekofyear") => format!("date_part('week', {x})"),
+                (None, part) if name == "datepart" => format!("date_part('{part}', {x})"),
+                _ => return Ok(None),
+            }
+        }
+        (part, [x]) if times::PARTS.contains(&part) => format!("calendar_part('{part}', {x})"),
         ("date_add", [x, by]) => format!("({x} + {by})"),
         ("last_day", [x]) => format!("cast(date_trunc('month', {x}) + interval '1 month' - interval '1 day' as date)"),
         ("monthname", [x]) => format!("to_char({x}, '%B')"),
         ("dayname", [x]) => format!("to_char({x}, '%A')"),
-        ("epoch_ms", [x]) => format!("cast(round(date_part('epoch', {x}) * 1000) as bigint)"),
-        // Mondays, and whole hours and days: DuckDB's origin.
-        ("time_bucket", [width, x]) => format!("date_bin({width}, {x}, timestamp '2000-01-03 00:00:00')"),
-        ("strptime", [x, format]) => format!("cast(to_timestamp_micros({x}, {format}) as timestamp)"),
         ("regexp_extract", [x, pattern]) => extracted(x, &format!("'(' || {pattern} || ')'"), "1"),
         ("regexp_extract", [x, pattern, group]) if group == "0" => {
             extracted(x, &format!("'(' || {pattern} || ')'"), "1")
@@ -299,36 +415,54 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
     parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
 }
 
+/// `lag(x, n, y)` whose default is computed: where no row is so far away it is `y`.
+fn shifted(function: &mut Function, name: &str) -> Result<Option<Expr>, Diagnostic> {
+    let read = |text: &str| {
+        let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut p| p.parse_expr());
+        parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
+    };
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(None) };
+    if matches!(list.args.get(1), Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v)))) if v.value == Value::Null)
+    {
+        list.args.truncate(1);
+        return read(&format!("case when false then {function} end"));
+    }
+    let is_plain = |arg: &FunctionArg| {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { return true };
+        let of = match arg {
+            Expr::UnaryOp { expr, .. } | Expr::Cast { expr, .. } => expr.as_ref(),
+            other => other,
+        };
+        matches!(of, Expr::Value(_) | Expr::TypedString(_))
+    };
+    if let Some(by) = list.args.get(1).filter(|by| !is_plain(by)) {
+        let message = format!("`{name}` goes as far as a number says that is written, not as far as `{by}`");
+        return Err(plan_error("not-supported", message).help(format!("write a number: `{name}({}, 2)`", list.args[0])));
+    }
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(default))) = list.args.get(2).filter(|d| !is_plain(d)) else {
+        return Ok(None);
+    };
+    let (default, ignores) = (default.clone(), list.clauses.iter().any(is_ignore_nulls));
+    if ignores || function.null_treatment == Some(NullTreatment::IgnoreNulls) {
+        let message = format!("`{name}` that ignores nulls takes a default that is written, not `{default}`");
+        return Err(plan_error("not-supported", message).help(format!("use `coalesce({name}(...), {default})`")));
+    }
+    list.args.truncate(2);
+    let values = Expr::Function(function.clone());
+    let mut there = function.clone();
+    if let FunctionArguments::List(list) = &mut there.args {
+        let one = Expr::Value(Value::Number("1".to_string(), false).into());
+        list.args[0] = FunctionArg::Unnamed(FunctionArgExpr::Expr(one));
+    }
+    read(&format!("case when {} is null then {default} else {values} end", Expr::Function(there)))
+}
+
+fn is_ignore_nulls(clause: &FunctionArgumentClause) -> bool {
+    matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::IgnoreNulls))
+}
+
 /// The text of a group, empty where nothing matches.
 fn extracted(text: &str, pattern: &str, group: &str) -> String {
     let found = format!("array_element(regexp_match({text}, {pattern}), {group})");
     format!("case when {text} is null then null else coalesce({found}, '') end")
-}
-
-/// How many borders of a part of a date lie between two times.
-fn difference(part: &str, from: &str, to: &str) -> Result<String, Diagnostic> {
-    let part = part.trim_matches('\'').to_lowercase();
-    let months = |x: &str| format!("(date_part('year', {x}) * 12 + date_part('month', {x}))");
-    let seconds = |unit: &str, n: u32| {
-        let ticks = |x: &str| format!("date_part('epoch', date_trunc('{unit}', cast({x} as timestamp)))");
-        format!("cast(({} - {}) / {n} as bigint)", ticks(to), ticks(from))
-    };
-    Ok(match part.trim_end_matches('s') {
-        "day" => format!("cast(cast({to} as date) - cast({from} as date) as bigint)"),
-        "month" => format!("cast({} - {} as bigint)", months(to), months(from)),
-        "quarter" => {
-            let quarters = |x: &str| format!("(date_part('year', {x}) * 4 + date_part('quarter', {x}))");
-            format!("cast({} - {} as bigint)", quarters(to), quarters(from))
-        }
-        "year" => format!("cast(date_part('year', {to}) - date_part('year', {from}) as bigint)"),
-        // Whole weeks between the days, wherever a week begins.
-        "week" => format!("cast(cast({to} as date) - cast({from} as date) as bigint) // 7"),
-        "hour" => seconds("hour", 3_600),
-        "minute" => seconds("minute", 60),
-        "second" => seconds("second", 1),
-        other => {
-            return Err(plan_error("argument", format!("`date_diff` knows no part `{other}`"))
-                .help("one of year, quarter, month, week, day, hour, minute, second"));
-        }
-    })
 }
