@@ -514,7 +514,11 @@ fn indices_end_with_their_array() {
     use onrush_device::FaultKind::OutOfBounds;
     let said = |before: &str, body: &str| {
         let fault = strict_fault(&kernel(before, body), Grid::new(1, 4), 4);
-        assert_eq!((&fault.kind, &fault.memory), (&OutOfBounds, &onrush_device::Memory::Array), "{body}");
+        assert_eq!(
+            (&fault.kind, &fault.memory),
+            (&OutOfBounds, &onrush_device::Memory::Array { dimensions: 1 }),
+            "{body}"
+        );
         (fault.parties[0].line.clone(), fault.column, fault.offset, fault.size)
     };
     let line = |number: u32| format!("test.cu:{number}");
