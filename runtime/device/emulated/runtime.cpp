@@ -992,13 +992,14 @@ void stack_is_full(Fiber* fiber, u64 place) {
     fail(fiber, place, 0, "%s needs more than %lu KiB of stack at {0}", name(fiber).text, (unsigned long)(STACK - ROOM) >> 10);
 }
 
-struct sigaction before_faults;
+struct sigaction before_faults[2];
 // A thread's stack is full, or what a kernel calls has used an address that is none. In other code it is as it was.
 void on_fault(int signal, siginfo_t* info, void* context) {
     Fiber* fiber = here();
     if (fiber == nullptr || worker == nullptr) {
-        if ((before_faults.sa_flags & SA_SIGINFO) && before_faults.sa_sigaction) before_faults.sa_sigaction(signal, info, context);
-        else sigaction(signal, &before_faults, nullptr);
+        const struct sigaction& before = before_faults[signal == SIGILL];
+        if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction) before.sa_sigaction(signal, info, context);
+        else sigaction(signal, &before, nullptr);
         return;
     }
     u64 place = fiber->place, address = (u64)info->si_addr;
@@ -1007,6 +1008,11 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     // A place is the one behind a call, and this is the instruction itself.
     if (is_code(worker->launch, instruction)) place = instruction + 1;
 #endif
+    // clang++ puts an instruction that is none where it knows that nothing has a meaning any more.
+    if (signal == SIGILL) {
+        fail(fiber, place, 0, "%s is at {0} where C++ has no meaning: an index that is always past its array, a loop without an end",
+             name(fiber).text);
+    }
     if (address - (u64)fiber->stack < ROOM) stack_is_full(fiber, place);
     fail(fiber, place, 0, "%s uses the address 0x%lx at {0}, where no memory is", name(fiber).text, (unsigned long)address);
 }
@@ -1028,7 +1034,8 @@ void watch_faults() {
         memset(&action, 0, sizeof action);
         action.sa_sigaction = on_fault;
         action.sa_flags = SA_NODEFER | SA_SIGINFO | SA_ONSTACK;
-        sigaction(SIGSEGV, &action, &before_faults);
+        sigaction(SIGSEGV, &action, &before_faults[0]);
+        sigaction(SIGILL, &action, &before_faults[1]);
     });
 }
 

@@ -77,6 +77,10 @@ fn plain_name(symbol: &str) -> String {
 }
 
 fn complaint(log: &str, source: &Source) -> Diagnostic {
+    // What assembles for a GPU has no lines.
+    if let Some((_, symbol)) = log.split_once("Unresolved extern function '") {
+        return undefined(&plain_name(symbol.split('\'').next().unwrap_or("")), source);
+    }
     let mut found = complaints(log, &source.file).into_iter();
     let Some(first) = found.next() else {
         return Diagnostic::error(Class::Compile, "cuda", "the CUDA C++ of this cell does not compile")
@@ -110,7 +114,8 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
 
 /// Whether a name that is not there is nearly that of the barrier.
 fn near_barrier(message: &str) -> bool {
-    let missing = message.contains("was not declared") || message.contains("is undefined");
+    let missing =
+        ["was not declared", "is undefined", "undeclared identifier"].iter().any(|said| message.contains(said));
     let name = message.split('`').nth(1).unwrap_or("").replace('_', "").to_lowercase();
     missing
         && matches!(name.as_str(), "syncthread" | "syncthreads" | "syncthreds" | "synchthreads" | "synchronizethreads")
@@ -129,7 +134,9 @@ fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'s
             }
             false => "give it a length that is a number: `float tile[64]`; or take a buffer",
         };
-        (format!("the length of `{named}` is not known when the cell is compiled"), help)
+        // clang++ names none.
+        let what = if named.is_empty() { "an array".to_string() } else { format!("`{named}`") };
+        (format!("the length of {what} is not known when the cell is compiled"), help)
     } else if has("uninitialized") {
         (format!("`{named}` is used before it has a value"), "give it one where it is declared: `int sum = 0;`")
     } else if has("read-only location") {
@@ -144,7 +151,7 @@ fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'s
         )
     } else if has("exception handling disabled") || has("with exceptions disabled") {
         ("there are no exceptions on a GPU".to_string(), "check before, and write into a buffer what went wrong")
-    } else if has("invalid `asm`") || has("in `asm`") || has("inline asm") {
+    } else if has("invalid `asm`") || has("in `asm`") || has("inline assembly") {
         (
             "inline PTX is for a GPU alone".to_string(),
             "write it in CUDA C++, which runs without a GPU, too: `threadIdx.x % 32` is the lane",
@@ -206,7 +213,7 @@ fn advice(message: &str) -> Option<&'static str> {
         "an index is a whole number: `data[(int)x]`; `threadIdx` alone is three of them, `threadIdx.x` one"
     } else if has("no match for `operator[]`") {
         "an index is a whole number: `threadIdx` is three of them, `threadIdx.x` is one"
-    } else if has("was not declared") || has("is undefined") {
+    } else if has("was not declared") || has("is undefined") || has("undeclared identifier") {
         "declare it, or correct the name; what `#include` would bring is built in: `printf`, `sqrtf`, `atomicAdd`, …"
     } else if ["expected `;`", "expected a `;`", "expected `,` or `;`"].into_iter().any(has) {
         "put a `;` at the end of the statement before"
@@ -266,6 +273,8 @@ mod tests {
         let span = &found.labels[0].span;
         assert_eq!((span.line, span.column, span.length), (2, 17, 1));
         assert_eq!((plain_name("_Z4areaf").as_str(), plain_name("tile").as_str()), ("area", "tile"));
+        let found = complaint("ptxas fatal   : Unresolved extern function '_Z1kf'\n", &source());
+        assert_eq!(found.labels[0].span.line, 2);
         assert_eq!((plain_name("_ZN3geo4areaEf").as_str(), plain_name("_Z3sumPfi").as_str()), ("area", "sum"));
     }
 

@@ -27,13 +27,14 @@ pub const RUNTIME_FLAGS: [&str; 7] = [
 const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent,return";
 
 /// For LLVM: volatile accesses are atomic ones; a read is looked at although a write of the same follows; and calls in two branches stay two,
-/// each with its line.
-const CLANG_CHECKED: [&str; 5] = [
+/// each with its line; and where it knows that there is no meaning, the processor stops.
+const CLANG_CHECKED: [&str; 6] = [
     "-tsan-distinguish-volatile",
     "-tsan-instrument-read-before-write",
     "-simplifycfg-sink-common=false",
     "-simplifycfg-hoist-common=false",
     "-enable-tail-merge=false",
+    "-trap-unreachable",
 ];
 
 #[derive(Clone, Debug)]
@@ -119,6 +120,8 @@ impl HostCompiler {
                 command.arg("-ftrivial-auto-var-init=pattern");
             }
             if self.is_clang {
+                // A part of `bounds` that stops without a word.
+                command.arg("-fno-sanitize=local-bounds");
                 CLANG_CHECKED.iter().for_each(|option| _ = command.args(["-mllvm", option]));
             } else {
                 command.args(["--param", "tsan-distinguish-volatile=1"]);
