@@ -58,7 +58,10 @@ ONRUSH_PRINTS_WHOLE(unsigned long long)
 ONRUSH_PRINTS(double, ONRUSH_FLOAT)
 ONRUSH_PRINTS(const void*, ONRUSH_POINTER)
 ONRUSH_INLINE OnrushPrinted onrush_printed(float value) { return onrush_printed((double)value); }
+// Of what is none of these, a struct: chosen where no other fits.
+ONRUSH_INLINE OnrushPrinted onrush_printed(...) { return OnrushPrinted{0, ONRUSH_POINTER, 0}; }
 template <class... A> ONRUSH_INLINE int printf(const char* format, A... values) {
+    static_assert((true && ... && !__is_class(A)), "printf prints numbers, texts and addresses: of a float3, each part alone");
     OnrushPrinted printed[sizeof...(A) + 1] = {onrush_printed(values)...};
     return onrush_print(format, sizeof...(A), printed);
 }

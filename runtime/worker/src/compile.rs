@@ -83,6 +83,10 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     }
     let mut found = complaints(log, &source.file).into_iter();
     let Some(first) = found.next() else {
+        if let Some((message, line)) = in_a_template(log, &source.file) {
+            let diagnostic = Diagnostic::error(Class::Compile, "cuda", message);
+            return diagnostic.at(report::whole_line(source, line), "");
+        }
         return Diagnostic::error(Class::Compile, "cuda", "the CUDA C++ of this cell does not compile")
             .note(log.to_string());
     };
@@ -110,6 +114,18 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
         Some(advice) => diagnostic.help(advice),
         None => diagnostic,
     }
+}
+
+/// What is wrong with a call of a template that is not the cell's, and the call's line.
+fn in_a_template(log: &str, file: &str) -> Option<(String, u32)> {
+    let said = log.lines().find_map(|line| line.split_once("error: ").map(|(_, said)| said))?;
+    let call = log.lines().find(|line| line.contains("required from here") || line.contains("requested here"))?;
+    let line = call.split_once(file)?.1.strip_prefix(':')?.split(':').next()?.parse().ok()?;
+    let said = said
+        .strip_prefix("static assertion failed: ")
+        .or_else(|| said.strip_prefix("static_assert failed "))
+        .unwrap_or(said);
+    Some((said.trim_matches('"').to_string(), line))
 }
 
 /// Whether a name that is not there is nearly that of the barrier.
@@ -197,6 +213,8 @@ fn advice(message: &str) -> Option<&'static str> {
         "random numbers are not there: fill a buffer with them in Rust, or let each thread make its own from its index"
     } else if matches!(named, "let" | "var" | "mut") {
         "C++ declares a variable by its type: `int i = 3;`, `float x = 0.5f;`"
+    } else if named.starts_with("__shfl") && named.contains("_sync") {
+        "a shuffle brings a number of 32 or 64 bits: the parts of a `float2` take one call each"
     } else if named.starts_with("__shfl") || matches!(named, "__ballot" | "__any" | "__all") {
         "operations of a warp end in `_sync`, and the first argument says which lanes take part: `__shfl_down_sync(0xffffffff, x, 1)`"
     } else if has("must have a constant value") {
@@ -273,6 +291,9 @@ mod tests {
         let span = &found.labels[0].span;
         assert_eq!((span.line, span.column, span.length), (2, 17, 1));
         assert_eq!((plain_name("_Z4areaf").as_str(), plain_name("tile").as_str()), ("area", "tile"));
+        let log = "emulated.h:9:5: error: static assertion failed: printf prints numbers\ncell_1.rs:3:7:   required from here\n";
+        let found = complaint(log, &source());
+        assert_eq!((found.message.as_str(), found.labels[0].span.line), ("printf prints numbers", 3));
         let found = complaint("ptxas fatal   : Unresolved extern function '_Z1kf'\n", &source());
         assert_eq!(found.labels[0].span.line, 2);
         assert_eq!((plain_name("_ZN3geo4areaEf").as_str(), plain_name("_Z3sumPfi").as_str()), ("area", "sum"));

@@ -110,6 +110,8 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
         )
     } else if has("without a `return`") {
         Some("each way through the function needs its `return`: one behind the last `if`, too")
+    } else if has("where no memory is") {
+        Some("a pointer to a text or to a function has no such thing behind it")
     } else if has("of stack") {
         Some(
             "an array in a function is each thread's own, and each call of a function that calls itself has one more: use less of both, `__shared__` memory, \
@@ -272,12 +274,19 @@ impl Report<'_> {
                 let element = self.element();
                 let Element { name, count, index, .. } = &element;
                 let elements = if *count == 1 { "element" } else { "elements" };
-                let message = format!(
-                    "`{kernel}`: {} {} {}, and `{name}` has {count} {elements}",
-                    who(first),
-                    verb(first.access),
-                    element.shown()
-                );
+                let message = match self.in_bytes(&element) {
+                    true => format!(
+                        "`{kernel}`: {} {} byte {index} of `{name}`, which has {count}",
+                        who(first),
+                        verb(first.access)
+                    ),
+                    false => format!(
+                        "`{kernel}`: {} {} {}, and `{name}` has {count} {elements}",
+                        who(first),
+                        verb(first.access),
+                        element.shown()
+                    ),
+                };
                 let help = if *index < 0 {
                     "the first index is 0: an `if` around the access keeps smaller ones out".to_string()
                 } else if *count == 0 && self.fault.memory == Memory::Dynamic {
@@ -495,6 +504,12 @@ impl Report<'_> {
             Memory::Dynamic => unnamed(&self.dynamic_name(), *bytes, true),
             Memory::None => unnamed("memory", *bytes, false),
         }
+    }
+
+    /// Whether an element is a byte only because `memcpy` or `memset` takes one at a time.
+    fn in_bytes(&self, element: &Element) -> bool {
+        let line = line_in(&self.fault.parties[0].line, self.source).map_or("", |line| line_of(self.source, line));
+        element.shared && self.fault.bytes == 1 && (line.contains("memcpy") || line.contains("memset"))
     }
 
     /// What the cell calls its dynamic shared memory.

@@ -477,6 +477,9 @@ fn stacks_heaps_and_formats_have_their_faults() {
         &[("__global__ void k(int* data, int n) {", "")],
         "each thread's own",
     );
+    let copy = "    __shared__ int s[16];\n    memcpy(s, data, 128);\n    data[0] = s[3];";
+    let line = [("memcpy(s, data, 128);", "writes `s[64]` here")];
+    check("", copy, (1, 1, 0), "writes byte 64 of `s`, which has 64", &line, "larger");
     let null = "    int* p = nullptr;\n    if (n == 0) p[3] = 1;";
     check(
         "",
@@ -553,6 +556,13 @@ fn texts_that_cuda_does_not_take() {
     refused("std::vector<int> v(4);", "is not a member of `std`", "vector", "not there on a GPU");
     refused("data[0] += __shfl_down(data[0], 1);", "`__shfl_down`", "__shfl_down", "end in `_sync`");
     refused("if (n > 3) throw 1;", "no exceptions", "1", "check before");
+    let text = "\n__global__ void k(int* data, int n) {\n    printf(\"%f\\n\", make_float3(1, 2, 3));\n}\n";
+    let mut worker = Worker::start();
+    if worker.emulated {
+        let diagnostic = worker.load(text, "k", PARAMETERS).unwrap_err();
+        assert!(diagnostic.message.contains("printf prints numbers"), "{diagnostic}");
+        assert_eq!(diagnostic.labels[0].span.line, 3);
+    }
     // What only seems to have no value has one.
     let guarded = "    int best;\n    bool any = false;\n    for (int i = 0; i < n; i++)\n        \
                    if (data[i] % 7 == 3) { if (!any || data[i] > best) best = data[i]; any = true; }\n    if (any) data[0] = best;";

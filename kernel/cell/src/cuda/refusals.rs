@@ -286,6 +286,23 @@ pub fn shared_with_value(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnost
     Ok(())
 }
 
+/// A kernel that another function of the cell calls, as if it were one for kernels.
+pub fn called(name: &str, at: usize, masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
+    for call in words(masked, name).filter(|call| *call != at) {
+        let before = masked[..call].trim_end();
+        let is_call = masked[call + name.len()..].trim_start().starts_with('(');
+        // A declaration, a member, or another namespace's.
+        if !is_call || before.ends_with(|c: char| is_word(c) || matches!(c, '.' | '>' | ':' | '*' | '&')) {
+            continue;
+        }
+        let message = format!("`{name}` is a kernel, and only a launch can call it");
+        return Err(fails
+            .at(call, name.len(), "cuda-call", message)
+            .help("put what both do into a `__device__` function; a launch from Rust is for a whole grid"));
+    }
+    Ok(())
+}
+
 /// A text that ends before all its braces are closed.
 pub fn open_end(braces: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     let Some(open) = open_brace(braces) else { return Ok(()) };
