@@ -27,14 +27,16 @@ pub const RUNTIME_FLAGS: [&str; 7] = [
 const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent,return";
 
 /// For LLVM: volatile accesses are atomic ones; a read is looked at although a write of the same follows; and calls in two branches stay two,
-/// each with its line; and where it knows that there is no meaning, the processor stops.
-const CLANG_CHECKED: [&str; 6] = [
+/// each with its line; where it knows that there is no meaning, the processor stops; and loops stay loops, as a `memcpy` in
+/// their place would not be looked at.
+const CLANG_CHECKED: [&str; 7] = [
     "-tsan-distinguish-volatile",
     "-tsan-instrument-read-before-write",
     "-simplifycfg-sink-common=false",
     "-simplifycfg-hoist-common=false",
     "-enable-tail-merge=false",
     "-trap-unreachable",
+    "-disable-loop-idiom-all",
 ];
 
 #[derive(Clone, Debug)]
