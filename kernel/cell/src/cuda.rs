@@ -60,7 +60,10 @@ pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic>
     }
     refusals::host_code(&masked, &fails)?;
     refusals::shared_without_length(&masked, &fails)?;
+    refusals::shared_with_value(&masked, &fails)?;
     let kernels = kernels(&masked, &braces, &fails)?;
+    refusals::open_end(&braces, &fails)?;
+    kernels.iter().try_for_each(|kernel| refusals::called(&kernel.name, kernel.at, &masked, &fails))?;
     for (at, kernel) in kernels.iter().enumerate() {
         if kernels[..at].iter().any(|earlier| earlier.name == kernel.name) {
             let message = format!("there are two kernels `{}` in this cell", kernel.name);
@@ -704,6 +707,15 @@ mod tests {
         refused("namespace a {\n__global__ void k(int* a) {} }", "inside of a namespace", "k");
         refused("__global__ void k(int* a) {\n  if (a) {\n}\n__global__ void l(int* a) {}", "a `}` is missing", "l");
         refused("__global__ void k() { extern __shared__ float s; }", "without a length", "s");
+        refused("__global__ void k() { __shared__ int sum = 0; }", "`sum` is `__shared__`", "sum");
+        refused("__global__ void k() { __shared__ float s[2][3]{}; }", "`s` is `__shared__`", "s");
+        refused("__global__ void l(int* a) {}\n__global__ void k(int* a) { l(a); }", "`l` is a kernel", "l");
+        rust(
+            "%%cuda\n__global__ void k(int* a);\n__global__ void k(int* a) { int l = 1; }\n__global__ void l(int* a) { k.l(a); }",
+        );
+        refused("__global__ void k(int* a) {\n  if (a) {\n}\n", "this `{` has no `}`", "{");
+        rust("%%cuda\n__global__ void k() { __shared__ float s[1 == 1 ? 2 : 3]; __shared__ struct { int a; } t; }");
+        rust("%%cuda\n#define BEGIN {\n__global__ void k() BEGIN }");
         refused("extern __shared__ __align__(8) float tile[64];\n__global__ void k() {}", "without a length", "tile");
     }
 }

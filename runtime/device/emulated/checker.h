@@ -58,9 +58,9 @@ struct Found {
     Space in;
 };
 
-void outside(Fiber* fiber, Space space, bool write, u64 start, u64 offset, u64 bytes, u64 size) {
+void outside(Fiber* fiber, Space space, bool write, u64 start, u64 offset, u64 bytes, u64 size, FaultKind kind = OUT_OF_BOUNDS) {
     Detail detail = {};
-    detail.kind = OUT_OF_BOUNDS;
+    detail.kind = kind;
     detail.space = space;
     detail.access[0] = write ? WRITE : READ;
     detail.who[0] = who(fiber);
@@ -173,6 +173,22 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
     }
     guard.unlock();
     if (address >= launch->data && address + bytes <= launch->data + launch->data_bytes) {
+        const Request* request = launch->request;
+        bool of_variable = request->variable_count == 0 || address - launch->relocated < launch->relocated_bytes;
+        for (u32 i = 0; i < request->variable_count && !of_variable; i++) {
+            const Extent& extent = request->variables[i];
+            of_variable = address >= launch->base + extent.offset && address + bytes <= launch->base + extent.offset + extent.bytes;
+            if (of_variable && write && extent.constant) {
+                outside(fiber, VARIABLE, write, launch->base, address - launch->base, bytes, launch->data_bytes, CONSTANT);
+                fail(fiber, place, 0, "%s writes offset %lu of the module's variables at {0}, which is `__constant__`", name(fiber).text,
+                     (unsigned long)(address - launch->data));
+            }
+        }
+        if (!of_variable) {
+            outside(fiber, VARIABLE, write, launch->base, address - launch->base, bytes, launch->data + launch->data_bytes - launch->base);
+            fail(fiber, place, 0, "%s %s %lu bytes at offset %lu of the module's variables at {0}: none of them is there",
+                 name(fiber).text, verb, (unsigned long)bytes, (unsigned long)(address - launch->data));
+        }
         if (launch->data_cells == nullptr) launch->data_cells = new_cells(launch->data_bytes);
         found->cells = launch->data_cells;
         found->space = "the module's variables";
@@ -185,8 +201,24 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
     for (const auto& range : launch->ranges) {
         if (address >= range.first && address < range.second) return false;
     }
-    // Somewhere around the block's shared memory, where nothing else of a kernel is.
+    if (address < 4096) {
+        fail(fiber, place, 0, "%s %s %lu bytes at {0} through a null pointer", name(fiber).text, verb, (unsigned long)bytes);
+    }
+    for (u32 t = 0; t < block->threads; t++) {
+        const Fiber* other = &block->fibers[t];
+        if (other->stack && address - (u64)other->stack < STACK) {
+            fail(fiber, place, 0, "%s %s %lu bytes at {0} of a variable that is %s's own", name(fiber).text, verb, (unsigned long)bytes,
+                 name(other).text);
+        }
+    }
+    // Somewhere around the block's shared memory or the module's variables, where nothing else of a kernel is.
     const u64 around = 64 << 10;
+    const u64 past = address - launch->data - launch->data_bytes;
+    if (launch->request->variable_count > 0 && past < around) {
+        outside(fiber, VARIABLE, write, launch->base, address - launch->base, bytes, launch->data + launch->data_bytes - launch->base);
+        fail(fiber, place, 0, "%s %s %lu bytes at {0}, %lu bytes behind the module's variables", name(fiber).text, verb, (unsigned long)bytes,
+             (unsigned long)past);
+    }
     u64 from_tls = address > tls ? address - tls : tls - address;
     u64 from_dynamic = address > dynamic ? address - dynamic : dynamic - address;
     bool by_static = tls_bytes > 0 && from_tls < around + tls_bytes, by_dynamic = from_dynamic < around + dynamic_bytes;
@@ -267,9 +299,10 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool updat
         // At times that are not the same in each thread: other orders than the usual one are tried.
         fiber->budget = 16 + (int)(next_random() % 128);
     }
+    Launch* launch = worker->launch;
+    if (++launch->accesses > launch->most_accesses) fail(fiber, place, 0, "the trial is too long");
     Found found;
     if (!find(fiber, address, bytes, write, place, &found)) return;
-    Launch* launch = worker->launch;
     if (publications.launch != launch->serial) {
         publications = Publications();
         publications.launch = launch->serial;
@@ -316,6 +349,12 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool updat
             }
         }
         mark.mask = mask;
+        bool keeps = write && launch->request->strict && (found.in == DEVICE || found.in == VARIABLE);
+        if (keeps && cell->write.launch != launch->serial) {
+            Word word{found.start + (at & ~3ull), 0};
+            memcpy(&word.value, (const void*)word.address, 4);
+            launch->before.push_back(word);
+        }
         if (write) cell->write = mark;
         else remember_read(cell, mark, fiber);
         at += part;
@@ -362,7 +401,11 @@ void atomic_access(const volatile void* address, u64 bytes, bool write, int orde
 
 extern "C" {
 EXPORT void __tsan_init() {}
-EXPORT void __tsan_func_entry(void*) {}
+EXPORT void __tsan_func_entry(void*) {
+    Fiber* fiber = here();
+    // Before a report would have no room.
+    if (fiber && (u64)__builtin_frame_address(0) - (u64)fiber->stack < ROOM) stack_is_full(fiber, PLACE);
+}
 EXPORT void __tsan_func_exit() {}
 EXPORT void __tsan_vptr_update(void**, void*) {}
 EXPORT void __tsan_vptr_read(void**) {}

@@ -7,7 +7,10 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
+// A section for each, so that the checker knows them: one of its own because some are `const` and others are not.
+#define ONRUSH_SECTION(NUMBER) __attribute__((section(".onrush_constant_" #NUMBER)))
+#define ONRUSH_NUMBERED(NUMBER) ONRUSH_SECTION(NUMBER)
+#define __constant__ ONRUSH_NUMBERED(__COUNTER__)
 #define __managed__
 #define __shared__ thread_local
 #define __forceinline__ inline __attribute__((always_inline))
@@ -20,16 +23,48 @@
 typedef unsigned char uchar;
 typedef __SIZE_TYPE__ size_t;
 
-#define threadIdx (onrush_fiber->thread)
-#define blockIdx (onrush_fiber->block)
-#define blockDim (onrush_fiber->block_dim)
-#define gridDim (onrush_fiber->grid_dim)
+#define threadIdx ((const uint3&)onrush_fiber->thread)
+#define blockIdx ((const uint3&)onrush_fiber->block)
+#define blockDim ((const dim3&)onrush_fiber->block_dim)
+#define gridDim ((const dim3&)onrush_fiber->grid_dim)
 #define warpSize 32
 
 #define ONRUSH_INLINE static inline __attribute__((always_inline, unused))
 
 // ---- what kernels say ----
-extern "C" int printf(const char*, ...);
+// Each value with its kind: C's own reads a whole number where `%f` or `%s` stands, and a GPU does, too.
+#define ONRUSH_PRINTS(T, KIND)                                                                                                \
+    ONRUSH_INLINE OnrushPrinted onrush_printed(T value) {                                                                     \
+        OnrushPrinted printed = {0, KIND, sizeof(T)};                                                                         \
+        __builtin_memcpy(&printed.bits, &value, sizeof(T));                                                                   \
+        return printed;                                                                                                       \
+    }
+#define ONRUSH_PRINTS_WHOLE(T)                                                                                                \
+    ONRUSH_INLINE OnrushPrinted onrush_printed(T value) {                                                                     \
+        return OnrushPrinted{(unsigned long long)(long long)value, ONRUSH_WHOLE, sizeof(T) < 4 ? 4 : sizeof(T)};              \
+    }
+ONRUSH_PRINTS_WHOLE(bool)
+ONRUSH_PRINTS_WHOLE(char)
+ONRUSH_PRINTS_WHOLE(signed char)
+ONRUSH_PRINTS_WHOLE(unsigned char)
+ONRUSH_PRINTS_WHOLE(short)
+ONRUSH_PRINTS_WHOLE(unsigned short)
+ONRUSH_PRINTS_WHOLE(int)
+ONRUSH_PRINTS_WHOLE(unsigned int)
+ONRUSH_PRINTS_WHOLE(long)
+ONRUSH_PRINTS_WHOLE(unsigned long)
+ONRUSH_PRINTS_WHOLE(long long)
+ONRUSH_PRINTS_WHOLE(unsigned long long)
+ONRUSH_PRINTS(double, ONRUSH_FLOAT)
+ONRUSH_PRINTS(const void*, ONRUSH_POINTER)
+ONRUSH_INLINE OnrushPrinted onrush_printed(float value) { return onrush_printed((double)value); }
+// Of what is none of these, a struct: chosen where no other fits.
+ONRUSH_INLINE OnrushPrinted onrush_printed(...) { return OnrushPrinted{0, ONRUSH_POINTER, 0}; }
+template <class... A> ONRUSH_INLINE int printf(const char* format, A... values) {
+    static_assert((true && ... && !__is_class(A)), "printf prints numbers, texts and addresses: of a float3, each part alone");
+    OnrushPrinted printed[sizeof...(A) + 1] = {onrush_printed(values)...};
+    return onrush_print(format, sizeof...(A), printed);
+}
 #define assert(condition) ((condition) ? (void)0 : onrush_trap("the assertion `" #condition "` does not hold"))
 
 // ---- vector types ----
@@ -252,6 +287,19 @@ ONRUSH_INLINE void* onrush_memcpy(void* to, const void* from, size_t bytes) {
 }
 #define memset onrush_memset
 #define memcpy onrush_memcpy
+// Of a heap of 8 MB, as on a GPU, which lasts from launch to launch.
+#define malloc onrush_malloc
+#define free onrush_free
+// A compiler does not put them into their caller, whose line is what is told.
+#define ONRUSH_OPERATOR __attribute__((noinline)) void
+ONRUSH_OPERATOR* operator new(size_t bytes) { return onrush_malloc(bytes); }
+ONRUSH_OPERATOR* operator new[](size_t bytes) { return onrush_malloc(bytes); }
+ONRUSH_OPERATOR* operator new(size_t, void* place) noexcept { return place; }
+ONRUSH_OPERATOR* operator new[](size_t, void* place) noexcept { return place; }
+ONRUSH_OPERATOR operator delete(void* memory) noexcept { onrush_free(memory, __builtin_return_address(0)); }
+ONRUSH_OPERATOR operator delete[](void* memory) noexcept { onrush_free(memory, __builtin_return_address(0)); }
+ONRUSH_OPERATOR operator delete(void* memory, size_t) noexcept { onrush_free(memory, __builtin_return_address(0)); }
+ONRUSH_OPERATOR operator delete[](void* memory, size_t) noexcept { onrush_free(memory, __builtin_return_address(0)); }
 
 // ---- bits ----
 ONRUSH_INLINE int __popc(unsigned int x) { return __builtin_popcount(x); }

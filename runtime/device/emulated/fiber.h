@@ -43,6 +43,14 @@ enum OnrushWarpOperation {
     ONRUSH_REDUCE_XOR,
 };
 
+// A value that a kernel prints.
+enum OnrushPrintedKind { ONRUSH_WHOLE, ONRUSH_FLOAT, ONRUSH_POINTER };
+struct OnrushPrinted {
+    unsigned long long bits;
+    unsigned char kind;
+    unsigned char bytes;
+};
+
 extern "C" {
 // Initial-exec: one load from the thread pointer. The runtime is loaded before any kernel.
 extern __thread OnrushFiber* onrush_fiber __attribute__((tls_model("initial-exec")));
@@ -51,4 +59,8 @@ unsigned int onrush_barrier(int predicate, unsigned int* count);
 unsigned long long onrush_warp(int operation, unsigned int mask, unsigned long long value, unsigned int parameter, unsigned int width);
 void onrush_yield();
 void onrush_trap(const char* text);
+int onrush_print(const char* format, unsigned int count, const OnrushPrinted* values);
+void* onrush_malloc(__SIZE_TYPE__ bytes);
+// `from`: who frees, if it is not the caller.
+void onrush_free(void* memory, void* from = nullptr);
 }

@@ -1,7 +1,7 @@
 // The emulated device: runs the blocks of a grid on the cores of the host and the threads of a block as fibers. A kernel that was
 // compiled with -fsanitize=thread calls the `__tsan_*` functions of checker.h for each access to memory, and those of undefined.h where it
-// does what C++ leaves undefined. Not here: compiling, and
-// the memory pool.
+// does what C++ leaves undefined. trial.h has it run again with other values where some are undefined. library.h is what kernels print and
+// allocate. Not here: compiling, and the memory pool.
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -18,10 +18,12 @@
 #include <ucontext.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -41,6 +43,8 @@ namespace {
 
 const u32 MAX_THREADS = 1024;
 const size_t STACK = 128 << 10;
+// At the end of a stack: what must never be touched, and what a report needs.
+const size_t ROOM = 16 << 10;
 const int BUDGET = 256;
 const u64 NEVER = ~0ull;
 // Bytes of shared memory that a kernel has without asking.
@@ -50,10 +54,12 @@ const u64 MARGIN = 4096;
 const u64 STRICT_MARGIN = 4 << 20;
 
 // ---- what the host asks for, and gets back ----
-// Bytes of a module's static shared memory.
+// Bytes of a module's static shared memory, or of its variables.
 struct Extent {
     u64 offset;
     u64 bytes;
+    // Whether kernels only read it: `__constant__`.
+    u64 constant;
 };
 struct Request {
     const char* kernel;
@@ -70,9 +76,12 @@ struct Request {
     u32 patience_seconds;
     // The kernel's own part of static shared memory; none where nobody knows.
     u32 shared_count;
+    // The module's variables, from where it was loaded on; none where nobody knows.
+    u32 variable_count;
     const Extent* shared;
+    const Extent* variables;
 };
-enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT, MISALIGNED, DIVISION, SHIFT };
+enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT, MISALIGNED, DIVISION, SHIFT, CONSTANT };
 enum Space : u32 { NOWHERE, DEVICE, SHARED, DYNAMIC, VARIABLE, ARRAY };
 enum AccessKind : u32 { READ, WRITE, UPDATE, USE };
 struct Who {
@@ -152,6 +161,8 @@ struct Fiber : OnrushFiber {
 };
 struct Warp {
     u32 arrived;
+    // Lanes that have left the kernel: who waits does not wait for them.
+    u32 gone;
     u32 phase;
     u64 acquired;
     std::vector<u64> published;
@@ -185,6 +196,11 @@ struct Block {
     Detail unwritten_detail;
     Reason reason;
 };
+// Four bytes of device memory, as they were before a launch or after it.
+struct Word {
+    u64 address;
+    u32 value;
+};
 struct Launch {
     const Request* request;
     Answer* answer;
@@ -200,8 +216,19 @@ struct Launch {
     std::vector<std::pair<u64, u64>> ranges;
     // The module's own variables: where it was loaded, the part that can be written, and what is known of it.
     u64 base = 0, data = 0, data_bytes = 0;
+    // What the loader has written there, and nobody writes after it: no variables of the kernels' author.
+    u64 relocated = 0, relocated_bytes = 0;
     Cell* data_cells = nullptr;
     u64 now = 1;
+    // For trial.h: device memory before its first change, and values that shuffles have brought from lanes that take no part.
+    std::vector<Word> before;
+    u64 absent = 0;
+    // So many of these values, from the first on, are other ones than usual.
+    u64 changed = 0;
+    u64 absent_place = 0;
+    char absence[200] = "";
+    // Accesses so far, and how many a trial may have.
+    u64 accesses = 0, most_accesses = NEVER;
 };
 
 struct Worker {
@@ -490,6 +517,27 @@ u64 reduce(int operation, u32 a, u32 b) {
     }
 }
 
+// What a shuffle brings from a lane that takes no part: undefined, and no mistake if nobody uses it.
+u64 nobodys(Fiber* fiber, u32 source) {
+    Launch* launch = worker->launch;
+    // As a float or a double it is no number, and what is computed with it is none.
+    if (!launch->request->strict) return 0x7ffda5a57ffda5a5ull;
+    // Far from what kernels compute with, and from each other, as whole numbers and as floats.
+    const u64 usual = 0x7e9676997e967699ull, other = 0xfea98966fea98966ull;
+    u64 number = ++launch->absent;
+    if (number == launch->changed) {
+        u32 lanes = fiber->owner->threads - (fiber->linear & ~31u);
+        char why[64];
+        if (source < lanes && !(fiber->mask >> source & 1)) snprintf(why, sizeof why, "is not in the mask 0x%08x", fiber->mask);
+        else if (source < lanes) snprintf(why, sizeof why, "has left the kernel");
+        else snprintf(why, sizeof why, "its block of %u threads does not have", fiber->owner->threads);
+        launch->absent_place = fiber->place;
+        snprintf(launch->absence, sizeof launch->absence, "%s reads lane %u of its warp, which %s, by %s", name(fiber).text, source, why,
+                 operation_name(fiber->operation));
+    }
+    return number <= launch->changed ? other : usual;
+}
+
 // All lanes of `mask` have arrived: each one's value becomes its result.
 void finish_warp(Block* block, u32 first, u32 mask, int operation) {
     Fiber* lanes = &block->fibers[first];
@@ -546,17 +594,41 @@ void finish_warp(Block* block, u32 first, u32 mask, int operation) {
             case ONRUSH_SYNC_WARP: break;
             default: fiber->value = all;
         }
-        if (operation <= ONRUSH_SHUFFLE_XOR) {
-            // The value of a lane that takes no part is undefined, and no mistake if nobody uses it: as a float or a double it is no number,
-            // and what is computed with it is none.
-            fiber->value = mask >> source & 1 ? values[source] : 0x7ffda5a57ffda5a5ull;
-        }
+        if (operation <= ONRUSH_SHUFFLE_XOR) fiber->value = mask >> source & 1 ? values[source] : nobodys(fiber, (u32)source);
         if (fiber->state == AT_WARP) {
             fiber->state = READY;
             set_ready(block, first + lane);
         }
     }
     block->warps[first / 32].arrived &= ~mask;
+}
+
+// Whether all lanes that `fiber` waits for have come to its operation, but for those that have left the kernel: then it is done.
+bool try_finish_warp(Block* block, Fiber* fiber) {
+    u32 first = fiber->linear & ~31u, mask = fiber->mask;
+    Warp* warp = &block->warps[first / 32];
+    if (((warp->arrived | warp->gone) & mask) != mask) return false;
+    for (u32 rest = mask & warp->arrived; rest; rest &= rest - 1) {
+        Fiber* other = &block->fibers[first + __builtin_ctz(rest)];
+        if (other->operation != fiber->operation || other->mask != mask) {
+            fail(here(), fiber->place, other->place,
+                 "%s calls %s at {0} with mask 0x%08x, and lane %u of its warp calls %s at {1} with mask 0x%08x", name(fiber).text,
+                 operation_name(fiber->operation), mask, other->lane, operation_name(other->operation), other->mask);
+        }
+    }
+    finish_warp(block, first, mask & warp->arrived, fiber->operation);
+    return true;
+}
+
+// A lane has left the kernel, and others of its warp may have waited for it alone.
+void lane_is_gone(Block* block, Fiber* fiber) {
+    u32 first = fiber->linear & ~31u;
+    Warp* warp = &block->warps[first / 32];
+    warp->gone |= 1u << fiber->lane;
+    for (u32 rest = warp->arrived; rest; rest &= rest - 1) {
+        u32 lane = __builtin_ctz(rest);
+        if (warp->arrived >> lane & 1) try_finish_warp(block, &block->fibers[first + lane]);
+    }
 }
 
 // Runs threads on the stack that it was started on, one after the other, until one of them has to leave its stack.
@@ -569,6 +641,7 @@ void trampoline() {
         fiber->state = DONE;
         block->done++;
         clear_ready(block, fiber->linear);
+        lane_is_gone(block, fiber);
         if (block->waiting > 0 && block->waiting == block->threads - block->done) {
             if (request->strict && !all_arrive(block)) to_scheduler(block, FAILED);
             finish_barrier(block);
@@ -606,11 +679,11 @@ void explain_deadlock(Launch* launch, Block* block) {
         for (u32 rest = warp->mask; rest; rest &= rest - 1) {
             u32 lane = __builtin_ctz(rest);
             if (first + lane < block->threads && block->fibers[first + lane].state != AT_WARP) missing |= 1u << lane;
+            if (block->warps[first / 32].gone >> lane & 1) missing &= ~(1u << lane);
         }
         u32 lane = missing ? __builtin_ctz(missing) : 0;
         Fiber* other = first + lane < block->threads ? &block->fibers[first + lane] : nullptr;
-        const char* where = other == nullptr           ? "does not exist"
-                            : other->state == DONE       ? "has left the kernel"
+        const char* where = other == nullptr             ? "does not exist"
                             : other->state == AT_BARRIER ? "waits at __syncthreads at {1}"
                                                          : "waits at another warp operation at {1}";
         fail(nullptr, warp->place, other ? other->place : 0,
@@ -793,6 +866,10 @@ int look_at_module(dl_phdr_info* info, size_t, void* data) {
             search->launch->data = start & ~3ull;
             search->launch->data_bytes = start + header.p_memsz - search->launch->data;
         }
+        if (header.p_type == PT_GNU_RELRO) {
+            search->launch->relocated = start;
+            search->launch->relocated_bytes = header.p_memsz;
+        }
         if (header.p_type == PT_TLS) {
             search->launch->tls_module = info->dlpi_tls_modid;
             search->launch->tls_bytes = header.p_memsz;
@@ -835,6 +912,10 @@ unsigned long long onrush_warp(int operation, unsigned int mask, unsigned long l
         fail(fiber, fiber->place, 0, "%s calls %s at {0} with mask 0x%08x, which its own lane %u is not in", name(fiber).text,
              operation_name(operation), mask, fiber->lane);
     }
+    if (width == 0 || width > 32 || (width & (width - 1))) {
+        fail(fiber, fiber->place, 0, "%s calls %s at {0} with width %d, which is no power of two up to 32", name(fiber).text,
+             operation_name(operation), (int)width);
+    }
     fiber->operation = operation;
     fiber->mask = mask;
     fiber->value = value;
@@ -842,18 +923,7 @@ unsigned long long onrush_warp(int operation, unsigned int mask, unsigned long l
     fiber->width = width;
     Warp* warp = &block->warps[first / 32];
     warp->arrived |= 1u << fiber->lane;
-    if ((warp->arrived & mask) == mask) {
-        for (u32 rest = mask; rest; rest &= rest - 1) {
-            Fiber* other = &block->fibers[first + __builtin_ctz(rest)];
-            if (other->operation != operation || other->mask != mask) {
-                fail(fiber, fiber->place, other->place,
-                     "%s calls %s at {0} with mask 0x%08x, and lane %u of its warp calls %s at {1} with mask 0x%08x",
-                     name(fiber).text, operation_name(operation), mask, other->lane, operation_name(other->operation),
-                     other->mask);
-            }
-        }
-        finish_warp(block, first, mask, operation);
-    } else {
+    if (!try_finish_warp(block, fiber)) {
         fiber->state = AT_WARP;
         clear_ready(block, fiber->linear);
         leave(fiber);
@@ -911,10 +981,110 @@ void watch_divisions() {
     sigaction(SIGFPE, &action, nullptr);
 }
 
+bool is_code(const Launch* launch, u64 address) {
+    for (const auto& range : launch->ranges) {
+        if (address >= range.first && address < range.second) return true;
+    }
+    return false;
+}
+
+void stack_is_full(Fiber* fiber, u64 place) {
+    fail(fiber, place, 0, "%s needs more than %lu KiB of stack at {0}", name(fiber).text, (unsigned long)(STACK - ROOM) >> 10);
+}
+
+struct sigaction before_faults[2];
+// A thread's stack is full, or what a kernel calls has used an address that is none. In other code it is as it was.
+void on_fault(int signal, siginfo_t* info, void* context) {
+    Fiber* fiber = here();
+    if (fiber == nullptr || worker == nullptr) {
+        const struct sigaction& before = before_faults[signal == SIGILL];
+        if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction) before.sa_sigaction(signal, info, context);
+        else sigaction(signal, &before, nullptr);
+        return;
+    }
+    u64 place = fiber->place, address = (u64)info->si_addr;
+#if defined(__x86_64__)
+    u64 instruction = (u64)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+    // A place is the one behind a call, and this is the instruction itself.
+    if (is_code(worker->launch, instruction)) place = instruction + 1;
+#endif
+    // clang++ puts an instruction that is none where it knows that nothing has a meaning any more.
+    if (signal == SIGILL) {
+        fail(fiber, place, 0, "%s is at {0} where C++ has no meaning: an index that is always past its array, a loop without an end",
+             name(fiber).text);
+    }
+    if (address - (u64)fiber->stack < ROOM) stack_is_full(fiber, place);
+    fail(fiber, place, 0, "%s uses the address 0x%lx at {0}, where no memory is", name(fiber).text, (unsigned long)address);
+}
+
+// For the calling thread: the signal comes on a stack of its own.
+void watch_faults() {
+    stack_t stack;
+    if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {
+        const size_t bytes = 64 << 10;
+        stack.ss_sp = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (stack.ss_sp == MAP_FAILED) return;
+        stack.ss_size = bytes;
+        stack.ss_flags = 0;
+        sigaltstack(&stack, nullptr);
+    }
+    static std::once_flag once;
+    std::call_once(once, [] {
+        struct sigaction action;
+        memset(&action, 0, sizeof action);
+        action.sa_sigaction = on_fault;
+        action.sa_flags = SA_NODEFER | SA_SIGINFO | SA_ONSTACK;
+        sigaction(SIGSEGV, &action, &before_faults[0]);
+        sigaction(SIGILL, &action, &before_faults[1]);
+    });
+}
+
 }  // namespace
 
 #include "checker.h"
 #include "undefined.h"
+#include "library.h"
+
+namespace {
+
+void run_launch(Launch* launch, const Request* request, Answer* answer) {
+    answer->status = 0;
+    answer->place[0] = answer->place[1] = 0;
+    answer->text[0] = 0;
+    answer->detail = Detail{};
+    launch->request = request;
+    launch->answer = answer;
+    launch->blocks = (u64)request->grid[0] * request->grid[1] * request->grid[2];
+    launch->threads = request->block[0] * request->block[1] * request->block[2];
+    launch->serial = ++launches;
+    launch->tls_module = launch->tls_bytes = 0;
+    Search search{(u64)request->entry, launch};
+    dl_iterate_phdr(look_at_module, &search);
+    if (request->strict && launch->tls_bytes + request->dynamic_shared > STRICT_SHARED) {
+        Worker state;
+        state.launch = launch;
+        worker = &state;
+        fail(nullptr, 0, 0, "a block takes %lu bytes of shared memory, and has %lu",
+             (unsigned long)(launch->tls_bytes + request->dynamic_shared), (unsigned long)STRICT_SHARED);
+        worker = nullptr;
+        return;
+    }
+    u64 workers = request->checked ? 1 : request->workers;
+    if (workers > launch->blocks) workers = launch->blocks;
+    std::vector<pthread_t> threads;
+    for (u64 i = 1; i < workers; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, nullptr, work_thread, launch) == 0) threads.push_back(thread);
+    }
+    work(launch);
+    for (pthread_t thread : threads) pthread_join(thread, nullptr);
+    free(launch->data_cells);
+    launch->data_cells = nullptr;
+}
+
+}  // namespace
+
+#include "trial.h"
 
 extern "C" {
 
@@ -937,41 +1107,16 @@ void onrush_unregister(u64 address) {
 }
 
 int onrush_launch(const Request* request, Answer* answer) {
-    answer->status = 0;
-    answer->place[0] = answer->place[1] = 0;
-    answer->detail = Detail{};
-    Launch launch;
-    launch.request = request;
-    launch.answer = answer;
-    launch.blocks = (u64)request->grid[0] * request->grid[1] * request->grid[2];
-    launch.threads = request->block[0] * request->block[1] * request->block[2];
-    launch.serial = ++launches;
-    launch.tls_module = launch.tls_bytes = 0;
-    Search search{(u64)request->entry, &launch};
-    dl_iterate_phdr(look_at_module, &search);
-    if (request->strict && launch.tls_bytes + request->dynamic_shared > STRICT_SHARED) {
-        Worker state;
-        state.launch = &launch;
-        worker = &state;
-        fail(nullptr, 0, 0, "a block takes %lu bytes of shared memory, and has %lu", (unsigned long)(launch.tls_bytes + request->dynamic_shared),
-             (unsigned long)STRICT_SHARED);
-        worker = nullptr;
-        return 1;
-    }
     std::unique_lock<std::mutex> alone(checked_launches, std::defer_lock);
     // One core: the checker's picture of memory needs no locks, and a report can be had again.
     if (request->checked) alone.lock();
     std::call_once(division_once, watch_divisions);
-    u64 workers = request->checked ? 1 : request->workers;
-    if (workers > launch.blocks) workers = launch.blocks;
-    std::vector<pthread_t> threads;
-    for (u64 i = 1; i < workers; i++) {
-        pthread_t thread;
-        if (pthread_create(&thread, nullptr, work_thread, &launch) == 0) threads.push_back(thread);
+    if (request->strict) {
+        watch_faults();
+        return launch_and_try(request, answer);
     }
-    work(&launch);
-    for (pthread_t thread : threads) pthread_join(thread, nullptr);
-    free(launch.data_cells);
+    Launch launch;
+    run_launch(&launch, request, answer);
     return (int)answer->status;
 }
 

@@ -1,6 +1,6 @@
 // What a kernel compiled with UNDEFINED of compiler.rs calls where it does what C++ leaves undefined: an index past a declared array,
 // which the checker does not see on a thread's stack or within a larger array; an address that is no multiple of what its type wants;
-// a division by zero; a shift by more bits than there are. The compiler looks, and calls only if something is wrong: with a
+// a division by zero; a shift by more bits than there are; the end of a function that has to return something. The compiler looks, and calls only if something is wrong: with a
 // description in its own format, and the values as they are. These are not the sanitizer's own functions. Part of runtime.cpp.
 //
 // Not asked for: what CUDA has otherwise than C++, which is conversions of floats that do not fit (they saturate) and sums of whole
@@ -96,6 +96,8 @@ EXPORT void __ubsan_handle_out_of_bounds(const OutOfBoundsData* data, u64 index)
     Detail detail = described(fiber, OUT_OF_BOUNDS, data->place);
     const char* count = strchr(data->array->text, '[');
     detail.space = ARRAY;
+    // How many dimensions the array has that this is an index of.
+    for (const char* c = count; c && *c; c++) detail.start += *c == '[';
     detail.offset = (u64)number_of(data->index, index);
     detail.bytes = 1;
     detail.size = count ? strtoul(count + 1, nullptr, 10) : 0;
@@ -122,6 +124,11 @@ EXPORT void __ubsan_handle_divrem_overflow(const void* data, u64, u64) {
     Fiber* fiber = here();
     explain(fiber->owner->launch, described(fiber, DIVISION, *(const SourcePlace*)data));
     fail(fiber, PLACE, 0, "%s divides a whole number by zero at {0}", name(fiber).text);
+}
+
+EXPORT void __ubsan_handle_missing_return(const void*) {
+    Fiber* fiber = here();
+    fail(fiber, PLACE, 0, "%s comes to the end at {0} of a function that gives something, without a `return`", name(fiber).text);
 }
 
 EXPORT void __ubsan_handle_shift_out_of_bounds(const ShiftData* data, u64, u64 by) {

@@ -78,7 +78,7 @@ fn plain(message: &str) -> String {
             _ => text.push(c),
         }
     }
-    let text = text.replace("struct uint3", "uint3").replace("{aka ", "{");
+    let text = text.trim_end_matches(" [-fpermissive]").replace("struct uint3", "uint3").replace("{aka ", "{");
     text.trim_end_matches('.').to_string()
 }
 

@@ -27,10 +27,12 @@ use runtime::{Kernel, Loaded, Runtime};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulation {
     /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line, and so are an index past a declared
-    /// array, an address that is not aligned, a division by zero and a shift by too many bits. Some fifty times slower.
+    /// array, an address that is not aligned, a division by zero, a shift by too many bits and a function's end without its `return`. Some
+    /// fifty times slower.
     pub checked: bool,
     /// For kernels of people who learn, with `checked`: a barrier in different lines or that not all threads reach, shared memory that
-    /// is read before it is written, and more of it than a kernel has without asking are errors.
+    /// is read before it is written, more of it than a kernel has without asking, accesses beside the module's variables and writes to
+    /// `__constant__` ones, and results that depend on what shuffles bring from lanes that take no part are errors.
     pub strict: bool,
     /// Cores that run blocks; 0 takes those that there are.
     pub workers: u32,

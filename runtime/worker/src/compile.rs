@@ -58,24 +58,44 @@ fn undefined(name: &str, source: &Source) -> Diagnostic {
     }
 }
 
-/// A symbol as it is written: `_Z4areaf` is `area`.
+/// A symbol as it is written: `_Z4areaf` is `area`, and so is `_ZN3geo4areaEf`, of a namespace.
 fn plain_name(symbol: &str) -> String {
-    let rest = symbol.strip_prefix("_Z").unwrap_or(symbol).trim_start_matches(['N', 'L']);
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let length = rest[..digits].parse::<usize>().unwrap_or(0);
-    match rest.get(digits..digits + length).filter(|name| symbol.starts_with("_Z") && !name.is_empty()) {
-        Some(name) => name.to_string(),
-        None => symbol.to_string(),
+    let Some(mut rest) = symbol.strip_prefix("_Z") else { return symbol.to_string() };
+    rest = rest.trim_start_matches(['N', 'K', 'L']);
+    let mut name = symbol;
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let length = rest[..digits].parse::<usize>().unwrap_or(0);
+        let Some(part) = rest.get(digits..digits + length).filter(|part| !part.is_empty()) else { break };
+        name = part;
+        rest = &rest[digits + length..];
+        if !symbol.starts_with("_ZN") {
+            break;
+        }
     }
+    name.to_string()
 }
 
 fn complaint(log: &str, source: &Source) -> Diagnostic {
+    // What assembles for a GPU has no lines.
+    if let Some((_, symbol)) = log.split_once("Unresolved extern function '") {
+        return undefined(&plain_name(symbol.split('\'').next().unwrap_or("")), source);
+    }
     let mut found = complaints(log, &source.file).into_iter();
     let Some(first) = found.next() else {
+        if let Some((message, line)) = in_a_template(log, &source.file) {
+            let diagnostic = Diagnostic::error(Class::Compile, "cuda", message);
+            return diagnostic.at(report::whole_line(source, line), "");
+        }
         return Diagnostic::error(Class::Compile, "cuda", "the CUDA C++ of this cell does not compile")
             .note(log.to_string());
     };
     let barrier = near_barrier(&first.message);
+    if let Some((message, help)) = in_other_words(&first, source) {
+        let mut diagnostic = Diagnostic::error(Class::Compile, "cuda", message).help(help);
+        diagnostic.labels.push(Label { span: span(&first, source), text: String::new(), primary: true });
+        return diagnostic;
+    }
     let message = match (barrier, first.message.split_once("; did you mean")) {
         // What it proposes is never the barrier itself, which may be a macro.
         (true, Some((said, _))) => said.to_string(),
@@ -96,22 +116,122 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     }
 }
 
+/// What is wrong with a call of a template that is not the cell's, and the call's line.
+fn in_a_template(log: &str, file: &str) -> Option<(String, u32)> {
+    let said = log.lines().find_map(|line| line.split_once("error: ").map(|(_, said)| said))?;
+    let call = log.lines().find(|line| line.contains("required from here") || line.contains("requested here"))?;
+    let line = call.split_once(file)?.1.strip_prefix(':')?.split(':').next()?.parse().ok()?;
+    let said = said
+        .strip_prefix("static assertion failed: ")
+        .or_else(|| said.strip_prefix("static_assert failed "))
+        .unwrap_or(said);
+    Some((said.trim_matches('"').to_string(), line))
+}
+
 /// Whether a name that is not there is nearly that of the barrier.
 fn near_barrier(message: &str) -> bool {
-    let missing = message.contains("was not declared") || message.contains("is undefined");
+    let missing =
+        ["was not declared", "is undefined", "undeclared identifier"].iter().any(|said| message.contains(said));
     let name = message.split('`').nth(1).unwrap_or("").replace('_', "").to_lowercase();
     missing
         && matches!(name.as_str(), "syncthread" | "syncthreads" | "syncthreds" | "synchthreads" | "synchronizethreads")
 }
 
+/// What a compiler says of the emulation's own or of C++ alone, as it is in CUDA, and what to do.
+fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'static str)> {
+    let message = complaint.message.as_str();
+    let has = |word: &str| message.contains(word);
+    let named = message.split('`').nth(1).unwrap_or("");
+    Some(if has("-Werror=vla") || has("variable length array") || has("storage size of") {
+        let help = match line(complaint, source).contains("__shared__") {
+            true => {
+                "give it a length that is a number: `__shared__ float tile[256]`; or let the launch say it: `extern __shared__ float tile[];` and \
+                 `256.shared(bytes)`"
+            }
+            false => "give it a length that is a number: `float tile[64]`; or take a buffer",
+        };
+        // clang++ names none.
+        let what = if named.is_empty() { "an array".to_string() } else { format!("`{named}`") };
+        (format!("the length of {what} is not known when the cell is compiled"), help)
+    } else if has("uninitialized") {
+        (format!("`{named}` is used before it has a value"), "give it one where it is declared: `int sum = 0;`")
+    } else if has("read-only location") {
+        (
+            "what is behind a `const` pointer is read-only".to_string(),
+            "leave `const` out of the parameter to write through it",
+        )
+    } else if (has("read-only") || has("const-qualified")) && ["uint3", "dim3"].into_iter().any(has) {
+        (
+            "`threadIdx`, `blockIdx`, `blockDim` and `gridDim` can only be read".to_string(),
+            "`==` compares, and `=` sets; an index of one's own is a variable: `int i = threadIdx.x;`",
+        )
+    } else if has("exception handling disabled") || has("with exceptions disabled") {
+        ("there are no exceptions on a GPU".to_string(), "check before, and write into a buffer what went wrong")
+    } else if has("invalid `asm`") || has("in `asm`") || has("inline assembly") {
+        (
+            "inline PTX is for a GPU alone".to_string(),
+            "write it in CUDA C++, which runs without a GPU, too: `threadIdx.x % 32` is the lane",
+        )
+    } else {
+        return None;
+    })
+}
+
+fn line<'a>(complaint: &Complaint, source: &'a Source) -> &'a str {
+    source.text.lines().nth((complaint.line as usize).saturating_sub(1)).unwrap_or("")
+}
+
 fn span(complaint: &Complaint, source: &Source) -> Span {
     let (column, length) = complaint.place(&source.text);
+    // A sign says little: what stands before the bracket of a call is meant, or what the message names.
+    let text: Vec<char> = line(complaint, source).chars().collect();
+    let is_word = |c: &char| c.is_alphanumeric() || *c == '_';
+    let (before, at) = text.split_at((column as usize).saturating_sub(1).min(text.len()));
+    if at.first().is_some_and(|c| !is_word(c)) {
+        let called = before.iter().rev().take_while(|c| is_word(c)).count() as u32;
+        if at[0] == '(' && called > 0 {
+            return Span { file: source.file.clone(), line: complaint.line, column: column - called, length: called };
+        }
+        let named = Complaint { column: None, ..complaint.clone() };
+        let (column, length) = named.place(&source.text);
+        let name: String = text.iter().skip(column as usize - 1).take(length as usize).collect();
+        if complaint.message.starts_with(&format!("`{name}`")) {
+            return Span { file: source.file.clone(), line: complaint.line, column, length };
+        }
+    }
     Span { file: source.file.clone(), line: complaint.line, column, length }
 }
 
 fn advice(message: &str) -> Option<&'static str> {
     let has = |word: &str| message.contains(word);
-    Some(if has("was not declared") || has("is undefined") {
+    let named = message.split('`').nth(1).unwrap_or("");
+    Some(if matches!(named, "half" | "half2" | "__half" | "__half2" | "__nv_bfloat16") {
+        "floats of 16 bits are not there: compute in `float`"
+    } else if named == "cooperative_groups" {
+        "cooperative groups are not there: `__syncthreads()` is for a block, `__syncwarp()` is for a warp, and a launch of its own is for a grid"
+    } else if matches!(named, "rand" | "srand" | "curand" | "curandState" | "curand_init" | "curand_uniform") {
+        "random numbers are not there: fill a buffer with them in Rust, or let each thread make its own from its index"
+    } else if matches!(named, "let" | "var" | "mut") {
+        "C++ declares a variable by its type: `int i = 3;`, `float x = 0.5f;`"
+    } else if named.starts_with("__shfl") && named.contains("_sync") {
+        "a shuffle brings a number of 32 or 64 bits: the parts of a `float2` take one call each"
+    } else if named.starts_with("__shfl") || matches!(named, "__ballot" | "__any" | "__all") {
+        "operations of a warp end in `_sync`, and the first argument says which lanes take part: `__shfl_down_sync(0xffffffff, x, 1)`"
+    } else if has("must have a constant value") {
+        "give it a length that is a number: `float tile[64]`; shared memory can have its length from the launch: `extern __shared__ float tile[];`"
+    } else if has("is not a member of `std`") || has("named `vector` in namespace") || has("named `cout` in namespace")
+    {
+        "the C++ standard library is not there on a GPU: `printf` prints, an array or a buffer takes numbers, `min`, `max`, `sqrtf` and others have no `std::`"
+    } else if has("call to `atomic") || has("conversion") && has("int*` to `long long unsigned int*`") {
+        "atomics take the address of an `int`, `unsigned` or `unsigned long long`, and `atomicAdd` and `atomicExch` of a `float`, too, `atomicAdd` of a `double`; \
+         and a value of the same type"
+    } else if has("invalid conversion from `int` to `int*`") || has("to `float*`") && has("cannot convert `float`") {
+        "an address is wanted: `&data[i]` is that of `data[i]`"
+    } else if has("for array subscript") || has("array subscript is not an integer") {
+        "an index is a whole number: `data[(int)x]`; `threadIdx` alone is three of them, `threadIdx.x` one"
+    } else if has("no match for `operator[]`") {
+        "an index is a whole number: `threadIdx` is three of them, `threadIdx.x` is one"
+    } else if has("was not declared") || has("is undefined") || has("undeclared identifier") {
         "declare it, or correct the name; what `#include` would bring is built in: `printf`, `sqrtf`, `atomicAdd`, …"
     } else if ["expected `;`", "expected a `;`", "expected `,` or `;`"].into_iter().any(has) {
         "put a `;` at the end of the statement before"
@@ -119,7 +239,7 @@ fn advice(message: &str) -> Option<&'static str> {
         "give it arguments of one type: `max(n, (long)m)`, `min(x, (float)n)`"
     } else if has("no member named") || has("has no member") {
         "`threadIdx`, `blockIdx`, `blockDim` and `gridDim` have `x`, `y` and `z`"
-    } else if has("read-only") || has("assignment of read-only") || has("must be a modifiable lvalue") {
+    } else if has("read-only") || has("must be a modifiable lvalue") {
         "a `const` pointer is only read: leave `const` out of the parameter to write through it"
     } else {
         return None;
@@ -171,7 +291,12 @@ mod tests {
         let span = &found.labels[0].span;
         assert_eq!((span.line, span.column, span.length), (2, 17, 1));
         assert_eq!((plain_name("_Z4areaf").as_str(), plain_name("tile").as_str()), ("area", "tile"));
-        assert_eq!(plain_name("_ZN3geo4areaEf"), "geo");
+        let log = "emulated.h:9:5: error: static assertion failed: printf prints numbers\ncell_1.rs:3:7:   required from here\n";
+        let found = complaint(log, &source());
+        assert_eq!((found.message.as_str(), found.labels[0].span.line), ("printf prints numbers", 3));
+        let found = complaint("ptxas fatal   : Unresolved extern function '_Z1kf'\n", &source());
+        assert_eq!(found.labels[0].span.line, 2);
+        assert_eq!((plain_name("_ZN3geo4areaEf").as_str(), plain_name("_Z3sumPfi").as_str()), ("area", "sum"));
     }
 
     #[test]

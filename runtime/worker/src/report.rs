@@ -100,20 +100,50 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
     let has = |words: &str| text.contains(words);
     let help = if has("bytes of shared memory") {
         Some("use a smaller array, or one of narrower numbers")
+    } else if has("through a null pointer") {
+        Some(
+            "a pointer gets its address from a buffer or an array before it is used; `malloc` gives none where its 8 MB are full",
+        )
+    } else if has("of a variable that is") {
+        Some(
+            "a variable in a function is each thread's own: `__shared__` ones are the block's, `__device__` ones and buffers are everybody's",
+        )
+    } else if has("without a `return`") {
+        Some("each way through the function needs its `return`: one behind the last `if`, too")
+    } else if has("where no memory is") {
+        Some("a pointer to a text or to a function has no such thing behind it")
+    } else if has("of stack") {
+        Some(
+            "an array in a function is each thread's own, and each call of a function that calls itself has one more: use less of both, `__shared__` memory, \
+             or a buffer; this is the emulated device's limit, and a GPU's is another",
+        )
+    } else if has("calls printf") {
+        Some(
+            "`%d` prints an `int`, `%u` an `unsigned`, `%lld` a `long long`, `%f` a `float` or a `double`, `%s` a text, `%p` an address",
+        )
+    } else if has("what `malloc` and `new` have not given") {
+        Some("`free` and `delete` take what `malloc` and `new` gave, once")
     } else if has("belongs to no allocation") {
         Some("a pointer must come from a buffer that the kernel was given; an index may be far out of it")
     } else if has("no block has finished") {
         Some("a loop waits for something that no other thread does; blocks run in any order, and not all at once")
     } else if has("is divided by zero") {
         Some("a GPU goes on with some number; an `if` around the division keeps it out")
+    } else if has("that value is undefined") {
+        Some(match source.text.contains("__activemask") {
+            true => {
+                "`__activemask()` says who happens to be there, which may be one lane alone: a mask that is known, such as 0xffffffff, says who must come"
+            }
+            false => {
+                "only lanes that take part give something: let all of them take part with a value that changes nothing, such as 0 in a sum, \
+                 or keep to lanes that are in the mask"
+            }
+        })
+    } else if has("no power of two") {
+        Some("the width is 2, 4, 8, 16 or 32: the warp in parts of so many lanes; leave it out for the whole warp")
     } else if has("its own lane") {
         Some(
             "the mask says which lanes take part, one bit for each, and whoever calls must be among them: 0xffffffff is all 32",
-        )
-    } else if has("of its warp has left the kernel") {
-        Some(
-            "all lanes of the mask must come to the call: put the `if` around the work only, and let threads without work take part with a \
-             value that changes nothing, such as 0 in a sum",
         )
     } else if has("of its warp calls") || has("of its warp waits") {
         Some(
@@ -153,7 +183,8 @@ fn far(reason: &str, launch: &Launch, source: &Source, buffers: &[Named]) -> Opt
         all.extend(line::mentions(text, &buffer.name, false).into_iter().map(|mention| (buffer, mention)));
     }
     let mentions: Vec<line::Mention> = all.iter().map(|(_, mention)| mention.clone()).collect();
-    let mention = line::pick(&mentions, writes)?;
+    // What is only written was not read.
+    let mention = line::pick(&mentions, writes).filter(|mention| writes || mention.is_read)?;
     let buffer = all.iter().find(|(_, other)| other == mention)?.0;
     let offset = i128::from(address) - i128::from(buffer.address);
     let (index, beside) =
@@ -243,12 +274,19 @@ impl Report<'_> {
                 let element = self.element();
                 let Element { name, count, index, .. } = &element;
                 let elements = if *count == 1 { "element" } else { "elements" };
-                let message = format!(
-                    "`{kernel}`: {} {} {}, and `{name}` has {count} {elements}",
-                    who(first),
-                    verb(first.access),
-                    element.shown()
-                );
+                let message = match self.in_bytes(&element) {
+                    true => format!(
+                        "`{kernel}`: {} {} byte {index} of `{name}`, which has {count}",
+                        who(first),
+                        verb(first.access)
+                    ),
+                    false => format!(
+                        "`{kernel}`: {} {} {}, and `{name}` has {count} {elements}",
+                        who(first),
+                        verb(first.access),
+                        element.shown()
+                    ),
+                };
                 let help = if *index < 0 {
                     "the first index is 0: an `if` around the access keeps smaller ones out".to_string()
                 } else if *count == 0 && self.fault.memory == Memory::Dynamic {
@@ -317,6 +355,19 @@ impl Report<'_> {
                     .help("all threads of a block must come to each `__syncthreads();`: put the `if` around the work only, and leave out an early `return`")
                     .labelled(label(self.whole(first), format!("{} waits here", thread(first)), true))
                     .labelled(label(self.whole(second), format!("{} was here last", thread(second)), false))
+            }
+            FaultKind::Constant => {
+                let element = self.element();
+                let message = format!(
+                    "`{kernel}`: {} writes {}, and `{}` is `__constant__`",
+                    who(first),
+                    element.shown(),
+                    element.name
+                );
+                let place = self.place(first, &element);
+                self.error("cuda-constant", message)
+                    .help("kernels only read `__constant__` variables: a `__device__` variable is what they can write")
+                    .labelled(label(place, "written here".to_string(), true))
             }
             FaultKind::Misaligned { type_name } => self.misaligned(type_name),
             FaultKind::Division => {
@@ -439,20 +490,26 @@ impl Report<'_> {
                 Some(buffer) => unnamed(&buffer.name, buffer.element, false),
                 None => unnamed("memory", *bytes, false),
             },
-            Memory::Shared(variables) => match nearest(variables, &self.launch.kernel, *offset) {
+            Memory::Shared(variables) => match nearest(own(variables, &self.launch.kernel), *offset) {
                 Some(found) => variable(found),
                 None => unnamed("shared memory", *bytes, true),
             },
-            Memory::Variables(variables) => match nearest(variables, &self.launch.kernel, *offset) {
+            Memory::Variables(variables) => match nearest(variables.iter(), *offset) {
                 Some(found) => variable(found),
                 None => unnamed("the cell's variables", *bytes, true),
             },
-            Memory::Array => {
+            Memory::Array { .. } => {
                 unnamed(&self.array().map_or_else(|| "the array".to_string(), |(_, _, name)| name), *bytes, true)
             }
             Memory::Dynamic => unnamed(&self.dynamic_name(), *bytes, true),
             Memory::None => unnamed("memory", *bytes, false),
         }
+    }
+
+    /// Whether an element is a byte only because `memcpy` or `memset` takes one at a time.
+    fn in_bytes(&self, element: &Element) -> bool {
+        let line = line_in(&self.fault.parties[0].line, self.source).map_or("", |line| line_of(self.source, line));
+        element.shared && self.fault.bytes == 1 && (line.contains("memcpy") || line.contains("memset"))
     }
 
     /// What the cell calls its dynamic shared memory.
@@ -486,11 +543,9 @@ impl Report<'_> {
 
     /// The array whose index is out of it: the line, the place there, and the array without that index.
     fn array(&self) -> Option<(u32, Range<usize>, String)> {
-        if self.fault.memory != Memory::Array {
-            return None;
-        }
+        let Memory::Array { dimensions } = self.fault.memory else { return None };
         let line = line_in(&self.fault.parties[0].line, self.source)?;
-        let (range, name) = line::indexed(line_of(self.source, line), self.fault.column?)?;
+        let (range, name) = line::indexed(line_of(self.source, line), self.fault.column?, dimensions)?;
         Some((line, range, name.to_string()))
     }
 
@@ -516,12 +571,19 @@ fn block(party: &Party) -> String {
     format!("({x},{y},{z})")
 }
 
-/// The variable that an offset is in, or is meant to be in: the kernel's own, if it has some.
-fn nearest<'a>(variables: &'a [Variable], kernel: &str, offset: i64) -> Option<&'a Variable> {
+/// Those of shared memory that a kernel can mean: its own, if it has some.
+fn own<'a>(variables: &'a [Variable], kernel: &'a str) -> impl Iterator<Item = &'a Variable> {
     let has_own = variables.iter().any(|v| v.function == kernel);
-    let own = || variables.iter().filter(move |v| !has_own || v.function == kernel);
-    let before = own().filter(|v| v.offset as i64 <= offset).max_by_key(|v| v.offset);
-    before.or_else(|| own().min_by_key(|v| v.offset))
+    variables.iter().filter(move |v| !has_own || v.function == kernel)
+}
+
+/// The variable that an offset is in, or is nearest to.
+fn nearest<'a>(variables: impl Iterator<Item = &'a Variable>, offset: i64) -> Option<&'a Variable> {
+    variables.min_by_key(|v| {
+        let (start, end) = (v.offset as i64, (v.offset + v.bytes) as i64);
+        // Past the end is more usual than before the start.
+        if offset >= end { offset - end + 1 } else { 2 * (start - offset).max(0) }
+    })
 }
 
 trait Labelled {

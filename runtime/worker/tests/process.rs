@@ -305,8 +305,8 @@ fn races_are_shown_where_they_are() {
 fn warps_that_fail_show_both_places_and_what_to_do() {
     let left = "    if (threadIdx.x >= n) return;\n    data[threadIdx.x] = __shfl_down_sync(0xffffffff, data[threadIdx.x], 1);";
     let place = [("__shfl_down_sync(0xffffffff, data[threadIdx.x], 1)", "")];
-    let message = "lane 20 of its warp has left the kernel";
-    check("", left, (1, 32, 20), message, &place, "put the `if` around the work only");
+    let message = "thread (19,0,0) of block (0,0,0) reads lane 20 of its warp, which has left the kernel";
+    check("", left, (1, 32, 20), message, &place, "let all of them take part");
     let other = "    if (threadIdx.x % 2) data[threadIdx.x] = __shfl_sync(0xffffffff, 1, 0);\n    else __syncwarp();";
     let both = [("__shfl_sync(0xffffffff, 1, 0)", "thread (31,0,0) is here"), ("__syncwarp()", "lane 0 is here")];
     check("", other, (1, 32, 0), "lane 0 of its warp calls __syncwarp with mask 0xffffffff", &both, "the same call");
@@ -319,6 +319,254 @@ fn warps_that_fail_show_both_places_and_what_to_do() {
         &[("__shfl_sync(0xffff, 1, 0)", "")],
         "one bit for each",
     );
+}
+
+/// What a cell's compiler says about a wrong text, and what is underlined.
+#[track_caller]
+fn refused(text: &str, message: &str, underlined: &str, help: &str) {
+    let mut worker = Worker::start();
+    if !worker.emulated {
+        return;
+    }
+    let diagnostic = worker.load(text, "k", PARAMETERS).unwrap_err();
+    assert!(diagnostic.message.contains(message), "{diagnostic}");
+    assert!(diagnostic.help.iter().any(|text| text.contains(help)), "{diagnostic}");
+    let span = &diagnostic.labels[0].span;
+    let line = text.lines().nth(span.line as usize - 1).unwrap();
+    let found: String = line.chars().skip(span.column as usize - 1).take(span.length as usize).collect();
+    assert_eq!(found, underlined, "{diagnostic}");
+}
+
+/// What a right kernel makes of 0, 1, 2, … and prints.
+#[track_caller]
+fn right(before: &str, body: &str, shape: (u32, u32, i32), expected: &[i32]) -> String {
+    let mut worker = Worker::start();
+    let text = format!("{before}\n__global__ void k(int* data, int n) {{\n{body}\n}}\n");
+    worker.load(&text, "k", PARAMETERS).unwrap();
+    worker.write(1, &(0..64).collect::<Vec<i32>>());
+    let launched = worker.launch(&Worker::message("k", shape.0, shape.1, 0, shape.2)).unwrap();
+    assert_eq!(worker.read(1, expected.len()), expected);
+    launched.printed.text
+}
+
+#[test]
+fn a_function_without_a_definition_is_said_before_a_launch() {
+    let help = "define it in this cell";
+    let text =
+        "\n__device__ float area(float r);\n__global__ void k(int* data, int n) {\n    data[0] = area(2.0f);\n}\n";
+    refused(text, "`area` is declared, and nothing in this cell defines it", "area", help);
+    let text = "\nnamespace geo { __device__ float area(float r); }\n__global__ void k(int* data, int n) { data[0] = geo::area(2); }\n";
+    refused(text, "`area` is declared, and nothing in this cell defines it", "area", help);
+}
+
+#[test]
+fn kernels_of_c_linkage_are_kernels() {
+    right("extern \"C\"", "    data[0] = n;", (1, 1, 7), &[7, 1]);
+    right(
+        "extern \"C\" { __device__ int twice(int x) { return 2 * x; } }",
+        "    data[0] = twice(n);",
+        (1, 1, 7),
+        &[14, 1],
+    );
+}
+
+#[test]
+fn what_lanes_that_take_no_part_give_is_used_by_nobody() {
+    // The upper half of a sum reads beyond the mask, and nobody reads the upper half.
+    let sum = "    if (threadIdx.x < 8) {\n        int v = data[threadIdx.x];\n        for (int o = 4; o > 0; o /= 2) v += __shfl_down_sync(0xff, v, o);\n        \
+               if (threadIdx.x == 0) { data[0] = v; printf(\"%d\\n\", v); }\n    }";
+    assert_eq!(right("", sum, (1, 32, 0), &[28, 1, 2]), "28\n");
+    // Threads that have left are not waited for, and votes are of the others.
+    let left = "    if (threadIdx.x >= n) return;\n    unsigned odd = __ballot_sync(0xffffffff, threadIdx.x % 2);\n    __syncwarp();\n    \
+                data[threadIdx.x] = odd;";
+    right("", left, (1, 32, 4), &[10, 10, 10, 10, 4]);
+    let used = |body: &str, threads, message: &str, underlined: &str| {
+        check("", body, (1, threads, 0), message, &[(underlined, "")], "let all of them take part");
+    };
+    let short = "    int v = threadIdx.x;\n    for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);\n    \
+                 if (threadIdx.x == 0) data[0] = v;";
+    let call = "__shfl_down_sync(0xffffffff, v, o)";
+    used(
+        short,
+        20,
+        "thread (4,0,0) of block (0,0,0) reads lane 20 of its warp, which its block of 20 threads does not have",
+        call,
+    );
+    let highest = "    if (threadIdx.x < 20) {\n        float v = threadIdx.x;\n        for (int o = 16; o > 0; o /= 2) v = fmaxf(v, __shfl_down_sync(0xfffff, v, o));\n        \
+                   if (threadIdx.x == 0) printf(\"%f\\n\", v);\n    }";
+    used(highest, 32, "which is not in the mask 0x000fffff", "__shfl_down_sync(0xfffff, v, o)");
+    let active = "    if (threadIdx.x < 20) data[threadIdx.x] = __shfl_xor_sync(__activemask(), 5, 1);";
+    let place = [("__shfl_xor_sync(__activemask(), 5, 1)", "")];
+    check(
+        "",
+        active,
+        (1, 32, 0),
+        "that value is undefined, and what the kernel does depends on it",
+        &place,
+        "`__activemask()` says",
+    );
+    let width = "    data[threadIdx.x] = __shfl_down_sync(0xffffffff, 1, 1, 20);";
+    check(
+        "",
+        width,
+        (1, 32, 0),
+        "with width 20",
+        &[("__shfl_down_sync(0xffffffff, 1, 1, 20)", "")],
+        "2, 4, 8, 16 or 32",
+    );
+}
+
+#[test]
+fn variables_of_a_module_end_where_they_end() {
+    let sum = "__device__ int table[10]; __device__ int sum(const int* p, int n) { int s = 0; for (int i = 0; i <= n; i++)\n s += p[i];\n return s; }";
+    let line = [("s += p[i];", "reads `table[10]` here")];
+    check(
+        sum,
+        "    data[0] = sum(table, n);",
+        (1, 1, 10),
+        "reads `table[10]`, and `table` has 10 elements",
+        &line,
+        "`table[9]`",
+    );
+    let weights = "    const float* w = weights;\n    float s = 0;\n    for (int i = 0; i <= n; i++)\n        s += *w++;\n    data[0] = s;";
+    let line = [("s += *w++;", "reads `weights[5]` here")];
+    check(
+        "__constant__ float weights[5] = {1, 2, 3, 4, 5};",
+        weights,
+        (1, 1, 5),
+        "and `weights` has 5 elements",
+        &line,
+        "`weights[4]`",
+    );
+    let before = "    int* p = a;\n    p[n - 1] = 3;";
+    check(
+        "__device__ int a[4];",
+        before,
+        (1, 1, 0),
+        "writes `a[-1]`",
+        &[("p[n - 1] = 3;", "writes `a[-1]` here")],
+        "the first index is 0",
+    );
+    let constant = "    c[threadIdx.x] = 1;";
+    let place = [("c[threadIdx.x]", "written here")];
+    check(
+        "__constant__ float c[4];",
+        constant,
+        (1, 4, 0),
+        "writes `c[0]`, and `c` is `__constant__`",
+        &place,
+        "`__device__`",
+    );
+    let all = "__device__ int a[4], scalar; __device__ double d[3]; __constant__ int c[2] = {5, 6}; __constant__ const float pi = 3.5f;\
+               __device__ const char* names[2] = {\"ab\", \"cd\"}; struct P { float x; int id; }; __device__ P points[2]; __managed__ int m;";
+    let body = "    static __device__ int calls;\n    for (int i = 0; i < 4; i++) a[i] = i;\n    d[2] = 0.5; points[1].id = 4; m = 1; scalar = ++calls;\n    \
+                data[0] = a[3] + c[1] + (int)pi + points[1].id + names[1][1] + m + scalar;";
+    right(all, body, (1, 1, 0), &[3 + 6 + 3 + 4 + 100 + 1 + 1]);
+}
+
+#[test]
+fn stacks_heaps_and_formats_have_their_faults() {
+    let deep = "__device__ int down(int n) { int pad[16]; pad[n & 15] = n; return down(n - 1) + pad[(n + 3) & 15]; }";
+    check(deep, "    data[0] = down(n);", (1, 1, 0), "needs more than 112 KiB of stack", &[(deep, "")], "calls itself");
+    let wide = "    int big[100000];\n    for (int i = 0; i < 100000; i++) big[i] = i;\n    data[0] = big[n];";
+    check(
+        "",
+        wide,
+        (1, 2, 0),
+        "needs more than 112 KiB of stack",
+        &[("__global__ void k(int* data, int n) {", "")],
+        "each thread's own",
+    );
+    let copy = "    __shared__ int s[16];\n    memcpy(s, data, 128);\n    data[0] = s[3];";
+    let line = [("memcpy(s, data, 128);", "writes `s[64]` here")];
+    check("", copy, (1, 1, 0), "writes byte 64 of `s`, which has 64", &line, "larger");
+    let null = "    int* p = nullptr;\n    if (n == 0) p[3] = 1;";
+    check(
+        "",
+        null,
+        (1, 1, 0),
+        "writes 4 bytes through a null pointer",
+        &[("if (n == 0) p[3] = 1;", "")],
+        "a pointer gets its address",
+    );
+    let twice = "    int* p = new int[2];\n    delete[] p;\n    delete[] p;";
+    check("", twice, (1, 1, 0), "was freed before", &[("delete[] p;", "")], "once");
+    let past = "    int* p = (int*)malloc(16);\n    p[4] = 1;\n    free(p);";
+    check(
+        "",
+        past,
+        (1, 1, 0),
+        "writes `memory[4]`, and `memory` has 4 elements",
+        &[("p[4] = 1;", "writes `memory[4]` here")],
+        "larger",
+    );
+    let own = "    int mine = threadIdx.x;\n    if (threadIdx.x == 0) where = &mine;\n    __syncthreads();\n    data[threadIdx.x] = *where;";
+    let line = [("data[threadIdx.x] = *where;", "")];
+    check(
+        "__device__ int* where;",
+        own,
+        (1, 2, 0),
+        "of a variable that is thread (0,0,0) of block (0,0,0)'s own",
+        &line,
+        "each thread's own",
+    );
+    let back = "__device__ int f(int x) { if (x > 10) return 1; }";
+    check(back, "    data[0] = f(n);", (1, 1, 0), "without a `return`", &[(back, "")], "each way");
+    for (call, said) in [
+        (
+            "printf(\"%f\\n\", data[0]);",
+            "`%f` in the format of printf prints a float, and is given a number of 32 bits",
+        ),
+        ("printf(\"%s\\n\", data[0]);", "`%s` in the format of printf prints a text, and is given a number of 32 bits"),
+        ("printf(\"%d\\n\", 0.5f);", "`%d` in the format of printf prints a number of 32 bits, and is given a float"),
+        ("printf(\"%d %d\\n\", data[0]);", "the format of printf wants 2 values, and is given 1"),
+        ("printf(\"%lld\\n\", data[0]);", "`%lld` in the format of printf prints a number of 64 bits"),
+    ] {
+        check("", &format!("    {call}"), (1, 1, 0), said, &[(call, "")], "`%f` a `float` or a `double`");
+    }
+    let heap = "    Node* head = nullptr;\n    for (int i = 0; i < 5; i++) head = new Node{i * n, head};\n    int sum = 0;\n    \
+                while (head) { sum += head->value; Node* next = head->next; delete head; head = next; }\n    data[0] = sum;";
+    right("struct Node { int value; Node* next; };", heap, (1, 1, 3), &[30]);
+    let formats = "    size_t big = 5000000000ull; float half = 0.5f;\n    \
+                   printf(\"%d %5.2f %lu %c %s|%-4d|%04x %% %lld %u %d\\n\", data[3], half, big, 'x', n > 3 ? \"yes\" : \"no\", 7, 255u, -1LL, threadIdx.x, sizeof(int));";
+    assert_eq!(right("", formats, (1, 1, 4), &[0]), "3  0.50 5000000000 x yes|7   |00ff % -1 0 4\n");
+}
+
+#[test]
+fn texts_that_cuda_does_not_take() {
+    // The words are those of g++.
+    if std::env::var("CXX").is_ok_and(|compiler| compiler.contains("clang")) {
+        return;
+    }
+    let refused = |body: &str, message: &str, underlined: &str, help: &str| {
+        let text = format!("\n__global__ void k(int* data, int n) {{\n    {body}\n}}\n");
+        refused(&text, message, underlined, help);
+    };
+    refused("int s[n]; s[0] = 1; data[0] = s[0];", "the length of `s` is not known", "s", "`float tile[64]`");
+    refused("__shared__ int s[n]; s[0] = 1;", "the length of `s` is not known", "s", "extern __shared__");
+    refused(
+        "int sum; for (int i = 0; i < n; i++) sum += data[i]; data[0] = sum;",
+        "`sum` is used before it has a value",
+        "sum",
+        "int sum = 0;",
+    );
+    refused("if (threadIdx.x = 0) data[0] = 1;", "can only be read", "=", "`==` compares");
+    refused("atomicMax((double*)data, 3.0);", "no matching function", "atomicMax", "atomics take the address");
+    refused("atomicAdd(data[0], 1);", "from `int` to `int*`", "]", "`&data[i]`");
+    refused("std::vector<int> v(4);", "is not a member of `std`", "vector", "not there on a GPU");
+    refused("data[0] += __shfl_down(data[0], 1);", "`__shfl_down`", "__shfl_down", "end in `_sync`");
+    refused("if (n > 3) throw 1;", "no exceptions", "1", "check before");
+    let text = "\n__global__ void k(int* data, int n) {\n    printf(\"%f\\n\", make_float3(1, 2, 3));\n}\n";
+    let mut worker = Worker::start();
+    if worker.emulated {
+        let diagnostic = worker.load(text, "k", PARAMETERS).unwrap_err();
+        assert!(diagnostic.message.contains("printf prints numbers"), "{diagnostic}");
+        assert_eq!(diagnostic.labels[0].span.line, 3);
+    }
+    // What only seems to have no value has one.
+    let guarded = "    int best;\n    bool any = false;\n    for (int i = 0; i < n; i++)\n        \
+                   if (data[i] % 7 == 3) { if (!any || data[i] > best) best = data[i]; any = true; }\n    if (any) data[0] = best;";
+    right("", guarded, (1, 1, 64), &[59]);
 }
 
 #[test]

@@ -254,6 +254,64 @@ pub fn shared_without_length(masked: &str, fails: &Fails<'_>) -> Result<(), Diag
     Ok(())
 }
 
+/// `__shared__ int sum = 0;`: each block's memory begins with whatever was there. Compilers of the host take it.
+pub fn shared_with_value(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
+    for at in words(masked, "__shared__") {
+        let declared = &masked[at..at + masked[at..].find(';').unwrap_or(masked.len() - at)];
+        let mut depth = 0;
+        let Some(sign) = declared.find(|c| {
+            depth += i32::from(c == '[') - i32::from(c == ']');
+            depth == 0 && matches!(c, '=' | '{')
+        }) else {
+            continue;
+        };
+        if ["struct", "union", "class", "enum"].into_iter().any(|word| find_word(&declared[..sign], word).is_some()) {
+            continue;
+        }
+        let head = declared[..sign].trim_end();
+        let name_end = head.find('[').unwrap_or(head.len());
+        let name = head[..name_end].trim_end().rsplit(|c| !is_word(c)).next().unwrap_or("");
+        // `__shared__` before something that is no variable is the compiler's affair.
+        if name.is_empty() || declared[..sign].contains('(') {
+            continue;
+        }
+        let place = at + head[..name_end].rfind(name).unwrap_or(0);
+        let message = format!("`{name}` is `__shared__`, and cannot have a value where it is declared");
+        let help = match head.contains('[') {
+            true => format!("let the threads set it: `{name}[threadIdx.x] = …;`, then `__syncthreads();`"),
+            false => format!("let one thread set it: `if (threadIdx.x == 0) {name} = …;`, then `__syncthreads();`"),
+        };
+        return Err(fails.at(place, name.len(), "cuda-shared", message).help(help));
+    }
+    Ok(())
+}
+
+/// A kernel that another function of the cell calls, as if it were one for kernels.
+pub fn called(name: &str, at: usize, masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
+    for call in words(masked, name).filter(|call| *call != at) {
+        let before = masked[..call].trim_end();
+        let is_call = masked[call + name.len()..].trim_start().starts_with('(');
+        // A declaration, a member, or another namespace's.
+        if !is_call || before.ends_with(|c: char| is_word(c) || matches!(c, '.' | '>' | ':' | '*' | '&')) {
+            continue;
+        }
+        let message = format!("`{name}` is a kernel, and only a launch can call it");
+        return Err(fails
+            .at(call, name.len(), "cuda-call", message)
+            .help("put what both do into a `__device__` function; a launch from Rust is for a whole grid"));
+    }
+    Ok(())
+}
+
+/// A text that ends before all its braces are closed.
+pub fn open_end(braces: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
+    let Some(open) = open_brace(braces) else { return Ok(()) };
+    let message = "this `{` has no `}`".to_string();
+    Err(fails
+        .at(open, 1, "cuda-brace", message)
+        .help("each `{` needs its `}`: that of a function stands behind its last line"))
+}
+
 /// Whether Rust takes a name for a word of its own.
 pub fn is_keyword(name: &str) -> bool {
     name == "gen" || syn::parse_str::<syn::Ident>(name).is_err()
@@ -311,7 +369,7 @@ fn open_brace(text: &str) -> Option<usize> {
 }
 
 /// A text without comments as the preprocessor leaves it, as far as that is plain: without what `#if 0` leaves out. The second
-/// text is also without what stands behind an `#else`: there, braces count once.
+/// text is also without what stands behind an `#else`, and without macros: there, braces count once.
 pub fn without_dead(masked: &str) -> (String, String) {
     struct Branch {
         dead: bool,
@@ -322,6 +380,7 @@ pub fn without_dead(masked: &str) -> (String, String) {
     }
     let (mut live, mut first) = (String::with_capacity(masked.len()), String::with_capacity(masked.len()));
     let mut open: Vec<Branch> = Vec::new();
+    let mut in_macro = false;
     for line in masked.split_inclusive('\n') {
         let directive = line.trim_start().strip_prefix('#').map(str::trim).unwrap_or("");
         let (word, condition) = directive.split_once(char::is_whitespace).unwrap_or((directive, ""));
@@ -340,10 +399,13 @@ pub fn without_dead(masked: &str) -> (String, String) {
             "endif" => _ = open.pop(),
             _ => {}
         }
+        in_macro = word == "define" || in_macro;
         let is_dead = open.iter().any(|branch| branch.dead);
         let blank = || super::functions::blank(line);
         live.push_str(&if is_dead && word != "if" { blank() } else { line.to_string() });
-        first.push_str(&if is_dead || open.iter().any(|branch| branch.later) { blank() } else { line.to_string() });
+        let is_first = !is_dead && !in_macro && open.iter().all(|branch| !branch.later);
+        first.push_str(&if is_first { line.to_string() } else { blank() });
+        in_macro = in_macro && line.trim_end().ends_with('\\');
     }
     (live, first)
 }
@@ -368,5 +430,8 @@ mod tests {
         assert_eq!(open_brace("a { b } c {"), Some(10));
         assert_eq!(open_brace("namespace a { b { } }"), None);
         assert_eq!(open_brace("extern     { a {} "), None);
+        let fails = Fails { text: "void k() {\n  if (x) {\n}", file: "c" };
+        let found = open_end(fails.text, &fails).unwrap_err();
+        assert_eq!((found.labels[0].span.line, found.labels[0].span.column), (1, 10));
     }
 }

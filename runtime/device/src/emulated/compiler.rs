@@ -1,7 +1,7 @@
 //! The host's C++ compiler: found in PATH, run on a kernel's source behind a header that gives it CUDA's language.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::{env, fs};
 
 use super::runtime::Runtime;
@@ -24,7 +24,20 @@ pub const RUNTIME_FLAGS: [&str; 7] = [
 ];
 
 /// What undefined.h of the runtime answers: mistakes in CUDA as in C++. `shift-base` would be more than that.
-const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent";
+const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent,return";
+
+/// For LLVM: volatile accesses are atomic ones; a read is looked at although a write of the same follows; and calls in two branches stay two,
+/// each with its line; where it knows that there is no meaning, the processor stops; and loops stay loops, as a `memcpy` in
+/// their place would not be looked at.
+const CLANG_CHECKED: [&str; 7] = [
+    "-tsan-distinguish-volatile",
+    "-tsan-instrument-read-before-write",
+    "-simplifycfg-sink-common=false",
+    "-simplifycfg-hoist-common=false",
+    "-enable-tail-merge=false",
+    "-trap-unreachable",
+    "-disable-loop-idiom-all",
+];
 
 #[derive(Clone, Debug)]
 pub struct HostCompiler {
@@ -32,9 +45,12 @@ pub struct HostCompiler {
     /// The first line of `--version`.
     pub identity: String,
     is_clang: bool,
+    /// Whether it gives variables without a value a conspicuous one: g++ since 12, clang++ for long.
+    sets_variables: bool,
 }
 
-/// `CXX` if it is set, or else the first of g++, c++ and clang++ that starts.
+/// `CXX` if it is set, or else the first of g++, c++ and clang++ that starts. g++ sees more: clang++ does not look whether a struct that is copied
+/// as a whole is aligned.
 pub fn find() -> Result<HostCompiler> {
     let chosen = env::var_os("CXX").map(PathBuf::from);
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
@@ -54,7 +70,11 @@ fn version(path: &Path) -> Option<HostCompiler> {
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let identity = text.lines().next()?.trim().to_string();
-    Some(HostCompiler { path: path.to_path_buf(), is_clang: text.contains("clang"), identity })
+    let is_clang = text.contains("clang");
+    // `g++ (Debian 12.2.0-14+deb12u1) 12.2.0`
+    let major = identity.rsplit(' ').next().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let sets_variables = is_clang || major.is_some_and(|major| major >= 12);
+    Some(HostCompiler { path: path.to_path_buf(), is_clang, sets_variables, identity })
 }
 
 impl HostCompiler {
@@ -71,7 +91,7 @@ impl HostCompiler {
         let output = folder.path().join("kernel.so");
         let mut text = String::with_capacity(source.text.len() + FIBER.len() + EMULATED.len() + 256);
         text.push_str("#line 1 \"fiber.h\"\n");
-        text.push_str(FIBER);
+        text.push_str(&FIBER.replace("#pragma once", ""));
         text.push_str("#line 1 \"emulated.h\"\n");
         text.push_str(&EMULATED.replace("#pragma once", ""));
         text.push_str(&format!("#line 1 \"{}\"\n", source.name.replace(['"', '\\', '\n'], "_")));
@@ -83,24 +103,39 @@ impl HostCompiler {
         let mut command = Command::new(&self.path);
         command.args(["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]);
         // As CUDA: overflow wraps, types may alias, and the runtime calls nothing while the library is loaded.
-        command.args(["-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector", "-nostdlib", "-w"]);
+        command.args(["-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector", "-nostdlib"]);
+        // The kernels' own `new`, and not that of another library.
+        command.arg("-Wl,-Bsymbolic");
         command.arg(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
         if checked {
             command.args(["-O1", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=thread"]);
             command.arg(UNDEFINED);
-            // A null pointer that is followed must be seen, and not be taken for what cannot be.
-            command.arg("-fno-delete-null-pointer-checks");
+            // A null pointer that is followed must be seen, and not be taken for what cannot be; and a stack that is full at its end, not behind it.
+            command.args(["-fno-delete-null-pointer-checks", "-fstack-clash-protection"]);
+            // Arrays of a length that is not known are not CUDA's, and what is never set is anything: as errors, or else as numbers that
+            // show.
+            command.args(["-Werror=vla", "-Werror=uninitialized"]);
+            if !self.is_clang {
+                command.arg("-Werror=maybe-uninitialized");
+            }
+            if self.sets_variables {
+                command.arg("-ftrivial-auto-var-init=pattern");
+            }
             if self.is_clang {
-                command.args(["-mllvm", "-tsan-distinguish-volatile"]);
+                // A part of `bounds` that stops without a word.
+                command.arg("-fno-sanitize=local-bounds");
+                CLANG_CHECKED.iter().for_each(|option| _ = command.args(["-mllvm", option]));
             } else {
                 command.args(["--param", "tsan-distinguish-volatile=1"]);
             }
         } else {
-            command.arg("-O2");
+            command.args(["-O2", "-w"]);
         }
         command.arg("-o").arg(&output).arg(&input).arg(runtime.path()).args(["-lm", "-lc", "-lgcc"]);
-        let done = command.stdin(Stdio::null()).env("LC_ALL", "C").output();
-        let done = done.map_err(|source| Error::File { path: self.path.clone(), source })?;
+        let mut done = self.run(&mut command)?;
+        if !done.status.success() && only_perhaps(&String::from_utf8_lossy(&done.stderr), &source.text) {
+            done = self.run(command.arg("-Wno-maybe-uninitialized"))?;
+        }
         if !done.status.success() {
             let log = String::from_utf8_lossy(&done.stderr).trim_end().to_string();
             return Err(Error::Compile { name: source.name.clone(), log });
@@ -108,16 +143,64 @@ impl HostCompiler {
         fs::read(&output).map_err(|source| Error::File { path: output, source })
     }
 
+    fn run(&self, command: &mut Command) -> Result<Output> {
+        let done = command.stdin(Stdio::null()).env("LC_ALL", "C").output();
+        done.map_err(|source| Error::File { path: self.path.clone(), source })
+    }
+
     /// The runtime's own source to a shared object at `output`.
     pub fn compile_runtime(&self, folder: &Path, output: &Path) -> Result<()> {
         let mut command = Command::new(&self.path);
         command.args(RUNTIME_FLAGS).arg("-o");
         command.arg(output).arg(folder.join("runtime.cpp"));
-        let done = command.stdin(Stdio::null()).env("LC_ALL", "C").output();
-        let done = done.map_err(|source| Error::File { path: self.path.clone(), source })?;
+        let done = self.run(&mut command)?;
         if done.status.success() {
             return Ok(());
         }
         Err(Error::EmulationFailed { reason: String::from_utf8_lossy(&done.stderr).trim_end().to_string() })
+    }
+}
+
+/// Whether nothing is wrong but that g++ thinks that variables may have no value where they are used, and that may be so only because it
+/// does not know what the code's author does. One that the code adds to before all else (`int sum; for (…) sum += x;`) has none.
+fn only_perhaps(log: &str, text: &str) -> bool {
+    const PERHAPS: &str = "[-Werror=maybe-uninitialized]";
+    let errors: Vec<&str> = log.lines().filter(|line| line.contains(" error: ")).collect();
+    let adds_first = |line: &&str| {
+        let name = line.split('\'').nth(1).unwrap_or("");
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let whole = |at: &usize| !text[..*at].ends_with(is_word) && !text[at + name.len()..].starts_with(is_word);
+        let mentions: Vec<usize> = text.match_indices(name).map(|(at, _)| at).filter(whole).collect();
+        let rest = |at: usize| text[at + name.len()..].trim_start();
+        // Another variable of the same name may have been set.
+        let declared = |at: &&usize| {
+            let before = text[..**at].trim_end();
+            let behind_type = before.ends_with(|c: char| is_word(c) || c == '*') && !before.ends_with("return");
+            let in_list = before.ends_with(',') && rest(**at).starts_with(';');
+            rest(**at).starts_with([';', ',']) && behind_type || in_list
+        };
+        let mut declarations = mentions.iter().filter(declared);
+        let Some(first) = declarations.next().filter(|_| declarations.next().is_none()) else { return false };
+        let next = mentions.iter().find(|at| *at > first);
+        next.is_some_and(|at| ["+=", "-=", "*=", "++", "--", "|=", "^="].iter().any(|sign| rest(*at).starts_with(sign)))
+    };
+    let all = |of: &dyn Fn(&&str) -> bool| errors.iter().all(of);
+    !errors.is_empty() && all(&|line| line.ends_with(PERHAPS)) && !errors.iter().any(adds_first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_to_first_has_no_value() {
+        let log = "cell_1.rs:3:9: error: 'sum' may be used uninitialized [-Werror=maybe-uninitialized]";
+        assert!(!only_perhaps(log, "int sum;\nfor (;;) sum += x;"));
+        assert!(!only_perhaps(log, "float a, sum;\nwhile (a > 0) sum++;"));
+        assert!(only_perhaps(log, "int sum;\nif (n > 0) sum = 1;\nif (n > 3) sum += 2;"));
+        assert!(only_perhaps(log, "int sum;\nif (n) sum = 1;\n{ int sum; sum += 2; }"));
+        let other = format!("{log}\ncell_1.rs:3:9: error: expected ';' before 'x'");
+        assert!(!only_perhaps(&other, "int sum;\nif (n > 0) sum = 1;"));
+        assert!(!only_perhaps("", ""));
     }
 }

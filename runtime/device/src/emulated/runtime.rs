@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use libc::{c_char, c_void};
 use libloading::Library;
-use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_NOW};
+use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 
 use super::Emulation;
 use super::compiler::{HostCompiler, RUNTIME_FLAGS};
@@ -19,10 +19,12 @@ use crate::error::{Error, Result};
 use crate::fault::{Access, Fault, FaultKind, Memory, Party, Variable};
 use crate::module::Grid;
 
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 6] = [
     ("fiber.h", include_str!("../../emulated/fiber.h")),
     ("checker.h", include_str!("../../emulated/checker.h")),
     ("undefined.h", include_str!("../../emulated/undefined.h")),
+    ("library.h", include_str!("../../emulated/library.h")),
+    ("trial.h", include_str!("../../emulated/trial.h")),
     ("runtime.cpp", include_str!("../../emulated/runtime.cpp")),
 ];
 
@@ -41,7 +43,9 @@ struct Request {
     strict: u32,
     patience_seconds: u32,
     shared_count: u32,
+    variable_count: u32,
     shared: *const Extent,
+    variables: *const Extent,
 }
 
 /// As in runtime.cpp.
@@ -49,6 +53,13 @@ struct Request {
 struct Extent {
     offset: u64,
     bytes: u64,
+    constant: u64,
+}
+
+impl Extent {
+    fn of(variable: &Variable) -> Extent {
+        Extent { offset: variable.offset, bytes: variable.bytes, constant: u64::from(variable.constant) }
+    }
 }
 
 /// As in runtime.cpp.
@@ -172,6 +183,7 @@ impl Runtime {
         let name = CString::new(kernel.name.as_str()).unwrap_or_default();
         let strict = emulation.checked && emulation.strict;
         let shared: Vec<Extent> = if strict { kernel.shared_extents() } else { Vec::new() };
+        let variables: Vec<Extent> = if strict { kernel.variable_extents() } else { Vec::new() };
         let request = Request {
             kernel: name.as_ptr(),
             entry: kernel.entry as *mut c_void,
@@ -185,7 +197,9 @@ impl Runtime {
             strict: u32::from(strict),
             patience_seconds: emulation.patience.as_secs().clamp(1, 3600) as u32,
             shared_count: shared.len() as u32,
+            variable_count: variables.len() as u32,
             shared: shared.as_ptr(),
+            variables: variables.as_ptr(),
         };
         let detail = Detail::default();
         let mut answer = Answer { status: 0, places: 0, place: [0; 2], text: [0; 1000], detail };
@@ -269,7 +283,13 @@ impl Kernel {
         let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
         let of_another = |function: &String| *function != self.name && symbols.kernels.contains(function);
         let own = symbols.shared.iter().filter(|variable| !of_another(&variable.function));
-        own.map(|variable| Extent { offset: variable.offset, bytes: variable.bytes }).collect()
+        own.map(Extent::of).collect()
+    }
+
+    /// Where the module's variables are.
+    fn variable_extents(&self) -> Vec<Extent> {
+        let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
+        symbols.device.iter().map(Extent::of).collect()
     }
 }
 
@@ -277,8 +297,9 @@ impl Loaded {
     pub fn open(image: &[u8]) -> Result<Loaded> {
         let temporary = |source| Error::File { path: env::temp_dir(), source };
         let file = write_image(image).map_err(temporary)?;
+        // All it calls must be there now: a function that is missing at its first call would end the process.
         // SAFETY: the object was compiled from kernels, which have no initialisers.
-        let library = unsafe { Library::new(file.path()) };
+        let library = unsafe { UnixLibrary::open(Some(file.path()), RTLD_NOW | RTLD_LOCAL) }.map(Library::from);
         let why =
             |error: &libloading::Error| std::error::Error::source(error).map_or(error.to_string(), |e| e.to_string());
         let library = library.map_err(|error| Error::EmulationFailed { reason: why(&error) })?;
@@ -307,6 +328,7 @@ impl Loaded {
             6 => FaultKind::Misaligned { type_name: text_of(&detail.type_name) },
             7 => FaultKind::Division,
             8 => FaultKind::Shift,
+            9 => FaultKind::Constant,
             _ => return None,
         };
         let memory = match detail.space {
@@ -314,7 +336,7 @@ impl Loaded {
             2 => Memory::Shared(self.variables(true)),
             3 => Memory::Dynamic,
             4 => Memory::Variables(self.variables(false)),
-            5 => Memory::Array,
+            5 => Memory::Array { dimensions: detail.start as u32 },
             _ => Memory::None,
         };
         let access = |number: u32| match number {
@@ -354,7 +376,7 @@ impl Loaded {
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             // `kernel(float*, int)::tile |0000000000000000| b | TLS|0000000000000100| |.tbss`
             let words: Vec<&str> = line.split('|').map(str::trim).collect();
-            let [name, offset, _, kind, bytes, ..] = words[..] else { continue };
+            let [name, offset, _, kind, bytes, _, section] = words[..] else { continue };
             if let Some(kernel) = name.strip_prefix("onrush_entry_") {
                 symbols.kernels.push(kernel.to_string());
             }
@@ -362,11 +384,13 @@ impl Loaded {
             let (Ok(offset), Ok(bytes)) = numbers else { continue };
             let (function, name) = name.rsplit_once("::").unwrap_or(("", name));
             let function = function.split('(').next().unwrap_or("").to_string();
-            let variable = Variable { name: name.to_string(), function, offset, bytes };
+            let constant = section.starts_with(".onrush_constant");
+            let variable = Variable { name: name.to_string(), function, offset, bytes, constant };
             match kind {
                 // Shared memory is the thread-local one.
                 "TLS" => symbols.shared.push(variable),
-                "OBJECT" => symbols.device.push(variable),
+                // Those of the emulation are nobody's.
+                "OBJECT" if !variable.name.starts_with("onrush_") => symbols.device.push(variable),
                 _ => {}
             }
         }

@@ -63,10 +63,28 @@ pub fn adds_up(line: &str, all: &[Mention]) -> bool {
     }
 }
 
-/// What the closing bracket at a column belongs to: `s[y][x + 1]` and its part before the last index, `s[y]`.
-pub fn indexed(line: &str, column: u32) -> Option<(Range<usize>, &str)> {
+/// The part of a line up to the index that is wrong, and its part before that index: `s[y][x + 1]` and `s[y]`. The column is that of the closing
+/// bracket, or of the beginning of it all: then what has the index has so many dimensions.
+pub fn indexed(line: &str, column: u32, dimensions: u32) -> Option<(Range<usize>, &str)> {
     let end = column as usize;
-    let open = opening(line.get(..end).filter(|text| text.ends_with(']'))?)?;
+    if let Some(open) = line.get(..end).filter(|text| text.ends_with(']')).and_then(opening) {
+        return whole_index(line, open, end);
+    }
+    let start =
+        end.checked_sub(1).filter(|start| line.get(..*start).is_some_and(|before| !before.ends_with(is_word)))?;
+    let word = &line[start..];
+    let mut at = start + (word.len() - word.trim_start_matches(|c: char| is_word(c) || c == '.').len());
+    let mut all = Vec::new();
+    while let Some(length) = first_bracket(&line[at..]) {
+        all.push((at, at + length));
+        at += length;
+    }
+    let (open, close) = *all.get(all.len().checked_sub(dimensions as usize)?)?;
+    (open > start).then(|| (start..close, &line[start..open]))
+}
+
+/// What the brackets from `open` to `end` are an index of, and both.
+fn whole_index(line: &str, open: usize, end: usize) -> Option<(Range<usize>, &str)> {
     let mut start = open;
     loop {
         let rest = &line[..start];
@@ -104,21 +122,26 @@ fn is_word(c: char) -> bool {
 
 /// The length of one or more `[…]` at the start of a text.
 fn brackets(text: &str) -> Option<usize> {
-    let (mut depth, mut end) = (0, None);
+    let mut end = None;
+    while let Some(length) = first_bracket(&text[end.unwrap_or(0)..]) {
+        end = Some(end.unwrap_or(0) + length);
+    }
+    end
+}
+
+/// The length of one `[…]` at the start of a text.
+fn first_bracket(text: &str) -> Option<usize> {
+    let mut depth = 0;
     for (at, c) in text.char_indices() {
         match c {
             '[' => depth += 1,
-            ']' => {
-                depth -= 1;
-                if depth == 0 {
-                    end = Some(at + 1);
-                }
-            }
-            _ if depth == 0 => break,
+            ']' if depth == 1 => return Some(at + 1),
+            ']' => depth -= 1,
+            _ if depth == 0 => return None,
             _ => {}
         }
     }
-    end
+    None
 }
 
 /// Where the `[…]` or `(…)` at the end of a text begins.
@@ -167,13 +190,15 @@ mod tests {
         fn check(line: &str, expected: Option<(&str, &str)>) {
             let column = line.find('!').map_or(0, |at| at as u32);
             let line = line.replace('!', "");
-            assert_eq!(indexed(&line, column).map(|(range, array)| (&line[range], array)), expected);
+            assert_eq!(indexed(&line, column, 1).map(|(range, array)| (&line[range], array)), expected);
         }
         check("  s[y][x + 1]! = a[0];", Some(("s[y][x + 1]", "s[y]")));
         check("x = p.list(n)[a[i]]!;", Some(("p.list(n)[a[i]]", "p.list(n)")));
         check("größe = loc[n]!;", Some(("loc[n]", "loc")));
         check("AT(loc, n)!;", None);
         check("loc! + 1", None);
-        assert_eq!(indexed("größe[0]", 3), None);
+        assert_eq!(indexed("größe[0]", 3, 1), None);
+        let from = |column, dimensions| indexed("x = s[y][x + 1] + t;", column, dimensions).map(|(_, array)| array);
+        assert_eq!((from(5, 1), from(5, 2), from(5, 3), from(19, 1)), (Some("s[y]"), Some("s"), None, None));
     }
 }

@@ -1,0 +1,207 @@
+// What kernels call that needs more than their own thread: `printf`, whose values come with their kinds, so that a format that does not fit
+// them is a fault and not whatever lies there; and a heap. Part of runtime.cpp.
+
+extern "C" {
+void onrush_register(u64 address, u64 bytes);
+void onrush_unregister(u64 address);
+}
+
+namespace {
+
+// As CUDA's default.
+const u64 HEAP = 8 << 20;
+// Bytes around a piece that belong to nobody.
+const u64 BESIDE = 64;
+std::mutex heap_lock;
+char* heap = nullptr;
+u64 heap_used = 0;
+// By address: those in use, and by size: those that are free again.
+std::map<u64, u64> pieces;
+std::multimap<u64, u64> free_pieces;
+
+// Whether a text that a kernel prints is one, as far as it is looked at.
+bool is_text(const char* text) {
+    u64 address = (u64)text;
+    if (is_code(worker->launch, address)) return true;
+    Fiber* fiber = here();
+    u64 stack = (u64)fiber->stack, dynamic = (u64)fiber->owner->dynamic_shared, tls = (u64)worker->tls;
+    if (address - stack < STACK || address - dynamic < worker->launch->request->dynamic_shared) return true;
+    if (address - tls < worker->launch->tls_bytes) return true;
+    std::lock_guard<std::mutex> guard(allocations_lock);
+    auto after = allocations.upper_bound(address);
+    if (after == allocations.begin()) return false;
+    --after;
+    return address < after->first + after->second.bytes && memchr(text, 0, after->first + after->second.bytes - address) != nullptr;
+}
+
+template <class... A> void append(std::string* out, const std::string& format, A... values) {
+    char small[512];
+    int length = snprintf(small, sizeof small, format.c_str(), values...);
+    if (length < (int)sizeof small) {
+        out->append(small, length < 0 ? 0 : (size_t)length);
+        return;
+    }
+    std::string large((size_t)length + 1, 0);
+    snprintf(&large[0], large.size(), format.c_str(), values...);
+    out->append(large.c_str());
+}
+
+const char* kind_name(const OnrushPrinted& value) {
+    return value.kind == ONRUSH_FLOAT ? "a float" : value.kind == ONRUSH_POINTER ? "an address" : value.bytes == 8 ? "a number of 64 bits" : "a number of 32 bits";
+}
+
+// What a format and its values come to; what is wrong with them goes to `wrong`.
+void formatted(const char* format, u32 count, const OnrushPrinted* values, std::string* out, std::string* wrong) {
+    u32 next = 0, wanted = 0;
+    for (const char* c = format; *c;) {
+        if (*c != '%') {
+            const char* end = strchr(c, '%');
+            out->append(c, end ? (size_t)(end - c) : strlen(c));
+            c = end ? end : c + strlen(c);
+            continue;
+        }
+        if (c[1] == '%') {
+            out->push_back('%');
+            c += 2;
+            continue;
+        }
+        const char* start = c++;
+        std::string head = "%";
+        bool is_long = false;
+        while (*c && strchr("-+ #0123456789.*hlLqjzt", *c)) {
+            if (*c == '*') {
+                wanted++;
+                int width = next < count && values[next].kind == ONRUSH_WHOLE ? (int)values[next].bits : 0;
+                if (width > 4096 || width < -4096) width = 0;
+                head += std::to_string(width);
+                next++;
+            } else if (strchr("hlLqjzt", *c)) {
+                is_long = is_long || strchr("lqjzt", *c);
+            } else {
+                head.push_back(*c);
+            }
+            c++;
+        }
+        if (!*c) {
+            out->append(start);
+            break;
+        }
+        char conversion = *c++;
+        std::string written(start, (size_t)(c - start));
+        bool whole = strchr("diuxXoc", conversion), real = strchr("fFeEgGaA", conversion), pointer = strchr("sp", conversion);
+        if (!whole && !real && !pointer) {
+            // A GPU prints it as it stands.
+            out->append(written);
+            continue;
+        }
+        wanted++;
+        if (next >= count) continue;
+        const OnrushPrinted& value = values[next++];
+        bool fits = whole ? value.kind == ONRUSH_WHOLE : real ? value.kind == ONRUSH_FLOAT : value.kind == ONRUSH_POINTER;
+        // A half of it is right if it is small and the last: others would begin in its other half.
+        bool is_small = (long long)value.bits == (int)value.bits || value.bits == (u32)value.bits;
+        bool has_half = whole && !is_long && value.bytes == 8 && (!is_small || next < count);
+        if (fits && whole && is_long && value.bytes < 8) fits = false;
+        if (!fits || has_half) {
+            if (wrong->empty()) {
+                const char* what = real ? "a float" : pointer ? (conversion == 's' ? "a text" : "an address") : is_long ? "a number of 64 bits" : "a number of 32 bits";
+                *wrong = "`" + written + "` in the format of printf prints " + what + ", and is given " + kind_name(value);
+            }
+            continue;
+        }
+        if (real) {
+            double number;
+            memcpy(&number, &value.bits, 8);
+            append(out, head + conversion, number);
+        } else if (conversion == 'c') {
+            append(out, head + conversion, (int)value.bits);
+        } else if (whole) {
+            bool is_signed = conversion == 'd' || conversion == 'i';
+            unsigned long long number = is_long ? value.bits : is_signed ? (u64)(long long)(int)value.bits : (u64)(u32)value.bits;
+            append(out, head + "ll" + conversion, number);
+        } else if (conversion == 'p') {
+            append(out, head + conversion, (void*)value.bits);
+        } else if (value.bits == 0) {
+            out->append("(null)");
+        } else if (!is_text((const char*)value.bits)) {
+            if (wrong->empty()) *wrong = "`" + written + "` in the format of printf prints a text, and is given an address where none is";
+        } else {
+            append(out, head + conversion, (const char*)value.bits);
+        }
+    }
+    if (wanted > count && wrong->empty()) {
+        *wrong = "the format of printf wants " + std::to_string(wanted) + (wanted == 1 ? " value" : " values") + ", and is given " + std::to_string(count);
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+EXPORT int onrush_print(const char* format, unsigned int count, const OnrushPrinted* values) {
+    Fiber* fiber = here();
+    char said[200] = "";
+    {
+        std::string out, wrong;
+        formatted(format, count, values, &out, &wrong);
+        if (wrong.empty()) fwrite(out.data(), 1, out.size(), stdout);
+        else snprintf(said, sizeof said, "%s", wrong.c_str());
+    }
+    // Nothing of this frame is left to be destroyed: a thread that fails never comes back to it.
+    if (said[0]) fail(fiber, PLACE, 0, "%s calls printf at {0}: %s", name(fiber).text, said);
+    return (int)count;
+}
+
+// Null where the heap is full, as on a GPU.
+EXPORT void* onrush_malloc(size_t bytes) {
+    u64 rounded = (bytes + 15 + BESIDE) & ~15ull, address = 0;
+    if (bytes > HEAP) return nullptr;
+    {
+        std::lock_guard<std::mutex> guard(heap_lock);
+        if (heap == nullptr) {
+            // Nobody's memory lies around it: an address there is not taken for a piece's neighbour.
+            char* start = (char*)mmap(nullptr, HEAP + 2 * STRICT_MARGIN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (start == (char*)MAP_FAILED) return nullptr;
+            heap = start + STRICT_MARGIN;
+            mprotect(heap, HEAP, PROT_READ | PROT_WRITE);
+        }
+        if (heap_used + rounded <= HEAP) {
+            address = (u64)heap + heap_used + BESIDE / 2;
+            heap_used += rounded;
+        } else {
+            // Late, so that what is used after it was freed is seen.
+            auto found = free_pieces.lower_bound(rounded);
+            if (found == free_pieces.end()) return nullptr;
+            rounded = found->first;
+            address = found->second;
+            free_pieces.erase(found);
+        }
+        pieces[address] = rounded;
+    }
+    memset((void*)address, 0xa5, bytes);
+    if (worker->launch->request->checked) onrush_register(address, bytes);
+    return (void*)address;
+}
+
+EXPORT void onrush_free(void* memory, void* from) {
+    if (memory == nullptr) return;
+    const u64 address = (u64)memory;
+    {
+        std::lock_guard<std::mutex> guard(heap_lock);
+        auto found = pieces.find((u64)memory);
+        if (found != pieces.end()) {
+            free_pieces.insert({found->second, found->first});
+            pieces.erase(found);
+            memory = nullptr;
+        }
+    }
+    if (memory == nullptr) {
+        if (worker->launch->request->checked) onrush_unregister(address);
+    } else {
+        Fiber* fiber = here();
+        fail(fiber, from ? (u64)from : PLACE, 0, "%s frees at {0} what `malloc` and `new` have not given, or what was freed before",
+             name(fiber).text);
+    }
+}
+
+}  // extern "C"

@@ -1,0 +1,117 @@
+// Whether what a kernel does depends on values that are nobody's: what a shuffle brings from a lane that takes no part. Reading them is no
+// mistake (the upper half of a sum by `__shfl_down_sync` does, and nobody looks at it), using them is one. So a launch that has read some runs
+// again with others in their place, on memory as it was before: if it writes, prints or fails otherwise, it depends on them. Which one it is
+// that matters is found by giving others to the first ones only. A launch runs the same way each time, as it runs on one core and
+// takes turns by the same numbers; one that does not, because it looks at the clock, is not judged. Part of runtime.cpp.
+
+namespace {
+
+// What becomes of a launch.
+struct Outcome {
+    u32 status;
+    char text[1000];
+    // Device memory that is not as it was before, by address.
+    std::vector<Word> after;
+    u64 printed;
+    bool operator==(const Outcome& other) const {
+        if (status != other.status || printed != other.printed || strcmp(text, other.text) != 0) return false;
+        // A launch that failed has left some threads in the midst of something.
+        if (status != 0) return true;
+        if (after.size() != other.after.size()) return false;
+        for (size_t i = 0; i < after.size(); i++) {
+            if (after[i].address != other.after[i].address || after[i].value != other.after[i].value) return false;
+        }
+        return true;
+    }
+};
+
+// What a launch prints: what its bytes come to, and where they go if they go anywhere.
+struct Printing {
+    FILE* to;
+    u64 sum = 14695981039346656037ull;
+};
+ssize_t take_printed(void* cookie, const char* text, size_t bytes) {
+    Printing* printing = (Printing*)cookie;
+    // FNV-1a.
+    for (size_t i = 0; i < bytes; i++) printing->sum = (printing->sum ^ (u8)text[i]) * 1099511628211ull;
+    if (printing->to) fwrite(text, 1, bytes, printing->to);
+    return (ssize_t)bytes;
+}
+
+Outcome run_once(Launch* launch, const Request* request, Answer* answer, bool prints) {
+    FILE* usual = stdout;
+    Printing printing{prints ? usual : nullptr};
+    cookie_io_functions_t functions = {nullptr, take_printed, nullptr, nullptr};
+    FILE* stream = fopencookie(&printing, "w", functions);
+    if (stream) stdout = stream;
+    run_launch(launch, request, answer);
+    stdout = usual;
+    if (stream) fclose(stream);
+    Outcome outcome;
+    outcome.status = answer->status;
+    memcpy(outcome.text, answer->text, sizeof outcome.text);
+    outcome.printed = printing.sum;
+    std::sort(launch->before.begin(), launch->before.end(), [](const Word& a, const Word& b) { return a.address < b.address; });
+    for (const Word& word : launch->before) {
+        u32 value;
+        memcpy(&value, (const void*)word.address, 4);
+        if (value != word.value) outcome.after.push_back({word.address, value});
+    }
+    return outcome;
+}
+
+void put(const std::vector<Word>& words) {
+    for (const Word& word : words) memcpy((void*)word.address, &word.value, 4);
+}
+
+int launch_and_try(const Request* request, Answer* answer) {
+    Launch first;
+    Outcome usual = run_once(&first, request, answer, true);
+    if (first.absent == 0) return (int)answer->status;
+    Answer other;
+    Launch last;
+    auto differs = [&](u64 changed) {
+        Launch again;
+        again.changed = changed;
+        // One that never ends depends on them, too.
+        again.most_accesses = first.accesses * 4 + 100000;
+        bool same = run_once(&again, request, &other, false) == usual;
+        put(again.before);
+        if (!same && changed != 0) {
+            last.absent_place = again.absent_place;
+            memcpy(last.absence, again.absence, sizeof last.absence);
+        }
+        return !same;
+    };
+    put(first.before);
+    bool depends = differs(NEVER) && !differs(0);
+    put(usual.after);
+    if (!depends) return (int)answer->status;
+    put(first.before);
+    // The smallest number of others that makes a difference: the last of them does. Most often it is among the first.
+    u64 same = 0, different = 1;
+    while (different < first.absent && !differs(different)) {
+        same = different;
+        different *= 2;
+    }
+    if (different > first.absent) different = first.absent;
+    double begun = seconds();
+    while (different - same > 1 && seconds() - begun < 10) {
+        u64 middle = same + (different - same) / 2;
+        (differs(middle) ? different : same) = middle;
+    }
+    differs(different);
+    put(usual.after);
+    Worker state;
+    Launch told;
+    told.request = request;
+    told.answer = answer;
+    state.launch = &told;
+    worker = &state;
+    answer->detail = Detail{};
+    fail(nullptr, last.absent_place, 0, "%s at {0}: that value is undefined, and what the kernel does depends on it", last.absence);
+    worker = nullptr;
+    return 1;
+}
+
+}  // namespace
