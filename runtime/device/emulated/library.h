@@ -98,9 +98,11 @@ void formatted(const char* format, u32 count, const OnrushPrinted* values, std::
         if (next >= count) continue;
         const OnrushPrinted& value = values[next++];
         bool fits = whole ? value.kind == ONRUSH_WHOLE : real ? value.kind == ONRUSH_FLOAT : value.kind == ONRUSH_POINTER;
-        // A half of it is right if it is small and the last: others would begin in its other half.
+        // A half of it is right if it is small, the last (others would begin in its other half), and right behind those before it.
         bool is_small = (long long)value.bits == (int)value.bits || value.bits == (u32)value.bits;
-        bool has_half = whole && !is_long && value.bytes == 8 && (!is_small || next < count);
+        u32 bytes = 0;
+        for (u32 before = 0; before + 1 < next; before++) bytes = values[before].bytes == 8 ? (bytes + 7) / 8 * 8 + 8 : bytes + 4;
+        bool has_half = whole && !is_long && value.bytes == 8 && (!is_small || next < count || bytes % 8);
         if (fits && whole && is_long && value.bytes < 8) fits = false;
         if (!fits || has_half) {
             if (wrong->empty()) {

@@ -519,6 +519,10 @@ fn stacks_heaps_and_formats_have_their_faults() {
         ),
         ("printf(\"%s\\n\", data[0]);", "`%s` in the format of printf prints a text, and is given a number of 32 bits"),
         ("printf(\"%d\\n\", 0.5f);", "`%d` in the format of printf prints a number of 32 bits, and is given a float"),
+        (
+            "printf(\"%d %d\\n\", data[0], sizeof(int));",
+            "`%d` in the format of printf prints a number of 32 bits, and is given a number of 64 bits",
+        ),
         ("printf(\"%d %d\\n\", data[0]);", "the format of printf wants 2 values, and is given 1"),
         ("printf(\"%lld\\n\", data[0]);", "`%lld` in the format of printf prints a number of 64 bits"),
     ] {
@@ -528,8 +532,8 @@ fn stacks_heaps_and_formats_have_their_faults() {
                 while (head) { sum += head->value; Node* next = head->next; delete head; head = next; }\n    data[0] = sum;";
     right("struct Node { int value; Node* next; };", heap, (1, 1, 3), &[30]);
     let formats = "    size_t big = 5000000000ull; float half = 0.5f;\n    \
-                   printf(\"%d %5.2f %lu %c %s|%-4d|%04x %% %lld %u %d\\n\", data[3], half, big, 'x', n > 3 ? \"yes\" : \"no\", 7, 255u, -1LL, threadIdx.x, sizeof(int));";
-    assert_eq!(right("", formats, (1, 1, 4), &[0]), "3  0.50 5000000000 x yes|7   |00ff % -1 0 4\n");
+                   printf(\"%d %5.2f %lu %c %s|%-4d|%04x %% %u %lld %d\\n\", data[3], half, big, 'x', n > 3 ? \"yes\" : \"no\", 7, 255u, threadIdx.x, -1LL, sizeof(int));";
+    assert_eq!(right("", formats, (1, 1, 4), &[0]), "3  0.50 5000000000 x yes|7   |00ff % 0 -1 4\n");
 }
 
 #[test]
