@@ -122,7 +122,8 @@ pub fn columns(expr: &Expr, found: &mut Vec<Column>) -> Result<()> {
     Ok(())
 }
 
-/// Whether DataFusion makes a join of each subquery of a filter's condition that gives what the condition means.
+/// Whether DataFusion makes a join of each subquery of a filter's condition that gives what the condition means. Subqueries beside others in an `or` are
+/// marks for it, whose columns may have one name.
 pub fn is_left_to_rules(condition: &Expr, schema: &DFSchema) -> bool {
     match condition {
         Expr::Not(inner) => match inner.as_ref() {
@@ -132,15 +133,6 @@ pub fn is_left_to_rules(condition: &Expr, schema: &DFSchema) -> bool {
         },
         Expr::InSubquery(it) => is_plain_not_in(it, schema, !it.negated),
         Expr::Exists(it) => is_plain(&it.subquery.subquery, schema),
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
-            // A part of it is a mark, which is never null.
-            let marked = |part: &Expr| match part {
-                Expr::Not(inner) if matches!(inner.as_ref(), Expr::InSubquery(_)) => false,
-                Expr::InSubquery(it) if it.negated => false,
-                part => is_left_to_rules(part, schema),
-            };
-            marked(left) && marked(right)
-        }
         other => has_only_single_values(other, schema),
     }
 }
@@ -153,7 +145,7 @@ fn is_plain_not_in(it: &datafusion::logical_expr::expr::InSubquery, schema: &DFS
     let of_one_type = || it.expr.get_type(schema).is_ok_and(|dtype| dtype == *plan.schema().field(0).data_type());
     !has_subquery(&it.expr)
         && !it.expr.contains_outer()
-        && (alone || (positive && is_plain(plan, schema) && of_one_type()))
+        && (alone || (positive && is_plain(plan, schema) && have_names(plan, true) && of_one_type()))
 }
 
 fn has_only_single_values(expr: &Expr, schema: &DFSchema) -> bool {
@@ -168,7 +160,25 @@ fn has_only_single_values(expr: &Expr, schema: &DFSchema) -> bool {
 
 /// Whether all that a subquery takes from around it stands in filters that can come up, and comes from the query right around it.
 fn is_plain(plan: &LogicalPlan, schema: &DFSchema) -> bool {
-    is_from(plan, schema) && comes_up(plan, &|condition| !has_subquery(condition)) && !is_renamed(plan)
+    is_from(plan, schema)
+        && comes_up(plan, &|condition| !has_subquery(condition))
+        && !is_renamed(plan)
+        && have_names(plan, false)
+}
+
+/// Whether the columns that come up have different names, also from those that the subquery gives: the rules put them all below one table's name, and take
+/// the first of two.
+fn have_names(plan: &LogicalPlan, gives: bool) -> bool {
+    let mut columns: Vec<Column> = if gives { plan.schema().columns() } else { Vec::new() };
+    let done = plan.apply(|node| {
+        let LogicalPlan::Filter(filter) = node else { return Ok(TreeNodeRecursion::Continue) };
+        let conditions = split_conjunction(&filter.predicate);
+        columns
+            .extend(conditions.into_iter().filter(|condition| takes(condition)).flat_map(Expr::column_refs).cloned());
+        Ok(TreeNodeRecursion::Continue)
+    });
+    let differ = |at: usize| columns[..at].iter().all(|other| *other == columns[at] || other.name != columns[at].name);
+    done.is_ok() && (0..columns.len()).all(differ)
 }
 
 fn is_from(plan: &LogicalPlan, schema: &DFSchema) -> bool {
@@ -233,7 +243,7 @@ pub fn is_single_of_rules(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool>
     }
     // The rule's join would have two columns of one name, of which one has no table.
     let name = plan.schema().field(0).name();
-    if schema.iter().any(|(table, field)| table.is_none() && field.name() == name) {
+    if schema.iter().any(|(table, field)| table.is_none() && field.name() == name) || !have_names(plan, true) {
         return Ok(false);
     }
     let mut top = plan;
@@ -269,9 +279,13 @@ fn is_equality(condition: &Expr) -> bool {
 
 /// Tables that are computed by rules for each row: aggregates, or rows that are found by conditions that come up.
 pub fn is_lateral_of_rules(plan: &LogicalPlan) -> bool {
+    have_names(plan, true) && is_aggregate_or_rows(plan)
+}
+
+fn is_aggregate_or_rows(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) if !projection.expr.iter().any(takes) => {
-            is_lateral_of_rules(&projection.input)
+            is_aggregate_or_rows(&projection.input)
         }
         LogicalPlan::Aggregate(group) => {
             group.group_expr.is_empty() && !group.aggr_expr.iter().any(takes) && comes_up(&group.input, &is_equality)
