@@ -87,6 +87,7 @@ emulated! {
     scan at least 50, on the device 20;
     sets at least 37, on the device 32;
     structs at least 35, on the device 35;
+    subqueries at least 380, on the device 370;
     text at least 25, on the device 10;
     texts at least 93, on the device 90;
     windows at least 133, on the device 131;
