@@ -55,6 +55,22 @@ fn joined(args: &mut [Expr], order_by: &mut [Sort], schema: &DFSchema) -> bool {
     true
 }
 
+/// A call without the name that it had before its arguments got their types.
+pub fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => bare(&alias.expr),
+        expr => expr,
+    }
+}
+
+/// The same, taken.
+pub fn unnamed(expr: Expr) -> Expr {
+    match expr {
+        Expr::Alias(alias) => unnamed(*alias.expr),
+        expr => expr,
+    }
+}
+
 /// Aggregates as what they are of the types of their arguments.
 pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = match &node {
@@ -67,8 +83,8 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let concerns = |function: &AggregateUDF| {
         matches!(function.name(), "avg" | "string_agg") || ticks::quantile_of(function).is_some()
     };
-    let node = node.map_expressions(|mut expr| {
-        let concerned = match &expr {
+    let node = node.map_expressions(|expr| {
+        let concerned = match bare(&expr) {
             Expr::AggregateFunction(f) => concerns(&f.func),
             Expr::WindowFunction(call) => match &call.fun {
                 WindowFunctionDefinition::AggregateUDF(function) => concerns(function),
@@ -80,6 +96,7 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             return Ok(Transformed::no(expr));
         }
         let saved = names.save(&expr);
+        let mut expr = unnamed(expr);
         let changed = match &mut expr {
             Expr::AggregateFunction(f) if f.func.name() == "string_agg" => {
                 joined(&mut f.params.args, &mut f.params.order_by, &schema)
@@ -93,7 +110,7 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             },
             Expr::WindowFunction(call) => {
                 let WindowFunctionDefinition::AggregateUDF(function) = &call.fun else {
-                    return Ok(Transformed::no(expr));
+                    return Ok(Transformed::no(saved.restore(expr)));
                 };
                 match call.params.args.first().and_then(|arg| of_type(function, arg, &schema)) {
                     Some((function, arg)) => {
@@ -106,7 +123,7 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             }
             _ => false,
         };
-        Ok(Transformed::new_transformed(if changed { saved.restore(expr) } else { expr }, changed))
+        Ok(Transformed::new_transformed(saved.restore(expr), changed))
     })?;
     if node.transformed { node.map_data(LogicalPlan::recompute_schema) } else { Ok(node) }
 }
@@ -160,6 +177,7 @@ fn with_arg(expr: &Expr, arg: Expr) -> Expr {
 /// Sums of whole numbers are exact in 38 digits, and an error where the sum is no 64-bit number (DuckDB gives a 128-bit
 /// one, DataFusion wraps); sums of decimals are an error where they have more than 38 digits. Distinct counts of floats count the two zeros once.
 fn exact(expr: &Expr, schema: &DFSchema) -> Option<Exact> {
+    let expr = bare(expr);
     let (name, args, distinct, least) = match expr {
         Expr::AggregateFunction(f) => (f.func.name(), &f.params.args, f.params.distinct, 0),
         // Numbers of 32 bits and less cannot leave 64 along rows that there can be.

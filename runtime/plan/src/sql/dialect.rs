@@ -22,6 +22,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_wire::Diagnostic;
 
+use super::aggregates::{bare, unnamed};
 use super::{aggregates, intervals, names, times};
 use crate::check::{HIDDEN, plan_error, type_name};
 use crate::expr::extremes::extremes;
@@ -290,7 +291,10 @@ fn orders_with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let names = NamePreserver::new_for_projection();
             LogicalPlan::Window(window).map_expressions(|expr| {
                 let saved = names.save(&expr);
-                let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+                if !matches!(bare(&expr), Expr::WindowFunction(_)) {
+                    return Ok(Transformed::no(expr));
+                }
+                let Expr::WindowFunction(mut call) = unnamed(expr) else { unreachable!("it is one without its name") };
                 let params = &mut call.params;
                 params.order_by.iter_mut().for_each(|key| replace(&mut key.expr, &schema));
                 params.partition_by.iter_mut().for_each(|key| replace(key, &schema));

@@ -81,7 +81,9 @@ fn may_use_others(factor: &mut TableFactor) {
 
 /// `from unnest(x)` as a subquery, which may use the tables before it.
 fn unnested(factor: &TableFactor) -> Option<TableFactor> {
-    let TableFactor::Table { name, alias, args: Some(args), .. } = factor else { return None };
+    let TableFactor::Table { name, alias, args: Some(args), with_ordinality: false, sample: None, .. } = factor else {
+        return None;
+    };
     if !last(name)?.value.eq_ignore_ascii_case("unnest") {
         return None;
     }

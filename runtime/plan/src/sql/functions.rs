@@ -355,10 +355,13 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("epoch", [x]) => format!("date_part('epoch', {x})"),
         ("if", [condition, yes, no]) => format!("case when {condition} then {yes} else {no} end"),
         ("quantile_cont", [x, q]) => format!("percentile_cont({x}, {q})"),
-        ("percentile_disc", [q]) if let [OrderByExpr { expr: x, .. }] = function.within_group.as_slice() => format!(
-            "array_element(array_sort(array_agg({x}) filter (where {x} is not null)), \
-             greatest(cast(ceil({q} * count({x})) as bigint), 1))"
-        ),
+        ("percentile_disc", [q]) if let [OrderByExpr { expr: x, options, .. }] = function.within_group.as_slice() => {
+            let order = if options.asc == Some(false) { ", 'DESC', 'NULLS LAST'" } else { "" };
+            format!(
+                "array_element(array_sort(array_agg({x}) filter (where {x} is not null){order}), \
+                 greatest(cast(ceil({q} * count({x})) as bigint), 1))"
+            )
+        }
         ("count_if" | "countif", [x]) => format!("sum(cast({x} as integer))"),
         // DataFusion's own takes the two zeros for two values.
         ("nullif", [x, y]) => format!("case when {x} = {y} then null else {x} end"),

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
+use super::aggregates::{bare, unnamed};
 use crate::check::plan_error;
 use crate::expr::kernels::{Body, error, kernel, kernel_by_types};
 use crate::types;
@@ -204,6 +205,10 @@ pub fn scaled(op: Operator, left: (&Expr, &DataType), right: (&Expr, &DataType))
     let is_span = |dtype: &DataType| is_interval(dtype) || matches!(dtype, DataType::Duration(_));
     let by_float: Body = |args| {
         let by = args[1].as_primitive::<Float64Type>();
+        let is_small = |by: f64| (by * 1e6).abs() < 9e18;
+        if !by.iter().flatten().all(is_small) {
+            return Err(too_long());
+        }
         let part = |by: f64| ((by * 1e6).abs() < 9e18).then(|| ((by * 1e6).round() as i64, 1_000_000));
         times(&strict(&args[0], &INTERVAL)?, |row| by.is_valid(row).then(|| part(by.value(row))).flatten())
     };
@@ -291,7 +296,7 @@ pub fn ordered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let schema = Arc::clone(aggregate.input.schema());
             LogicalPlan::Aggregate(aggregate).map_expressions(|expr| {
                 let saved = names.save(&expr);
-                let mut expr = expr;
+                let mut expr = if matches!(bare(&expr), Expr::AggregateFunction(_)) { unnamed(expr) } else { expr };
                 let changed = match &mut expr {
                     Expr::AggregateFunction(f) if ["min", "max", "count"].contains(&f.func.name()) => {
                         f.params.args.first_mut().is_some_and(|arg| wrapped(arg, &schema))
@@ -299,7 +304,7 @@ pub fn ordered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                     Expr::AggregateFunction(_) => false,
                     key => wrapped(key, &schema),
                 };
-                Ok(Transformed::new_transformed(if changed { saved.restore(expr) } else { expr }, changed))
+                Ok(Transformed::new_transformed(saved.restore(expr), changed))
             })
         }
         LogicalPlan::Join(mut join) => {
@@ -332,7 +337,7 @@ fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = Arc::clone(window.input.schema());
     let is_span = |field: &DataType| is_interval(field) || matches!(field, DataType::Duration(_));
     let spans = |expr: &Expr| expr.get_type(&schema).ok().filter(|dtype| is_span(dtype));
-    let any = window.window_expr.iter().any(|expr| match expr {
+    let any = window.window_expr.iter().any(|expr| match bare(expr) {
         Expr::WindowFunction(call) => {
             let params = &call.params;
             let keys = params.order_by.iter().map(|key| &key.expr);
@@ -346,7 +351,9 @@ fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new_for_projection();
     node.map_expressions(|expr| {
         let saved = names.save(&expr);
-        let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+        let Expr::WindowFunction(mut call) = unnamed(expr) else {
+            unreachable!("a window has nothing but calls along windows")
+        };
         let extreme = ["min", "max"].contains(&call.fun.name());
         let params = &mut call.params;
         if extreme && let [arg] = params.args.as_mut_slice() {

@@ -173,7 +173,14 @@ impl Unnesting {
                 (input, new) = self.values_below(new, input)?;
             }
             // Those that read it know it by its name; keys of orders have none.
-            let index = at + if matches!(node, LogicalPlan::Window(_)) { before.fields().len() } else { 0 };
+            let index = match &node {
+                LogicalPlan::Window(_) => before.fields().len() + at,
+                // Grouping sets are one expression with several columns.
+                LogicalPlan::Aggregate(group) if at >= group.group_expr.len() => {
+                    schema.fields().len() - group.aggr_expr.len() + at - group.group_expr.len()
+                }
+                _ => at,
+            };
             if !sorts && new != expr {
                 let (table, field) = schema.qualified_field(index);
                 new = new.unalias().alias_qualified(table.cloned(), field.name());
@@ -400,7 +407,7 @@ impl Unnesting {
             ));
         }
         let refs = shapes::outer_columns(&subquery.subquery)?;
-        let is_one = subquery.subquery.max_rows().is_some_and(|rows| rows <= 1);
+        let is_one = shapes::has_one_row_at_most(&subquery.subquery)?;
         let domain = self.domain(&input, &refs)?;
         let mut rows = domain.over(self, Arc::unwrap_or_clone(subquery.subquery))?;
         let (alias, dtype) = (self.name("single"), rows.schema().field(0).data_type().clone());

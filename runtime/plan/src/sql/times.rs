@@ -24,6 +24,7 @@ use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, cast, lit};
 use datafusion::prelude::SessionContext;
 
+use super::dialect::fail;
 use super::functions::with_seconds;
 use crate::check::plan_error;
 use crate::every::Every;
@@ -73,7 +74,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
 }
 
 fn out_of_range() -> DataFusionError {
-    error("a date is out of range: times lie between the years -290308 and 294246")
+    error("a date is out of range: times lie between the years -262143 and 262142")
 }
 
 fn strict(values: &ArrayRef, dtype: &DataType) -> Result<ArrayRef> {
@@ -176,9 +177,22 @@ fn time_of(dtype: Option<&DataType>) -> DataType {
     }
 }
 
+/// What is read once for all rows.
+fn one_text(texts: &ArrayRef, what: &str) -> Result<String> {
+    let first = literal_text(texts).unwrap_or_default();
+    let all = texts.as_string_view();
+    match all.iter().all(|text| text.unwrap_or_default() == first) {
+        true => Ok(first.to_string()),
+        false => fail(
+            plan_error("not-supported", format!("{what} that differs from row to row"))
+                .help("write it as a text, one query or one `case` branch for each"),
+        ),
+    }
+}
+
 fn part_of(args: &[ArrayRef]) -> Result<String> {
     let text = strict(&args[0], &types::TEXT)?;
-    Ok(singular(literal_text(&text).unwrap_or_default()))
+    Ok(singular(&one_text(&text, "a part")?))
 }
 
 /// A part of a date under one of its names.
@@ -315,7 +329,7 @@ fn bucketed(args: &[ArrayRef]) -> Result<ArrayRef> {
         None => Third::None,
         Some(text) if types::is_text(text.data_type()) => {
             let text = strict(text, &types::TEXT)?;
-            Third::Zone(known(literal_text(&text).unwrap_or_default())?)
+            Third::Zone(known(&one_text(&text, "a zone")?)?)
         }
         Some(by) if matches!(by.data_type(), DataType::Interval(_) | DataType::Duration(_)) => {
             let by = strict(by, &DataType::Interval(IntervalUnit::MonthDayNano))?;
@@ -429,7 +443,7 @@ fn made_in_zone(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (parts, zone) = match args.last() {
         Some(name) if types::is_text(name.data_type()) => {
             let text = strict(name, &types::TEXT)?;
-            (&args[..args.len() - 1], Some(known(literal_text(&text).unwrap_or_default())?))
+            (&args[..args.len() - 1], Some(known(&one_text(&text, "a zone")?)?))
         }
         _ => (args, None),
     };
@@ -479,7 +493,10 @@ fn composed(args: &[ArrayRef]) -> Result<Moments> {
 fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
     let texts = strict(&args[0], &types::TEXT)?;
     let format = strict(&args[1], &types::TEXT)?;
-    let format = literal_text(&format).unwrap_or_default().replace(".%f", "%.f");
+    let format = one_text(&format, "a format")?;
+    // With the point, or as so many digits.
+    let format = format.replace(".%f", "\0").replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
+    let format = format.replace('\0', "%.f");
     let time = |text: &str| {
         let mut parsed = Parsed::new();
         parse(&mut parsed, text.trim(), StrftimeItems::new(&format)).ok()?;
@@ -553,7 +570,7 @@ fn borders(part: &str, from: Shown, to: Shown) -> Option<Option<i64>> {
     if let Some(Every::Micros(n)) = every
         && n < DAY
     {
-        let start = |t: Shown| (t.local - t.local.rem_euclid(n)).checked_sub(t.ahead);
+        let start = |t: Shown| t.local.checked_sub(t.local.rem_euclid(n))?.checked_sub(t.ahead);
         return Some(start(to).zip(start(from)).and_then(|(to, from)| Some(to.checked_sub(from)? / n)));
     }
     let (from, to) = (from.local, to.local);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result;
 use datafusion::functions::core::expr_fn::coalesce;
@@ -10,7 +10,7 @@ use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort as Key};
 use datafusion::logical_expr::{
     Aggregate, Distinct, DistinctOn, Expr, ExprFunctionExt, ExprSchemable, FetchType, GroupingSet, Join, JoinType,
-    Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SubqueryAlias, lit,
+    Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SubqueryAlias, Volatility, lit,
 };
 
 use super::{Unnesting, fail, plan_error, same, shapes};
@@ -24,6 +24,15 @@ pub struct Domain {
 
 impl Domain {
     pub fn of(input: &LogicalPlan, columns: Vec<Column>, name: &str) -> Result<Self> {
+        if is_volatile(input)? {
+            return fail(
+                plan_error(
+                    "not-supported",
+                    "a subquery cannot use columns of rows that are random: it would find others",
+                )
+                .help("make a frame of these rows first, with `sql(...)` and `persist()`, and query that"),
+            );
+        }
         let columns: Vec<(Column, String)> =
             columns.into_iter().enumerate().map(|(at, column)| (column, format!("{name}_{at}"))).collect();
         let exprs: Vec<Expr> = columns.iter().map(|(column, name)| Expr::Column(column.clone()).alias(name)).collect();
@@ -216,10 +225,18 @@ impl Domain {
         let columns = self.columns(&input)?;
         let (keys, values) = (group.group_expr, group.aggr_expr);
         if let [Expr::GroupingSet(sets)] = keys.as_slice() {
-            let GroupingSet::GroupingSets(sets) = sets else {
+            // A group of all rows is a row of the result where there are none, too.
+            let listed = match sets {
+                GroupingSet::GroupingSets(sets) if sets.iter().all(|set| !set.is_empty()) => Some(sets),
+                _ => None,
+            };
+            let Some(sets) = listed else {
                 return fail(
-                    plan_error("not-supported", "`rollup` and `cube` in a subquery that uses columns around it")
-                        .help("list the groups with `grouping sets`, or join the tables first"),
+                    plan_error(
+                        "not-supported",
+                        "`rollup`, `cube` and groups of all rows in a subquery that uses columns around it",
+                    )
+                    .help("list the other groups with `grouping sets`, or join the tables first"),
                 );
             };
             let with = |set: &Vec<Expr>| columns.iter().cloned().chain(set.iter().cloned()).collect();
@@ -361,6 +378,21 @@ impl Domain {
         let plan = after.into_iter().chain(until).try_fold(plan, LogicalPlanBuilder::filter)?.build()?;
         self.in_order(plan, &schema)
     }
+}
+
+/// Whether a plan gives other rows each time that it runs.
+fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
+    let calls = |expr: &Expr| {
+        Ok(matches!(expr, Expr::ScalarFunction(call) if call.func.signature().volatility == Volatility::Volatile))
+    };
+    plan.exists(|node| {
+        let mut found = false;
+        node.apply_expressions(|expr| {
+            found |= expr.exists(calls)?;
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        Ok(found)
+    })
 }
 
 /// Rows that are left out, and those that may follow.

@@ -10,6 +10,7 @@ use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, SubqueryAlias,
 };
 
+use super::domain::bounds;
 use super::went_on;
 
 /// A subquery that stands where a table stands, with its name.
@@ -267,6 +268,23 @@ fn is_one_row(plan: &LogicalPlan) -> bool {
         LogicalPlan::EmptyRelation(rows) => rows.produce_one_row,
         _ => false,
     }
+}
+
+/// DataFusion's own count takes rows without columns for none.
+pub fn has_one_row_at_most(plan: &LogicalPlan) -> Result<bool> {
+    Ok(match plan {
+        LogicalPlan::Projection(projection) => has_one_row_at_most(&projection.input)?,
+        LogicalPlan::SubqueryAlias(alias) => has_one_row_at_most(&alias.input)?,
+        LogicalPlan::Filter(filter) => has_one_row_at_most(&filter.input)?,
+        LogicalPlan::Sort(sort) => sort.fetch.is_some_and(|rows| rows <= 1) || has_one_row_at_most(&sort.input)?,
+        LogicalPlan::Limit(limit) => {
+            let few = bounds(limit)?.is_some_and(|(_, rows)| rows.is_some_and(|rows| rows <= 1));
+            few || has_one_row_at_most(&limit.input)?
+        }
+        LogicalPlan::Aggregate(group) => group.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(_) => true,
+        _ => false,
+    })
 }
 
 fn is_equality(condition: &Expr) -> bool {
