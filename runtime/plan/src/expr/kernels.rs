@@ -302,6 +302,20 @@ pub fn literal_text(array: &ArrayRef) -> Option<&str> {
     (!texts.is_empty() && texts.is_valid(0)).then(|| texts.value(0))
 }
 
+/// What is read once for all rows.
+pub fn one_text(texts: &ArrayRef, what: &str) -> Result<String> {
+    let first = literal_text(texts).unwrap_or_default();
+    let all = texts.as_string_view();
+    match all.iter().all(|text| text.unwrap_or_default() == first) {
+        true => Ok(first.to_string()),
+        false => {
+            let message = format!("{what} that differs from row to row");
+            let help = "write it as a text, one query or one `case` branch for each";
+            Err(DataFusionError::External(Box::new(check::plan_error("not-supported", message).help(help))))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use arrow::array::Int64Array;

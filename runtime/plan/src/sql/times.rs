@@ -24,11 +24,10 @@ use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, cast, lit};
 use datafusion::prelude::SessionContext;
 
-use super::dialect::fail;
 use super::functions::with_seconds;
 use crate::check::plan_error;
 use crate::every::Every;
-use crate::expr::kernels::{error, kernel_by_types, literal_text};
+use crate::expr::kernels::{error, kernel_by_types, one_text};
 use crate::types;
 
 const MICRO: TimeUnit = TimeUnit::Microsecond;
@@ -177,22 +176,8 @@ fn time_of(dtype: Option<&DataType>) -> DataType {
     }
 }
 
-/// What is read once for all rows.
-fn one_text(texts: &ArrayRef, what: &str) -> Result<String> {
-    let first = literal_text(texts).unwrap_or_default();
-    let all = texts.as_string_view();
-    match all.iter().all(|text| text.unwrap_or_default() == first) {
-        true => Ok(first.to_string()),
-        false => fail(
-            plan_error("not-supported", format!("{what} that differs from row to row"))
-                .help("write it as a text, one query or one `case` branch for each"),
-        ),
-    }
-}
-
 fn part_of(args: &[ArrayRef]) -> Result<String> {
-    let text = strict(&args[0], &types::TEXT)?;
-    Ok(singular(&one_text(&text, "a part")?))
+    Ok(singular(&one_text(&strict(&args[0], &types::TEXT)?, "a part")?))
 }
 
 /// A part of a date under one of its names.
@@ -328,8 +313,7 @@ fn bucketed(args: &[ArrayRef]) -> Result<ArrayRef> {
     let third = match args.get(2) {
         None => Third::None,
         Some(text) if types::is_text(text.data_type()) => {
-            let text = strict(text, &types::TEXT)?;
-            Third::Zone(known(&one_text(&text, "a zone")?)?)
+            Third::Zone(known(&one_text(&strict(text, &types::TEXT)?, "a zone")?)?)
         }
         Some(by) if matches!(by.data_type(), DataType::Interval(_) | DataType::Duration(_)) => {
             let by = strict(by, &DataType::Interval(IntervalUnit::MonthDayNano))?;
@@ -442,8 +426,8 @@ fn made(args: &[ArrayRef]) -> Result<ArrayRef> {
 fn made_in_zone(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (parts, zone) = match args.last() {
         Some(name) if types::is_text(name.data_type()) => {
-            let text = strict(name, &types::TEXT)?;
-            (&args[..args.len() - 1], Some(known(&one_text(&text, "a zone")?)?))
+            let zone = one_text(&strict(name, &types::TEXT)?, "a zone")?;
+            (&args[..args.len() - 1], Some(known(&zone)?))
         }
         _ => (args, None),
     };
@@ -493,8 +477,8 @@ fn composed(args: &[ArrayRef]) -> Result<Moments> {
 fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
     let texts = strict(&args[0], &types::TEXT)?;
     let format = strict(&args[1], &types::TEXT)?;
+    // `%f` with the point, or as so many digits.
     let format = one_text(&format, "a format")?;
-    // With the point, or as so many digits.
     let format = format.replace(".%f", "\0").replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
     let format = format.replace('\0', "%.f");
     let time = |text: &str| {
