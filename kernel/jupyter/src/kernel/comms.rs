@@ -37,6 +37,9 @@ pub trait Target: Send + Sync {
 
     fn message(&self, message: &Message<'_>);
 
+    /// The front end has been told that its message is answered: what that set off may say `busy` for itself now.
+    fn answered(&self) {}
+
     /// A comm of this target is no more: the front end closed it, or its cell's output is gone (then the call comes from the thread
     /// that is about to run the cell again).
     fn closed(&self, comm: &str);
@@ -155,6 +158,7 @@ impl Comms {
                 begin(&sender, &request);
                 attend(&*on_thread, &request, &name, &sender);
                 end(&sender, &current, &request);
+                guarded("what a message set off", || on_thread.answered()).unwrap_or(());
             }
         })?;
         let registered = Registered { target, jobs };

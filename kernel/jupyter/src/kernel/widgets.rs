@@ -75,6 +75,8 @@ struct State {
     controls: BTreeMap<String, Known>,
     panels: BTreeMap<String, Shown>,
     pending: VecDeque<Pending>,
+    /// Something is pending that the queue does not know of yet.
+    set_off: bool,
     /// Controls whose comms were closed since the cell process was told.
     dropped: Vec<String>,
     remembered: BTreeMap<String, Setting>,
@@ -308,7 +310,7 @@ impl Widgets {
             None => {
                 let controls = BTreeSet::from([id.to_string()]);
                 state.pending.push_back(Pending { panel: panel.clone(), controls, header: header.clone() });
-                self.queue.react();
+                state.set_off = true;
             }
         }
         Some(panel)
@@ -375,6 +377,12 @@ impl Target for Widgets {
                 self.say_waiting(panel, message.header);
             }
             _ => {}
+        }
+    }
+
+    fn answered(&self) {
+        if std::mem::take(&mut self.state.lock().set_off) {
+            self.queue.react();
         }
     }
 

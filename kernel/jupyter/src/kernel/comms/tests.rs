@@ -10,6 +10,8 @@ use crate::message::{Channel, Signer};
 /// Sends back what it is sent, and notes what ends.
 struct Echo {
     sender: Sender,
+    /// What it says once it has answered, by which comm.
+    then: Mutex<Option<(String, Value)>>,
     ended: mpsc::Sender<String>,
 }
 
@@ -25,6 +27,14 @@ impl Target for Echo {
     fn message(&self, message: &Message<'_>) {
         let attached = Attached { metadata: Some(message.metadata), buffers: message.buffers };
         self.sender.message(message.header, message.comm, message.data, attached);
+        let then = message.data.get("then").cloned();
+        *self.then.lock() = then.map(|then| (message.comm.to_string(), then));
+    }
+
+    fn answered(&self) {
+        if let Some((comm, then)) = self.then.lock().take() {
+            self.sender.message(&Value::Null, &comm, &then, Attached::default());
+        }
     }
 
     fn closed(&self, comm: &str) {
@@ -48,7 +58,9 @@ fn fixture() -> Fixture {
     let current = Arc::new(Mutex::new(Value::Null));
     let comms = Comms::new(outbox, Arc::clone(&current));
     let (ended, ends) = mpsc::channel();
-    comms.register(&["echo", "echo.too"], Arc::new(Echo { sender: comms.sender(), ended })).unwrap();
+    comms
+        .register(&["echo", "echo.too"], Arc::new(Echo { sender: comms.sender(), then: Mutex::default(), ended }))
+        .unwrap();
     Fixture { comms, sent, ended: ends, current }
 }
 
@@ -94,6 +106,21 @@ impl Fixture {
     fn ended(&self) -> String {
         self.ended.recv_timeout(Duration::from_secs(10)).unwrap()
     }
+}
+
+/// What a message sets off says `busy` for itself: front ends would take its `idle` for the message's.
+#[test]
+fn what_a_message_sets_off_comes_after_its_idle() {
+    let mut all = fixture();
+    all.handle("comm_open", json!({ "comm_id": "a", "target_name": "echo", "data": {} }));
+    let sent = all.handle("comm_msg", json!({ "comm_id": "a", "data": { "then": 5 } }));
+    assert_eq!(sent.len(), 1);
+    all.comms.handle(request("comm_msg", json!({ "comm_id": "a", "data": 6 })));
+    let after = all.until_idle();
+    let said = |at: usize| (&after[at].1["data"], &after[at].1["execution_state"]);
+    assert_eq!(said(0), (&json!(5), &Value::Null));
+    assert_eq!(said(1), (&Value::Null, &json!("busy")));
+    assert_eq!(said(2), (&json!(6), &Value::Null));
 }
 
 #[test]
