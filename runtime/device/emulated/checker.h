@@ -198,9 +198,7 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
         found->offset = address - launch->data;
         return true;
     }
-    for (const auto& range : launch->ranges) {
-        if (address >= range.first && address < range.second) return false;
-    }
+    if (is_code(launch, address)) return false;
     if (address < 4096) {
         fail(fiber, place, 0, "%s %s %lu bytes at {0} through a null pointer", name(fiber).text, verb, (unsigned long)bytes);
     }

@@ -62,6 +62,11 @@ pub fn diagnose(error: DataFusionError) -> Diagnostic {
     }
 }
 
+/// An error of ours on its way through DataFusion: [`diagnose`] gives it back as it was.
+pub fn external(diagnostic: Diagnostic) -> DataFusionError {
+    DataFusionError::External(Box::new(diagnostic))
+}
+
 /// A bug of ours, or of the engine under us.
 pub fn internal(message: &str) -> Diagnostic {
     let first = clean(message);

@@ -1,7 +1,8 @@
 //! SQL over frames: one query, tables by the frames' names, DuckDB's meaning where DataFusion's differs.
 //!
 //! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
-//! aggregates mean is in `dialect.rs`, what functions and types are called in `functions.rs`, and whose columns names are in `scopes.rs`.
+//! aggregates mean is in `dialect.rs`, `times.rs`, `intervals.rs` and `aggregates.rs`, what functions and types are called in `functions.rs`, forms that
+//! the planner does not know in `forms.rs`, whose columns names are in `scopes.rs`, and what subqueries become in `subqueries.rs`.
 
 mod aggregates;
 mod dialect;
@@ -85,19 +86,17 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
         state.keep_apart();
         state.register_relation_planner(Arc::new(Relations::default())).map_err(diagnose)?;
     }
-    let plan = state.statement_to_plan(statement).await.map_err(|e| {
-        let mut diagnostic = diagnose(e);
-        diagnostic.message = scopes::hide(&diagnostic.message);
-        unknown(diagnostic, &tables, &state)
-    })?;
+    let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(shown(e), &tables, &state))?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
-    let plan = dialect::as_duckdb_means(plan).and_then(subqueries::unnest).map_err(|e| {
-        let mut diagnostic = diagnose(e);
-        diagnostic.message = scopes::hide(&diagnostic.message);
-        diagnostic
-    })?;
-    named(plan, names)
+    named(dialect::as_duckdb_means(plan).and_then(subqueries::unnest).map_err(shown)?, names)
+}
+
+/// With the names that the query has.
+fn shown(error: datafusion::error::DataFusionError) -> Diagnostic {
+    let mut diagnostic = diagnose(error);
+    diagnostic.message = scopes::hide(&diagnostic.message);
+    diagnostic
 }
 
 /// Words in the spelling of the tables, columns or first use that they match but for their case.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Float32Array, Float64Array, PrimitiveArray, StringViewArray,
-    StringViewBuilder,
+    StringViewBuilder, new_empty_array,
 };
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
@@ -17,24 +18,46 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use onrush_wire::Span;
 
 use crate::check;
-use crate::error::diagnose;
+use crate::error::{diagnose, external};
 
 /// What a kernel does: arrays of equal length in, one of that length out.
 pub type Body = fn(&[ArrayRef]) -> Result<ArrayRef>;
 
+/// The type of what a kernel gives, or how it follows from the types of its arguments.
+#[derive(Debug)]
+enum Output {
+    Is(DataType),
+    Of(fn(&[DataType]) -> Result<DataType>),
+}
+
+impl Output {
+    fn fixed(&self) -> Option<&DataType> {
+        match self {
+            Output::Is(dtype) => Some(dtype),
+            Output::Of(_) => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Kernel {
     name: &'static str,
-    output: DataType,
+    output: Output,
     signature: Signature,
     body: Body,
     place: Option<Span>,
 }
 
+impl Kernel {
+    fn new(name: &'static str, output: Output, body: Body, place: Option<Span>) -> Self {
+        Kernel { name, output, signature: Signature::variadic_any(Volatility::Immutable), body, place }
+    }
+}
+
 /// One name, one body: the address of a function says nothing. The place changes no value.
 impl PartialEq for Kernel {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.output == other.output
+        self.name == other.name && self.output.fixed() == other.output.fixed()
     }
 }
 
@@ -43,7 +66,7 @@ impl Eq for Kernel {}
 impl std::hash::Hash for Kernel {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.name.hash(state);
-        self.output.hash(state);
+        self.output.fixed().hash(state);
     }
 }
 
@@ -56,13 +79,19 @@ impl ScalarUDFImpl for Kernel {
         &self.signature
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.output.clone())
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match &self.output {
+            Output::Is(dtype) => Ok(dtype.clone()),
+            Output::Of(output) => output(types),
+        }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if scalar { 1 } else { args.number_rows };
+        if rows == 0 {
+            return Ok(ColumnarValue::Array(new_empty_array(args.return_field.data_type())));
+        }
         let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
         let result = (self.body)(&arrays).map_err(|e| placed(e, self.place.as_ref()))?;
         Ok(match scalar {
@@ -78,67 +107,13 @@ pub fn kernel(name: &'static str, output: DataType, body: Body) -> Arc<ScalarUDF
 }
 
 /// A kernel whose type depends on those of its arguments.
-#[derive(Debug)]
-struct ByTypes {
-    name: &'static str,
-    output: fn(&[DataType]) -> Result<DataType>,
-    signature: Signature,
-    body: Body,
-}
-
-/// One name, one body.
-impl PartialEq for ByTypes {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for ByTypes {}
-
-impl std::hash::Hash for ByTypes {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
-
-impl ScalarUDFImpl for ByTypes {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        (self.output)(types)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        if rows == 0 {
-            return Ok(ColumnarValue::Array(arrow::array::new_empty_array(args.return_field.data_type())));
-        }
-        let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
-        let result = (self.body)(&arrays)?;
-        Ok(match scalar {
-            true => ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&result, 0)?),
-            false => ColumnarValue::Array(result),
-        })
-    }
-}
-
-/// A kernel whose type depends on those of its arguments.
 pub fn kernel_by_types(name: &'static str, output: fn(&[DataType]) -> Result<DataType>, body: Body) -> ScalarUDF {
-    let signature = Signature::variadic_any(Volatility::Immutable);
-    ScalarUDF::new_from_impl(ByTypes { name, output, signature, body })
+    ScalarUDF::new_from_impl(Kernel::new(name, Output::Of(output), body, None))
 }
 
 /// As [`kernel`]; its errors stand at `place`.
 pub fn kernel_at(name: &'static str, output: DataType, body: Body, place: Option<&Span>) -> Arc<ScalarUDF> {
-    let signature = Signature::variadic_any(Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(Kernel { name, output, signature, body, place: place.cloned() }))
+    Arc::new(ScalarUDF::new_from_impl(Kernel::new(name, Output::Is(output), body, place.cloned())))
 }
 
 /// Whether a function is one of ours, not one of DataFusion's of the same name.
@@ -154,7 +129,7 @@ fn placed(error: DataFusionError, place: Option<&Span>) -> DataFusionError {
             let diagnostic = diagnose(error);
             let unplaced = diagnostic.labels.is_empty();
             let diagnostic = if unplaced { diagnostic.at(place.clone(), "") } else { diagnostic };
-            DataFusionError::External(Box::new(diagnostic))
+            external(diagnostic)
         }
         None => error,
     }
@@ -221,6 +196,11 @@ pub fn cast_target(function: &ScalarUDF) -> Option<&DataType> {
 
 /// With what the name of a [`cast_at`] starts; the type follows.
 pub const CAST: &str = "cast_";
+
+/// A cast of which each value has a place in the other type, or else an error.
+pub fn strict(values: &ArrayRef, dtype: &DataType) -> Result<ArrayRef> {
+    Ok(cast_with_options(values, dtype, &CastOptions { safe: false, ..CastOptions::default() })?)
+}
 
 pub fn error(message: impl Into<String>) -> DataFusionError {
     DataFusionError::Execution(message.into())
@@ -311,7 +291,7 @@ pub fn one_text(texts: &ArrayRef, what: &str) -> Result<String> {
         false => {
             let message = format!("{what} that differs from row to row");
             let help = "write it as a text, one query or one `case` branch for each";
-            Err(DataFusionError::External(Box::new(check::plan_error("not-supported", message).help(help))))
+            Err(external(check::plan_error("not-supported", message).help(help)))
         }
     }
 }

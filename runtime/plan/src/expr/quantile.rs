@@ -2,10 +2,12 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, PrimitiveArray};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
@@ -81,46 +83,70 @@ impl AggregateUDFImpl for Quantile {
     }
 
     fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Values { q: self.q, interpolation: self.interpolation, values: VecDeque::new() }))
+        let (q, interpolation) = (self.q, self.interpolation);
+        let quantile = move |values: &mut [f64]| Ok(ScalarValue::Float64(of(values, q, interpolation)));
+        Ok(Box::new(Values::<Float64Type, _>::new(quantile)))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        let item = Field::new_list_field(DataType::Float64, true);
-        Ok(vec![Arc::new(Field::new(format!("{}[values]", args.name), DataType::List(Arc::new(item)), true))])
+        Ok(vec![state_of(&args, DataType::Float64)])
     }
 }
 
-#[derive(Debug)]
-struct Values {
-    q: f64,
-    interpolation: Interpolation,
+/// The values of a group, and what is made of them at the end.
+pub struct Values<T: ArrowPrimitiveType, F> {
     /// In the order of arrival, so that a sliding window can drop the oldest.
-    values: VecDeque<f64>,
+    values: VecDeque<T::Native>,
+    made: F,
 }
 
-impl Accumulator for Values {
+impl<T: ArrowPrimitiveType, F: Fn(&mut [T::Native]) -> Result<ScalarValue>> Values<T, F> {
+    /// `made` may put them in another order; nulls are not among them.
+    pub fn new(made: F) -> Self {
+        Values { values: VecDeque::new(), made }
+    }
+}
+
+impl<T: ArrowPrimitiveType, F> fmt::Debug for Values<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.values).finish()
+    }
+}
+
+/// What they are handed on as.
+pub fn state_of(args: &StateFieldsArgs<'_>, item: DataType) -> FieldRef {
+    let list = DataType::List(Arc::new(Field::new_list_field(item, true)));
+    Arc::new(Field::new(format!("{}[values]", args.name), list, true))
+}
+
+impl<T, F> Accumulator for Values<T, F>
+where
+    T: ArrowPrimitiveType + Send,
+    F: Fn(&mut [T::Native]) -> Result<ScalarValue> + Send + Sync + 'static,
+{
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        append(&mut self.values, values[0].as_primitive::<Float64Type>());
+        append(&mut self.values, cast(&values[0], &T::DATA_TYPE)?.as_primitive::<T>());
         Ok(())
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let mut sorted: Vec<f64> = self.values.iter().copied().collect();
-        Ok(ScalarValue::Float64(of(&mut sorted, self.q, self.interpolation)))
+        let mut values: Vec<T::Native> = self.values.iter().copied().collect();
+        (self.made)(&mut values)
     }
 
     fn size(&self) -> usize {
-        size_of_val(self) + self.values.capacity() * size_of::<f64>()
+        size_of_val(self) + self.values.capacity() * size_of::<T::Native>()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let values: Vec<ScalarValue> = self.values.iter().map(|v| ScalarValue::Float64(Some(*v))).collect();
-        Ok(vec![ScalarValue::List(ScalarValue::new_list(&values, &DataType::Float64, true))])
+        let value = |v: &T::Native| ScalarValue::new_primitive::<T>(Some(*v), &T::DATA_TYPE);
+        let values = self.values.iter().map(value).collect::<Result<Vec<ScalarValue>>>()?;
+        Ok(vec![ScalarValue::List(ScalarValue::new_list(&values, &T::DATA_TYPE, true))])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         for list in states[0].as_list::<i32>().iter().flatten() {
-            self.values.extend(list.as_primitive::<Float64Type>().iter().flatten());
+            append(&mut self.values, list.as_primitive::<T>());
         }
         Ok(())
     }
@@ -159,7 +185,7 @@ pub fn of(values: &mut [f64], q: f64, interpolation: Interpolation) -> Option<f6
     })
 }
 
-fn append(all: &mut impl Extend<f64>, values: &Float64Array) {
+fn append<T: ArrowPrimitiveType>(all: &mut impl Extend<T::Native>, values: &PrimitiveArray<T>) {
     match values.null_count() {
         0 => all.extend(values.values().iter().copied()),
         _ => all.extend(values.iter().flatten()),
@@ -199,7 +225,7 @@ impl AggregateUDFImpl for Quartiles {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        Ok(vec![Arc::new(Field::new(format!("{}[values]", args.name), floats(), true))])
+        Ok(vec![state_of(&args, DataType::Float64)])
     }
 }
 

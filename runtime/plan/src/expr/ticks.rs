@@ -1,17 +1,16 @@
 //! Quantiles and means of dates, times and spans of time, exact to the tick: floats have no place for microseconds far from 1970.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, TimeUnit};
+use arrow::datatypes::{DataType, FieldRef, Int64Type, TimeUnit};
 use datafusion::common::{ScalarValue, internal_err};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
+use super::quantile::{Values, state_of};
+use crate::error::external;
 use crate::{check, types};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -51,68 +50,23 @@ impl AggregateUDFImpl for Ticks {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let dtype = args.return_field.data_type().clone();
-        Ok(Box::new(Values { quantile: self.quantile.map(f64::from_bits), dtype, values: VecDeque::new() }))
+        let (dtype, quantile) = (args.return_field.data_type().clone(), self.quantile.map(f64::from_bits));
+        let made = move |ticks: &mut [i64]| {
+            let found = match quantile {
+                _ if ticks.is_empty() => None,
+                Some(q) => Some(between(ticks, q)),
+                None => {
+                    let (sum, count) = (ticks.iter().map(|t| i128::from(*t)).sum::<i128>(), ticks.len() as i128);
+                    Some(((2 * sum + count).div_euclid(2 * count)) as i64)
+                }
+            };
+            ScalarValue::Int64(found).cast_to(&dtype)
+        };
+        Ok(Box::new(Values::<Int64Type, _>::new(made)))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        let item = Field::new_list_field(DataType::Int64, true);
-        Ok(vec![Arc::new(Field::new(format!("{}[values]", args.name), DataType::List(Arc::new(item)), true))])
-    }
-}
-
-#[derive(Debug)]
-struct Values {
-    quantile: Option<f64>,
-    dtype: DataType,
-    /// In the order of arrival, so that a sliding window can drop the oldest.
-    values: VecDeque<i64>,
-}
-
-impl Accumulator for Values {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let ticks = cast(&values[0], &DataType::Int64)?;
-        self.values.extend(ticks.as_primitive::<Int64Type>().iter().flatten());
-        Ok(())
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        let mut all: Vec<i64> = self.values.iter().copied().collect();
-        let found = match self.quantile {
-            _ if all.is_empty() => None,
-            Some(q) => Some(between(&mut all, q)),
-            None => {
-                let (sum, count) = (all.iter().map(|t| i128::from(*t)).sum::<i128>(), all.len() as i128);
-                Some(((2 * sum + count).div_euclid(2 * count)) as i64)
-            }
-        };
-        ScalarValue::Int64(found).cast_to(&self.dtype)
-    }
-
-    fn size(&self) -> usize {
-        size_of_val(self) + self.values.capacity() * size_of::<i64>()
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let values: Vec<ScalarValue> = self.values.iter().map(|v| ScalarValue::Int64(Some(*v))).collect();
-        Ok(vec![ScalarValue::List(ScalarValue::new_list(&values, &DataType::Int64, true))])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        for list in states[0].as_list::<i32>().iter().flatten() {
-            self.values.extend(list.as_primitive::<Int64Type>().iter().flatten());
-        }
-        Ok(())
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let gone = values[0].len() - values[0].null_count();
-        self.values.drain(..gone.min(self.values.len()));
-        Ok(())
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        true
+        Ok(vec![state_of(&args, DataType::Int64)])
     }
 }
 
@@ -154,7 +108,7 @@ impl AggregateUDFImpl for AnyQuantile {
                 let message = format!("there is nothing between two values of type `{}`", check::type_name(dtype));
                 let diagnostic = check::plan_error("type-mismatch", message);
                 let help = "medians and quantiles are of numbers, dates and times; `quantile_disc(x, 0.5)` takes one of the values";
-                Err(DataFusionError::External(Box::new(diagnostic.help(help))))
+                Err(external(diagnostic.help(help)))
             }
         }
     }

@@ -7,7 +7,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Float64Type, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
@@ -17,6 +17,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::dialect::{is_category, one_zero};
 use crate::check::HIDDEN;
+use crate::error::external;
 use crate::expr::kernels::kernel_by_types;
 use crate::expr::quantile::{Interpolation, quantile};
 use crate::expr::ticks;
@@ -257,7 +258,7 @@ fn checked_sum() -> ScalarUDF {
         if floats.iter().flatten().any(|float| float.abs() * unit > MOST_OF_SUMS) {
             let diagnostic = Diagnostic::error(Class::Data, "overflow", "a sum of decimals has more than 38 digits");
             let help = "sum them as floats, `sum(cast(x as double))`, or cast them to fewer digits";
-            return Err(DataFusionError::External(Box::new(diagnostic.help(help))));
+            return Err(external(diagnostic.help(help)));
         }
         Ok(Arc::clone(&args[0]))
     })

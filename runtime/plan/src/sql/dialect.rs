@@ -25,8 +25,9 @@ use onrush_wire::Diagnostic;
 use super::aggregates::{bare, unnamed};
 use super::{aggregates, intervals, names, times};
 use crate::check::{HIDDEN, plan_error, type_name};
+use crate::error::external;
 use crate::expr::extremes::extremes;
-use crate::expr::kernels::{Body, error, kernel};
+use crate::expr::kernels::{Body, error, kernel, strict};
 use crate::expr::math::by_number;
 use crate::expr::quantile::{mode, product};
 use crate::expr::ticks;
@@ -71,7 +72,7 @@ fn length(values: &ArrayRef) -> Result<ArrayRef> {
 struct DuckDb;
 
 pub fn fail<T>(diagnostic: Diagnostic) -> Result<T> {
-    Err(datafusion::error::DataFusionError::External(Box::new(diagnostic)))
+    Err(external(diagnostic))
 }
 
 impl ExprPlanner for DuckDb {
@@ -212,9 +213,6 @@ fn shifted_right(args: &[ArrayRef]) -> Result<ArrayRef> {
 
 /// Times a power of two, which is an error where there is no such number, and for numbers below zero.
 fn shifted_left(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let strict = |values: &ArrayRef, to: &DataType| {
-        compute::cast_with_options(values, to, &compute::CastOptions { safe: false, ..Default::default() })
-    };
     let wide = strict(&args[0], &DataType::Decimal128(38, 0))?;
     let (values, by) = (wide.as_primitive::<Decimal128Type>(), args[1].as_primitive::<Int64Type>());
     let shifted = values.iter().zip(by.iter()).map(|(value, by)| {
@@ -228,13 +226,12 @@ fn shifted_left(args: &[ArrayRef]) -> Result<ArrayRef> {
         Ok(Some(moved.ok_or_else(overflow)?))
     });
     let shifted = shifted.collect::<Result<Decimal128Array>>()?.with_precision_and_scale(38, 0)?;
-    Ok(strict(&(Arc::new(shifted) as ArrayRef), args[0].data_type())?)
+    strict(&(Arc::new(shifted) as ArrayRef), args[0].data_type())
 }
 
 /// Intervals times numbers, and dates moved by hours.
 fn of_spans(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Option<Expr> {
-    let is_span = |dtype: &DataType| intervals::is_interval(dtype) || matches!(dtype, DataType::Duration(_));
-    if !is_span(left) && !is_span(right) {
+    if !intervals::is_span(left) && !intervals::is_span(right) {
         return None;
     }
     let op = match raw.op {

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinOperator, Select, SetExpr, Statement, TableAlias, TableFactor, VisitMut, VisitorMut,
+    BinaryOperator, Expr, JoinOperator, Select, Statement, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
 
 use super::scopes::{last, parsed, quoted};
@@ -90,7 +90,6 @@ fn unnested(factor: &TableFactor) -> Option<TableFactor> {
     let args: Vec<String> = args.args.iter().map(ToString::to_string).collect();
     let text = format!("exists (select unnest({}) as \"unnest\")", args.join(", "));
     let Some(Expr::Exists { subquery, .. }) = parsed(&text) else { return None };
-    debug_assert!(matches!(subquery.body.as_ref(), SetExpr::Select(_)));
     let own = TableAlias { explicit: true, name: quoted("unnest"), columns: Vec::new(), at: None };
     let alias = Some(alias.clone().unwrap_or(own));
     Some(TableFactor::Derived { lateral: true, subquery, alias, sample: None })

@@ -414,21 +414,22 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         Some(filter) => format!("{text} filter (where {filter})"),
         None => text,
     };
-    let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(&text).and_then(|mut p| p.parse_expr());
+    read(&name, &text)
+}
+
+/// What stands in the place of a call.
+fn read(name: &str, text: &str) -> Result<Option<Expr>, Diagnostic> {
+    let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr());
     parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
 }
 
 /// `lag(x, n, y)` whose default is computed: where no row is so far away it is `y`.
 fn shifted(function: &mut Function, name: &str) -> Result<Option<Expr>, Diagnostic> {
-    let read = |text: &str| {
-        let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut p| p.parse_expr());
-        parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
-    };
     let FunctionArguments::List(list) = &mut function.args else { return Ok(None) };
     if matches!(list.args.get(1), Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v)))) if v.value == Value::Null)
     {
         list.args.truncate(1);
-        return read(&format!("case when false then {function} end"));
+        return read(name, &format!("case when false then {function} end"));
     }
     let is_plain = |arg: &FunctionArg| {
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { return true };
@@ -457,7 +458,7 @@ fn shifted(function: &mut Function, name: &str) -> Result<Option<Expr>, Diagnost
         let one = Expr::Value(Value::Number("1".to_string(), false).into());
         list.args[0] = FunctionArg::Unnamed(FunctionArgExpr::Expr(one));
     }
-    read(&format!("case when {} is null then {default} else {values} end", Expr::Function(there)))
+    read(name, &format!("case when {} is null then {default} else {values} end", Expr::Function(there)))
 }
 
 fn is_ignore_nulls(clause: &FunctionArgumentClause) -> bool {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
@@ -19,7 +18,8 @@ use datafusion::prelude::SessionContext;
 
 use super::aggregates::{bare, unnamed};
 use crate::check::plan_error;
-use crate::expr::kernels::{Body, error, kernel, kernel_by_types};
+use crate::error::external;
+use crate::expr::kernels::{Body, error, kernel, kernel_by_types, strict};
 use crate::types;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -28,6 +28,11 @@ const MONTH: i128 = 30 * DAY;
 
 pub fn is_interval(dtype: &DataType) -> bool {
     matches!(dtype, DataType::Interval(_))
+}
+
+/// Intervals, and what frames have in their place.
+pub fn is_span(dtype: &DataType) -> bool {
+    is_interval(dtype) || matches!(dtype, DataType::Duration(_))
 }
 
 pub fn register(context: &SessionContext) -> Result<()> {
@@ -55,11 +60,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
     Ok(())
 }
 
-fn strict(values: &ArrayRef, dtype: &DataType) -> Result<ArrayRef> {
-    Ok(cast_with_options(values, dtype, &CastOptions { safe: false, ..CastOptions::default() })?)
-}
-
-fn too_long() -> datafusion::error::DataFusionError {
+fn too_long() -> DataFusionError {
     error("an interval is too long")
 }
 
@@ -87,7 +88,7 @@ fn of_time(args: &[ArrayRef], micros: i64) -> Result<ArrayRef> {
     let span = |n: f64| {
         let micros = (n * micros as f64).round();
         let nanos = (micros.abs() < 9.2e15).then(|| micros as i64 * 1000).ok_or_else(too_long)?;
-        Ok::<_, datafusion::error::DataFusionError>(IntervalMonthDayNano::new(0, 0, nanos))
+        Ok::<_, DataFusionError>(IntervalMonthDayNano::new(0, 0, nanos))
     };
     let spans: PrimitiveArray<IntervalMonthDayNanoType> = numbers.as_primitive::<Float64Type>().try_unary(span)?;
     Ok(Arc::new(spans))
@@ -106,7 +107,7 @@ fn normal() -> Arc<ScalarUDF> {
             let months = i32::try_from(all / MONTH).map_err(|_| too_long())?;
             let rest = all % MONTH;
             let (days, nanos) = ((rest / DAY) as i32, (rest % DAY) as i64);
-            Ok::<_, datafusion::error::DataFusionError>(IntervalMonthDayNano::new(months, days, nanos))
+            Ok::<_, DataFusionError>(IntervalMonthDayNano::new(months, days, nanos))
         };
         let spans: PrimitiveArray<IntervalMonthDayNanoType> =
             spans.as_primitive::<IntervalMonthDayNanoType>().try_unary(normal)?;
@@ -129,13 +130,11 @@ fn micros() -> Arc<ScalarUDF> {
 fn negate() -> Arc<ScalarUDF> {
     let output = |types: &[DataType]| match types {
         [DataType::Null] => Ok(DataType::Int64),
-        [dtype] if types::is_number(dtype) || is_interval(dtype) || matches!(dtype, DataType::Duration(_)) => {
-            Ok(dtype.clone())
-        }
+        [dtype] if types::is_number(dtype) || is_span(dtype) => Ok(dtype.clone()),
         [dtype, ..] => {
             let message = format!("there is no `-` of a `{}`", crate::check::type_name(dtype));
             let diagnostic = plan_error("type-mismatch", message).help("it takes numbers and intervals");
-            Err(datafusion::error::DataFusionError::External(Box::new(diagnostic)))
+            Err(external(diagnostic))
         }
         [] => Err(error("`-` of nothing")),
     };
@@ -202,15 +201,14 @@ pub fn scaled(op: Operator, left: (&Expr, &DataType), right: (&Expr, &DataType))
     };
     // Spans of time stay what they are.
     let span = |call: Expr, of: &DataType| if is_interval(of) { call } else { cast(call, of.clone()) };
-    let is_span = |dtype: &DataType| is_interval(dtype) || matches!(dtype, DataType::Duration(_));
     let by_float: Body = |args| {
         let by = args[1].as_primitive::<Float64Type>();
         let is_small = |by: f64| (by * 1e6).abs() < 9e18;
         if !by.iter().flatten().all(is_small) {
             return Err(too_long());
         }
-        let part = |by: f64| ((by * 1e6).abs() < 9e18).then(|| ((by * 1e6).round() as i64, 1_000_000));
-        times(&strict(&args[0], &INTERVAL)?, |row| by.is_valid(row).then(|| part(by.value(row))).flatten())
+        let part = |row: usize| ((by.value(row) * 1e6).round() as i64, 1_000_000);
+        times(&strict(&args[0], &INTERVAL)?, |row| by.is_valid(row).then(|| part(row)))
     };
     let is_part = |dtype: &DataType| dtype.is_floating() || types::is_decimal(dtype);
     let float = |e: &Expr| cast(e.clone(), DataType::Float64);
@@ -257,7 +255,7 @@ pub fn compared(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
         return false;
     }
     for (expr, dtype) in exprs.iter_mut().zip(dtypes) {
-        if is_interval(dtype) || matches!(dtype, DataType::Duration(_)) {
+        if is_span(dtype) {
             normalised(expr);
         }
     }
@@ -335,7 +333,6 @@ pub fn ordered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Window(window) = &node else { return Ok(Transformed::no(node)) };
     let schema = Arc::clone(window.input.schema());
-    let is_span = |field: &DataType| is_interval(field) || matches!(field, DataType::Duration(_));
     let spans = |expr: &Expr| expr.get_type(&schema).ok().filter(|dtype| is_span(dtype));
     let any = window.window_expr.iter().any(|expr| match bare(expr) {
         Expr::WindowFunction(call) => {
@@ -404,7 +401,6 @@ fn ticks(by: &ScalarValue, unit: TimeUnit) -> Result<ScalarValue> {
 /// `date + interval`, whose hours would be lost: a time, unless the interval is one of days.
 pub fn shifted_date(op: Operator, left: (&Expr, &DataType), right: (&Expr, &DataType)) -> Option<Expr> {
     let time = |date: &Expr| cast(date.clone(), DataType::Timestamp(TimeUnit::Microsecond, None));
-    let is_span = |dtype: &DataType| is_interval(dtype) || matches!(dtype, DataType::Duration(_));
     if *left.1 == DataType::Date32 && is_span(right.1) && may_have_time(right.0) {
         return Some(binary_expr(time(left.0), op, right.0.clone()));
     }

@@ -12,8 +12,10 @@ mod shapes;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::Int64Type;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, NullEquality, ScalarValue};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
@@ -208,19 +210,12 @@ impl Unnesting {
     }
 
     fn join(&mut self, join: Join) -> Result<LogicalPlan> {
-        let conditions = join.filter.map(split_conjunction_owned).unwrap_or_default();
-        let (with, without): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(shapes::has_subquery);
         let schema = Arc::clone(&join.schema);
-        let pairs = join.on.into_iter().map(|(left, right)| match join.null_equality {
-            datafusion::common::NullEquality::NullEqualsNothing => left.eq(right),
-            datafusion::common::NullEquality::NullEqualsNull => same(left, right),
-        });
-        let mut on: Vec<Expr> = pairs.chain(without).collect();
+        let conditions = conditions(join.on, join.filter, join.null_equality);
+        let (with, mut on): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(shapes::has_subquery);
         let (mut left, mut right) = (Arc::unwrap_or_clone(join.left), Arc::unwrap_or_clone(join.right));
         if join.join_type == JoinType::Inner {
-            let on = if on.is_empty() { vec![lit(true)] } else { on };
-            let plan = LogicalPlanBuilder::from(left).join_on(right, JoinType::Inner, on)?.build()?;
-            return self.filter(with, plan);
+            return self.filter(with, joined(left, right, JoinType::Inner, on)?);
         }
         for condition in with {
             let mut columns = Vec::new();
@@ -247,8 +242,7 @@ impl Unnesting {
             *side = attached;
             on.push(condition);
         }
-        let plan = LogicalPlanBuilder::from(left).join_on(right, join.join_type, on)?.build()?;
-        only(plan, &schema)
+        only(joined(left, right, join.join_type, on)?, &schema)
     }
 
     /// A table that is computed for each row of the tables before it.
@@ -256,7 +250,7 @@ impl Unnesting {
         let (subquery, alias) = shapes::lateral(&join.right).unwrap_or_else(|| (join.right.as_ref().clone(), None));
         let refs = shapes::outer_columns(&subquery)?;
         let mine = refs.iter().all(|column| join.left.schema().has_column(column));
-        if refs.is_empty() || !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+        if refs.is_empty() || !shapes::may_be_lateral(&join) {
             if !mine {
                 return fail(
                     plan_error("not-supported", "this join cannot be lateral").help("use an inner or a left join"),
@@ -274,11 +268,9 @@ impl Unnesting {
         if let Some(alias) = alias {
             right = LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(right), alias)?);
         }
-        let pairs = join.on.into_iter().map(|(left, right)| left.eq(right)).chain(join.filter);
-        let on: Vec<Expr> = domain.pairs(&right)?.into_iter().chain(pairs).collect();
-        let on = if on.is_empty() { vec![lit(true)] } else { on };
-        let plan = LogicalPlanBuilder::from(left).join_on(right, join.join_type, on)?.build()?;
-        only(plan, &schema)
+        let mut on = domain.pairs(&right)?;
+        on.extend(conditions(join.on, join.filter, join.null_equality));
+        only(joined(left, right, join.join_type, on)?, &schema)
     }
 
     /// `x in (...)` as what it means: true where something equals, else null where something may.
@@ -389,11 +381,10 @@ impl Unnesting {
                 let columns = if columns.is_empty() { vec![lit(true).alias("c0")] } else { columns };
                 let rows = LogicalPlanBuilder::from(rows).project(columns)?.alias(mark.as_str())?.build()?;
                 let pairs = domain.pairs(&rows)?;
-                (rows, if pairs.is_empty() { vec![lit(true)] } else { pairs })
+                (rows, pairs)
             }
         };
-        let plan = LogicalPlanBuilder::from(input).join_on(rows, kind, on)?.build()?;
-        Ok((plan, Expr::Column(Column::new(Some(mark), "mark"))))
+        Ok((joined(input, rows, kind, on)?, Expr::Column(Column::new(Some(mark), "mark"))))
     }
 
     /// The one value that a subquery has for each row.
@@ -427,9 +418,7 @@ impl Unnesting {
         }
         let rows = LogicalPlanBuilder::from(rows).alias(alias.as_str())?.build()?;
         let on = domain.pairs(&rows)?;
-        let on = if on.is_empty() { vec![lit(true)] } else { on };
-        let plan = LogicalPlanBuilder::from(input).join_on(rows, JoinType::Left, on)?.build()?;
-        Ok((plan, Expr::Column(Column::new(Some(alias), "value"))))
+        Ok((joined(input, rows, JoinType::Left, on)?, Expr::Column(Column::new(Some(alias), "value"))))
     }
 
     /// Of the rows before other subqueries were joined to them, where these have the columns: plans would double with each subquery.
@@ -469,9 +458,8 @@ fn with_columns_of_keys(sort: &LogicalPlan, input: LogicalPlan) -> Result<Logica
 }
 
 /// The value of a subquery's only row.
-fn single_value(values: &arrow::array::ArrayRef, rows: &arrow::array::ArrayRef) -> Result<arrow::array::ArrayRef> {
-    use arrow::array::AsArray;
-    let most = rows.as_primitive::<arrow::datatypes::Int64Type>().iter().flatten().max().unwrap_or(0);
+fn single_value(values: &ArrayRef, rows: &ArrayRef) -> Result<ArrayRef> {
+    let most = rows.as_primitive::<Int64Type>().iter().flatten().max().unwrap_or(0);
     if most > 1 {
         return fail(
             plan_error("subquery-rows", format!("a subquery as a value has {most} rows for one row, expected one"))
@@ -529,6 +517,23 @@ fn is_never_true(expr: &Expr) -> bool {
     }
 }
 
+/// What a join asks of its pairs, as one would write it.
+fn conditions(on: Vec<(Expr, Expr)>, filter: Option<Expr>, null_equality: NullEquality) -> Vec<Expr> {
+    let pairs = on.into_iter().map(|(left, right)| match null_equality {
+        NullEquality::NullEqualsNothing => left.eq(right),
+        NullEquality::NullEqualsNull => same(left, right),
+    });
+    pairs.chain(filter.into_iter().flat_map(split_conjunction_owned)).collect()
+}
+
+/// A join on any conditions, and on none.
+fn joined(left: LogicalPlan, right: LogicalPlan, kind: JoinType, mut on: Vec<Expr>) -> Result<LogicalPlan> {
+    if on.is_empty() {
+        on.push(lit(true));
+    }
+    LogicalPlanBuilder::from(left).join_on(right, kind, on)?.build()
+}
+
 /// Two values that are equal, or both null.
 fn same(left: Expr, right: Expr) -> Expr {
     binary_expr(left, Operator::IsNotDistinctFrom, right)
@@ -539,12 +544,5 @@ fn only(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     if plan.schema().fields().len() == schema.fields().len() {
         return Ok(plan);
     }
-    let mut columns = Vec::new();
-    schema.columns().into_iter().for_each(|column| columns.push(Expr::Column(column)));
-    LogicalPlanBuilder::from(plan).project(columns)?.build()
-}
-
-/// Whether a walk over expressions came to its end.
-fn went_on(stop: bool) -> TreeNodeRecursion {
-    if stop { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue }
+    LogicalPlanBuilder::from(plan).project(schema.columns().into_iter().map(Expr::Column))?.build()
 }

@@ -3,6 +3,8 @@
 //! The session's zone, that of `timestamptz '...'`, of `t::timestamptz` and of `now()`, is UTC. A column of a frame keeps the zone that it has: its parts,
 //! what it is cut to and its casts to a date or to a time without a zone are those of that zone's clocks.
 
+mod plans;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,25 +12,25 @@ use arrow::array::timezone::Tz;
 use arrow::array::types::{Date32Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimestampMicrosecondType};
 use arrow::array::{Array, ArrayRef, AsArray, Date32Array, Int64Array, PrimitiveArray, TimestampMicrosecondArray};
 use arrow::compute::kernels::cast_utils::string_to_datetime;
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, IntervalUnit, TimeUnit};
 use chrono::format::{Parsed, StrftimeItems, parse};
 use chrono::{
     DateTime, Datelike, Days, MappedLocalTime, Months, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike,
     Utc,
 };
-use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
-use datafusion::functions::expr_fn as df;
-use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, cast, lit};
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 
 use super::functions::with_seconds;
 use crate::check::plan_error;
+use crate::error::external;
 use crate::every::Every;
-use crate::expr::kernels::{error, kernel_by_types, one_text};
+use crate::expr::kernels::{error, kernel_by_types, one_text, strict};
 use crate::types;
+
+pub use plans::{lowered, meet};
 
 const MICRO: TimeUnit = TimeUnit::Microsecond;
 const NAIVE: DataType = DataType::Timestamp(MICRO, None);
@@ -59,8 +61,8 @@ pub fn register(context: &SessionContext) -> Result<()> {
         kernel_by_types("make_timestamptz", in_session, made_in_zone),
         kernel_by_types("strptime", naive, |args| read(args, true)),
         kernel_by_types("try_strptime", naive, |args| read(args, false)),
-        kernel_by_types("date_diff", whole, |args| between(args, borders)),
-        kernel_by_types("date_sub", whole, |args| between(args, elapsed)),
+        kernel_by_types("date_diff", whole, |args| between("date_diff", args, borders)),
+        kernel_by_types("date_sub", whole, |args| between("date_sub", args, elapsed)),
         kernel_by_types("calendar_part", whole, calendar_part),
         kernel_by_types("epoch_us", whole, |args| ticks(args, Some)),
         kernel_by_types("epoch_ns", whole, |args| ticks(args, |t| t.checked_mul(1000))),
@@ -76,10 +78,6 @@ fn out_of_range() -> DataFusionError {
     error("a date is out of range: times lie between the years -262143 and 262142")
 }
 
-fn strict(values: &ArrayRef, dtype: &DataType) -> Result<ArrayRef> {
-    Ok(cast_with_options(values, dtype, &CastOptions { safe: false, ..CastOptions::default() })?)
-}
-
 /// Microseconds since 1970, in UTC where there is a zone.
 fn moments(values: &ArrayRef) -> Result<(Moments, Option<Tz>)> {
     let zone = match values.data_type() {
@@ -90,10 +88,8 @@ fn moments(values: &ArrayRef) -> Result<(Moments, Option<Tz>)> {
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             strict(values, &DataType::Int64)?.as_primitive::<Int64Type>().unary(|t| t.div_euclid(1000))
         }
-        DataType::Timestamp(..) => {
-            let zone = values.data_type().clone();
-            let DataType::Timestamp(_, zone) = zone else { return Err(out_of_range()) };
-            let micros = strict(values, &DataType::Timestamp(MICRO, zone))?;
+        DataType::Timestamp(_, zone) => {
+            let micros = strict(values, &DataType::Timestamp(MICRO, zone.clone()))?;
             micros.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt(None::<&str>)
         }
         _ => strict(values, &NAIVE)?.as_primitive::<TimestampMicrosecondType>().clone(),
@@ -104,7 +100,7 @@ fn moments(values: &ArrayRef) -> Result<(Moments, Option<Tz>)> {
 fn known(zone: &str) -> Result<Tz> {
     zone.parse::<Tz>().map_err(|_| {
         let diagnostic = plan_error("argument", format!("there is no time zone `{zone}`"));
-        DataFusionError::External(Box::new(diagnostic.help("such as `Europe/Berlin` or `UTC`")))
+        external(diagnostic.help("such as `Europe/Berlin` or `UTC`"))
     })
 }
 
@@ -204,18 +200,29 @@ fn singular(part: &str) -> String {
     .to_string()
 }
 
+/// Of parts that are whole years, and more than one.
+fn years_of(part: &str) -> Option<i32> {
+    match part {
+        "decade" => Some(10),
+        "century" => Some(100),
+        "millennium" => Some(1000),
+        _ => None,
+    }
+}
+
+/// Of parts by their full names: `Every` has short ones that mean something else here.
+fn every_of(part: &str) -> Option<Every> {
+    Every::parse(part).filter(|_| part.len() > 2)
+}
+
 /// Where the part of time begins in which one lies.
 fn cut(part: &str) -> Option<impl Fn(i64) -> Option<i64>> {
-    let years = match part {
-        "decade" => 10,
-        "century" => 100,
-        "millennium" => 1000,
-        _ => 0,
-    };
-    let every = if years == 0 { Some(Every::parse(part).filter(|_| part.len() > 2)?) } else { None };
-    Some(move |t: i64| match every {
-        Some(every) => every.truncate(t),
-        None => {
+    let years = years_of(part);
+    let every = if years.is_none() { Some(every_of(part)?) } else { None };
+    Some(move |t: i64| match (every, years) {
+        (Some(every), _) => every.truncate(t),
+        (None, years) => {
+            let years = years?;
             let year = moment(t)?.year().div_euclid(years) * years;
             Some(micros_of(NaiveDate::from_ymd_opt(year, 1, 1)?.and_hms_opt(0, 0, 0)?))
         }
@@ -226,7 +233,7 @@ fn unknown<T>(function: &str, part: &str) -> Result<T> {
     let diagnostic = plan_error("argument", format!("`{function}` knows no part `{part}`")).help(
         "one of millennium, century, decade, year, quarter, month, week, day, hour, minute, second, millisecond, microsecond",
     );
-    Err(DataFusionError::External(Box::new(diagnostic)))
+    Err(external(diagnostic))
 }
 
 fn truncated(args: &[ArrayRef]) -> Result<ArrayRef> {
@@ -274,7 +281,7 @@ fn bucket(width: IntervalMonthDayNano, origin: Option<i64>, t: i64) -> Result<i6
     let micros = i128::from(width.days) * i128::from(DAY) + i128::from(width.nanoseconds / 1000);
     let wrong = |message: &str| {
         let diagnostic = plan_error("argument", format!("the width of `time_bucket` {message}"));
-        DataFusionError::External(Box::new(diagnostic.help("such as `interval 3 month` or `interval 15 minute`")))
+        external(diagnostic.help("such as `interval 3 month` or `interval 15 minute`"))
     };
     match (width.months, micros) {
         (0, micros) if micros > 0 => {
@@ -403,7 +410,7 @@ fn cast_failed(text: &str) -> DataFusionError {
         format!("the text `{text}` cannot be cast to `timestamptz`"),
     );
     let help = "such as `2024-01-31 10:00:00+01` or `2024-01-31 10:00:00 Europe/Berlin`; `try_cast` gives null";
-    DataFusionError::External(Box::new(diagnostic.help(help)))
+    external(diagnostic.help(help))
 }
 
 fn from_seconds(args: &[ArrayRef]) -> Result<ArrayRef> {
@@ -447,7 +454,7 @@ fn composed(args: &[ArrayRef]) -> Result<Moments> {
     let [.., seconds] = args else { return Err(error("a time without parts")) };
     if args.len() != 6 {
         let diagnostic = plan_error("argument", "`make_timestamp` takes year, month, day, hour, minute and second");
-        return Err(DataFusionError::External(Box::new(diagnostic)));
+        return Err(external(diagnostic));
     }
     let whole = args[..5].iter().map(|a| strict(a, &DataType::Int64)).collect::<Result<Vec<_>>>()?;
     let seconds = strict(seconds, &DataType::Float64)?;
@@ -533,13 +540,13 @@ fn on_one_clock(a: &ArrayRef, b: &ArrayRef) -> Result<[Vec<Option<Shown>>; 2]> {
     Ok([all(x, from.is_some())?, all(y, to.is_some())?])
 }
 
-fn between(args: &[ArrayRef], count: fn(&str, Shown, Shown) -> Option<Option<i64>>) -> Result<ArrayRef> {
+fn between(name: &str, args: &[ArrayRef], count: fn(&str, Shown, Shown) -> Option<Option<i64>>) -> Result<ArrayRef> {
     let part = part_of(args)?;
     let [from, to] = on_one_clock(&args[1], &args[2])?;
     let counts = from.into_iter().zip(to).map(|(from, to)| match from.zip(to) {
         None => Ok(None),
         Some((from, to)) => match count(&part, from, to) {
-            None => unknown("date_diff", &part),
+            None => unknown(name, &part),
             Some(None) => Err(out_of_range()),
             Some(count) => Ok(count),
         },
@@ -549,7 +556,7 @@ fn between(args: &[ArrayRef], count: fn(&str, Shown, Shown) -> Option<Option<i64
 
 /// How many borders of a part lie between two times. The outer `None`: there is no such part.
 fn borders(part: &str, from: Shown, to: Shown) -> Option<Option<i64>> {
-    let every = Every::parse(part).filter(|_| part.len() > 2);
+    let every = every_of(part);
     // Hours and less pass while clocks are put forward and back.
     if let Some(Every::Micros(n)) = every
         && n < DAY
@@ -558,14 +565,8 @@ fn borders(part: &str, from: Shown, to: Shown) -> Option<Option<i64>> {
         return Some(start(to).zip(start(from)).and_then(|(to, from)| Some(to.checked_sub(from)? / n)));
     }
     let (from, to) = (from.local, to.local);
-    let years = match part {
-        "decade" => 10,
-        "century" => 100,
-        "millennium" => 1000,
-        _ => 0,
-    };
-    if years > 0 {
-        let index = |t: i64| moment(t).map(|t| i64::from(t.year()).div_euclid(years));
+    if let Some(years) = years_of(part) {
+        let index = |t: i64| moment(t).map(|t| t.year().div_euclid(years)).map(i64::from);
         return Some(index(to).zip(index(from)).map(|(to, from)| to - from));
     }
     // Whole weeks between the days, wherever a week begins.
@@ -588,7 +589,7 @@ fn elapsed(part: &str, from: Shown, to: Shown) -> Option<Option<i64>> {
         _ => 0,
     };
     if months == 0 {
-        let micros = match Every::parse(part).filter(|_| part.len() > 2)? {
+        let micros = match every_of(part)? {
             Every::Micros(n) => n,
             _ => 7 * DAY,
         };
@@ -689,112 +690,4 @@ fn milliseconds(args: &[ArrayRef]) -> Result<ArrayRef> {
     let micros = |ms: i64| ms.checked_mul(1000).ok_or_else(out_of_range);
     let times: Moments = values.as_primitive::<Int64Type>().try_unary(micros)?;
     Ok(Arc::new(times))
-}
-
-/// What functions and casts of times are, where their types are known.
-pub fn lowered(expr: Expr, schema: &DFSchema) -> std::result::Result<Expr, Expr> {
-    match &expr {
-        Expr::Cast(c) if matches!(c.field.data_type(), DataType::Timestamp(_, None) | DataType::Time64(_)) => {
-            match is_zoned(&c.expr, schema) {
-                true => Ok(cast(df::to_local_time(vec![*c.expr.clone()]), c.field.data_type().clone())),
-                false => Err(expr),
-            }
-        }
-        Expr::TryCast(c) if matches!(c.field.data_type(), DataType::Timestamp(_, None)) => {
-            match is_zoned(&c.expr, schema) {
-                true => Ok(cast(df::to_local_time(vec![*c.expr.clone()]), c.field.data_type().clone())),
-                false => Err(expr),
-            }
-        }
-        Expr::ScalarFunction(f) if f.func.name().ends_with("to_timestamptz") => match f.args[0].get_type(schema) {
-            Ok(dtype) if types::is_text(&dtype) => Err(expr),
-            Ok(DataType::Date32) => Ok(cast(cast(f.args[0].clone(), NAIVE), zoned())),
-            Ok(DataType::Timestamp(..)) => Ok(cast(f.args[0].clone(), zoned())),
-            _ => Err(expr),
-        },
-        // Of a date it is a time.
-        Expr::ScalarFunction(f) if f.func.name() == "date_trunc" && f.args.len() == 2 => {
-            match f.args[1].get_type(schema) {
-                Ok(DataType::Date32) => {
-                    let mut f = f.clone();
-                    f.args[1] = cast(f.args[1].clone(), NAIVE);
-                    Ok(Expr::ScalarFunction(f))
-                }
-                _ => Err(expr),
-            }
-        }
-        Expr::ScalarFunction(f) if f.func.name() == "date_diff" && f.args.len() == 3 => {
-            difference(&f.args, schema).ok_or(expr)
-        }
-        _ => Err(expr),
-    }
-}
-
-fn is_zoned(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(expr.get_type(schema), Ok(DataType::Timestamp(_, Some(_))))
-}
-
-/// Borders between times without a zone in what a GPU knows, too.
-fn difference(args: &[Expr], schema: &DFSchema) -> Option<Expr> {
-    let [Expr::Literal(part, _), from, to] = args else { return None };
-    let part = singular(part.try_as_str().flatten()?);
-    let is_plain = |e: &Expr| matches!(e.get_type(schema), Ok(DataType::Date32 | DataType::Timestamp(_, None)));
-    if !is_plain(from) || !is_plain(to) {
-        return None;
-    }
-    let field = |name: &str, of: &Expr| df::date_part(lit(name), of.clone());
-    let days = |of: &Expr| cast(cast(cast(of.clone(), DataType::Date32), DataType::Int32), DataType::Int64);
-    let within_year = |of: &Expr, count: i32, name: &str| field("year", of) * lit(count) + field(name, of);
-    Some(match part.as_str() {
-        "day" => days(to) - days(from),
-        "week" => (days(to) - days(from)) / lit(7_i64),
-        "month" => cast(within_year(to, 12, "month") - within_year(from, 12, "month"), DataType::Int64),
-        "quarter" => cast(within_year(to, 4, "quarter") - within_year(from, 4, "quarter"), DataType::Int64),
-        "year" => cast(field("year", to) - field("year", from), DataType::Int64),
-        _ => return None,
-    })
-}
-
-/// Times and what is compared with them in one type: DataFusion would count in nanoseconds. What has no zone is what the clocks of the other's zone show.
-pub fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
-    let Some(time) = dtypes
-        .iter()
-        .find(|dtype| matches!(dtype, DataType::Timestamp(_, Some(_))))
-        .or_else(|| dtypes.iter().find(|dtype| matches!(dtype, DataType::Timestamp(..))))
-    else {
-        return false;
-    };
-    let mut changed = false;
-    for (expr, dtype) in exprs.iter_mut().zip(dtypes) {
-        let new = match (&**expr, dtype) {
-            (Expr::Literal(value, _), dtype) if types::is_text(dtype) => {
-                let text =
-                    value.try_as_str().flatten().map(|text| with_seconds(text).unwrap_or_else(|| text.to_string()));
-                text.and_then(|text| read_as(&text, time)).map(|value| Expr::Literal(value, None))
-            }
-            (other, DataType::Date32) => {
-                let DataType::Timestamp(unit, zone) = time else { continue };
-                let unit = if *unit == TimeUnit::Nanosecond { MICRO } else { *unit };
-                let naive = cast(other.clone(), DataType::Timestamp(unit, None));
-                Some(if zone.is_some() { cast(naive, DataType::Timestamp(unit, zone.clone())) } else { naive })
-            }
-            _ => None,
-        };
-        if let Some(new) = new {
-            **expr = new;
-            changed = true;
-        }
-    }
-    changed
-}
-
-/// A text as a time of a type, in microseconds at least; none where it is none, or has more digits.
-fn read_as(text: &str, dtype: &DataType) -> Option<ScalarValue> {
-    let DataType::Timestamp(unit, zone) = dtype else { return None };
-    let digits = text.rsplit_once('.').map_or(0, |(_, part)| part.bytes().take_while(u8::is_ascii_digit).count());
-    if *unit == TimeUnit::Nanosecond || digits > 6 {
-        return None;
-    }
-    let value = ScalarValue::Utf8View(Some(text.to_string()));
-    value.cast_to(&DataType::Timestamp(MICRO, zone.clone())).ok().filter(|value| !value.is_null())
 }

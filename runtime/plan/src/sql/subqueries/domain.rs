@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SubqueryAlias, Volatility, lit,
 };
 
-use super::{Unnesting, fail, plan_error, same, shapes};
+use super::{Unnesting, conditions, fail, joined, plan_error, same, shapes};
 
 /// The distinct values of some columns of a query, under names that nothing else has.
 pub struct Domain {
@@ -279,11 +279,7 @@ impl Domain {
 
     fn join(&self, names: &mut Unnesting, join: Join) -> Result<LogicalPlan> {
         let schema = Arc::clone(&join.schema);
-        let pairs = join.on.into_iter().map(|(left, right)| match join.null_equality {
-            datafusion::common::NullEquality::NullEqualsNothing => left.eq(right),
-            datafusion::common::NullEquality::NullEqualsNull => same(left, right),
-        });
-        let conditions: Vec<Expr> = pairs.chain(join.filter).collect();
+        let conditions = conditions(join.on, join.filter, join.null_equality);
         let (left, right) = (Arc::unwrap_or_clone(join.left), Arc::unwrap_or_clone(join.right));
         let (takes_left, takes_right) = (self.takes(&left)?, self.takes(&right)?);
         let (on_left, on_right) = match join.join_type {
@@ -318,9 +314,8 @@ impl Domain {
         for condition in conditions {
             on.push(self.read(condition, &both)?);
         }
-        let on = if on.is_empty() { vec![lit(true)] } else { on };
         let mine = if on_left { self.columns(&left)? } else { self.columns(&right)? };
-        let plan = LogicalPlanBuilder::from(left).join_on(right, join.join_type, on)?.build()?;
+        let plan = joined(left, right, join.join_type, on)?;
         let own = schema.columns().into_iter().map(Expr::Column);
         let outer = match join.join_type {
             JoinType::Full => mine.into_iter().zip(theirs).map(|(a, b)| coalesce(vec![a, b])).collect(),

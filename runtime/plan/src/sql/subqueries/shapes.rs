@@ -5,13 +5,13 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, TableReference};
 use datafusion::error::Result;
+use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, SubqueryAlias,
 };
 
 use super::domain::bounds;
-use super::went_on;
 
 /// A subquery that stands where a table stands, with its name.
 pub fn lateral(plan: &LogicalPlan) -> Option<(LogicalPlan, Option<TableReference>)> {
@@ -31,91 +31,66 @@ pub fn is_lateral(join: &Join) -> Result<bool> {
     if lateral(&join.right).is_some() {
         return Ok(true);
     }
-    let may = matches!(join.join_type, JoinType::Inner | JoinType::Left);
-    Ok(may && outer_columns(&join.right)?.iter().any(|column| join.left.schema().has_column(column)))
+    Ok(may_be_lateral(join) && outer_columns(&join.right)?.iter().any(|column| join.left.schema().has_column(column)))
 }
 
-fn is_subquery(expr: &Expr) -> bool {
-    matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::ScalarSubquery(_))
+pub fn may_be_lateral(join: &Join) -> bool {
+    matches!(join.join_type, JoinType::Inner | JoinType::Left)
+}
+
+fn subquery_of(expr: &Expr) -> Option<&LogicalPlan> {
+    match expr {
+        Expr::Exists(it) => Some(&it.subquery.subquery),
+        Expr::InSubquery(it) => Some(&it.subquery.subquery),
+        Expr::SetComparison(it) => Some(&it.subquery.subquery),
+        Expr::ScalarSubquery(it) => Some(&it.subquery),
+        _ => None,
+    }
 }
 
 pub fn has_subquery(expr: &Expr) -> bool {
     // Nothing here can fail.
-    expr.exists(|expr| Ok(is_subquery(expr))).unwrap_or(true)
+    expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
 }
 
-/// What a plan takes from queries around it.
+/// What a plan takes from queries around it. What a subquery in it takes of its rows is not from around it.
 pub fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
-    let mut found = Vec::new();
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                if let Expr::OuterReferenceColumn(_, column) = expr
-                    && !found.contains(column)
-                {
-                    found.push(column.clone());
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    })?;
-    // A subquery that is left in it takes columns of its own rows, too: these are not from around the plan.
-    let mut own = Vec::new();
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                let plan = match expr {
-                    Expr::Exists(it) => &it.subquery,
-                    Expr::InSubquery(it) => &it.subquery,
-                    Expr::SetComparison(it) => &it.subquery,
-                    Expr::ScalarSubquery(it) => it,
-                    _ => return Ok(TreeNodeRecursion::Continue),
-                };
-                let schemas: Vec<_> = node.inputs().iter().map(|input| Arc::clone(input.schema())).collect();
-                for column in direct(&plan.subquery)? {
-                    if schemas.iter().any(|schema| schema.has_column(&column)) {
-                        own.push(column);
-                    }
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })?;
-        if let LogicalPlan::Join(join) = node
-            && let Some((plan, _)) = lateral(&join.right)
-        {
-            own.extend(direct(&plan)?.into_iter().filter(|column| join.left.schema().has_column(column)));
+    let mut found: Vec<Column> = Vec::new();
+    let mut add = |column: Column| {
+        if !found.contains(&column) {
+            found.push(column);
         }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    found.retain(|column| !own.contains(column));
-    Ok(found)
-}
-
-/// Those of a plan's own nodes.
-fn direct(plan: &LogicalPlan) -> Result<Vec<Column>> {
-    let mut found = Vec::new();
-    plan.apply(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                if let Expr::OuterReferenceColumn(_, column) = expr {
-                    found.push(column.clone());
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
+    };
+    let inputs = plan.inputs();
+    plan.apply_expressions(|expr| {
+        expr.apply(|expr| {
+            if let Expr::OuterReferenceColumn(_, column) = expr {
+                add(column.clone());
+            } else if let Some(subquery) = subquery_of(expr) {
+                let own = |column: &Column| inputs.iter().any(|input| input.schema().has_column(column));
+                outer_columns(subquery)?.into_iter().filter(|column| !own(column)).for_each(&mut add);
+            }
+            Ok(TreeNodeRecursion::Continue)
         })
     })?;
+    for (index, input) in inputs.iter().enumerate() {
+        // The right side of such joins may be lateral.
+        let left = match plan {
+            LogicalPlan::Join(join) if index == 1 && may_be_lateral(join) => Some(join.left.schema()),
+            _ => None,
+        };
+        let own = |column: &Column| left.is_some_and(|schema| schema.has_column(column));
+        outer_columns(input)?.into_iter().filter(|column| !own(column)).for_each(&mut add);
+    }
     Ok(found)
 }
 
 /// The columns that an expression reads, and those that its subqueries take from beside it.
 pub fn columns(expr: &Expr, found: &mut Vec<Column>) -> Result<()> {
     expr.apply(|expr| {
-        match expr {
-            Expr::Column(column) => found.push(column.clone()),
-            Expr::Exists(it) => found.extend(outer_columns(&it.subquery.subquery)?),
-            Expr::InSubquery(it) => found.extend(outer_columns(&it.subquery.subquery)?),
-            Expr::SetComparison(it) => found.extend(outer_columns(&it.subquery.subquery)?),
-            Expr::ScalarSubquery(it) => found.extend(outer_columns(&it.subquery)?),
+        match (expr, subquery_of(expr)) {
+            (Expr::Column(column), _) => found.push(column.clone()),
+            (_, Some(subquery)) => found.extend(outer_columns(subquery)?),
             _ => {}
         }
         Ok(TreeNodeRecursion::Continue)
@@ -128,18 +103,18 @@ pub fn columns(expr: &Expr, found: &mut Vec<Column>) -> Result<()> {
 pub fn is_left_to_rules(condition: &Expr, schema: &DFSchema) -> bool {
     match condition {
         Expr::Not(inner) => match inner.as_ref() {
-            Expr::InSubquery(it) => is_plain_not_in(it, schema, it.negated),
+            Expr::InSubquery(it) => is_plain_in(it, schema, it.negated),
             Expr::Exists(_) => is_left_to_rules(inner, schema),
             other => has_only_single_values(other, schema),
         },
-        Expr::InSubquery(it) => is_plain_not_in(it, schema, !it.negated),
+        Expr::InSubquery(it) => is_plain_in(it, schema, !it.negated),
         Expr::Exists(it) => is_plain(&it.subquery.subquery, schema),
         other => has_only_single_values(other, schema),
     }
 }
 
 /// `x in` for every subquery whose conditions come up, `x not in` for those without conditions.
-fn is_plain_not_in(it: &datafusion::logical_expr::expr::InSubquery, schema: &DFSchema, positive: bool) -> bool {
+fn is_plain_in(it: &InSubquery, schema: &DFSchema, positive: bool) -> bool {
     let plan = &it.subquery.subquery;
     let alone = outer_columns(plan).is_ok_and(|refs| refs.is_empty());
     // A cast column would have the name of the one that conditions read.
@@ -153,7 +128,7 @@ fn has_only_single_values(expr: &Expr, schema: &DFSchema) -> bool {
     let other = |expr: &Expr| {
         Ok(match expr {
             Expr::ScalarSubquery(it) => !is_single_of_rules(&it.subquery, schema)?,
-            expr => is_subquery(expr),
+            expr => subquery_of(expr).is_some(),
         })
     };
     !expr.exists(other).unwrap_or(true)
@@ -217,19 +192,11 @@ fn comes_up(plan: &LogicalPlan, may: &dyn Fn(&Expr) -> bool) -> bool {
 
 /// Whether an expression, or a subquery in it, takes something from around its plan. A subquery's own rows are not looked at: it counts.
 fn takes(expr: &Expr) -> bool {
-    let mut found = expr.contains_outer();
-    let done = expr.apply(|expr| {
-        let plan = match expr {
-            Expr::Exists(it) => Some(&it.subquery.subquery),
-            Expr::InSubquery(it) => Some(&it.subquery.subquery),
-            Expr::SetComparison(it) => Some(&it.subquery.subquery),
-            Expr::ScalarSubquery(it) => Some(&it.subquery),
-            _ => None,
-        };
-        found |= plan.is_some_and(|plan| !outer_columns(plan).is_ok_and(|refs| refs.is_empty()));
-        Ok(went_on(found))
-    });
-    found || done.is_err()
+    let other = |expr: &Expr| match subquery_of(expr) {
+        Some(plan) => Ok(!outer_columns(plan)?.is_empty()),
+        None => Ok(false),
+    };
+    expr.contains_outer() || expr.exists(other).unwrap_or(true)
 }
 
 /// One aggregate of rows that are found by equality, or a subquery that takes nothing and is null where its column may be.
@@ -260,6 +227,7 @@ pub fn is_single_of_rules(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool>
     }
 }
 
+/// Whether it always has one.
 fn is_one_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => is_one_row(&projection.input),
@@ -270,7 +238,7 @@ fn is_one_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// DataFusion's own count takes rows without columns for none.
+/// Whether it never has two. DataFusion's own count (`max_rows`) takes rows without columns for none.
 pub fn has_one_row_at_most(plan: &LogicalPlan) -> Result<bool> {
     Ok(match plan {
         LogicalPlan::Projection(projection) => has_one_row_at_most(&projection.input)?,
