@@ -82,7 +82,8 @@ pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], lane: &Lane
     parameters
 }
 
-/// All rows, or those that an order names. The lanes of a warp have 32 rows side by side, whose bits are one word.
+/// All rows, or those that an order names. The lanes of a warp have 32 rows side by side, whose bits are one word. Where bits are written a warp has as
+/// many words side by side as it looks at rows at once, and writes them together; else its rows lie as far apart as those of the grid.
 pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) -> Program {
     // Bits are little to write: such kernels wait for what they read.
     let are_bits = roots.iter().all(|root| body.graph.kind(*root) == Kind::Bool);
@@ -91,22 +92,27 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) ->
         true => (Inputs::Memory, String::new(), "count"),
         false => (Inputs::Loaded, body.loads(&body.inputs(roots), unroll), "rows"),
     };
+    let has_bits = are_bits
+        || body.nullable(roots).contains(&true)
+        || roots.iter().any(|root| body.graph.kind(*root) == Kind::Bool);
     let mut writer = Writer::new(body, inputs, "        ");
     writer.line("const u64 to = row;");
     if ordered {
         writer.line("{ const u64 row = order[to];");
     }
-    let (mut declared, mut packed) = (String::new(), String::new());
+    let (mut declared, mut words, mut packed, mut put) = (String::new(), String::new(), String::new(), String::new());
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = writer.value(*root);
         writer.note(&names);
         let mut bit = |name: &str, target: &str, writer: &mut Writer, value: &str| {
             let _ = writeln!(declared, "      bool {name} = false;");
             writer.line(&format!("{name} = {value};"));
+            let _ = writeln!(words, "    u32 {name}w = 0;");
             let _ = writeln!(
                 packed,
-                "      {{ const u32 word = __ballot_sync(ALL_LANES, {name}); if (lane_id() == 0 && row < {rows}) {target}[row / 32] = word; }}"
+                "      {{ const u32 word = __ballot_sync(ALL_LANES, {name}); if (lane_id() == k) {name}w = word; }}"
             );
+            let _ = writeln!(put, "    if (is_word) {target}[word] = {name}w;");
         };
         match body.graph.kind(*root) {
             Kind::Bool => bit(&format!("q{index}"), &format!("o{index}"), &mut writer, &names.value),
@@ -120,12 +126,26 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) ->
     if ordered {
         writer.line("}");
     }
+    let (begin, step, stride) = match has_bits {
+        true => (
+            format!("(thread_in_grid() - lane_id()) * {unroll} + lane_id()"),
+            format!("threads_in_grid() * {unroll}"),
+            "WARP",
+        ),
+        false => ("thread_in_grid()".to_string(), format!("stride * {unroll}"), "threads_in_grid()"),
+    };
+    if has_bits {
+        let word = format!(
+            "    const u64 word = first / 32 + lane_id();\n    const bool is_word = lane_id() < {unroll} && word * 32 < {rows};\n"
+        );
+        put.insert_str(0, &word);
+    }
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_all({}) {{\n  u32 faults = 0;\n  \
-         const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
-         for (u64 first = thread_in_grid(); first - lane_id() < {rows}; first += stride * {unroll}) {{\n{loads}\
+         const u64 stride = {stride};\n#pragma unroll 1\n  \
+         for (u64 first = {begin}; first - lane_id() < {rows}; first += {step}) {{\n{loads}{words}\
          #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n{declared}      \
-         if (row < {rows}) {{\n{}      }}\n{packed}    }}\n  }}\n  \
+         if (row < {rows}) {{\n{}      }}\n{packed}    }}\n{put}  }}\n  \
          if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, nullptr, told);\n}}\n",
         parameters.text(),
         writer.text,
