@@ -316,21 +316,23 @@ impl Pairs {
     }
 }
 
-fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
-    let values: Vec<Id> = accumulators.iter().flat_map(|a| a.of.into_iter().chain(a.with)).collect();
-    let nullable: HashMap<Id, bool> = values.iter().copied().zip(body.nullable(&values)).collect();
-    // Sums of 128-bit numbers that cannot leave 64 bits, however the rows fall into groups.
+/// With sums of 128-bit numbers that cannot leave 64 bits, however the rows fall into groups or frames, as such.
+pub(crate) fn shortened(body: &Body, accumulators: &[Accumulator]) -> Vec<Accumulator> {
     let short = |of: Id| {
         let largest = body.range(of).map(|(low, high)| low.unsigned_abs().max(high.unsigned_abs()));
         largest.and_then(|most| most.checked_mul(u128::from(body.source.rows))).is_some_and(|most| most < 1 << 63)
     };
-    let accumulators: Vec<Accumulator> = accumulators
-        .iter()
-        .map(|a| match a.what {
-            What::SumWide if a.of.is_some_and(short) => Accumulator::new(What::SumShort, a.of),
-            _ => *a,
-        })
-        .collect();
+    let shorten = |a: &Accumulator| match a.what {
+        What::SumWide if a.of.is_some_and(short) => Accumulator::new(What::SumShort, a.of),
+        _ => *a,
+    };
+    accumulators.iter().map(shorten).collect()
+}
+
+fn layout(body: &Body, accumulators: &[Accumulator], rows: bool) -> Layout {
+    let values: Vec<Id> = accumulators.iter().flat_map(|a| a.of.into_iter().chain(a.with)).collect();
+    let nullable: HashMap<Id, bool> = values.iter().copied().zip(body.nullable(&values)).collect();
+    let accumulators = shortened(body, accumulators);
     Layout::of(&accumulators, &|id| nullable.get(&id).copied().unwrap_or(true), rows)
 }
 

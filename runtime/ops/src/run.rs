@@ -291,8 +291,12 @@ impl Gpu {
                 Some(flow) => flow,
                 None => {
                     table = Cow::Owned(table.in_forms(context, &stage.graph)?);
-                    let needed = stage.graph.needed(&stage.keys());
-                    // Of keys, and of decimals, which are computed in fewer bits if they can.
+                    let mut known = stage.keys();
+                    if let Some(window) = stage.window.as_ref().filter(|_| table.rows >= self.tuning.encode_from) {
+                        known.extend(window.sums());
+                    }
+                    let needed = stage.graph.needed(&known);
+                    // Of keys and long sums, and of decimals, which are computed in fewer bits if they can.
                     let ranged = |index: usize| {
                         let column = &table.columns[index];
                         column.kind != column.stored()

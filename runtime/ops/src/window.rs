@@ -5,10 +5,10 @@ use onrush_device::Buffer;
 use onrush_kernels::scan::{Bounds, scan};
 use onrush_kernels::{Column, Context, Scalar};
 
-use crate::aggregate::{Accumulator, Layout};
+use crate::aggregate::{Accumulator, Layout, What};
 use crate::codegen::window::{self, Running, SPAN, TILE};
 use crate::codegen::{Body, Parameters};
-use crate::graph::{Graph, Id};
+use crate::graph::{Graph, Id, Kind};
 use crate::lane::Status;
 use crate::launch::{launch, launch_tiles};
 use crate::{Error, Result, group};
@@ -69,11 +69,16 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
         if accumulators.is_empty() {
             continue;
         }
-        let layout = Layout::new(accumulators);
+        let accumulators = group::shortened(body, accumulators);
+        let layout = Layout::new(&accumulators);
         if layout.words > MOST_WORDS {
             return Err(Error::Unsupported(format!("{} aggregates over one window", accumulators.len())));
         }
-        let kinds = group::kinds(body.graph, accumulators);
+        let mut kinds = group::kinds(body.graph, &accumulators);
+        // Half as much to write and to read.
+        for (kind, _) in kinds.iter_mut().zip(&accumulators).filter(|(_, a)| a.what == What::SumShort) {
+            *kind = Kind::Number(Scalar::I64);
+        }
         let mut sums = Vec::new();
         for (index, kind) in kinds.iter().enumerate() {
             let buffer = context.allocate(kind.bytes() * rows.max(1))?;
@@ -142,6 +147,12 @@ fn spans(context: &Context, status: &Status, body: &Body, layout: &Layout) -> Re
 }
 
 impl Window {
+    /// Values that are summed in 128 bits, along rows from an end of their partition: in fewer if it is known that these are enough.
+    pub fn sums(&self) -> Vec<Id> {
+        let all = self.running.iter().chain(&self.back);
+        all.filter(|a| a.what == What::SumWide).filter_map(|a| a.of).collect()
+    }
+
     /// What its accumulators and keys need of a graph.
     pub fn roots(&self) -> Vec<Id> {
         let values = self.running.iter().chain(&self.back).chain(&self.sliding).filter_map(|a| a.of);
