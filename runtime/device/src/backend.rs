@@ -41,6 +41,10 @@ pub trait Backend: Send + Sync {
     unsafe fn unmap(&self, address: u64, bytes: u64) -> Result<()>;
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
     unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()>;
+    /// Locks whole pages of the host's memory, none of which is locked: copies read and write them as they do memory that was allocated so.
+    unsafe fn lock_pages(&self, address: *mut u8, bytes: usize) -> Result<()>;
+    /// Unlocks what was locked from this address on.
+    unsafe fn unlock_pages(&self, address: *mut u8) -> Result<()>;
     /// Kernels use this page-locked memory: its address is the same on the device.
     fn share_pinned(&self, address: *mut u8, bytes: usize);
 

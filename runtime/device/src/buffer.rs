@@ -215,7 +215,7 @@ impl Buffer {
         Ok(())
     }
 
-    fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
+    pub(crate) fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         if offset.checked_add(bytes).is_some_and(|end| end <= self.bytes) {
             return Ok(());
         }
@@ -258,16 +258,26 @@ const SHARE: usize = 4;
 /// Does the same for each piece, given its start and its length; large copies by several threads, because one core copies a fifth of what
 /// the bus carries.
 fn in_pieces(bytes: usize, least: usize, each: impl Fn(usize, usize) -> Result<()> + Sync) -> Result<()> {
-    let pieces = bytes.div_ceil(PIECE);
+    in_pieces_of(PIECE, bytes, least, each)
+}
+
+/// The same, with pieces of another size.
+pub(crate) fn in_pieces_of(
+    piece: usize,
+    bytes: usize,
+    least: usize,
+    each: impl Fn(usize, usize) -> Result<()> + Sync,
+) -> Result<()> {
+    let pieces = bytes.div_ceil(piece);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2);
     let threads = (pieces / SHARE).min(cores).min(COPIERS).max(least).min(pieces);
     let next = AtomicUsize::new(0);
     let run = || loop {
-        let start = next.fetch_add(1, Ordering::Relaxed) * PIECE;
+        let start = next.fetch_add(1, Ordering::Relaxed) * piece;
         if start >= bytes {
             return Ok(());
         }
-        each(start, PIECE.min(bytes - start))?;
+        each(start, piece.min(bytes - start))?;
     };
     if threads <= 1 {
         return run();
@@ -284,7 +294,7 @@ fn in_pieces(bytes: usize, least: usize, each: impl Fn(usize, usize) -> Result<(
 
 /// Asks for large pages for memory that is about to be written for the first time: with small ones, the faults take most of the time
 /// of a large copy. A wish: the system may not have them.
-fn large_pages(start: *mut u8, bytes: usize) {
+pub(crate) fn large_pages(start: *mut u8, bytes: usize) {
     const PAGE: usize = 2 << 20;
     let first = (start as usize).next_multiple_of(PAGE);
     let end = start as usize + bytes;

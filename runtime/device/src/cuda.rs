@@ -384,6 +384,18 @@ impl Backend for Cuda {
         unsafe { result::free_host(address.cast()) }.map_err(failed("cuMemFreeHost"))
     }
 
+    unsafe fn lock_pages(&self, address: *mut u8, bytes: usize) -> Result<()> {
+        self.bind()?;
+        // SAFETY: see above.
+        unsafe { sys::cuMemHostRegister_v2(address.cast(), bytes, 0) }.result().map_err(failed("cuMemHostRegister"))
+    }
+
+    unsafe fn unlock_pages(&self, address: *mut u8) -> Result<()> {
+        self.bind()?;
+        // SAFETY: see above.
+        unsafe { sys::cuMemHostUnregister(address.cast()) }.result().map_err(failed("cuMemHostUnregister"))
+    }
+
     fn share_pinned(&self, _address: *mut u8, _bytes: usize) {}
 
     fn create_stream(&self, priority: Priority) -> Result<Handle> {

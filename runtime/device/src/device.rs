@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::aside::Pages;
 use crate::backend::Backend;
 use crate::buffer::{Buffer, Pod};
 use crate::cuda::Cuda;
@@ -59,6 +60,7 @@ struct Inner {
     backend: Box<dyn Backend>,
     ledger: Ledger,
     staging: Staging,
+    pages: Pages,
     deferred: Mutex<Option<Error>>,
     streams: Mutex<Vec<WeakStream>>,
     baseline: u64,
@@ -84,6 +86,7 @@ impl Device {
             backend,
             ledger,
             staging: Staging::default(),
+            pages: Pages::default(),
             deferred: Mutex::new(None),
             streams: Mutex::default(),
             baseline: total.saturating_sub(free),
@@ -192,6 +195,7 @@ impl Device {
     /// Returns what the pool keeps for later to the driver, and staging memory to the host.
     pub fn trim(&self) -> Result<()> {
         self.inner.staging.clear(self)?;
+        self.inner.pages.clear(self)?;
         self.trim_to(0)
     }
 
@@ -205,6 +209,7 @@ impl Device {
     /// Returns what the pool keeps for later to the driver, but for `spare` bytes: when nothing runs, others find the memory, and what the
     /// driver reports is what the ledger has.
     pub fn give_back(&self, spare: u64) -> Result<()> {
+        self.inner.pages.clear(self)?;
         let keep = self.ledger().total().used + spare;
         if self.inner.backend.pool_bytes()? > keep { self.trim_to(keep) } else { Ok(()) }
     }
@@ -258,6 +263,10 @@ impl Device {
 
     pub(crate) fn staging(&self) -> &Staging {
         &self.inner.staging
+    }
+
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.inner.pages
     }
 }
 

@@ -6,7 +6,7 @@ mod mapped;
 mod runtime;
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,6 +64,8 @@ pub struct Emulated {
     compiler: HostCompiler,
     runtime: Runtime,
     used: Mutex<u64>,
+    /// Pages of the host's memory, by where they begin.
+    locked: Mutex<BTreeMap<usize, usize>>,
     events: Mutex<(usize, HashMap<usize, Instant>)>,
     modules: Mutex<(usize, HashMap<usize, Loaded>)>,
     kernels: Mutex<Vec<Kernel>>,
@@ -94,6 +96,7 @@ impl Emulated {
             compiler,
             runtime,
             used: Mutex::default(),
+            locked: Mutex::default(),
             events: Mutex::default(),
             modules: Mutex::default(),
             kernels: Mutex::default(),
@@ -222,6 +225,25 @@ impl Backend for Emulated {
         // SAFETY: allocated with the same layout.
         unsafe { dealloc(address, Layout::from_size_align(bytes.max(1), 64).unwrap_or(Layout::new::<u128>())) };
         Ok(())
+    }
+
+    /// As strict as CUDA: memory is locked once.
+    unsafe fn lock_pages(&self, address: *mut u8, bytes: usize) -> Result<()> {
+        let mut locked = lock(&self.locked);
+        let start = address as usize;
+        let near = locked.range(..start + bytes).next_back();
+        if near.is_some_and(|(from, length)| from + length > start) {
+            return Err(Error::Driver { call: "lock_pages", code: "some of the memory is locked already".into() });
+        }
+        locked.insert(start, bytes);
+        Ok(())
+    }
+
+    unsafe fn unlock_pages(&self, address: *mut u8) -> Result<()> {
+        match lock(&self.locked).remove(&(address as usize)) {
+            Some(_) => Ok(()),
+            None => Err(Error::Driver { call: "unlock_pages", code: "the memory is not locked".into() }),
+        }
     }
 
     fn share_pinned(&self, address: *mut u8, bytes: usize) {

@@ -5,6 +5,7 @@
 //!
 //! Nothing waits for the whole device (but an allocation that the driver refuses, once, for all our streams), and there is no default stream. What a `Drop` cannot report is reported by the next call.
 
+mod aside;
 mod backend;
 mod buffer;
 mod complaint;
@@ -21,6 +22,7 @@ mod probe;
 mod staging;
 mod stream;
 
+pub use aside::Aside;
 pub use buffer::{Buffer, Pod};
 pub use complaint::{Complaint, complaints};
 pub use cuda::nvrtc::compile_for;

@@ -42,6 +42,6 @@ impl Gpu {
             context.stream.synchronize()?;
             Ok(descriptor)
         };
-        self.residency.making_room(attempt)
+        self.making_room(attempt)
     }
 }

@@ -1,6 +1,8 @@
 //! Which columns of host tables are in device memory. A column is known by its arrays: as long as someone else holds these, what was
 //! uploaded once is used again; when nobody does, it goes: while a later run works, or when nothing has run for a while.
 
+mod saved;
+
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,7 +12,10 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 
 use crate::column::DeviceColumn;
 use crate::lane::Lane;
+use crate::lane::Working;
+use crate::run::Gpu;
 use crate::{Error, Kind, Result};
+use saved::{Copied, Shelf};
 
 #[derive(Default)]
 pub struct Residency {
@@ -24,6 +29,9 @@ struct State {
     swept: Option<Instant>,
     changes: u64,
     columns: HashMap<Key, Held>,
+    /// What is kept of columns that made room, and how many came back from there.
+    shelf: Shelf,
+    came_back: u64,
     /// Whether columns have many different texts, for as long as their first arrays live.
     many: HashMap<Vec<usize>, (Weak<dyn Array>, bool)>,
 }
@@ -122,12 +130,13 @@ fn differ(parts: &[ArrayRef]) -> bool {
 
 /// The device's memory is free at once; that of the host, which the system takes a tenth of a second a gigabyte for, soon. Nobody waits for
 /// that: whoever finds columns that nobody holds is not the one who had them.
-fn let_go(gone: Vec<(Key, Held)>) {
+fn let_go(gone: Vec<(Key, Held)>, saved: Vec<(Key, Arc<Copied>)>) {
     const LARGE: usize = 16 << 20;
     let keys: Vec<Key> = gone.into_iter().map(|(key, _)| key).collect();
-    let bytes: usize = keys.iter().flat_map(|key| key.0.arrays()).map(|array| array.get_buffer_memory_size()).sum();
+    let all = keys.iter().chain(saved.iter().map(|(key, _)| key));
+    let bytes: usize = all.flat_map(|key| key.0.arrays()).map(|array| array.get_buffer_memory_size()).sum();
     if bytes > LARGE {
-        std::thread::spawn(move || drop(keys));
+        std::thread::spawn(move || drop((saved, keys)));
     }
 }
 
@@ -170,7 +179,10 @@ impl Residency {
         let Some(first) = parts.arrays().first() else {
             return Err(Error::Unsupported("an input without rows".to_string()));
         };
-        let column = DeviceColumn::upload(&lane.context, first.data_type(), parts.arrays(), as_bytes)?;
+        let column = match self.back(&lane.context, &Key(parts.clone(), as_bytes))? {
+            Some(column) => column,
+            None => DeviceColumn::upload(&lane.context, first.data_type(), parts.arrays(), as_bytes)?,
+        };
         // Other runs find it from here on.
         lane.context.stream.synchronize()?;
         self.put(parts, &column);
@@ -200,16 +212,22 @@ impl Residency {
         state.columns.insert(key, Held { column: column.clone(), used });
     }
 
-    /// The columns of some batches are those of others from now on, which hold the same rows.
+    /// The columns of some batches are those of others from now on, which hold the same rows. What is kept of the first ones for their return
+    /// goes: there is little memory.
     pub fn moved(&self, from: &[RecordBatch], to: &[RecordBatch]) {
         let columns = from.first().map_or(0, |batch| batch.num_columns());
+        let mut gone = Vec::new();
         let mut state = self.lock();
         for (column, as_bytes) in (0..columns).flat_map(|column| [(column, false), (column, true)]) {
-            if let Some(held) = state.columns.remove(&Key(Parts::of(from, column), as_bytes)) {
+            let key = Key(Parts::of(from, column), as_bytes);
+            gone.extend(state.shelf.remove(&key));
+            if let Some(held) = state.columns.remove(&key) {
                 state.columns.insert(Key(Parts::of(to, column), as_bytes), held);
                 state.changes += 1;
             }
         }
+        drop(state);
+        drop(gone);
     }
 
     /// Lets go of columns whose arrays nobody else holds, and returns how many these were: whoever holds a table's column holds its first one. That other lists of ours hold it,
@@ -221,8 +239,8 @@ impl Residency {
         state.swept = Some(Instant::now());
         let all = state.sweeps.is_multiple_of(THOROUGHLY);
         // A column is here in both forms, or in several tables.
-        let lists: HashMap<*const Inner, &Parts> =
-            state.columns.keys().map(|key| (Arc::as_ptr(&key.0.0), &key.0)).collect();
+        let keys = || state.columns.keys().chain(state.shelf.keys());
+        let lists: HashMap<*const Inner, &Parts> = keys().map(|key| (Arc::as_ptr(&key.0.0), &key.0)).collect();
         let mut mine: HashMap<usize, usize> = HashMap::new();
         for parts in lists.values() {
             let some = if all { &parts.0.addresses[..] } else { &parts.0.addresses[..parts.0.addresses.len().min(1)] };
@@ -232,14 +250,15 @@ impl Residency {
             let here = mine.get(&address(first)).copied().unwrap_or_default();
             Arc::strong_count(first) > here
         };
-        let gone: Vec<Key> =
-            state.columns.keys().filter(|key| !key.0.arrays().first().is_some_and(is_held)).cloned().collect();
+        let keys: HashSet<Key> = keys().filter(|key| !key.0.arrays().first().is_some_and(is_held)).cloned().collect();
         drop(lists);
-        let gone: Vec<(Key, Held)> = gone.into_iter().filter_map(|key| state.columns.remove_entry(&key)).collect();
+        let gone: Vec<(Key, Held)> = keys.iter().filter_map(|key| state.columns.remove_entry(key)).collect();
+        let saved: Vec<(Key, Arc<Copied>)> = keys.iter().filter_map(|key| state.shelf.remove(key)).collect();
         let columns = gone.len();
         state.changes += columns as u64;
         drop(state);
-        let_go(gone);
+        drop(keys);
+        let_go(gone, saved);
         columns
     }
 
@@ -249,23 +268,6 @@ impl Residency {
         if self.lock().swept.is_none_or(|swept| swept.elapsed() > JUST_NOW) {
             self.sweep();
         }
-    }
-
-    /// Makes what needs memory of the device. Where that is too little, what nobody holds makes room, then what lies there for later, but not
-    /// what was used for this.
-    pub fn making_room<T>(&self, attempt: impl Fn() -> Result<T>) -> Result<T> {
-        let (swept, begun) = (self.sweeps(), self.now());
-        let done = loop {
-            match attempt() {
-                Err(error) if error.missing().is_some() && self.sweep() > 0 => {}
-                Err(error) if error.missing().is_some_and(|bytes| self.evict(bytes, begun) > 0) => {}
-                done => break done,
-            }
-        };
-        if self.sweeps() == swept {
-            self.sweep_at_times();
-        }
-        done
     }
 
     /// How often that was done.
@@ -284,8 +286,8 @@ impl Residency {
     }
 
     /// Lets go of columns that were not used after a moment, those first that were used longest ago, until so many bytes are free; returns
-    /// how many are.
-    fn evict(&self, bytes: u64, before: u64) -> u64 {
+    /// how many are. What took long to make is kept in the host's memory.
+    fn evict<'a>(&self, lane: impl FnOnce() -> Result<Working<'a>>, bytes: u64, before: u64) -> u64 {
         let mut state = self.lock();
         let mut freed = 0;
         let mut gone = Vec::new();
@@ -299,12 +301,37 @@ impl Residency {
             }
         }
         drop(state);
-        let_go(gone);
+        if let Ok(lane) = lane() {
+            gone.iter().for_each(|(key, held)| self.set_aside(&lane.context, key, &held.column));
+        }
+        let_go(gone, Vec::new());
         freed
     }
 
     /// Bytes of device memory, and of those that belong to some arrays.
     pub fn bytes(&self) -> u64 {
         self.lock().columns.values().map(|held| held.column.bytes()).sum()
+    }
+}
+
+impl Gpu {
+    /// Makes what needs memory of the device. Where that is too little, what nobody holds makes room, then what lies there for later, but not
+    /// what was used for this.
+    pub fn making_room<T>(&self, attempt: impl Fn() -> Result<T>) -> Result<T> {
+        let residency = &self.residency;
+        // Any: for a new one there may be no memory.
+        let lane = || self.lane(0).or_else(|_| self.lane(u64::MAX));
+        let (swept, begun) = (residency.sweeps(), residency.now());
+        let done = loop {
+            match attempt() {
+                Err(error) if error.missing().is_some() && residency.sweep() > 0 => {}
+                Err(error) if error.missing().is_some_and(|bytes| residency.evict(lane, bytes, begun) > 0) => {}
+                done => break done,
+            }
+        };
+        if residency.sweeps() == swept {
+            residency.sweep_at_times();
+        }
+        done
     }
 }

@@ -134,6 +134,7 @@ impl Engine {
         }
         if let Some(accelerator) = &accelerator {
             accelerator.give_back_when_idle();
+            accelerator.gpu.residency.set_aside_limit(config.memory_limit / 8);
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(config.threads)

@@ -123,7 +123,7 @@ impl Hosts {
             let done = gpu.run(&lane, &table, &[], &compiled.stages, &|| false)?;
             done.download(&lane, &Schema::new(vec![Field::new("result", compiled.result.clone(), true)]))
         };
-        let mut columns = gpu.residency.making_room(run).map_err(|error| failed(&[&compiled.native], error))?;
+        let mut columns = gpu.making_room(run).map_err(|error| failed(&[&compiled.native], error))?;
         columns.pop().ok_or_else(|| internal("a function of a `%%cuda` cell gave nothing"))
     }
 }

@@ -18,6 +18,7 @@ mod plan {
     pub mod orders;
     pub mod parts;
     pub mod plots;
+    pub mod room;
     pub mod semantics;
     pub mod sql;
     pub mod steps;

@@ -644,7 +644,7 @@ impl Work {
                 .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
             gpu.run(&lane, first, others, &self.stages, &|| stop.is_set())
         };
-        gpu.residency.making_room(attempt)
+        gpu.making_room(attempt)
     }
 
     /// An input on the device, `as_bytes` those of its texts.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
 
-use super::{Columns, Query, floats, keys, scattered, scattered_once, shuffled, words};
+use super::{Columns, Query, floats, keys, scattered, shuffled, words};
 
 const NONE: Query = Query {
     name: "",
@@ -28,6 +28,10 @@ fn pairs(rows: usize, n: u64) -> Columns {
         Arc::new(Int64Array::from_iter_values(numbers.values().iter().map(|pair| scattered(of(*pair as u64)))))
     };
     vec![("a", made(&|pair| pair % 1009)), ("b", made(&|pair| pair)), ("y", floats(rows, 1))]
+}
+
+pub fn scattered_once(rows: usize) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values((0..rows as u64).map(scattered)))
 }
 
 /// Keys that lie anywhere, once each, in no order: another one for each seed.

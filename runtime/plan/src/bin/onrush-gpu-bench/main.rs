@@ -8,6 +8,7 @@ mod asof;
 mod beside;
 mod host;
 mod later;
+mod room;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +29,7 @@ use onrush_wire::plan::Op;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--room] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
 
 struct Options {
     choice: Choice,
@@ -43,6 +44,7 @@ struct Options {
     memory: bool,
     beside: bool,
     asof: bool,
+    room: bool,
     tuning: Option<Tuning>,
     cache: Option<std::path::PathBuf>,
 }
@@ -59,6 +61,7 @@ fn options() -> Result<Options, String> {
         memory: false,
         beside: false,
         asof: false,
+        room: false,
         tuning: None,
         cache: None,
     };
@@ -84,6 +87,7 @@ fn options() -> Result<Options, String> {
             "--host" => options.host = true,
             "--beside" => options.beside = true,
             "--asof" => options.asof = true,
+            "--room" => options.room = true,
             "--memory" => options.memory = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
         }
@@ -156,10 +160,6 @@ fn shuffled(rows: usize, seed: u64) -> ArrayRef {
         numbers.swap(at, random.below(at as u64 + 1) as usize);
     }
     Arc::new(Int64Array::from(numbers))
-}
-
-fn scattered_once(rows: usize) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values((0..rows as u64).map(scattered)))
 }
 
 fn texts(rows: usize, n: u64) -> ArrayRef {
@@ -527,7 +527,9 @@ const QUERIES: &[Query] = &[
         bytes: 40.0,
         rows: None,
         data: |n| vec![("k", keys(n, 1_000_000.min(n as u64 / 100), true)), ("y", floats(n, 1))],
-        beside: Some(|n| vec![("k", scattered_once(1_000_000.min(n / 100))), ("z", floats(1_000_000.min(n / 100), 2))]),
+        beside: Some(|n| {
+            vec![("k", later::scattered_once(1_000_000.min(n / 100))), ("z", floats(1_000_000.min(n / 100), 2))]
+        }),
     },
     Query {
         name: "self-merge 1e7",
@@ -685,6 +687,9 @@ fn main() -> Result<(), String> {
         tuning: options.tuning,
         ..EngineConfig::default()
     };
+    if options.room {
+        return room::measure(&config, options.runs);
+    }
     let begun = Instant::now();
     let engine = Engine::new(config).map_err(|e| e.message)?;
     let cpu = Engine::new(EngineConfig::default()).map_err(|e| e.message)?;
