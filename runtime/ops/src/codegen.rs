@@ -460,7 +460,11 @@ impl<'a> Writer<'a> {
                     found_fault = Some(format!("no_quotient<{t}>({}, {})", a(), b()));
                 }
                 let name = if node.op == Op::Divide { "quotient" } else { "remainder_of" };
-                format!("{name}<{t}>({}, {})", a(), b())
+                // A result that is known to have 64 bits is not that of the lowest number by -1.
+                match self.body.is_narrow(id) && node.args.iter().all(|arg| self.body.is_narrow(*arg)) {
+                    true => format!("(i128){name}<i64>((i64){}, (i64){})", a(), b()),
+                    false => format!("{name}<{t}>({}, {})", a(), b()),
+                }
             }
             Op::AddChecked | Op::SubtractChecked | Op::MultiplyChecked => {
                 let name = match node.op {

@@ -62,6 +62,8 @@ fn one(body: &Body, known: &[Option<Range>], id: Id) -> Option<Range> {
             crate::Value::I128(v) => Some((v, v)),
             _ => None,
         },
+        Op::Running(number) => body.beside.window.and_then(|found| *found.running.get(number as usize)?),
+        Op::RunningBack(number) => body.beside.window.and_then(|found| *found.back.get(number as usize)?),
         Op::Null => Some((0, 0)),
         Op::Add | Op::AddExact => {
             of(0).zip(of(1)).and_then(|((a, b), (c, d))| Some((a.checked_add(c)?, b.checked_add(d)?)))

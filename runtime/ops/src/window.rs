@@ -11,6 +11,7 @@ use crate::codegen::{Body, Parameters};
 use crate::graph::{Graph, Id, Kind};
 use crate::lane::Status;
 use crate::launch::{launch, launch_tiles};
+use crate::range::Range;
 use crate::{Error, Result, group};
 
 /// The windows of a stage, whose table is sorted by partition and order.
@@ -33,6 +34,9 @@ pub struct Window {
 pub struct Found {
     pub parameters: Parameters,
     pub sliding: Vec<Accumulator>,
+    /// Of accumulators along rows, the lowest and the highest value that each can have, where that is known.
+    pub running: Vec<Option<Range>>,
+    pub back: Vec<Option<Range>>,
     /// The structure of what accumulators have of spans, if there are any.
     pub spans: Option<String>,
     _memory: Vec<Buffer>,
@@ -65,11 +69,13 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
     parameters.buffer("const u32* __restrict__", "wstarts", &starts);
     parameters.buffer("const u32* __restrict__", "wpeers", &peers);
     let mut memory = vec![ids, starts, peers];
+    let mut ranges = Vec::new();
     for (accumulators, backwards, name) in [(&of.running, false, "wrun"), (&of.back, true, "wback")] {
+        let accumulators = group::shortened(body, accumulators);
+        ranges.push(accumulators.iter().map(|a| range(body, a)).collect());
         if accumulators.is_empty() {
             continue;
         }
-        let accumulators = group::shortened(body, accumulators);
         let layout = Layout::new(&accumulators);
         if layout.words > MOST_WORDS {
             return Err(Error::Unsupported(format!("{} aggregates over one window", accumulators.len())));
@@ -122,7 +128,18 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
         parameters.buffer("const Span* __restrict__", "wspans", &memory[memory.len() - 1]);
         structure = Some(window::span(&layout));
     }
-    Ok(Found { parameters, sliding: of.sliding.clone(), spans: structure, _memory: memory })
+    let (back, running) = (ranges.pop().unwrap_or_default(), ranges.pop().unwrap_or_default());
+    Ok(Found { parameters, sliding: of.sliding.clone(), running, back, spans: structure, _memory: memory })
+}
+
+/// What an accumulator along rows can have: a count, or a sum in fewer bits, of none of the rows to all of them.
+fn range(body: &Body, accumulator: &Accumulator) -> Option<Range> {
+    let rows = i128::from(body.source.rows);
+    match accumulator.what {
+        What::Count => Some((0, rows)),
+        What::SumShort => body.range(accumulator.of?).map(|(low, high)| (rows * low.min(0), rows * high.max(0))),
+        _ => None,
+    }
 }
 
 /// What accumulators have of each span of rows: first those of [`SPAN`] rows, then those of as many spans, and so on. Rows and spans that

@@ -71,3 +71,27 @@ fn variances_of_long_frames_do_not_cancel() {
         assert!(furthest < 1e-4, "{furthest}");
     }
 }
+
+/// Sums that are known to have 64 bits are added up in these, others in 128: both give what the numbers give by hand.
+#[test]
+fn running_sums_are_right_at_the_edge_of_64_bits() {
+    let (near, far) = (1_i64 << 60, 1_i64 << 62);
+    for values in [[near; 6], [-near; 6], [far, -far, far, -far, far, -far], [i64::MIN, i64::MAX, 0, 1, 0, -1]] {
+        let bench = device();
+        let id = bench.frame(vec![
+            ("n", Arc::new(Int64Array::from_iter_values(0..6)) as ArrayRef),
+            ("x", Arc::new(Int64Array::from_iter_values(values))),
+        ]);
+        let query = "select n, sum(x) over (order by n) as s, sum(x) over (order by n) % 7 as m, \
+                     sum(x) over (order by n rows between 1 preceding and current row) as f, \
+                     sum(x) over (order by n rows between current row and unbounded following) as b from t order by n";
+        let sum = |rows: std::ops::Range<usize>| values[rows].iter().map(|x| i128::from(*x)).sum::<i128>();
+        let row = |n: usize| {
+            let running = sum(0..n + 1);
+            let (two, rest) = (sum(n.saturating_sub(1)..n + 1), sum(n..6));
+            format!("|{n} {running} {} {two} {rest}", running % 7)
+        };
+        let expected = format!("n s m f b{}", (0..6).map(row).collect::<String>());
+        assert_eq!(bench.sql(query, &[("t", id)]), expected);
+    }
+}
