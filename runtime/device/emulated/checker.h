@@ -56,6 +56,7 @@ struct Found {
     u64 offset;
     const char* space;
     Space in;
+    bool is_fresh;
 };
 
 void outside(Fiber* fiber, Space space, bool write, u64 start, u64 offset, u64 bytes, u64 size, FaultKind kind = OUT_OF_BOUNDS) {
@@ -71,23 +72,62 @@ void outside(Fiber* fiber, Space space, bool write, u64 start, u64 offset, u64 b
     explain(fiber->owner->launch, detail);
 }
 
-Cell* new_cells(u64 bytes) {
-    void* cells = calloc(bytes / 4 + 2, sizeof(Cell));
-    if (cells == nullptr) {
-        fputs("onrush: no memory to check an emulated kernel\n", stderr);
-        abort();
-    }
-    return (Cell*)cells;
+u64 count_cells(u64 bytes) { return bytes / 4 + 2; }
+
+// Behind them, for each piece of this memory, the last launch that has noted what was in it. Null where there is no memory for it.
+Cell* new_cells(u64 bytes) { return (Cell*)calloc(count_cells(bytes) * sizeof(Cell) + (bytes / PIECE + 1) * sizeof(u32), 1); }
+
+void no_memory(Fiber* fiber, u64 place, u64 bytes) {
+    fail(fiber, place, 0, "there is no memory to look at the accesses to %lu bytes, the first one of them at {0}", (unsigned long)bytes);
 }
 
 __thread u64 cached_start, cached_bytes, cached_version = ~0ull;
 __thread Cell* cached_cells;
+__thread bool cached_fresh;
+
+void beside_own(Fiber* fiber, bool write, u64 place) {
+    fail(fiber, place, 0, "%s %s at {0} what is beside an array or a variable of its own", name(fiber).text, write ? "writes" : "reads");
+}
+
+// A thread's own variables, as far as their ends are known: no variable is where a function keeps its caller's frame, nor behind the kernel's.
+void look_at_own(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame) {
+    if (!fiber->owner->launch->request->strict) return;
+    if (address + bytes > fiber->roof) beside_own(fiber, write, place);
+    for (u64 below = (u64)fiber->stack; frame > below && frame < fiber->roof && frame < address + bytes; frame = *(const u64*)frame) {
+        if (address < frame + 16) beside_own(fiber, write, place);
+        below = frame;
+    }
+}
+
+bool is_in(const Extent& extent, const Launch* launch, u64 address, u64 bytes) {
+    return address >= launch->base + extent.offset && address + bytes <= launch->base + extent.offset + extent.bytes;
+}
+
+// What is beside a variable that is `const`, which nobody writes: the rest of such memory is texts.
+void look_at_constant(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place) {
+    const Launch* launch = worker->launch;
+    const Request* request = launch->request;
+    bool beside = false;
+    for (u32 i = 0; i < request->variable_count; i++) {
+        const Extent& extent = request->variables[i];
+        if (is_in(extent, launch, address, bytes)) return;
+        const u64 start = launch->base + extent.offset;
+        beside = beside || (address + bytes > start - APART && address < start + extent.bytes + APART);
+    }
+    if (!beside) return;
+    outside(fiber, VARIABLE, write, launch->base, address - launch->base, bytes, launch->data + launch->data_bytes - launch->base);
+    fail(fiber, place, 0, "%s %s %lu bytes at offset %lu of the module's variables at {0}: none of them is there", name(fiber).text,
+         write ? "writes" : "reads", (unsigned long)bytes, (unsigned long)(address - launch->base));
+}
 
 // False where nothing is to be checked, such as the thread's own stack and the kernel's parameters.
-bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* found) {
+bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame, Found* found) {
     const u64 margin = fiber->owner->launch->request->strict ? STRICT_MARGIN : MARGIN;
     u64 stack = (u64)fiber->stack;
-    if (address >= stack && address < stack + STACK) return false;
+    if (address >= stack && address < stack + STACK) {
+        look_at_own(fiber, address, bytes, write, place, frame);
+        return false;
+    }
     Launch* launch = worker->launch;
     Block* block = fiber->owner;
     // What threadIdx and its like are read from.
@@ -112,16 +152,19 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
                  name(fiber).text, verb, (unsigned long)bytes, (unsigned long)(address - start), (unsigned long)size);
         }
         if (block->shared_cells == nullptr) block->shared_cells = new_cells(tls_bytes + dynamic_bytes + 8);
+        if (block->shared_cells == nullptr) no_memory(fiber, place, tls_bytes + dynamic_bytes);
         found->offset = address - start;
         found->cells = block->shared_cells + (in_static ? 0 : tls_bytes / 4 + 1);
         found->space = in_static ? "shared memory" : "dynamic shared memory";
         found->in = in_static ? SHARED : DYNAMIC;
+        found->is_fresh = false;
         found->start = start;
         found->size = size;
         return true;
     }
     found->space = "device memory";
     found->in = DEVICE;
+    found->is_fresh = cached_fresh;
     if (cached_version == allocations_version && address >= cached_start && address + bytes <= cached_start + cached_bytes) {
         found->cells = cached_cells;
         found->start = cached_start;
@@ -137,6 +180,11 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
         u64 start = before->first, size = before->second.bytes;
         if (address + bytes <= start + size) {
             if (before->second.cells == nullptr) before->second.cells = new_cells(size);
+            if (before->second.cells == nullptr) {
+                guard.unlock();
+                no_memory(fiber, place, size);
+            }
+            found->is_fresh = cached_fresh = before->second.is_fresh;
             cached_start = start;
             cached_bytes = size;
             cached_version = allocations_version;
@@ -177,7 +225,7 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
         bool of_variable = request->variable_count == 0 || address - launch->relocated < launch->relocated_bytes;
         for (u32 i = 0; i < request->variable_count && !of_variable; i++) {
             const Extent& extent = request->variables[i];
-            of_variable = address >= launch->base + extent.offset && address + bytes <= launch->base + extent.offset + extent.bytes;
+            of_variable = is_in(extent, launch, address, bytes);
             if (of_variable && write && extent.constant) {
                 outside(fiber, VARIABLE, write, launch->base, address - launch->base, bytes, launch->data_bytes, CONSTANT);
                 fail(fiber, place, 0, "%s writes offset %lu of the module's variables at {0}, which is `__constant__`", name(fiber).text,
@@ -190,6 +238,8 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
                  name(fiber).text, verb, (unsigned long)bytes, (unsigned long)(address - launch->data));
         }
         if (launch->data_cells == nullptr) launch->data_cells = new_cells(launch->data_bytes);
+        if (launch->data_cells == nullptr) no_memory(fiber, place, launch->data_bytes);
+        found->is_fresh = false;
         found->cells = launch->data_cells;
         found->space = "the module's variables";
         found->in = VARIABLE;
@@ -198,7 +248,10 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
         found->offset = address - launch->data;
         return true;
     }
-    if (is_code(launch, address)) return false;
+    if (is_code(launch, address)) {
+        look_at_constant(fiber, address, bytes, write, place);
+        return false;
+    }
     if (address < 4096) {
         fail(fiber, place, 0, "%s %s %lu bytes at {0} through a null pointer", name(fiber).text, verb, (unsigned long)bytes);
     }
@@ -230,13 +283,14 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, Found* fo
     return false;
 }
 
-void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool was_write, bool write, bool atomic, u64 place) {
-    (void)address;
+void race(Fiber* fiber, const Mark& mark, const Found& found, bool was_write, bool write, bool atomic, u64 place,
+          FaultKind kind = RACE) {
     Detail detail = {};
-    detail.kind = RACE;
+    detail.kind = kind;
     detail.space = found.in;
     detail.access[0] = atomic ? UPDATE : write ? WRITE : READ;
-    detail.access[1] = mark.atomic ? UPDATE : was_write ? WRITE : READ;
+    const bool was_atomic = mark.atomic && !mark.is_volatile;
+    detail.access[1] = was_atomic ? UPDATE : was_write ? WRITE : READ;
     detail.who[0] = who(fiber);
     detail.who[1] = who(worker->launch, mark.block, mark.thread);
     detail.start = found.start;
@@ -246,9 +300,9 @@ void race(Fiber* fiber, const Mark& mark, const Found& found, u64 address, bool 
     detail.size = found.size;
     explain(worker->launch, detail);
     const char* now = atomic ? "updates" : write ? "writes" : "reads";
-    const char* then = mark.atomic ? "updated" : was_write ? "wrote" : "read";
+    const char* then = was_atomic ? "updated" : was_write ? "wrote" : "read";
     const char* missing = mark.block == fiber->owner->linear ? "with no barrier between" : "with no fence and atomic operation between";
-    fail(fiber, place, mark.place, "race: %s %s offset %lu of %s at {0}, which %s %s at {1}, %s", name(fiber).text, now,
+    fail(fiber, place, worker->launch->base + mark.place, "race: %s %s offset %lu of %s at {0}, which %s %s at {1}, %s", name(fiber).text, now,
          (unsigned long)found.offset, found.space, name(worker->launch, mark.block, mark.thread).text, then, missing);
 }
 
@@ -288,7 +342,77 @@ void remember_read(Cell* cell, const Mark& mark, const Fiber* fiber) {
     reads[near(reads[0]) > near(reads[1]) ? 0 : 1] = mark;
 }
 
-void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool update = false) {
+// Memory of `malloc` that nobody has written. A part of a struct may be between its members, and is copied with them.
+void look_for_value(Fiber* fiber, const Found& found, u64 bytes, bool update, u64 place) {
+    u64 first = found.offset / 4, last = (found.offset + bytes - 1) / 4;
+    if (bytes == 1 && first > 0) first--;
+    if (bytes == 1 && last < (found.size - 1) / 4) last++;
+    for (u64 i = first; i <= last; i++) {
+        if (found.cells[i].write.launch != 0) return;
+    }
+    Detail detail = {};
+    detail.kind = UNWRITTEN;
+    detail.space = DEVICE;
+    detail.access[0] = update ? UPDATE : READ;
+    detail.who[0] = who(fiber);
+    detail.start = found.start;
+    detail.offset = found.offset;
+    detail.bytes = bytes;
+    detail.size = found.size;
+    explain(worker->launch, detail);
+    fail(fiber, place, 0, "%s %s offset %lu of memory of `malloc` at {0}, which nobody has written", name(fiber).text,
+         update ? "updates" : "reads", (unsigned long)found.offset);
+}
+
+// What was there before the launch changes it, once: a trial is on memory as it was.
+void note_piece(Launch* launch, const Found& found, u64 offset) {
+    u32* noted = (u32*)(found.cells + count_cells(found.size)) + offset / PIECE;
+    if (*noted == launch->serial) return;
+    *noted = launch->serial;
+    launch->before.emplace_back();
+    Piece& piece = launch->before.back();
+    u64 start = offset / PIECE * PIECE;
+    piece.address = found.start + start;
+    piece.bytes = found.size - start < PIECE ? found.size - start : PIECE;
+    memcpy(piece.contents, (const void*)piece.address, piece.bytes);
+}
+
+// `volatile` orders nothing, and is left alone where it may be for flags that threads wait for. It stands for a barrier that is missing
+// where, with no fence, each thread changes an element of an array and uses another's, as sums of a warp did when its lanes were in step.
+// `other` has accessed what `fiber` accesses now.
+bool lacks_step(const Fiber* fiber, const Mark& other, u64 address, bool write) {
+    const Launch* launch = worker->launch;
+    const Block* block = fiber->owner;
+    const Recent& recent = fiber->recent;
+    if (other.block != block->linear || other.fences > 0 || !fiber->fences.empty()) return false;
+    if (recent.phase != block->phase || recent.warp_phase != block->warps[fiber->linear / 32].phase) return false;
+    // One that reads the same again and again waits.
+    if (!write && recent.read[1] == address) return false;
+    const Request* request = launch->request;
+    auto variable = [&](u64 at) {
+        for (u32 i = 0; i < request->shared_count; i++) {
+            const Extent& extent = request->shared[i];
+            if (at - (u64)worker->tls - extent.offset < extent.bytes) return i;
+        }
+        return ~0u;
+    };
+    for (u64 own : write ? recent.read : recent.written) {
+        if (own != 0 && own != address && variable(own) == variable(address)) return true;
+    }
+    return false;
+}
+
+void note_recent(Fiber* fiber, u64 address, bool write) {
+    const Block* block = fiber->owner;
+    const u32 phase = block->phase, warp_phase = block->warps[fiber->linear / 32].phase;
+    Recent& recent = fiber->recent;
+    if (recent.phase != phase || recent.warp_phase != warp_phase) recent = Recent{phase, warp_phase, {0, 0}, {0, 0}};
+    u64* of_kind = write ? recent.written : recent.read;
+    if (of_kind[0] == 0) of_kind[0] = address;
+    of_kind[1] = address;
+}
+
+void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, u64 frame, bool update = false, bool is_volatile = false) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     fiber->place = place;
@@ -300,7 +424,7 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool updat
     Launch* launch = worker->launch;
     if (++launch->accesses > launch->most_accesses) fail(fiber, place, 0, "the trial is too long");
     Found found;
-    if (!find(fiber, address, bytes, write, place, &found)) return;
+    if (!find(fiber, address, bytes, write, place, frame, &found)) return;
     if (publications.launch != launch->serial) {
         publications = Publications();
         publications.launch = launch->serial;
@@ -322,16 +446,20 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool updat
         block->unwritten_thread = fiber->linear;
         block->unwritten_detail = detail;
     }
+    if (found.is_fresh && (!write || update) && launch->request->strict) look_for_value(fiber, found, bytes, update, place);
+    const bool steps = is_volatile && launch->request->strict && (found.in == SHARED || found.in == DYNAMIC);
     Mark mark;
     mark.bytes = (u8)bytes;
     mark.block = block->linear;
     mark.thread = (u16)fiber->linear;
     mark.atomic = atomic;
+    mark.is_volatile = is_volatile;
     mark.phase = block->phase;
     mark.warp_phase = block->warps[fiber->linear / 32].phase;
     mark.fences = (u32)fiber->fences.size();
     mark.launch = launch->serial;
-    mark.place = place;
+    mark.place = (u32)(place - launch->base);
+    const bool keeps = write && launch->request->strict && (found.in == DEVICE || found.in == VARIABLE);
     for (u64 at = found.offset; at < found.offset + bytes;) {
         u64 in_cell = at & 3, end = found.offset + bytes;
         u64 part = 4 - in_cell < end - at ? 4 - in_cell : end - at;
@@ -339,24 +467,28 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, bool updat
         Cell* cell = &found.cells[at / 4];
         if (cell->write.launch == launch->serial && (cell->write.mask & mask) && !(cell->write.atomic && atomic) &&
             !ordered(cell->write, fiber)) {
-            race(fiber, cell->write, found, address, true, write, atomic, place);
+            race(fiber, cell->write, found, true, write, atomic, place);
+        }
+        if (steps && !write && cell->write.launch == launch->serial && cell->write.is_volatile && (cell->write.mask & mask) &&
+            !ordered(cell->write, fiber) && lacks_step(fiber, cell->write, address, write)) {
+            race(fiber, cell->write, found, true, write, false, place, UNSYNCED);
         }
         for (const Mark& read : cell->read) {
             if (write && read.launch == launch->serial && (read.mask & mask) && !(read.atomic && atomic) && !ordered(read, fiber)) {
-                race(fiber, read, found, address, false, write, atomic, place);
+                race(fiber, read, found, false, write, atomic, place);
+            }
+            if (steps && write && read.launch == launch->serial && read.is_volatile && (read.mask & mask) && !ordered(read, fiber) &&
+                lacks_step(fiber, read, address, write)) {
+                race(fiber, read, found, false, write, false, place, UNSYNCED);
             }
         }
         mark.mask = mask;
-        bool keeps = write && launch->request->strict && (found.in == DEVICE || found.in == VARIABLE);
-        if (keeps && cell->write.launch != launch->serial) {
-            Word word{found.start + (at & ~3ull), 0};
-            memcpy(&word.value, (const void*)word.address, 4);
-            launch->before.push_back(word);
-        }
+        if (keeps && cell->write.launch != launch->serial) note_piece(launch, found, at);
         if (write) cell->write = mark;
         else remember_read(cell, mark, fiber);
         at += part;
     }
+    if (steps) note_recent(fiber, address, write);
 }
 
 // An atomic operation sees what others have published, and one that writes publishes what came before this thread's fences.
@@ -382,19 +514,22 @@ void fence() {
     fiber->fence_warp_phase.push_back(fiber->owner->warps[fiber->linear / 32].phase);
 }
 
-void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place, bool update = false) {
+void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place, u64 frame, bool update = false,
+                   bool is_volatile = false) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     // Between two atomic operations is where another block's view matters: it gets its turn there more often than elsewhere.
     if (next_random() % 8 == 0) to_scheduler(fiber->owner, SPINNING);
     if (order >= __ATOMIC_RELEASE) fence();
-    look((u64)address, bytes, write, true, place, update);
+    look((u64)address, bytes, write, true, place, frame, update, is_volatile);
     publish(fiber, write);
 }
 
 }  // namespace
 
 #define PLACE ((u64)__builtin_return_address(0))
+// The caller's frame, as kernels are compiled with them.
+#define FRAME (*(const u64*)__builtin_frame_address(0))
 #define EXPORT __attribute__((visibility("default")))
 
 extern "C" {
@@ -407,15 +542,15 @@ EXPORT void __tsan_func_entry(void*) {
 EXPORT void __tsan_func_exit() {}
 EXPORT void __tsan_vptr_update(void**, void*) {}
 EXPORT void __tsan_vptr_read(void**) {}
-EXPORT void __tsan_read_range(void* p, unsigned long n) { look((u64)p, n, false, false, PLACE); }
-EXPORT void __tsan_write_range(void* p, unsigned long n) { look((u64)p, n, true, false, PLACE); }
+EXPORT void __tsan_read_range(void* p, unsigned long n) { look((u64)p, n, false, false, PLACE, FRAME); }
+EXPORT void __tsan_write_range(void* p, unsigned long n) { look((u64)p, n, true, false, PLACE, FRAME); }
 #define ONRUSH_HOOKS(BYTES)                                                                                                   \
-    EXPORT void __tsan_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE); }                                     \
-    EXPORT void __tsan_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE); }                                     \
-    EXPORT void __tsan_unaligned_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE); }                           \
-    EXPORT void __tsan_unaligned_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE); }                           \
-    EXPORT void __tsan_volatile_read##BYTES(void* p) { atomic_access(p, BYTES, false, __ATOMIC_RELAXED, PLACE); }             \
-    EXPORT void __tsan_volatile_write##BYTES(void* p) { atomic_access(p, BYTES, true, __ATOMIC_RELAXED, PLACE); }
+    EXPORT void __tsan_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE, FRAME); }                              \
+    EXPORT void __tsan_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE, FRAME); }                              \
+    EXPORT void __tsan_unaligned_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE, FRAME); }                    \
+    EXPORT void __tsan_unaligned_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE, FRAME); }                    \
+    EXPORT void __tsan_volatile_read##BYTES(void* p) { atomic_access(p, BYTES, false, __ATOMIC_RELAXED, PLACE, FRAME, false, true); }\
+    EXPORT void __tsan_volatile_write##BYTES(void* p) { atomic_access(p, BYTES, true, __ATOMIC_RELAXED, PLACE, FRAME, false, true); }
 ONRUSH_HOOKS(1)
 ONRUSH_HOOKS(2)
 ONRUSH_HOOKS(4)
@@ -423,32 +558,32 @@ ONRUSH_HOOKS(8)
 ONRUSH_HOOKS(16)
 #define ONRUSH_ATOMIC_FETCH(BITS, T, NAME)                                                                                    \
     EXPORT T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {                                          \
-        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
         return __atomic_fetch_##NAME(p, value, __ATOMIC_SEQ_CST);                                                             \
     }
 #define ONRUSH_ATOMIC_HOOKS(BITS, T)                                                                                          \
     EXPORT T __tsan_atomic##BITS##_load(const volatile T* p, int order) {                                                     \
-        atomic_access(p, BITS / 8, false, order == __ATOMIC_SEQ_CST ? __ATOMIC_ACQUIRE : order, PLACE);                       \
+        atomic_access(p, BITS / 8, false, order == __ATOMIC_SEQ_CST ? __ATOMIC_ACQUIRE : order, PLACE, FRAME);                \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                          \
     }                                                                                                                         \
     EXPORT void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                                              \
-        atomic_access(p, BITS / 8, true, order, PLACE);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME);                                                                \
         __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                                              \
-        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
         return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                                               \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* old, T value, int order, int) {                \
-        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* old, T value, int order, int) {                  \
-        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T old, T value, int order, int) {                      \
-        atomic_access(p, BITS / 8, true, order, PLACE, true);                                                                       \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
         __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                               \
         return old;                                                                                                           \
     }                                                                                                                         \

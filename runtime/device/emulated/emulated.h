@@ -301,6 +301,12 @@ ONRUSH_OPERATOR operator delete[](void* memory) noexcept { onrush_free(memory, _
 ONRUSH_OPERATOR operator delete(void* memory, size_t) noexcept { onrush_free(memory, __builtin_return_address(0)); }
 ONRUSH_OPERATOR operator delete[](void* memory, size_t) noexcept { onrush_free(memory, __builtin_return_address(0)); }
 
+// ---- what is behind a function's arrays ----
+extern "C" __attribute__((visibility("hidden"), noreturn, noinline, used)) void __stack_chk_fail() {
+    onrush_overrun(__builtin_return_address(0));
+    __builtin_unreachable();
+}
+
 // ---- bits ----
 ONRUSH_INLINE int __popc(unsigned int x) { return __builtin_popcount(x); }
 ONRUSH_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }

@@ -59,6 +59,8 @@ unsigned int onrush_barrier(int predicate, unsigned int* count);
 unsigned long long onrush_warp(int operation, unsigned int mask, unsigned long long value, unsigned int parameter, unsigned int width);
 void onrush_yield();
 void onrush_trap(const char* text);
+// From the end of a function: what guards its variables was written.
+void onrush_overrun(void* place);
 int onrush_print(const char* format, unsigned int count, const OnrushPrinted* values);
 void* onrush_malloc(__SIZE_TYPE__ bytes);
 // `from`: who frees, if it is not the caller.

@@ -1,23 +1,44 @@
 // What kernels call that needs more than their own thread: `printf`, whose values come with their kinds, so that a format that does not fit
 // them is a fault and not whatever lies there; and a heap. Part of runtime.cpp.
 
-extern "C" {
-void onrush_register(u64 address, u64 bytes);
-void onrush_unregister(u64 address);
-}
-
 namespace {
 
 // As CUDA's default.
 const u64 HEAP = 8 << 20;
 // Bytes around a piece that belong to nobody.
 const u64 BESIDE = 64;
+// Of what printf pads.
+const u64 WIDEST = 4096;
 std::mutex heap_lock;
-char* heap = nullptr;
-u64 heap_used = 0;
-// By address: those in use, and by size: those that are free again.
-std::map<u64, u64> pieces;
-std::multimap<u64, u64> free_pieces;
+char* heap_start = nullptr;
+Heap heap;
+
+Heap copy_of_heap() {
+    Heap copy = heap;
+    copy.contents.assign(heap_start, heap_start + (heap_start ? heap.used : 0));
+    return copy;
+}
+
+// As it is before a launch's first `malloc` or `free`, for a trial.
+void note_heap() {
+    Launch* launch = worker->launch;
+    if (launch->request->strict && !launch->heap) launch->heap.reset(new Heap(copy_of_heap()));
+}
+
+void put_heap(const Heap& other) {
+    for (const auto& piece : heap.held) {
+        auto found = other.held.find(piece.first);
+        if (found == other.held.end() || found->second.bytes != piece.second.bytes) forget(piece.first);
+    }
+    for (const auto& piece : other.held) {
+        auto found = heap.held.find(piece.first);
+        // Who knows which parts of it were written.
+        if (found == heap.held.end() || found->second.bytes != piece.second.bytes) know(piece.first, piece.second.bytes, false);
+    }
+    if (!other.contents.empty()) memcpy(heap_start, other.contents.data(), other.contents.size());
+    heap = other;
+    heap.contents.clear();
+}
 
 // Whether a text that a kernel prints is one, as far as it is looked at.
 bool is_text(const char* text) {
@@ -72,11 +93,16 @@ void formatted(const char* format, u32 count, const OnrushPrinted* values, std::
             if (*c == '*') {
                 wanted++;
                 int width = next < count && values[next].kind == ONRUSH_WHOLE ? (int)values[next].bits : 0;
-                if (width > 4096 || width < -4096) width = 0;
-                head += std::to_string(width);
+                const int widest = (int)WIDEST;
+                head += std::to_string(width > widest ? widest : width < -widest ? -widest : width);
                 next++;
             } else if (strchr("hlLqjzt", *c)) {
                 is_long = is_long || strchr("lqjzt", *c);
+            } else if (*c >= '1' && *c <= '9') {
+                // What is wider is no use to anybody, and would fill the memory.
+                u64 width = strtoul(c, (char**)&c, 10);
+                head += std::to_string(width < WIDEST ? width : WIDEST);
+                continue;
             } else {
                 head.push_back(*c);
             }
@@ -160,28 +186,29 @@ EXPORT void* onrush_malloc(size_t bytes) {
     if (bytes > HEAP) return nullptr;
     {
         std::lock_guard<std::mutex> guard(heap_lock);
-        if (heap == nullptr) {
+        note_heap();
+        if (heap_start == nullptr) {
             // Nobody's memory lies around it: an address there is not taken for a piece's neighbour.
             char* start = (char*)mmap(nullptr, HEAP + 2 * STRICT_MARGIN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (start == (char*)MAP_FAILED) return nullptr;
-            heap = start + STRICT_MARGIN;
-            mprotect(heap, HEAP, PROT_READ | PROT_WRITE);
+            heap_start = start + STRICT_MARGIN;
+            mprotect(heap_start, HEAP, PROT_READ | PROT_WRITE);
         }
-        if (heap_used + rounded <= HEAP) {
-            address = (u64)heap + heap_used + BESIDE / 2;
-            heap_used += rounded;
+        if (heap.used + rounded <= HEAP) {
+            address = (u64)heap_start + heap.used + BESIDE / 2;
+            heap.used += rounded;
         } else {
             // Late, so that what is used after it was freed is seen.
-            auto found = free_pieces.lower_bound(rounded);
-            if (found == free_pieces.end()) return nullptr;
+            auto found = heap.free.lower_bound(rounded);
+            if (found == heap.free.end()) return nullptr;
             rounded = found->first;
             address = found->second;
-            free_pieces.erase(found);
+            heap.free.erase(found);
         }
-        pieces[address] = rounded;
+        heap.held[address] = Held{rounded, bytes};
     }
     memset((void*)address, 0xa5, bytes);
-    if (worker->launch->request->checked) onrush_register(address, bytes);
+    if (worker->launch->request->checked) know(address, bytes, true);
     return (void*)address;
 }
 
@@ -190,15 +217,16 @@ EXPORT void onrush_free(void* memory, void* from) {
     const u64 address = (u64)memory;
     {
         std::lock_guard<std::mutex> guard(heap_lock);
-        auto found = pieces.find((u64)memory);
-        if (found != pieces.end()) {
-            free_pieces.insert({found->second, found->first});
-            pieces.erase(found);
+        note_heap();
+        auto found = heap.held.find((u64)memory);
+        if (found != heap.held.end()) {
+            heap.free.insert({found->second.rounded, found->first});
+            heap.held.erase(found);
             memory = nullptr;
         }
     }
     if (memory == nullptr) {
-        if (worker->launch->request->checked) onrush_unregister(address);
+        if (worker->launch->request->checked) forget(address);
     } else {
         Fiber* fiber = here();
         fail(fiber, from ? (u64)from : PLACE, 0, "%s frees at {0} what `malloc` and `new` have not given, or what was freed before",

@@ -20,7 +20,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -49,6 +51,8 @@ const int BUDGET = 256;
 const u64 NEVER = ~0ull;
 // Bytes of shared memory that a kernel has without asking.
 const u64 STRICT_SHARED = 48 << 10;
+// Bytes between two variables of a module that belong to nobody, as in apart.rs.
+const u64 APART = 256;
 // Bytes around an allocation that belong to nobody, as in emulated.rs.
 const u64 MARGIN = 4096;
 const u64 STRICT_MARGIN = 4 << 20;
@@ -74,6 +78,8 @@ struct Request {
     // What runs on a GPU but is a mistake all the same is an error too.
     u32 strict;
     u32 patience_seconds;
+    // How much static shared memory the kernel has; the highest number where nobody knows.
+    u32 static_shared;
     // The kernel's own part of static shared memory; none where nobody knows.
     u32 shared_count;
     // The module's variables, from where it was loaded on; none where nobody knows.
@@ -81,7 +87,7 @@ struct Request {
     const Extent* shared;
     const Extent* variables;
 };
-enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT, MISALIGNED, DIVISION, SHIFT, CONSTANT };
+enum FaultKind : u32 { OTHER, OUT_OF_BOUNDS, RACE, UNWRITTEN, DIVERGENT, LEFT, MISALIGNED, DIVISION, SHIFT, CONSTANT, UNSYNCED };
 enum Space : u32 { NOWHERE, DEVICE, SHARED, DYNAMIC, VARIABLE, ARRAY };
 enum AccessKind : u32 { READ, WRITE, UPDATE, USE };
 struct Who {
@@ -112,17 +118,21 @@ struct Answer {
     Detail detail;
 };
 
+// There are three of them for each four bytes that a kernel touches: small.
 struct Mark {
     u32 block;
-    u16 thread;
-    u8 atomic;
-    u8 mask;
-    u8 bytes;
     u32 phase;
     u32 warp_phase;
     u32 fences;
     u32 launch;
-    u64 place;
+    // From the module's beginning on.
+    u32 place;
+    u16 thread;
+    u8 mask : 4;
+    u8 atomic : 1;
+    // Atomic only because it is `volatile`.
+    u8 is_volatile : 1;
+    u8 bytes;
 };
 // What is known of four bytes: the last write, and two reads, of different threads where there are such. The thread that writes next may
 // be one of the readers (`s[t] += s[t + k]` reads what it changes): the other one is what it races with.
@@ -133,18 +143,31 @@ struct Cell {
 struct Allocation {
     u64 bytes;
     Cell* cells;
+    // From `malloc`: what nobody has written has no value.
+    bool is_fresh;
 };
 
 enum State : u8 { FRESH, READY, AT_BARRIER, AT_WARP, DONE };
 enum Reason { FINISHED, SPINNING, STUCK, FAILED };
+
+// The accesses of a thread to `volatile` shared memory since it was last in step with others: the first one and the last one of each kind.
+struct Recent {
+    u32 phase;
+    u32 warp_phase;
+    u64 read[2];
+    u64 written[2];
+};
 
 struct Block;
 struct Fiber : OnrushFiber {
     Block* owner;
     State state;
     char* stack;
+    // Where its own variables end.
+    u64 roof;
     void* context;
     u64 place;
+    Recent recent;
     // The operation of its warp that it waits for.
     int operation;
     u32 mask;
@@ -196,10 +219,24 @@ struct Block {
     Detail unwritten_detail;
     Reason reason;
 };
-// Four bytes of device memory, as they were before a launch or after it.
-struct Word {
+// A piece of device memory, as it was before a launch or is after it.
+const u64 PIECE = 512;
+struct Piece {
     u64 address;
-    u32 value;
+    u64 bytes;
+    char contents[PIECE];
+};
+struct Held {
+    // With the space beside it.
+    u64 rounded;
+    u64 bytes;
+};
+// What `malloc` and `new` have given, by address, what is free again, by size, and what is in all of it.
+struct Heap {
+    u64 used = 0;
+    std::map<u64, Held> held;
+    std::multimap<u64, u64> free;
+    std::vector<char> contents;
 };
 struct Launch {
     const Request* request;
@@ -220,8 +257,10 @@ struct Launch {
     u64 relocated = 0, relocated_bytes = 0;
     Cell* data_cells = nullptr;
     u64 now = 1;
-    // For trial.h: device memory before its first change, and values that shuffles have brought from lanes that take no part.
-    std::vector<Word> before;
+    // For trial.h: device memory before its first change, the heap before its own, and values that shuffles have brought from lanes
+    // that take no part.
+    std::deque<Piece> before;
+    std::unique_ptr<Heap> heap;
     u64 absent = 0;
     // So many of these values, from the first on, are other ones than usual.
     u64 changed = 0;
@@ -637,6 +676,7 @@ void trampoline() {
         Fiber* fiber = here();
         Block* block = fiber->owner;
         const Request* request = worker->launch->request;
+        fiber->roof = (u64)__builtin_frame_address(0);
         request->entry(request->arguments);
         fiber->state = DONE;
         block->done++;
@@ -953,6 +993,11 @@ void onrush_trap(const char* text) {
     fail(fiber, (u64)__builtin_return_address(0), 0, "%s: %s at {0}", name(fiber).text, text);
 }
 
+void onrush_overrun(void* place) {
+    Fiber* fiber = here();
+    fail(fiber, (u64)place, 0, "%s has written past an array of its own, in the function that ends at {0}", name(fiber).text);
+}
+
 }  // extern "C"
 
 namespace {
@@ -1041,6 +1086,29 @@ void watch_faults() {
 
 }  // namespace
 
+namespace {
+
+// ---- what is allocated ----
+void know(u64 address, u64 bytes, bool is_fresh) {
+    std::lock_guard<std::mutex> guard(allocations_lock);
+    freed.erase(address);
+    allocations[address] = Allocation{bytes, nullptr, is_fresh};
+    allocations_version++;
+}
+
+void forget(u64 address) {
+    std::lock_guard<std::mutex> guard(allocations_lock);
+    auto found = allocations.find(address);
+    if (found == allocations.end()) return;
+    if (freed.size() > 1024) freed.clear();
+    freed[address] = found->second.bytes;
+    free(found->second.cells);
+    allocations.erase(found);
+    allocations_version++;
+}
+
+}  // namespace
+
 #include "checker.h"
 #include "undefined.h"
 #include "library.h"
@@ -1060,12 +1128,13 @@ void run_launch(Launch* launch, const Request* request, Answer* answer) {
     launch->tls_module = launch->tls_bytes = 0;
     Search search{(u64)request->entry, launch};
     dl_iterate_phdr(look_at_module, &search);
-    if (request->strict && launch->tls_bytes + request->dynamic_shared > STRICT_SHARED) {
+    const u64 own_shared = request->static_shared == ~0u ? launch->tls_bytes : request->static_shared;
+    if (request->strict && own_shared + request->dynamic_shared > STRICT_SHARED) {
         Worker state;
         state.launch = launch;
         worker = &state;
         fail(nullptr, 0, 0, "a block takes %lu bytes of shared memory, and has %lu",
-             (unsigned long)(launch->tls_bytes + request->dynamic_shared), (unsigned long)STRICT_SHARED);
+             (unsigned long)(own_shared + request->dynamic_shared), (unsigned long)STRICT_SHARED);
         worker = nullptr;
         return;
     }
@@ -1088,23 +1157,8 @@ void run_launch(Launch* launch, const Request* request, Answer* answer) {
 
 extern "C" {
 
-void onrush_register(u64 address, u64 bytes) {
-    std::lock_guard<std::mutex> guard(allocations_lock);
-    freed.erase(address);
-    allocations[address] = Allocation{bytes, nullptr};
-    allocations_version++;
-}
-
-void onrush_unregister(u64 address) {
-    std::lock_guard<std::mutex> guard(allocations_lock);
-    auto found = allocations.find(address);
-    if (found == allocations.end()) return;
-    if (freed.size() > 1024) freed.clear();
-    freed[address] = found->second.bytes;
-    free(found->second.cells);
-    allocations.erase(found);
-    allocations_version++;
-}
+void onrush_register(u64 address, u64 bytes) { know(address, bytes, false); }
+void onrush_unregister(u64 address) { forget(address); }
 
 int onrush_launch(const Request* request, Answer* answer) {
     std::unique_lock<std::mutex> alone(checked_launches, std::defer_lock);

@@ -10,8 +10,9 @@ namespace {
 struct Outcome {
     u32 status;
     char text[1000];
-    // Device memory that is not as it was before, by address.
-    std::vector<Word> after;
+    // Device memory that is not as it was before, by address, and the heap if the launch has changed it.
+    std::deque<Piece> after;
+    std::unique_ptr<Heap> heap;
     u64 printed;
     bool operator==(const Outcome& other) const {
         if (status != other.status || printed != other.printed || strcmp(text, other.text) != 0) return false;
@@ -19,7 +20,8 @@ struct Outcome {
         if (status != 0) return true;
         if (after.size() != other.after.size()) return false;
         for (size_t i = 0; i < after.size(); i++) {
-            if (after[i].address != other.after[i].address || after[i].value != other.after[i].value) return false;
+            const Piece &a = after[i], &b = other.after[i];
+            if (a.address != b.address || a.bytes != b.bytes || memcmp(a.contents, b.contents, a.bytes) != 0) return false;
         }
         return true;
     }
@@ -53,17 +55,33 @@ Outcome run_once(Launch* launch, const Request* request, Answer* answer, bool pr
     outcome.printed = printing.sum;
     // Nobody will ask.
     if (prints && launch->absent == 0) return outcome;
-    std::sort(launch->before.begin(), launch->before.end(), [](const Word& a, const Word& b) { return a.address < b.address; });
-    for (const Word& word : launch->before) {
-        u32 value;
-        memcpy(&value, (const void*)word.address, 4);
-        if (value != word.value) outcome.after.push_back({word.address, value});
+    std::lock_guard<std::mutex> guard(allocations_lock);
+    for (const Piece& piece : launch->before) {
+        // What was freed again is nobody's.
+        auto owner = allocations.upper_bound(piece.address);
+        bool in_heap = heap_start && piece.address - (u64)heap_start < HEAP;
+        if (in_heap && (owner == allocations.begin() || (--owner, piece.address >= owner->first + owner->second.bytes))) continue;
+        if (memcmp(piece.contents, (const void*)piece.address, piece.bytes) == 0) continue;
+        outcome.after.push_back(piece);
+        memcpy(outcome.after.back().contents, (const void*)piece.address, piece.bytes);
     }
+    std::sort(outcome.after.begin(), outcome.after.end(), [](const Piece& a, const Piece& b) { return a.address < b.address; });
+    if (launch->heap) outcome.heap.reset(new Heap(copy_of_heap()));
     return outcome;
 }
 
-void put(const std::vector<Word>& words) {
-    for (const Word& word : words) memcpy((void*)word.address, &word.value, 4);
+void put(const Piece& piece) { memcpy((void*)piece.address, piece.contents, piece.bytes); }
+
+// Memory is as it was before the launch.
+void undo(const Launch& launch) {
+    if (launch.heap) put_heap(*launch.heap);
+    // The first ones last: a piece of the heap that was used twice is as it was at first.
+    for (auto piece = launch.before.rbegin(); piece != launch.before.rend(); ++piece) put(*piece);
+}
+
+void redo(const Outcome& outcome) {
+    for (const Piece& piece : outcome.after) put(piece);
+    if (outcome.heap) put_heap(*outcome.heap);
 }
 
 int launch_and_try(const Request* request, Answer* answer) {
@@ -78,18 +96,18 @@ int launch_and_try(const Request* request, Answer* answer) {
         // One that never ends depends on them, too.
         again.most_accesses = first.accesses * 4 + 100000;
         bool same = run_once(&again, request, &other, false) == usual;
-        put(again.before);
+        undo(again);
         if (!same && changed != 0) {
             last.absent_place = again.absent_place;
             memcpy(last.absence, again.absence, sizeof last.absence);
         }
         return !same;
     };
-    put(first.before);
+    undo(first);
     bool depends = differs(NEVER) && !differs(0);
-    put(usual.after);
+    redo(usual);
     if (!depends) return (int)answer->status;
-    put(first.before);
+    undo(first);
     // The smallest number of others that makes a difference: the last of them does. Most often it is among the first.
     u64 same = 0, different = 1;
     while (different < first.absent && !differs(different)) {
@@ -103,7 +121,7 @@ int launch_and_try(const Request* request, Answer* answer) {
         (differs(middle) ? different : same) = middle;
     }
     differs(different);
-    put(usual.after);
+    redo(usual);
     Worker state;
     Launch told;
     told.request = request;

@@ -108,6 +108,11 @@ EXPORT void __ubsan_handle_out_of_bounds(const OutOfBoundsData* data, u64 index)
 
 EXPORT void __ubsan_handle_type_mismatch_v1(const TypeMismatchData* data, u64 address) {
     Fiber* fiber = here();
+    // Not where it is aligned, but what it is in ends before: the accesses elsewhere are looked at on their own.
+    if (data->log_alignment == 0) {
+        if (address - (u64)fiber->stack < STACK) beside_own(fiber, data->use != 0, PLACE);
+        return;
+    }
     Detail detail = described(fiber, MISALIGNED, data->place);
     if (data->use <= 1) detail.access[0] = data->use == 0 ? READ : WRITE;
     locate(fiber, address, &detail);

@@ -1,6 +1,7 @@
 //! The emulated device: CUDA C++ compiled by the host's C++ compiler and run on its processor, so that kernels are tested and taught
 //! without a GPU. Work is done when it is given: streams and events keep no queue.
 
+mod apart;
 mod compiler;
 mod mapped;
 mod runtime;
@@ -82,7 +83,11 @@ impl Emulated {
         let properties = Properties {
             kind: Kind::Emulated,
             name: format!("emulated device on {} cores", emulation.workers),
-            architecture: if emulation.checked { "emulated-checked" } else { "emulated" }.to_string(),
+            architecture: match (emulation.checked, emulation.strict) {
+                (true, true) => "emulated-strict".to_string(),
+                (true, false) => "emulated-checked".to_string(),
+                _ => "emulated".to_string(),
+            },
             multiprocessors: emulation.workers,
             threads_per_multiprocessor: 1024,
             shared_memory_per_block: 227 << 10,
@@ -327,7 +332,7 @@ impl Backend for Emulated {
     }
 
     fn compile(&self, source: &Source, options: &CompileOptions) -> Result<Vec<u8>> {
-        self.compiler.compile(source, options, self.emulation.checked, &self.runtime)
+        self.compiler.compile(source, options, &self.emulation, &self.runtime)
     }
 
     fn load(&self, image: &[u8]) -> Result<Handle> {

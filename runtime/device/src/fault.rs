@@ -21,6 +21,8 @@ pub enum FaultKind {
     Shift,
     /// A write to what kernels only read: a `__constant__` variable.
     Constant,
+    /// A race over `volatile` shared memory: threads change an element each and use another's, with nothing that has them in step.
+    Unsynced,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -335,7 +335,7 @@ fn where_people_learn_shared_memory_is_written_first_and_each_kernel_has_its_own
         out[threadIdx.x] = bins[n % 4];
     }"#;
     let fault = strict_fault(unwritten, Grid::new(1, 6), 6);
-    assert_eq!((fault.kind, fault.offset), (Unwritten, 8));
+    assert_eq!((fault.kind, fault.offset), (Unwritten, 264));
     // Somebody writes it, and nobody waits: then it is a race.
     let hasty = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
         __shared__ unsigned tile[8];

@@ -112,6 +112,14 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
         Some("each way through the function needs its `return`: one behind the last `if`, too")
     } else if has("where no memory is") {
         Some("a pointer to a text or to a function has no such thing behind it")
+    } else if has("an array of its own") || has("beside an array or a variable of its own") {
+        Some(
+            "an index or a pointer goes past an array in a function: how many elements does it have, and how many does the loop think that it has?",
+        )
+    } else if has("to look at the accesses") {
+        Some(
+            "the emulated device needs twenty times a buffer's bytes to look at each access to it: try the kernel on a smaller one",
+        )
     } else if has("of stack") {
         Some(
             "an array in a function is each thread's own, and each call of a function that calls itself has one more: use less of both, `__shared__` memory, \
@@ -313,19 +321,25 @@ impl Report<'_> {
                 };
                 self.error("cuda-bounds", message).help(help).labelled(label(place, said, true))
             }
-            FaultKind::Race => self.race(),
+            FaultKind::Race | FaultKind::Unsynced => self.race(),
             FaultKind::Unwritten => {
                 let element = self.element();
+                let of_heap = matches!(self.fault.memory, Memory::Device { .. });
                 let message = format!(
-                    "`{kernel}`: {} {} {}, and no thread of its block has written it",
+                    "`{kernel}`: {} {} {}, and {} has written it",
                     who(first),
                     verb(first.access),
-                    element.shown()
+                    element.shown(),
+                    if of_heap { "nobody" } else { "no thread of its block" }
                 );
-                let help = format!(
-                    "shared memory begins with whatever was there: set `{}` first, then `__syncthreads();`",
-                    element.name
-                );
+                let help = match of_heap {
+                    true => "memory of `malloc` and `new` begins with whatever was there: set it first, or `new int[n]()` is zeros"
+                        .to_string(),
+                    false => format!(
+                        "shared memory begins with whatever was there: set `{}` first, then `__syncthreads();`",
+                        element.name
+                    ),
+                };
                 let said = format!("{} here", past(first.access));
                 self.error("cuda-unwritten", message).help(help).labelled(label(
                     self.place(first, &element),
@@ -413,7 +427,11 @@ impl Report<'_> {
         let adds_up = line::adds_up(text, &line::mentions(text, &element.name, element.is_scalar));
         let one_reads = (first.access == Access::Read) != (second.access == Access::Read);
         let (name, any) = (&element.name, element.any());
-        let help = if same_line && adds_up {
+        let help = if self.fault.kind == FaultKind::Unsynced {
+            "`volatile` makes no thread wait for another, and lanes of a warp are not in step: read into a variable, then `__syncwarp();` (in one warp) or \
+             `__syncthreads();`, then write, then the same again before the next read; or add the warp up by `__shfl_down_sync`"
+                .to_string()
+        } else if same_line && adds_up {
             format!(
                 "several threads change `{any}`, and changes get lost: `atomicAdd(&{any}, …)` makes them one after the other"
             )

@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::{env, fs};
 
 use super::runtime::Runtime;
+use super::{Emulation, apart};
 use crate::error::{Error, Result};
 use crate::module::{CompileOptions, Source};
 
@@ -83,11 +84,14 @@ impl HostCompiler {
         &self,
         source: &Source,
         options: &CompileOptions,
-        checked: bool,
+        emulation: &Emulation,
         runtime: &Runtime,
     ) -> Result<Vec<u8>> {
+        let checked = emulation.checked;
+        let strict = checked && emulation.strict;
         let folder = tempfile::tempdir().map_err(|source| Error::File { path: env::temp_dir(), source })?;
         let input = folder.path().join("kernel.cpp");
+        let assembly = folder.path().join("kernel.s");
         let output = folder.path().join("kernel.so");
         let mut text = String::with_capacity(source.text.len() + FIBER.len() + EMULATED.len() + 256);
         text.push_str("#line 1 \"fiber.h\"\n");
@@ -101,15 +105,18 @@ impl HostCompiler {
         fs::write(&input, text).map_err(|source| Error::File { path: input.clone(), source })?;
 
         let mut command = Command::new(&self.path);
-        command.args(["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]);
-        // As CUDA: overflow wraps, types may alias, and the runtime calls nothing while the library is loaded.
-        command.args(["-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector", "-nostdlib"]);
-        // The kernels' own `new`, and not that of another library.
-        command.arg("-Wl,-Bsymbolic");
+        command.args(["-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]);
+        // As CUDA: overflow wraps, and types may alias.
+        command.args(["-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector"]);
         command.arg(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
         if checked {
             command.args(["-O1", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=thread"]);
             command.arg(UNDEFINED);
+            // What is past a function's arrays is seen where the compiler knows which array is meant, and else, if it is written, when the
+            // function ends.
+            if strict {
+                command.args(["-fsanitize=object-size", "-fstack-protector-strong"]);
+            }
             // A null pointer that is followed must be seen, and not be taken for what cannot be; and a stack that is full at its end, not behind it.
             command.args(["-fno-delete-null-pointer-checks", "-fstack-clash-protection"]);
             // Arrays of a length that is not known are not CUDA's, and what is never set is anything: as errors, or else as numbers that
@@ -131,10 +138,28 @@ impl HostCompiler {
         } else {
             command.args(["-O2", "-w"]);
         }
-        command.arg("-o").arg(&output).arg(&input).arg(runtime.path()).args(["-lm", "-lc", "-lgcc"]);
+        // The runtime calls nothing while the library is loaded; and kernels have their own `new`, and not that of another library.
+        let link = |command: &mut Command, from: &Path| {
+            command.args(["-shared", "-nostdlib", "-Wl,-Bsymbolic", "-o"]).arg(&output);
+            command.arg(from).arg(runtime.path()).args(["-lm", "-lc", "-lgcc"]);
+        };
+        if strict {
+            command.args(["-S", "-o"]).arg(&assembly).arg(&input);
+        } else {
+            link(&mut command, &input);
+        }
         let mut done = self.run(&mut command)?;
         if !done.status.success() && only_perhaps(&String::from_utf8_lossy(&done.stderr), &source.text) {
             done = self.run(command.arg("-Wno-maybe-uninitialized"))?;
+        }
+        if strict && done.status.success() {
+            let text =
+                fs::read_to_string(&assembly).map_err(|source| Error::File { path: assembly.clone(), source })?;
+            fs::write(&assembly, apart::apart(&text))
+                .map_err(|source| Error::File { path: assembly.clone(), source })?;
+            let mut command = Command::new(&self.path);
+            link(&mut command, &assembly);
+            done = self.run(&mut command)?;
         }
         if !done.status.success() {
             let log = String::from_utf8_lossy(&done.stderr).trim_end().to_string();

@@ -42,6 +42,7 @@ struct Request {
     checked: u32,
     strict: u32,
     patience_seconds: u32,
+    static_shared: u32,
     shared_count: u32,
     variable_count: u32,
     shared: *const Extent,
@@ -196,6 +197,7 @@ impl Runtime {
             checked: u32::from(emulation.checked),
             strict: u32::from(strict),
             patience_seconds: emulation.patience.as_secs().clamp(1, 3600) as u32,
+            static_shared: if strict { kernel.static_shared() } else { u32::MAX },
             shared_count: shared.len() as u32,
             variable_count: variables.len() as u32,
             shared: shared.as_ptr(),
@@ -286,6 +288,17 @@ impl Kernel {
         own.map(Extent::of).collect()
     }
 
+    /// Bytes of it, or the highest number where nobody knows.
+    fn static_shared(&self) -> u32 {
+        let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
+        match symbols.kernels.is_empty() {
+            true => u32::MAX,
+            false => {
+                self.shared_extents().iter().map(|extent| extent.bytes).sum::<u64>().min(u64::from(u32::MAX - 1)) as u32
+            }
+        }
+    }
+
     /// Where the module's variables are.
     fn variable_extents(&self) -> Vec<Extent> {
         let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
@@ -329,6 +342,7 @@ impl Loaded {
             7 => FaultKind::Division,
             8 => FaultKind::Shift,
             9 => FaultKind::Constant,
+            10 => FaultKind::Unsynced,
             _ => return None,
         };
         let memory = match detail.space {
