@@ -85,6 +85,9 @@ __thread u64 cached_start, cached_bytes, cached_version = ~0ull;
 __thread Cell* cached_cells;
 __thread bool cached_fresh;
 
+// Four bytes of an array without values, at an address that is a multiple of 4. As a float it is none.
+const u32 UNSET = 0x7fc5a3e1;
+
 void beside_own(Fiber* fiber, bool write, u64 place) {
     fail(fiber, place, 0, "%s %s at {0} what is beside an array or a variable of its own", name(fiber).text, write ? "writes" : "reads");
 }
@@ -92,6 +95,9 @@ void beside_own(Fiber* fiber, bool write, u64 place) {
 // A thread's own variables, as far as their ends are known: no variable is where a function keeps its caller's frame, nor behind the kernel's.
 void look_at_own(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame) {
     if (!fiber->owner->launch->request->strict) return;
+    bool has_value = write;
+    for (u64 word = address & ~3ull; word < address + bytes && !has_value; word += 4) has_value = *(const u32*)word != UNSET;
+    if (!has_value) fail(fiber, place, 0, "%s reads at {0} a part of its own array to which it has given no value", name(fiber).text);
     if (address + bytes > fiber->roof) beside_own(fiber, write, place);
     for (u64 below = (u64)fiber->stack; frame > below && frame < fiber->roof && frame < address + bytes; frame = *(const u64*)frame) {
         if (address < frame + 16) beside_own(fiber, write, place);

@@ -301,6 +301,21 @@ ONRUSH_OPERATOR operator delete[](void* memory) noexcept { onrush_free(memory, _
 ONRUSH_OPERATOR operator delete(void* memory, size_t) noexcept { onrush_free(memory, __builtin_return_address(0)); }
 ONRUSH_OPERATOR operator delete[](void* memory, size_t) noexcept { onrush_free(memory, __builtin_return_address(0)); }
 
+// ---- variables without values: called behind their declarations ----
+template <class T> ONRUSH_INLINE void onrush_unset(T& to) {
+    // What a constructor has set has values.
+    if constexpr (__is_trivially_constructible(T)) onrush_mark(&to, sizeof(T));
+}
+template <class T> ONRUSH_INLINE void onrush_perhaps(T& to, const char* name) {
+    if constexpr (__is_trivially_constructible(T) && sizeof(T) <= 64) {
+        unsigned long long bits = onrush_nobodys(name);
+        for (__SIZE_TYPE__ at = 0; at < sizeof(T); at += 8) {
+            __builtin_memcpy((char*)&to + at, &bits, sizeof(T) - at < 8 ? sizeof(T) - at : 8);
+        }
+    }
+}
+ONRUSH_INLINE void onrush_perhaps(bool& to, const char* name) { to = onrush_nobodys(name) != 0; }
+
 // ---- what is behind a function's arrays ----
 extern "C" __attribute__((visibility("hidden"), noreturn, noinline, used)) void __stack_chk_fail() {
     onrush_overrun(__builtin_return_address(0));

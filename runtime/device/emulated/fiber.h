@@ -61,6 +61,10 @@ void onrush_yield();
 void onrush_trap(const char* text);
 // From the end of a function: what guards its variables was written.
 void onrush_overrun(void* place);
+// What a function declares without a value: an array, whose elements are known when they are read, and another variable, of which a compiler
+// leaves out the call where its result is not used.
+void onrush_mark(void* to, __SIZE_TYPE__ bytes);
+unsigned long long onrush_nobodys(const char* name) __attribute__((pure));
 int onrush_print(const char* format, unsigned int count, const OnrushPrinted* values);
 void* onrush_malloc(__SIZE_TYPE__ bytes);
 // `from`: who frees, if it is not the caller.

@@ -169,7 +169,9 @@ extern "C" {
 EXPORT int onrush_print(const char* format, unsigned int count, const OnrushPrinted* values) {
     Fiber* fiber = here();
     char said[200] = "";
-    {
+    if (!is_text(format)) {
+        snprintf(said, sizeof said, "its format is no text");
+    } else {
         std::string out, wrong;
         formatted(format, count, values, &out, &wrong);
         if (wrong.empty()) fwrite(out.data(), 1, out.size(), stdout);
@@ -178,6 +180,26 @@ EXPORT int onrush_print(const char* format, unsigned int count, const OnrushPrin
     // Nothing of this frame is left to be destroyed: a thread that fails never comes back to it.
     if (said[0]) fail(fiber, PLACE, 0, "%s calls printf at {0}: %s", name(fiber).text, said);
     return (int)count;
+}
+
+EXPORT void onrush_mark(void* to, size_t bytes) {
+    for (u64 at = (u64)to; at < (u64)to + bytes; at++) *(u8*)at = (u8)(UNSET >> at % 4 * 8);
+}
+
+// A value that nobody has given, and if the kernel does otherwise with another one, it is told: see trial.h.
+EXPORT unsigned long long onrush_nobodys(const char* variable) {
+    Fiber* fiber = here();
+    Launch* launch = worker->launch;
+    u64 number = ++launch->absent;
+    launch->unset = true;
+    if (number == launch->changed) {
+        launch->absent_place = PLACE;
+        snprintf(launch->absence, sizeof launch->absence, "%s uses `%.40s`, to which it has given no value after its declaration",
+                 name(fiber).text, variable);
+    }
+    // A large negative number; none; and a large one as a float, and as a whole number one that loops can count to.
+    const u64 usual = 0xfefefefefefefefeull, others[2] = {0, 0x47c3500047c35000ull};
+    return number <= launch->changed ? others[launch->other] : usual;
 }
 
 // Null where the heap is full, as on a GPU.

@@ -262,8 +262,11 @@ struct Launch {
     std::deque<Piece> before;
     std::unique_ptr<Heap> heap;
     u64 absent = 0;
-    // So many of these values, from the first on, are other ones than usual.
+    // So many of these values, from the first on, are other ones than usual, and which.
     u64 changed = 0;
+    u32 other = 0;
+    // Whether some of them are variables without values.
+    bool unset = false;
     u64 absent_place = 0;
     char absence[200] = "";
     // Accesses so far, and how many a trial may have.
@@ -866,8 +869,11 @@ void work(Launch* launch) {
                 waiting_since = seconds();
                 finished_then = finished;
             } else if (seconds() - waiting_since > launch->request->patience_seconds) {
-                fail(nullptr, 0, 0, "no block has finished for %u seconds while threads of block (%u,%u,%u) spin",
-                     launch->request->patience_seconds, block->index.x, block->index.y, block->index.z);
+                u32 t = 0;
+                while (t + 1 < block->threads && block->fibers[t].state == DONE) t++;
+                const Fiber* fiber = &block->fibers[t];
+                fail(nullptr, fiber->place, 0, "no block has finished for %u seconds while threads spin, %s at {0}",
+                     launch->request->patience_seconds, name(fiber).text);
             }
         } else if (reason == STUCK) {
             explain_deadlock(launch, block);
@@ -1051,7 +1057,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 #if defined(__x86_64__)
     u64 instruction = (u64)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
     // A place is the one behind a call, and this is the instruction itself.
+    u64 stack = (u64)((ucontext_t*)context)->uc_mcontext.gregs[REG_RSP];
     if (is_code(worker->launch, instruction)) place = instruction + 1;
+    // A call of what is no function: who called.
+    else if (stack - (u64)fiber->stack < STACK && is_code(worker->launch, *(const u64*)stack)) place = *(const u64*)stack;
 #endif
     // clang++ puts an instruction that is none where it knows that nothing has a meaning any more.
     if (signal == SIGILL) {

@@ -1,4 +1,5 @@
-// Whether what a kernel does depends on values that are nobody's: what a shuffle brings from a lane that takes no part. Reading them is no
+// Whether what a kernel does depends on values that are nobody's: what a shuffle brings from a lane that takes no part, and variables that
+// are declared without a value. Reading them is no
 // mistake (the upper half of a sum by `__shfl_down_sync` does, and nobody looks at it), using them is one. So a launch that has read some runs
 // again with others in their place, on memory as it was before: if it writes, prints or fails otherwise, it depends on them. Which one it is
 // that matters is found by giving others to the first ones only. A launch runs the same way each time, as it runs on one core and
@@ -90,9 +91,11 @@ int launch_and_try(const Request* request, Answer* answer) {
     if (first.absent == 0) return (int)answer->status;
     Answer other;
     Launch last;
+    u32 other_ones = 0;
     auto differs = [&](u64 changed) {
         Launch again;
         again.changed = changed;
+        again.other = other_ones;
         // One that never ends depends on them, too.
         again.most_accesses = first.accesses * 4 + 100000;
         bool same = run_once(&again, request, &other, false) == usual;
@@ -104,7 +107,13 @@ int launch_and_try(const Request* request, Answer* answer) {
         return !same;
     };
     undo(first);
-    bool depends = differs(NEVER) && !differs(0);
+    bool depends = differs(NEVER);
+    if (!depends && first.unset) {
+        // The largest of some numbers is the same with a variable that is small and with one that is none.
+        other_ones = 1;
+        depends = differs(NEVER);
+    }
+    depends = depends && !differs(0);
     redo(usual);
     if (!depends) return (int)answer->status;
     undo(first);

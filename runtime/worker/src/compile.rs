@@ -4,12 +4,38 @@ use onrush_device::{CompileOptions, Complaint, Device, Error, Module, complaints
 use onrush_wire::worker::Source;
 use onrush_wire::{Class, Diagnostic, Label, Span};
 
+use crate::source::condition;
+use crate::source::unset::{self, Mark, Which};
 use crate::{report, source};
 
 /// Complaints after the first that are told.
 const MORE: usize = 4;
 
-pub fn compile(device: &Device, source: &Source) -> Result<Module, Diagnostic> {
+/// A module, and what its text has that the cell's has not.
+pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Mark>), Diagnostic> {
+    if let Some((line, column)) = condition::assignment(&source.text) {
+        let diagnostic = Diagnostic::error(Class::Compile, "cuda", "`=` in a condition sets the variable");
+        let place = Span { file: source.file.clone(), line, column, length: 1 };
+        return Err(diagnostic.at(place, "").help("`==` compares"));
+    }
+    let marked = |which| {
+        let marks = unset::marks(&source.text, which);
+        let text = Source { text: unset::with_marks(&source.text, &marks), ..source.clone() };
+        compile_text(device, &text).map(|module| (module, marks))
+    };
+    let (arrays, all) = (unset::marks(&source.text, Which::Arrays), unset::marks(&source.text, Which::All));
+    if !device.is_emulated() || all.is_empty() {
+        return compile_text(device, source).map(|module| (module, Vec::new()));
+    }
+    // Variables that have no value for sure are told by the compiler, which sees none where marks are.
+    let first = marked(Which::Arrays).or_else(|error| {
+        // What is wrong with it is told about the text as it was written.
+        if arrays.is_empty() { Err(error) } else { compile_text(device, source).map(|module| (module, Vec::new())) }
+    })?;
+    Ok(if arrays == all { first } else { marked(Which::All).unwrap_or(first) })
+}
+
+fn compile_text(device: &Device, source: &Source) -> Result<Module, Diagnostic> {
     let text = source::text(source, device.is_emulated());
     let program = onrush_device::Source::new(source.file.clone(), text, source.kernels.clone());
     let options = CompileOptions { contract: true, lines: true, ..CompileOptions::default() };
@@ -83,6 +109,14 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     }
     let mut found = complaints(log, &source.file).into_iter();
     let Some(first) = found.next() else {
+        if let Some(complaint) = in_a_macro(log, &source.file) {
+            let mut diagnostic = Diagnostic::error(Class::Compile, "cuda", complaint.message.clone());
+            diagnostic.labels.push(Label { span: span(&complaint, source), text: String::new(), primary: true });
+            return match advice(&complaint.message) {
+                Some(advice) => diagnostic.help(advice),
+                None => diagnostic,
+            };
+        }
         if let Some((message, line)) = in_a_template(log, &source.file) {
             let diagnostic = Diagnostic::error(Class::Compile, "cuda", message);
             return diagnostic.at(report::whole_line(source, line), "");
@@ -114,6 +148,15 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
         Some(advice) => diagnostic.help(advice),
         None => diagnostic,
     }
+}
+
+/// What is wrong where one of the emulation's macros is used, such as `threadIdx`.
+fn in_a_macro(log: &str, file: &str) -> Option<Complaint> {
+    let mut lines = log.lines().skip_while(|line| !line.contains("error: "));
+    let said = lines.next()?.split_once("error: ")?.1;
+    let note = lines.find(|line| line.contains("in expansion of macro"))?;
+    let place = note.strip_prefix(file)?.strip_prefix(':')?.split_once(": note")?.0;
+    complaints(&format!("{file}:{place}: error: {said}"), file).pop()
 }
 
 /// What is wrong with a call of a template that is not the cell's, and the call's line.
@@ -153,6 +196,11 @@ fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'s
         // clang++ names none.
         let what = if named.is_empty() { "an array".to_string() } else { format!("`{named}`") };
         (format!("the length of {what} is not known when the cell is compiled"), help)
+    } else if has("empty body") {
+        (
+            "the `;` behind the condition is all that depends on it".to_string(),
+            "leave it out: what follows is done in any case",
+        )
     } else if has("uninitialized") {
         (format!("`{named}` is used before it has a value"), "give it one where it is declared: `int sum = 0;`")
     } else if has("read-only location") {
@@ -227,6 +275,19 @@ fn advice(message: &str) -> Option<&'static str> {
          and a value of the same type"
     } else if has("invalid conversion from `int` to `int*`") || has("to `float*`") && has("cannot convert `float`") {
         "an address is wanted: `&data[i]` is that of `data[i]`"
+    } else if message
+        .split("types `")
+        .nth(1)
+        .and_then(|types| types.split('[').next())
+        .is_some_and(|of| !of.ends_with('*'))
+    {
+        "what stands before the bracket is one number: a buffer has one index, and `data[y * width + x]` is the element of a row and a column"
+    } else if has("`uint3` to `") || has("`const uint3` to `") {
+        "`threadIdx` and its like are three numbers: `threadIdx.x` is one"
+    } else if has("no match for `operator") && has("operand types are") {
+        "types of several numbers have no arithmetic of their own: `a.x + b.x` is that of one part, or define `operator+` in this cell"
+    } else if has("expected `)`") {
+        "a `(` before has no `)`"
     } else if has("for array subscript") || has("array subscript is not an integer") {
         "an index is a whole number: `data[(int)x]`; `threadIdx` alone is three of them, `threadIdx.x` one"
     } else if has("no match for `operator[]`") {

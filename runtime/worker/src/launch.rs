@@ -50,7 +50,8 @@ impl Worker {
         let grid = Grid { blocks: launch.blocks, threads: launch.threads, dynamic_shared: launch.shared };
         let nanoseconds = self.run(loaded, launch, &grid, arguments).map_err(|error| {
             let lost = error.class() == DeviceClass::Lost;
-            (report::failed(&error, launch, &loaded.source, &named, self.device.is_emulated()), lost)
+            let cell = report::Cell { source: &loaded.source, marks: &loaded.marks };
+            (report::failed(&error, launch, &cell, &named, self.device.is_emulated()), lost)
         })?;
         let (lent, descriptors) = self.take_over(written).map_err(moving)?;
         Ok((Launched { nanoseconds, printed: self.printed(), lent }, descriptors))

@@ -21,6 +21,7 @@ use std::sync::mpsc::{Receiver, channel};
 use onrush_device::{Buffer, Device, Emulation, Module, Options, Owner, Printed, Stream};
 use onrush_wire::worker::{self, FromWorker, Source, ToWorker};
 use onrush_wire::{Class, Diagnostic, limits, paths, stream};
+use source::unset::Mark;
 
 /// Bytes of what kernels print that a launch passes on.
 const PRINTED: usize = 256 << 10;
@@ -29,6 +30,7 @@ const PRINTED: usize = 256 << 10;
 struct Loaded {
     module: Module,
     source: Source,
+    marks: Vec<Mark>,
 }
 
 struct Worker {
@@ -152,8 +154,8 @@ impl Worker {
     }
 
     fn load(&mut self, number: u64, source: Source) -> Result<(), Diagnostic> {
-        let module = compile::compile(&self.device, &source)?;
-        self.modules.insert(number, Loaded { module, source });
+        let (module, marks) = compile::compile(&self.device, &source)?;
+        self.modules.insert(number, Loaded { module, source, marks });
         Ok(())
     }
 

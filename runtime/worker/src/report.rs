@@ -8,6 +8,8 @@ use onrush_device::{Access, Error, Fault, FaultKind, Memory, Party, Variable};
 use onrush_wire::worker::{Launch, Source};
 use onrush_wire::{Class, Diagnostic, Label, Span};
 
+use crate::source::unset::{self, Mark};
+
 /// A buffer that a launch was given.
 pub struct Named {
     pub name: String,
@@ -37,9 +39,22 @@ fn with_help(diagnostic: Diagnostic, error: &Error) -> Diagnostic {
     }
 }
 
-pub fn failed(error: &Error, launch: &Launch, source: &Source, buffers: &[Named], emulated: bool) -> Diagnostic {
+/// A cell's text, and what the compiler has had more.
+pub struct Cell<'a> {
+    pub source: &'a Source,
+    pub marks: &'a [Mark],
+}
+
+pub fn failed(error: &Error, launch: &Launch, cell: &Cell<'_>, buffers: &[Named], emulated: bool) -> Diagnostic {
+    let source = cell.source;
     match error {
-        Error::Kernel { fault: Some(fault), .. } => Report { launch, source, buffers, fault }.diagnostic(),
+        Error::Kernel { fault: Some(fault), .. } => {
+            let mut fault = (**fault).clone();
+            if let (Some(column), Some(line)) = (fault.column, line_in(&fault.parties[0].line, source)) {
+                fault.column = Some(unset::column_before(&source.text, cell.marks, line, column));
+            }
+            Report { launch, source, buffers, fault: &fault }.diagnostic()
+        }
         Error::Kernel { reason, .. } => {
             far(reason, launch, source, buffers).unwrap_or_else(|| from_text(reason, launch, source))
         }
@@ -112,6 +127,12 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
         Some("each way through the function needs its `return`: one behind the last `if`, too")
     } else if has("where no memory is") {
         Some("a pointer to a text or to a function has no such thing behind it")
+    } else if has("given no value after its declaration") {
+        Some(
+            "give it a value where it is declared: `int sum = 0;`; a variable that no branch sets has whatever was there",
+        )
+    } else if has("given no value") {
+        Some("an array in a function begins with whatever was there: `int count[8] = {};` sets all of it to 0")
     } else if has("an array of its own") || has("beside an array or a variable of its own") {
         Some(
             "an index or a pointer goes past an array in a function: how many elements does it have, and how many does the loop think that it has?",
@@ -499,8 +520,9 @@ impl Report<'_> {
             is_scalar: false,
         };
         let variable = |variable: &Variable| {
-            let count = variable.bytes / (*bytes).max(1);
-            let index = (offset - variable.offset as i64).div_euclid((*bytes).max(1) as i64);
+            let element = self.declared_element(variable).unwrap_or(*bytes).max(1);
+            let count = variable.bytes / element;
+            let index = (offset - variable.offset as i64).div_euclid(element as i64);
             Element { name: variable.name.clone(), index, count, shared: true, is_scalar: count == 1 && index == 0 }
         };
         match memory {
@@ -522,6 +544,20 @@ impl Report<'_> {
             Memory::Dynamic => unnamed(&self.dynamic_name(), *bytes, true),
             Memory::None => unnamed("memory", *bytes, false),
         }
+    }
+
+    /// Bytes of an element of an array of structs: more than an access of a member takes. Known where the length is written as a number.
+    fn declared_element(&self, variable: &Variable) -> Option<u64> {
+        let (text, name) = (&self.source.text, format!("{}[", variable.name));
+        let lengths = text.match_indices(&name).filter_map(|(at, found)| {
+            let before = text[..at].chars().next_back()?;
+            let (length, rest) = text[at + found.len()..].split_once(']')?;
+            let declares =
+                before.is_whitespace() && !rest.starts_with('[') && rest.trim_start().starts_with([';', ',', '=']);
+            length.trim().parse::<u64>().ok().filter(|length| declares && *length > 0)
+        });
+        let mut elements = lengths.map(|length| variable.bytes / length);
+        elements.find(|element| self.fault.bytes > 1 && *element > self.fault.bytes && element % self.fault.bytes == 0)
     }
 
     /// Whether an element is a byte only because `memcpy` or `memset` takes one at a time.

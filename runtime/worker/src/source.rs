@@ -1,5 +1,8 @@
 //! The text that a compiler gets for a `%%cuda` cell: the cell's lines stay the cell's.
 
+pub mod condition;
+pub mod unset;
+
 use onrush_device::NAMES;
 use onrush_wire::worker::Source;
 

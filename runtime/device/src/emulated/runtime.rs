@@ -213,7 +213,11 @@ impl Runtime {
         let mut reason = text_of(&answer.text);
         let lines = answer.place.map(|place| if place == 0 { String::new() } else { kernel.module.line_of(place) });
         for (index, line) in lines.iter().enumerate() {
-            reason = reason.replace(&format!("{{{index}}}"), line);
+            let place = format!("{{{index}}}");
+            reason = match line.is_empty() {
+                true => reason.replace(&format!(" at {place}"), ""),
+                false => reason.replace(&place, line),
+            };
         }
         let fault = kernel.module.fault(&answer.detail, lines).map(Box::new);
         Err(Error::Kernel { kernel: kernel.name.clone(), reason, fault })

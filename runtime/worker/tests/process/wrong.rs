@@ -2,7 +2,7 @@
 
 use onrush_wire::worker::{FromWorker, Source, ToWorker};
 
-use super::support::{PARAMETERS, Worker, check, right};
+use super::support::{PARAMETERS, Worker, check, refused, right};
 
 #[test]
 fn volatile_orders_nothing() {
@@ -139,4 +139,80 @@ fn what_printf_pads_has_an_end() {
     let printed =
         right("", "    printf(\"%1000000000d|%.1000000000f|%*d\\n\", 1, 0.5, 2000000000, n);", (1, 1, 7), &[0]);
     assert_eq!(printed.len(), 4096 + 1 + 2 + 4096 + 1 + 4096 + 1);
+}
+
+#[test]
+fn variables_have_values_before_they_are_used() {
+    let branch = "    int v;\n    if (threadIdx.x < 10) v = 3;\n    data[threadIdx.x] = v;";
+    let declared = [("int v;", "")];
+    check(
+        "",
+        branch,
+        (1, 32, 0),
+        "thread (10,0,0) of block (0,0,0) uses `v`, to which it has given no value",
+        &declared,
+        "`int sum = 0;`",
+    );
+    let largest = "    int best;\n    for (int i = 0; i < n; i++)\n        if (data[i] > best) best = data[i];\n    data[0] = best;";
+    check("", largest, (1, 1, 64), "uses `best`", &[("int best;", "")], "`int sum = 0;`");
+    let through = "__device__ void get(int i, int* r) { if (i < 4) *r = i; }";
+    check(through, "    int v;\n    get(n, &v);\n    data[0] = v;", (1, 1, 4), "uses `v`", &declared, "`int sum = 0;`");
+    right(through, "    int v;\n    get(n, &v);\n    data[0] = v;", (1, 1, 3), &[3, 1]);
+    let count = "    int count[4]; int any = 0;\n    for (int i = 0; i < n; i++)\n        count[data[i] % 4]++;\n    data[0] = count[0] + any;";
+    let line = [("count[data[i] % 4]++;", "")];
+    check(
+        "",
+        count,
+        (1, 1, 8),
+        "reads a part of its own array to which it has given no value",
+        &line,
+        "`int count[8] = {};`",
+    );
+    // Set before they are used: in a loop, by a constructor, in another function; and what nobody uses.
+    let set = "    int i, j, sum[3]; Pair pairs[2]; float s, c; int unused;\n    for (i = 0; i < 3; i++) sum[i] = i;\n    for (j = 0; j < 2; j++) pairs[j].x += j;\n    \
+               sincosf(0.0f, &s, &c);\n    if (n < 0) unused = 1;\n    data[0] = sum[2] + pairs[1].x + pairs[0].y + (int)c;";
+    right("struct Pair { int x = 1, y = 2; };", set, (1, 1, 0), &[7, 1]);
+    // On a line with others, columns are those of the text.
+    let other = "    int own[4]; int v; own[n] = 1; v = own[n]; data[0] = v;";
+    check(
+        "",
+        other,
+        (1, 1, 4),
+        "uses `own[4]`, and `own` has 4 elements",
+        &[("own[n]", "uses `own[4]` here")],
+        "`own[3]`",
+    );
+}
+
+#[test]
+fn what_cpp_takes_and_nobody_means_is_refused() {
+    let kernel = |body: &str| format!("\n__global__ void k(int* data, int n) {{\n{body}\n}}\n");
+    refused(&kernel("    if (n = 3) data[0] = 1;"), "`=` in a condition sets the variable", "=", "`==` compares");
+    // The words are those of g++.
+    if std::env::var("CXX").is_ok_and(|compiler| compiler.contains("clang")) {
+        return;
+    }
+    refused(&kernel("    if (n < 3);\n        data[0] = 1;"), "the `;` behind the condition", ";", "leave it out");
+    refused(
+        &kernel("    int i = threadIdx;\n    data[i] = 1;"),
+        "cannot convert `const uint3` to `int`",
+        "threadIdx",
+        "`threadIdx.x` is one",
+    );
+    refused(&kernel("    data[0][n] = 1;"), "invalid types `int[int]`", "[", "`data[y * width + x]`");
+    right("", "    int i = 0;\n    while ((i += 3) < n) ;\n    if (n == 7) { data[0] = i; } else {}", (1, 1, 7), &[9]);
+}
+
+#[test]
+fn elements_of_structs_are_counted_as_such() {
+    let body = "    Particle* p = all + threadIdx.x;\n    p->v = 2;";
+    let line = [("p->v = 2;", "writes `all[4]` here")];
+    check(
+        "struct Particle { int x, v; }; __device__ Particle all[4];",
+        body,
+        (1, 5, 0),
+        "and `all` has 4 elements",
+        &line,
+        "`all[3]`",
+    );
 }
