@@ -96,7 +96,11 @@ void beside_own(Fiber* fiber, bool write, u64 place) {
 void look_at_own(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame) {
     if (!fiber->owner->launch->request->strict) return;
     bool has_value = write;
-    for (u64 word = address & ~3ull; word < address + bytes && !has_value; word += 4) has_value = *(const u32*)word != UNSET;
+    auto is_unset = [](u64 word) { return *(const u32*)word == UNSET; };
+    const u64 first = address & ~3ull;
+    for (u64 word = first; word < address + bytes && !has_value; word += 4) has_value = !is_unset(word);
+    // What is between the members of a struct is copied with them.
+    if (bytes == 1 && !has_value) has_value = !is_unset(first - 4) && !is_unset(first + 4);
     if (!has_value) fail(fiber, place, 0, "%s reads at {0} a part of its own array to which it has given no value", name(fiber).text);
     if (address + bytes > fiber->roof) beside_own(fiber, write, place);
     for (u64 below = (u64)fiber->stack; frame > below && frame < fiber->roof && frame < address + bytes; frame = *(const u64*)frame) {

@@ -183,6 +183,8 @@ EXPORT int onrush_print(const char* format, unsigned int count, const OnrushPrin
 }
 
 EXPORT void onrush_mark(void* to, size_t bytes) {
+    // Behind a macro it may be the block's.
+    if ((u64)to - (u64)here()->stack >= STACK) return;
     for (u64 at = (u64)to; at < (u64)to + bytes; at++) *(u8*)at = (u8)(UNSET >> at % 4 * 8);
 }
 

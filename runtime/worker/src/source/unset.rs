@@ -48,6 +48,10 @@ const OTHERS: &[&str] = &[
 ];
 
 pub fn marks(text: &str, which: Which) -> Vec<Mark> {
+    // A macro's variables may be the block's.
+    if text.lines().any(|line| line.trim_start().starts_with('#') && line.contains("__shared__")) {
+        return Vec::new();
+    }
     let text = masked(text);
     let structs = structs_with_arrays(&text);
     let mut marks = Vec::new();
@@ -178,7 +182,14 @@ pub fn masked(text: &str) -> String {
         let from = at;
         let line = |from: usize| bytes[from..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |end| from + end);
         at = match rest {
-            [b'/', b'/', ..] | [b'#', ..] => line(at),
+            [b'/', b'/', ..] => line(at),
+            [b'#', ..] => {
+                let mut end = line(at);
+                while end < bytes.len() && bytes[..end].ends_with(b"\\") {
+                    end = line(end + 1);
+                }
+                end
+            }
             [b'/', b'*', ..] => {
                 rest.windows(2).skip(2).position(|w| w == b"*/").map_or(bytes.len(), |end| at + end + 4)
             }
@@ -229,6 +240,8 @@ mod tests {
             "void f() { int a[4] = {1}; __shared__ int s[4]; static int t[3]; return a[1]; }",
             "void f() { a[3] = 1; a[i]; x += b[3]; delete p[3]; f(a[1], b[2]); \"int a[3];\"; }",
             "void f() { struct P { int v[3]; }; int i; for (int i = 0; i < n; i++) s += a[i]; }",
+            "#define SHARED __shared__\nvoid f() { SHARED int a[4]; }",
+            "#define F \\\n void f() { int a[4]; }",
             "void f() { int a[] = {1, 2}; auto g = [=](int x) -> int { return x; }; }",
         ] {
             check(other, other);
