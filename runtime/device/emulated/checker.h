@@ -103,6 +103,13 @@ void look_at_own(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u6
     if (bytes == 1 && !has_value) has_value = !is_unset(first - 4) && !is_unset(first + 4);
     if (!has_value) fail(fiber, place, 0, "%s reads at {0} a part of its own array to which it has given no value", name(fiber).text);
     if (address + bytes > fiber->roof) beside_own(fiber, write, place);
+#if defined(__x86_64__)
+    // Behind the saved frame and the address to return to.
+    if (address < frame + 16) {
+        fail(fiber, place, 0, "%s %s at {0} a variable of a function that has ended", name(fiber).text, write ? "writes" : "reads");
+    }
+#endif
+    frame = *(const u64*)frame;
     for (u64 below = (u64)fiber->stack; frame > below && frame < fiber->roof && frame < address + bytes; frame = *(const u64*)frame) {
         if (address < frame + 16) beside_own(fiber, write, place);
         below = frame;
@@ -293,6 +300,20 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame
     return false;
 }
 
+void tell(Fiber* fiber, const Doubt& doubt) {
+    explain(worker->launch, doubt.detail);
+    fail(fiber, doubt.place[0], doubt.place[1], "%s", doubt.text);
+}
+
+// Whether a thread has not left the kernel.
+bool runs(u32 block, u32 thread) {
+    if (worker->launch->resident == nullptr) return false;
+    for (const Block* other : *worker->launch->resident) {
+        if (other->linear == block) return other->fibers[thread].state != DONE;
+    }
+    return false;
+}
+
 void race(Fiber* fiber, const Mark& mark, const Found& found, bool was_write, bool write, bool atomic, u64 place,
           FaultKind kind = RACE) {
     Detail detail = {};
@@ -308,12 +329,40 @@ void race(Fiber* fiber, const Mark& mark, const Found& found, bool was_write, bo
     detail.offset = found.offset + (found.in == VARIABLE ? found.start - worker->launch->base : 0);
     detail.bytes = mark.bytes;
     detail.size = found.size;
-    explain(worker->launch, detail);
     const char* now = atomic ? "updates" : write ? "writes" : "reads";
     const char* then = was_atomic ? "updated" : was_write ? "wrote" : "read";
+    const bool now_reads = !write && !atomic, then_reads = !was_write && !mark.atomic;
+    const u32 reader_block = now_reads ? fiber->owner->linear : mark.block, reader_thread = now_reads ? fiber->linear : mark.thread;
     const char* missing = mark.block == fiber->owner->linear ? "with no barrier between" : "with no fence and atomic operation between";
-    fail(fiber, place, worker->launch->base + mark.place, "race: %s %s offset %lu of %s at {0}, which %s %s at {1}, %s", name(fiber).text, now,
-         (unsigned long)found.offset, found.space, name(worker->launch, mark.block, mark.thread).text, then, missing);
+    Doubt doubt{reader_block, reader_thread, found.start + found.offset, 16, {place, worker->launch->base + mark.place}, detail, ""};
+    snprintf(doubt.text, sizeof doubt.text, "race: %s %s offset %lu of %s at {0}, which %s %s at {1}, %s", name(fiber).text, now,
+             (unsigned long)found.offset, found.space, name(worker->launch, mark.block, mark.thread).text, then, missing);
+    const bool of_read = now_reads ? was_atomic : then_reads && atomic;
+    if (of_read && kind == RACE && runs(reader_block, reader_thread)) {
+        for (const Doubt& other : worker->launch->doubts) {
+            if (other.block == reader_block && other.thread == reader_thread && other.address == doubt.address) return;
+        }
+        worker->launch->doubts.push_back(doubt);
+        return;
+    }
+    tell(fiber, doubt);
+}
+
+// A thread has made some accesses, or compares what is at an address with what it has read there.
+void settle(Fiber* fiber, u64 compared, u32 accesses) {
+    std::vector<Doubt>& doubts = worker->launch->doubts;
+    for (size_t i = 0; i < doubts.size(); i++) {
+        Doubt& doubt = doubts[i];
+        if (doubt.block != fiber->owner->linear || doubt.thread != fiber->linear) continue;
+        if (doubt.address == compared) {
+            doubts.erase(doubts.begin() + (long)i--);
+        } else if (doubt.left <= accesses) {
+            const Doubt certain = doubt;
+            tell(fiber, certain);
+        } else {
+            doubt.left -= accesses;
+        }
+    }
 }
 
 // Whether whoever races with `old` races with `now`, too: then the older one can go.
@@ -422,10 +471,11 @@ void note_recent(Fiber* fiber, u64 address, bool write) {
     of_kind[1] = address;
 }
 
-void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, u64 frame, bool update = false, bool is_volatile = false) {
+void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, u64 frame, bool update = false, bool is_volatile = false, bool compares = false) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     fiber->place = place;
+    if (__builtin_expect(!worker->launch->doubts.empty(), 0)) settle(fiber, compares ? address : 0, 1);
     if (--fiber->budget <= 0) {
         onrush_yield();
         // At times that are not the same in each thread: other orders than the usual one are tried.
@@ -475,6 +525,10 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, u64 frame,
         u64 part = 4 - in_cell < end - at ? 4 - in_cell : end - at;
         u8 mask = (u8)(((1u << part) - 1) << in_cell);
         Cell* cell = &found.cells[at / 4];
+        for (Mark& read : cell->read) {
+            // It has read what it compares with.
+            if (compares && read.thread == mark.thread && read.block == mark.block) read.launch = 0;
+        }
         if (cell->write.launch == launch->serial && (cell->write.mask & mask) && !(cell->write.atomic && atomic) &&
             !ordered(cell->write, fiber)) {
             race(fiber, cell->write, found, true, write, atomic, place);
@@ -525,21 +579,21 @@ void fence() {
 }
 
 void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place, u64 frame, bool update = false,
-                   bool is_volatile = false) {
+                   bool is_volatile = false, bool compares = false) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     // Between two atomic operations is where another block's view matters: it gets its turn there more often than elsewhere.
     if (next_random() % 8 == 0) to_scheduler(fiber->owner, SPINNING);
     if (order >= __ATOMIC_RELEASE) fence();
-    look((u64)address, bytes, write, true, place, frame, update, is_volatile);
+    look((u64)address, bytes, write, true, place, frame, update, is_volatile, compares);
     publish(fiber, write);
 }
 
 }  // namespace
 
 #define PLACE ((u64)__builtin_return_address(0))
-// The caller's frame, as kernels are compiled with them.
-#define FRAME (*(const u64*)__builtin_frame_address(0))
+// This function's own, in front of its caller's, as kernels are compiled with them.
+#define FRAME ((u64)__builtin_frame_address(0))
 #define EXPORT __attribute__((visibility("default")))
 
 extern "C" {
@@ -585,15 +639,15 @@ ONRUSH_HOOKS(16)
         return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                                               \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* old, T value, int order, int) {                \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true, false, true);                                             \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* old, T value, int order, int) {                  \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true, false, true);                                             \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T old, T value, int order, int) {                      \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
+        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true, false, true);                                             \
         __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                               \
         return old;                                                                                                           \
     }                                                                                                                         \

@@ -238,6 +238,17 @@ struct Heap {
     std::multimap<u64, u64> free;
     std::vector<char> contents;
 };
+// A race of a plain read with an atomic operation, of which its thread has so many accesses left to show that it is none: it reads what it
+// compares with by `atomicCAS`, as the loops of CUDA's guide do.
+struct Doubt {
+    u32 block;
+    u32 thread;
+    u64 address;
+    u32 left;
+    u64 place[2];
+    Detail detail;
+    char text[400];
+};
 struct Launch {
     const Request* request;
     Answer* answer;
@@ -251,6 +262,8 @@ struct Launch {
     std::atomic<bool> failed{false};
     std::mutex report;
     std::vector<std::pair<u64, u64>> ranges;
+    std::vector<Doubt> doubts;
+    const std::vector<Block*>* resident = nullptr;
     // The module's own variables: where it was loaded, the part that can be written, and what is known of it.
     u64 base = 0, data = 0, data_bytes = 0;
     // What the loader has written there, and nobody writes after it: no variables of the kernels' author.
@@ -321,6 +334,7 @@ char* take_stack() {
 }
 
 void trampoline();
+void settle(Fiber* fiber, u64 compared, u32 accesses);
 
 #if defined(__x86_64__)
 extern "C" void onrush_switch(void** save, void* load);
@@ -681,6 +695,7 @@ void trampoline() {
         const Request* request = worker->launch->request;
         fiber->roof = (u64)__builtin_frame_address(0);
         request->entry(request->arguments);
+        if (!worker->launch->doubts.empty()) settle(fiber, 0, ~0u);
         fiber->state = DONE;
         block->done++;
         clear_ready(block, fiber->linear);
@@ -826,6 +841,8 @@ void work(Launch* launch) {
     }
     const size_t most_resident = 32;
     std::vector<Block*> resident;
+    // Checked kernels run on one core.
+    if (launch->request->checked) launch->resident = &resident;
     size_t at = 0;
     bool more = true, want = true;
     double waiting_since = 0;

@@ -131,6 +131,10 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
         Some(
             "give it a value where it is declared: `int sum = 0;`; a variable that no branch sets has whatever was there",
         )
+    } else if has("of a function that has ended") {
+        Some(
+            "a variable in a function is gone when the function ends: give the value back, or let the caller pass the address of its own",
+        )
     } else if has("given no value") {
         Some("an array in a function begins with whatever was there: `int count[8] = {};` sets all of it to 0")
     } else if has("an array of its own") || has("beside an array or a variable of its own") {

@@ -14,13 +14,15 @@ const EMULATED: &str = include_str!("../../emulated/emulated.h");
 
 /// The runtime's thread-locals are where kernels expect them, from the first launch on: once one was used in another way, a kernel
 /// that needs them there could not be loaded any more.
-pub const RUNTIME_FLAGS: [&str; 7] = [
+pub const RUNTIME_FLAGS: [&str; 8] = [
     "-std=c++17",
     "-O2",
     "-fPIC",
     "-shared",
     "-pthread",
     "-ftls-model=initial-exec",
+    // Hooks leave their frames to what they call: these say where the kernel's are.
+    "-fno-optimize-sibling-calls",
     "-Wl,-soname,libonrush-emulated.so",
 ];
 

@@ -2,7 +2,7 @@
 
 use onrush_wire::worker::{FromWorker, Source, ToWorker};
 
-use super::support::{PARAMETERS, Worker, check, refused, right};
+use super::support::{PARAMETERS, Worker, check, refused, right, said};
 
 #[test]
 fn volatile_orders_nothing() {
@@ -215,4 +215,23 @@ fn elements_of_structs_are_counted_as_such() {
         &line,
         "`all[3]`",
     );
+}
+
+#[test]
+fn what_is_compared_was_read() {
+    // The loop of CUDA's guide: what it reads first may be old, and `atomicCAS` finds out.
+    let largest = "__device__ void largest(int* to, int v) {\n int old = *to, seen;\n do { seen = old; old = atomicCAS(to, seen, max(seen, v)); } while (seen != old);\n}";
+    right(largest, "    largest(data, blockIdx.x * 32 + threadIdx.x);", (4, 32, 0), &[127, 1]);
+    let body = "    __shared__ int seen[32];\n    atomicAdd(data, 1);\n    seen[threadIdx.x] = data[0];";
+    let Some((diagnostic, found)) = said("", body, 1, 32, 0) else { return };
+    assert!(diagnostic.message.contains("a race") && diagnostic.message.contains("`data[0]`"), "{diagnostic}");
+    assert!(found.iter().any(|(part, said)| part == "data[0]" && said.starts_with("read here")), "{diagnostic}");
+}
+
+#[test]
+fn variables_of_a_function_end_with_it() {
+    let make = "__device__ __noinline__ int* make(int x) { int v[4]; for (int i = 0; i < 4; i++) v[i] = x; int* p = v; return p; }";
+    let body = "    int* p = make(n);\n    data[0] = p[2];";
+    let line = [("data[0] = p[2];", "")];
+    check(make, body, (1, 1, 0), "reads a variable of a function that has ended", &line, "give the value back");
 }
