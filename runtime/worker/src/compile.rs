@@ -13,10 +13,19 @@ const MORE: usize = 4;
 
 /// A module, and what its text has that the cell's has not.
 pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Mark>), Diagnostic> {
-    if let Some((line, column)) = condition::assignment(&source.text) {
-        let diagnostic = Diagnostic::error(Class::Compile, "cuda", "`=` in a condition sets the variable");
-        let place = Span { file: source.file.clone(), line, column, length: 1 };
-        return Err(diagnostic.at(place, "").help("`==` compares"));
+    let refused = [
+        (condition::assignment(&source.text), "`=` in a condition sets the variable", "`==` compares"),
+        (
+            condition::alone(&source.text),
+            "the `;` behind the condition is all that depends on it",
+            "leave it out: what follows is done in any case",
+        ),
+    ];
+    for (place, message, help) in refused {
+        if let Some((line, column)) = place {
+            let place = Span { file: source.file.clone(), line, column, length: 1 };
+            return Err(Diagnostic::error(Class::Compile, "cuda", message).at(place, "").help(help));
+        }
     }
     let marked = |which| {
         let marks = unset::marks(&source.text, which);
@@ -196,11 +205,6 @@ fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'s
         // clang++ names none.
         let what = if named.is_empty() { "an array".to_string() } else { format!("`{named}`") };
         (format!("the length of {what} is not known when the cell is compiled"), help)
-    } else if has("empty body") {
-        (
-            "the `;` behind the condition is all that depends on it".to_string(),
-            "leave it out: what follows is done in any case",
-        )
     } else if has("uninitialized") {
         (format!("`{named}` is used before it has a value"), "give it one where it is declared: `int sum = 0;`")
     } else if has("read-only location") {

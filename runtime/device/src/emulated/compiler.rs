@@ -118,8 +118,6 @@ impl HostCompiler {
             // function ends.
             if strict {
                 command.args(["-fsanitize=object-size", "-fstack-protector-strong"]);
-                // `if (i < n);`
-                command.arg("-Werror=empty-body");
             }
             // A null pointer that is followed must be seen, and not be taken for what cannot be; and a stack that is full at its end, not behind it.
             command.args(["-fno-delete-null-pointer-checks", "-fstack-clash-protection"]);

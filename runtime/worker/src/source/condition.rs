@@ -1,4 +1,4 @@
-//! `if (n = 3)`: C++ sets the variable and goes on, on a GPU as well, and nobody means it.
+//! `if (n = 3)` and `if (i < n);`: C++ sets the variable or does nothing, on a GPU as well, and nobody means it.
 
 use super::unset::masked;
 
@@ -20,13 +20,51 @@ pub fn assignment(text: &str) -> Option<(u32, u32)> {
             && right.trim().chars().all(|c| is_word(c) || c == '.');
         (is_place && is_number).then(|| masked.len() - inner.len() + left.len())
     })?;
-    let start = masked[..at].rfind('\n').map_or(0, |end| end + 1);
-    Some((masked[..at].matches('\n').count() as u32 + 1, text[start..at].chars().count() as u32 + 1))
+    Some(place(text, at))
+}
+
+/// Line and column, from 1, of a `;` behind an `if (…)` without an `else`.
+pub fn alone(text: &str) -> Option<(u32, u32)> {
+    let masked = masked(text);
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let at = masked.match_indices("if").find_map(|(at, word)| {
+        let inner = masked[at + word.len()..].trim_start();
+        let free = !masked[..at].ends_with(is_word) && inner.starts_with('(');
+        let mut depth = 0;
+        let end = inner.find(|c: char| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        let behind = inner[end.filter(|_| free)? + 1..].trim_start();
+        let follows = behind.strip_prefix(';')?.trim_start();
+        (!follows.starts_with("else")).then(|| masked.len() - behind.len())
+    })?;
+    Some(place(text, at))
+}
+
+fn place(text: &str, at: usize) -> (u32, u32) {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    (text[..at].matches('\n').count() as u32 + 1, text[start..at].chars().count() as u32 + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nothing_depends_on_is_no_condition() {
+        assert_eq!(alone("\n  if (f(n) < (3))  ;\n x = 1;"), Some((2, 20)));
+        for right in [
+            "#define LOG(x)\nif (n) LOG(3);",
+            "if (n) { ; }",
+            "while (!flag);",
+            "if (n) ; else x = 1;",
+            "notif (n);",
+            "// if (n);",
+        ] {
+            assert_eq!(alone(right), None, "{right}");
+        }
+    }
 
     #[test]
     fn what_sets_is_no_comparison() {
