@@ -436,6 +436,9 @@ void note_piece(Launch* launch, const Found& found, u64 offset) {
     memcpy(piece.contents, (const void*)piece.address, piece.bytes);
 }
 
+// What an access does.
+enum How : u32 { WRITES = 1, ATOMIC = 2, UPDATES = 4, VOLATILE = 8, COMPARES = 16 };
+
 // `volatile` orders nothing, and is left alone where it may be for flags that threads wait for. It stands for a barrier that is missing
 // where, with no fence, each thread changes an element of an array and uses another's, as sums of a warp did when its lanes were in step.
 // `other` has accessed what `fiber` accesses now.
@@ -471,7 +474,8 @@ void note_recent(Fiber* fiber, u64 address, bool write) {
     of_kind[1] = address;
 }
 
-void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, u64 frame, bool update = false, bool is_volatile = false, bool compares = false) {
+void look(u64 address, u64 bytes, u32 how, u64 place, u64 frame) {
+    const bool write = how & WRITES, atomic = how & ATOMIC, update = how & UPDATES, is_volatile = how & VOLATILE, compares = how & COMPARES;
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     fiber->place = place;
@@ -525,24 +529,27 @@ void look(u64 address, u64 bytes, bool write, bool atomic, u64 place, u64 frame,
         u64 part = 4 - in_cell < end - at ? 4 - in_cell : end - at;
         u8 mask = (u8)(((1u << part) - 1) << in_cell);
         Cell* cell = &found.cells[at / 4];
-        for (Mark& read : cell->read) {
-            // It has read what it compares with.
-            if (compares && read.thread == mark.thread && read.block == mark.block) read.launch = 0;
-        }
-        if (cell->write.launch == launch->serial && (cell->write.mask & mask) && !(cell->write.atomic && atomic) &&
-            !ordered(cell->write, fiber)) {
-            race(fiber, cell->write, found, true, write, atomic, place);
-        }
-        if (steps && !write && cell->write.launch == launch->serial && cell->write.is_volatile && (cell->write.mask & mask) &&
-            !ordered(cell->write, fiber) && lacks_step(fiber, cell->write, address, write)) {
-            race(fiber, cell->write, found, true, write, false, place, UNSYNCED);
-        }
-        for (const Mark& read : cell->read) {
-            if (write && read.launch == launch->serial && (read.mask & mask) && !(read.atomic && atomic) && !ordered(read, fiber)) {
-                race(fiber, read, found, false, write, atomic, place);
+        if (__builtin_expect(compares, 0)) {
+            for (Mark& read : cell->read) {
+                // It has read what it compares with.
+                if (read.thread == mark.thread && read.block == mark.block) read.launch = 0;
             }
-            if (steps && write && read.launch == launch->serial && read.is_volatile && (read.mask & mask) && !ordered(read, fiber) &&
-                lacks_step(fiber, read, address, write)) {
+        }
+        const Mark& written = cell->write;
+        if (written.launch == launch->serial && (written.mask & mask)) {
+            if (!(written.atomic && atomic)) {
+                if (!ordered(written, fiber)) race(fiber, written, found, true, write, atomic, place);
+            } else if (__builtin_expect(steps, 0) && !write && written.is_volatile && !ordered(written, fiber) &&
+                       lacks_step(fiber, written, address, write)) {
+                race(fiber, written, found, true, write, false, place, UNSYNCED);
+            }
+        }
+        for (u32 i = 0; write && i < 2; i++) {
+            const Mark& read = cell->read[i];
+            if (read.launch != launch->serial || !(read.mask & mask)) continue;
+            if (!(read.atomic && atomic)) {
+                if (!ordered(read, fiber)) race(fiber, read, found, false, write, atomic, place);
+            } else if (__builtin_expect(steps, 0) && read.is_volatile && !ordered(read, fiber) && lacks_step(fiber, read, address, write)) {
                 race(fiber, read, found, false, write, false, place, UNSYNCED);
             }
         }
@@ -578,15 +585,14 @@ void fence() {
     fiber->fence_warp_phase.push_back(fiber->owner->warps[fiber->linear / 32].phase);
 }
 
-void atomic_access(const volatile void* address, u64 bytes, bool write, int order, u64 place, u64 frame, bool update = false,
-                   bool is_volatile = false, bool compares = false) {
+void atomic_access(const volatile void* address, u64 bytes, u32 how, int order, u64 place, u64 frame) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
     // Between two atomic operations is where another block's view matters: it gets its turn there more often than elsewhere.
     if (next_random() % 8 == 0) to_scheduler(fiber->owner, SPINNING);
     if (order >= __ATOMIC_RELEASE) fence();
-    look((u64)address, bytes, write, true, place, frame, update, is_volatile, compares);
-    publish(fiber, write);
+    look((u64)address, bytes, how | ATOMIC, place, frame);
+    publish(fiber, how & WRITES);
 }
 
 }  // namespace
@@ -606,15 +612,15 @@ EXPORT void __tsan_func_entry(void*) {
 EXPORT void __tsan_func_exit() {}
 EXPORT void __tsan_vptr_update(void**, void*) {}
 EXPORT void __tsan_vptr_read(void**) {}
-EXPORT void __tsan_read_range(void* p, unsigned long n) { look((u64)p, n, false, false, PLACE, FRAME); }
-EXPORT void __tsan_write_range(void* p, unsigned long n) { look((u64)p, n, true, false, PLACE, FRAME); }
+EXPORT void __tsan_read_range(void* p, unsigned long n) { look((u64)p, n, 0, PLACE, FRAME); }
+EXPORT void __tsan_write_range(void* p, unsigned long n) { look((u64)p, n, WRITES, PLACE, FRAME); }
 #define ONRUSH_HOOKS(BYTES)                                                                                                   \
-    EXPORT void __tsan_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE, FRAME); }                              \
-    EXPORT void __tsan_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE, FRAME); }                              \
-    EXPORT void __tsan_unaligned_read##BYTES(void* p) { look((u64)p, BYTES, false, false, PLACE, FRAME); }                    \
-    EXPORT void __tsan_unaligned_write##BYTES(void* p) { look((u64)p, BYTES, true, false, PLACE, FRAME); }                    \
-    EXPORT void __tsan_volatile_read##BYTES(void* p) { atomic_access(p, BYTES, false, __ATOMIC_RELAXED, PLACE, FRAME, false, true); }\
-    EXPORT void __tsan_volatile_write##BYTES(void* p) { atomic_access(p, BYTES, true, __ATOMIC_RELAXED, PLACE, FRAME, false, true); }
+    EXPORT void __tsan_read##BYTES(void* p) { look((u64)p, BYTES, 0, PLACE, FRAME); }                                         \
+    EXPORT void __tsan_write##BYTES(void* p) { look((u64)p, BYTES, WRITES, PLACE, FRAME); }                                   \
+    EXPORT void __tsan_unaligned_read##BYTES(void* p) { look((u64)p, BYTES, 0, PLACE, FRAME); }                               \
+    EXPORT void __tsan_unaligned_write##BYTES(void* p) { look((u64)p, BYTES, WRITES, PLACE, FRAME); }                         \
+    EXPORT void __tsan_volatile_read##BYTES(void* p) { atomic_access(p, BYTES, VOLATILE, __ATOMIC_RELAXED, PLACE, FRAME); }\
+    EXPORT void __tsan_volatile_write##BYTES(void* p) { atomic_access(p, BYTES, WRITES | VOLATILE, __ATOMIC_RELAXED, PLACE, FRAME); }
 ONRUSH_HOOKS(1)
 ONRUSH_HOOKS(2)
 ONRUSH_HOOKS(4)
@@ -622,32 +628,32 @@ ONRUSH_HOOKS(8)
 ONRUSH_HOOKS(16)
 #define ONRUSH_ATOMIC_FETCH(BITS, T, NAME)                                                                                    \
     EXPORT T __tsan_atomic##BITS##_fetch_##NAME(volatile T* p, T value, int order) {                                          \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
+        atomic_access(p, BITS / 8, WRITES | UPDATES, order, PLACE, FRAME);                                                    \
         return __atomic_fetch_##NAME(p, value, __ATOMIC_SEQ_CST);                                                             \
     }
 #define ONRUSH_ATOMIC_HOOKS(BITS, T)                                                                                          \
     EXPORT T __tsan_atomic##BITS##_load(const volatile T* p, int order) {                                                     \
-        atomic_access(p, BITS / 8, false, order == __ATOMIC_SEQ_CST ? __ATOMIC_ACQUIRE : order, PLACE, FRAME);                \
+        atomic_access(p, BITS / 8, 0, order == __ATOMIC_SEQ_CST ? __ATOMIC_ACQUIRE : order, PLACE, FRAME);                    \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                          \
     }                                                                                                                         \
     EXPORT void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                                              \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME);                                                                \
+        atomic_access(p, BITS / 8, WRITES, order, PLACE, FRAME);                                                              \
         __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_exchange(volatile T* p, T value, int order) {                                              \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true);                                                          \
+        atomic_access(p, BITS / 8, WRITES | UPDATES, order, PLACE, FRAME);                                                    \
         return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                                               \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* old, T value, int order, int) {                \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true, false, true);                                             \
+        atomic_access(p, BITS / 8, WRITES | UPDATES | COMPARES, order, PLACE, FRAME);                                         \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* old, T value, int order, int) {                  \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true, false, true);                                             \
+        atomic_access(p, BITS / 8, WRITES | UPDATES | COMPARES, order, PLACE, FRAME);                                         \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T old, T value, int order, int) {                      \
-        atomic_access(p, BITS / 8, true, order, PLACE, FRAME, true, false, true);                                             \
+        atomic_access(p, BITS / 8, WRITES | UPDATES | COMPARES, order, PLACE, FRAME);                                         \
         __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                               \
         return old;                                                                                                           \
     }                                                                                                                         \
