@@ -241,6 +241,8 @@ pub fn cast(graph: &mut Graph, arg: Id, from: &DataType, to: &DataType, misfit: 
             let value = graph.add(Op::Divide, &[float, factor], FLOAT);
             Ok(graph.add(Op::Convert(misfit), &[value], kind))
         }
+        // Sums of whole numbers: a division of 128 bits takes hundreds of steps.
+        (Decimal128(_, 0), b) if b.is_integer() => Ok(graph.add(Op::Convert(misfit), &[arg], kind)),
         (Decimal128(_, s), b) if b.is_integer() && *s >= 0 => {
             let factor = graph.literal(WIDE, Value::I128(power_of_ten((*s) as u32)?));
             let whole = graph.add(Op::Divide, &[arg, factor], WIDE);
