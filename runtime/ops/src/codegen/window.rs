@@ -15,6 +15,8 @@ use crate::window::Window;
 pub const THREADS: u32 = 256;
 /// Rows of a thread, side by side.
 const ITEMS: u32 = 8;
+/// Values of a thread in shared memory.
+const ITEMS_APART: u32 = ITEMS + 1;
 /// Rows of the shortest span, and spans of each longer one. A frame looks at less than two of these of each length.
 pub const SPAN: u64 = 16;
 /// Rows of a block.
@@ -157,35 +159,50 @@ pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters
         true => ("rows - 1 - at", "at == 0 || (u32)ids[row] != (u32)ids[row + 1]"),
         false => ("at", "at == 0 || (u32)ids[row] != (u32)ids[row - 1]"),
     };
-    let each = |inside: &str| {
+    let each = |unroll: u32, inside: &str| {
         format!(
-            "#pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    const u64 at = first + i;\n    if (at < rows) {{\n      const u64 row = {row};\n      \
+            "#pragma unroll {unroll}\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    const u64 at = first + i;\n    if (at < rows) {{\n      const u64 row = {row};\n      \
              if ({begins}) {{ t.clear(); reset = 1; }}\n{adds}{inside}    }}\n  }}\n"
         )
     };
+    // Words of shared memory: a block's totals, and, when these are known, a column's values of the block.
+    let widest = run.kinds.iter().map(|kind| kind.bytes().div_ceil(8)).max().unwrap_or(1) as u32;
+    let words = (THREADS * run.layout.words).max(if writes { THREADS * ITEMS_APART * widest } else { 0 });
     let mut text = format!(
         "{totals}{SCAN}extern \"C\" __global__ void __launch_bounds__({THREADS}) {entry}({parameters}) {{\n  \
-         __shared__ Totals parts[{THREADS}];\n  __shared__ u32 begins[{THREADS}];\n  u32 faults = 0;\n  \
+         __shared__ __align__(16) u64 shared[{words}];\n  __shared__ u32 begins[{THREADS}];\n  u32 faults = 0;\n  \
          const u64 first = (u64)blockIdx.x * {TILE} + threadIdx.x * {ITEMS};\n  Totals t, earlier;\n  t.clear();\n  u32 reset = 0, earlier_reset;\n\
-         {rows}  Scan{{parts, begins}}.run(t, reset, earlier, earlier_reset);\n",
+         {rows}  Scan{{(Totals*)shared, begins}}.run(t, reset, earlier, earlier_reset);\n",
         totals = totals(run.layout, Round::First),
         parameters = parameters.text(),
-        rows = each(""),
+        rows = each(1, ""),
     );
     if writes {
-        let mut store = String::new();
+        // A thread's rows lie side by side, and a warp that wrote one of each would write a part of many lines at a time: the values go through shared
+        // memory, a word apart for each thread so that they do not lie in one bank.
+        let (mut declared, mut kept, mut written) = (String::new(), String::new(), String::new());
         for (index, (accumulator, kind)) in run.layout.accumulators.iter().zip(run.kinds).enumerate() {
             let value = match accumulator.what.way() {
                 Way::Wide => format!("wide_of(t.a{index}, t.a{index}h)"),
                 Way::Spread => format!("t.a{index}.spread"),
                 _ => format!("t.a{index}"),
             };
-            let _ = writeln!(store, "      to{index}[row] = ({}){value};", kind.cuda());
+            let c = kind.cuda();
+            let _ = writeln!(declared, "  {c} had{index}[{ITEMS}];");
+            let _ = writeln!(kept, "      had{index}[i] = ({c}){value};");
+            let _ = write!(
+                written,
+                "  {{\n    {c}* const stage = ({c}*)shared;\n    __syncthreads();\n\
+                 #pragma unroll\n    for (u32 i = 0; i < {ITEMS}; i++) if (first + i < rows) stage[threadIdx.x * {ITEMS_APART} + i] = had{index}[i];\n    \
+                 __syncthreads();\n\
+                 #pragma unroll\n    for (u32 i = threadIdx.x; i < {TILE}; i += {THREADS}) {{\n      const u64 at = (u64)blockIdx.x * {TILE} + i;\n      \
+                 if (at < rows) to{index}[{row}] = stage[i / {ITEMS} * {ITEMS_APART} + i % {ITEMS}];\n    }}\n  }}\n"
+            );
         }
         let _ = write!(
             text,
-            "  t = earlier;\n  if (earlier_reset == 0) {{ t = before[blockIdx.x]; t.merge(earlier); }}\n{}",
-            each(&store)
+            "  t = earlier;\n  if (earlier_reset == 0) {{ t = before[blockIdx.x]; t.merge(earlier); }}\n{declared}{}{written}",
+            each(ITEMS, &kept)
         );
     } else {
         let _ = writeln!(
