@@ -401,6 +401,20 @@ void remember_read(Cell* cell, const Mark& mark, const Fiber* fiber) {
     reads[near(reads[0]) > near(reads[1]) ? 0 : 1] = mark;
 }
 
+// A thread takes what nobody has given.
+Detail unwritten(const Fiber* fiber, const Found& found, u64 bytes, bool update) {
+    Detail detail = {};
+    detail.kind = UNWRITTEN;
+    detail.space = found.in;
+    detail.access[0] = update ? UPDATE : READ;
+    detail.who[0] = who(fiber);
+    detail.start = found.start;
+    detail.offset = found.offset;
+    detail.bytes = bytes;
+    detail.size = found.size;
+    return detail;
+}
+
 // Memory of `malloc` that nobody has written. A part of a struct may be between its members, and is copied with them.
 void look_for_value(Fiber* fiber, const Found& found, u64 bytes, bool update, u64 place) {
     u64 first = found.offset / 4, last = (found.offset + bytes - 1) / 4;
@@ -409,16 +423,7 @@ void look_for_value(Fiber* fiber, const Found& found, u64 bytes, bool update, u6
     for (u64 i = first; i <= last; i++) {
         if (found.cells[i].write.launch != 0) return;
     }
-    Detail detail = {};
-    detail.kind = UNWRITTEN;
-    detail.space = DEVICE;
-    detail.access[0] = update ? UPDATE : READ;
-    detail.who[0] = who(fiber);
-    detail.start = found.start;
-    detail.offset = found.offset;
-    detail.bytes = bytes;
-    detail.size = found.size;
-    explain(worker->launch, detail);
+    explain(worker->launch, unwritten(fiber, found, bytes, update));
     fail(fiber, place, 0, "%s %s offset %lu of memory of `malloc` at {0}, which nobody has written", name(fiber).text,
          update ? "updates" : "reads", (unsigned long)found.offset);
 }
@@ -497,18 +502,9 @@ void look(u64 address, u64 bytes, u32 how, u64 place, u64 frame) {
     // Said when the block ends: if another thread writes it without a barrier between, it is a race.
     if (launch->request->strict && (found.in == SHARED || found.in == DYNAMIC) && (!write || update) && block->unwritten == 0 &&
         found.cells[found.offset / 4].write.launch != launch->serial) {
-        Detail detail = {};
-        detail.kind = UNWRITTEN;
-        detail.space = found.in;
-        detail.access[0] = update ? UPDATE : READ;
-        detail.who[0] = who(fiber);
-        detail.start = found.start;
-        detail.offset = found.offset;
-        detail.bytes = bytes;
-        detail.size = found.size;
         block->unwritten = place;
         block->unwritten_thread = fiber->linear;
-        block->unwritten_detail = detail;
+        block->unwritten_detail = unwritten(fiber, found, bytes, update);
     }
     if (found.is_fresh && (!write || update) && launch->request->strict) look_for_value(fiber, found, bytes, update, place);
     const bool steps = is_volatile && launch->request->strict && (found.in == SHARED || found.in == DYNAMIC);

@@ -69,20 +69,18 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
     parameters.buffer("const u32* __restrict__", "wstarts", &starts);
     parameters.buffer("const u32* __restrict__", "wpeers", &peers);
     let mut memory = vec![ids, starts, peers];
-    let mut ranges = Vec::new();
-    for (accumulators, backwards, name) in [(&of.running, false, "wrun"), (&of.back, true, "wback")] {
-        let accumulators = group::shortened(body, accumulators);
-        ranges.push(accumulators.iter().map(|a| range(body, a)).collect());
+    let all = [&of.running, &of.back].map(|accumulators| group::shortened(body, accumulators));
+    for (accumulators, (backwards, name)) in all.iter().zip([(false, "wrun"), (true, "wback")]) {
         if accumulators.is_empty() {
             continue;
         }
-        let layout = Layout::new(&accumulators);
+        let layout = Layout::new(accumulators);
         if layout.words > MOST_WORDS {
             return Err(Error::Unsupported(format!("{} aggregates over one window", accumulators.len())));
         }
-        let mut kinds = group::kinds(body.graph, &accumulators);
+        let mut kinds = group::kinds(body.graph, accumulators);
         // Half as much to write and to read.
-        for (kind, _) in kinds.iter_mut().zip(&accumulators).filter(|(_, a)| a.what == What::SumShort) {
+        for (kind, _) in kinds.iter_mut().zip(accumulators).filter(|(_, a)| a.what == What::SumShort) {
             *kind = Kind::Number(Scalar::I64);
         }
         let mut sums = Vec::new();
@@ -128,7 +126,7 @@ pub fn find(context: &Context, status: &Status, body: &Body, of: &Window) -> Res
         parameters.buffer("const Span* __restrict__", "wspans", &memory[memory.len() - 1]);
         structure = Some(window::span(&layout));
     }
-    let (back, running) = (ranges.pop().unwrap_or_default(), ranges.pop().unwrap_or_default());
+    let [running, back] = all.map(|accumulators| accumulators.iter().map(|a| range(body, a)).collect());
     Ok(Found { parameters, sliding: of.sliding.clone(), running, back, spans: structure, _memory: memory })
 }
 

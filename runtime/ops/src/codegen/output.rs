@@ -92,9 +92,8 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) ->
         true => (Inputs::Memory, String::new(), "count"),
         false => (Inputs::Loaded, body.loads(&body.inputs(roots), unroll), "rows"),
     };
-    let has_bits = are_bits
-        || body.nullable(roots).contains(&true)
-        || roots.iter().any(|root| body.graph.kind(*root) == Kind::Bool);
+    let has_bits =
+        body.nullable(roots).contains(&true) || roots.iter().any(|root| body.graph.kind(*root) == Kind::Bool);
     let mut writer = Writer::new(body, inputs, "        ");
     writer.line("const u64 to = row;");
     if ordered {

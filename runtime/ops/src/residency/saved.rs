@@ -155,15 +155,16 @@ impl Residency {
     /// Keeps a copy of a column that makes room. Where the host has no memory for that, nothing: its rows are there.
     pub(super) fn set_aside(&self, context: &Context, key: &Key, column: &DeviceColumn) {
         let least = if context.device().is_emulated() { LEAST_EMULATED } else { LEAST };
+        let bytes = column.bytes();
+        if bytes < least || is_as_rows(column) {
+            return;
+        }
         {
             let mut state = self.lock();
             let now = state.clock;
-            if !(least..=state.shelf.limit).contains(&column.bytes()) || state.shelf.get(key, now).is_some() {
+            if bytes > state.shelf.limit || state.shelf.get(key, now).is_some() {
                 return;
             }
-        }
-        if is_as_rows(column) {
-            return;
         }
         let Ok(Some(copied)) = Copied::of(context, column) else { return };
         let mut state = self.lock();

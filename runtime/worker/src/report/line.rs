@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::source::unset::is_word;
+
 /// `name` or `name[…]` on a line, and what happens to it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
@@ -114,10 +116,6 @@ pub fn call(line: &str, function: &str) -> Option<Range<usize>> {
         }
     }
     Some(start..start + function.len())
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 /// The length of one or more `[…]` at the start of a text.

@@ -1,11 +1,10 @@
 //! `if (n = 3)` and `if (i < n);`: C++ sets the variable or does nothing, on a GPU as well, and nobody means it.
 
-use super::unset::masked;
+use super::unset::{is_word, masked};
 
 /// Line and column, from 1, of a `=` in a condition that sets a variable to a number.
 pub fn assignment(text: &str) -> Option<(u32, u32)> {
     let masked = masked(text);
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let at = ["if", "while"].into_iter().flat_map(|word| masked.match_indices(word)).find_map(|(at, word)| {
         let free = !masked[..at].ends_with(is_word);
         let inner = masked[at + word.len()..].trim_start().strip_prefix('(').filter(|_| free)?;
@@ -26,7 +25,6 @@ pub fn assignment(text: &str) -> Option<(u32, u32)> {
 /// Line and column, from 1, of a `;` behind an `if (…)` without an `else`.
 pub fn alone(text: &str) -> Option<(u32, u32)> {
     let masked = masked(text);
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let at = masked.match_indices("if").find_map(|(at, word)| {
         let inner = masked[at + word.len()..].trim_start();
         let free = !masked[..at].ends_with(is_word) && inner.starts_with('(');

@@ -212,7 +212,7 @@ pub fn masked(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn is_word(c: char) -> bool {
+pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
