@@ -59,9 +59,7 @@ fn concat(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<Device
                 return with_validity(DeviceColumn { texts: Some(Arc::new(texts)), ..column });
             }
             let coded = parts.iter().map(|part| part.in_form(context, false)).collect::<Result<Vec<_>>>()?;
-            let (values, dictionary) = concat_codes(context, &coded, rows)?;
-            let column = DeviceColumn::plain(Kind::Code, Arc::new(values), rows);
-            with_validity(DeviceColumn { dictionary: Some(dictionary), ..column })
+            with_validity(concat_codes(context, &coded, rows)?)
         }
         Kind::List => {
             let (values, dictionary) = concat_lists(context, parts, rows)?;
@@ -197,19 +195,23 @@ fn concat_lists(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
 }
 
 /// Numbers of texts, as those of one dictionary.
-fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<(Buffer, Arc<Dictionary>)> {
+fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<DeviceColumn> {
     let known: Vec<Option<&Arc<Dictionary>>> = parts.iter().map(|part| part.dictionary.as_ref()).collect();
-    let values = context.allocate(4 * rows)?;
     let mut at = 0;
     if let Some(one) = known[0]
         && known.iter().all(|other| other.is_some_and(|other| Arc::ptr_eq(other, one)))
+        && parts.iter().all(|part| part.code() == parts[0].code())
     {
+        let width = parts[0].code().bytes();
+        let values = context.allocate(width * rows)?;
         for part in parts {
-            values.copy_from(4 * at, &part.values, 0, 4 * part.rows, &context.stream)?;
+            values.copy_from(width * at, &part.values, 0, width * part.rows, &context.stream)?;
             at += part.rows;
         }
-        return Ok((values, Arc::clone(one)));
+        let column = DeviceColumn::plain(Kind::Code, Arc::new(values), rows);
+        return Ok(DeviceColumn { stored: parts[0].stored(), dictionary: Some(Arc::clone(one)), ..column });
     }
+    let values = context.allocate(4 * rows)?;
     let different: Vec<&Arc<Dictionary>> = known.iter().flatten().copied().collect();
     let (dictionary, mut places) = dictionary::merged(&different)?;
     places.reverse();
@@ -218,18 +220,22 @@ fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
             // A row without a text has any number.
             None => values.fill_range(4 * at, 4 * part.rows, 0, &context.stream)?,
             Some(places) => {
-                let body = "extern \"C\" __global__ void __launch_bounds__(256) concat_codes(const u32* from, u64 rows, u32* to, const u32* places, u32 count) {\n  \
-                            for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {\n    \
-                            const u32 code = from[row];\n    to[row] = code < count ? places[code] : 0;\n  }\n}\n";
+                let body = format!(
+                    "extern \"C\" __global__ void __launch_bounds__(256) concat_codes(const {}* from, u64 rows, u32* to, const u32* places, u32 count) {{\n  \
+                     for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n    \
+                     const u32 code = from[row];\n    to[row] = code < count ? places[code] : 0;\n  }}\n}}\n",
+                    part.code().cuda()
+                );
                 let count = places.len() as u32;
                 let places = context.upload(&places)?;
                 let to = values.address() + 4 * at;
                 let arguments =
                     Arguments::new().buffer(&part.values).value(part.rows).value(to).buffer(&places).value(count);
-                run(context, "concat_codes", body.to_string(), arguments, part.rows)?;
+                run(context, "concat_codes", body, arguments, part.rows)?;
             }
         }
         at += part.rows;
     }
-    Ok((values, Arc::new(dictionary)))
+    let column = DeviceColumn::plain(Kind::Code, Arc::new(values), rows);
+    Ok(DeviceColumn { dictionary: Some(Arc::new(dictionary)), ..column })
 }

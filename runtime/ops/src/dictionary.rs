@@ -1,5 +1,5 @@
 //! Texts as numbers: each different text once on the host, in the order of texts, its number in device memory. Numbers compare as their
-//! texts do.
+//! texts do. Columns that are uploaded have them in as few bits as are enough (`DeviceColumn::stored`); what kernels write has 32.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -10,9 +10,10 @@ use arrow::array::{
 use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 use onrush_device::Buffer;
-use onrush_kernels::{Context, Program, dictionary, headers};
+use onrush_kernels::{Context, Program, Scalar, dictionary, headers};
 
 use crate::column::DeviceColumn;
+use crate::graph::Kind;
 use crate::launch::launch;
 use crate::text::Texts;
 use crate::{Error, Result};
@@ -63,15 +64,45 @@ const LARGE: usize = 1 << 15;
 /// The same on the emulated device, so that tests take both ways.
 const LARGE_EMULATED: usize = 64;
 
-/// Numbers in device memory for the texts of a column's parts; a row without a text has any.
-pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<(Buffer, Dictionary)> {
+/// Rows from which on numbers are stored in as few bits as they need: of fewer there is little to read.
+const NARROW: u64 = 1 << 15;
+/// The same on the emulated device, so that tests take both ways.
+const NARROW_EMULATED: u64 = 16;
+
+/// Numbers in device memory for the texts of rows, and these. A row without a text has any.
+pub struct Codes {
+    pub values: Buffer,
+    /// What they are stored as: [`Kind::Code`], or numbers of 8 or 16 bits.
+    pub stored: Kind,
+    pub dictionary: Dictionary,
+}
+
+/// What the numbers of so many texts are stored as.
+fn stored(context: &Context, rows: u64, entries: usize) -> Kind {
+    let narrow = if context.device().is_emulated() { NARROW_EMULATED } else { NARROW };
+    match entries {
+        _ if rows < narrow => Kind::Code,
+        0..=0x100 => Kind::Number(Scalar::U8),
+        0..=0x1_0000 => Kind::Number(Scalar::U16),
+        _ => Kind::Code,
+    }
+}
+
+/// Numbers for the texts of a column's parts.
+pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<Codes> {
     let rows: usize = parts.iter().map(|part| part.len()).sum();
     let large = if context.device().is_emulated() { LARGE_EMULATED } else { LARGE };
     if rows >= large {
         return on_device(context, parts);
     }
     let (codes, dictionary) = encode(parts)?;
-    Ok((context.upload(&codes)?, dictionary))
+    let stored = stored(context, rows as u64, dictionary.entries());
+    let values = match stored {
+        Kind::Number(Scalar::U8) => context.upload(&codes.iter().map(|code| *code as u8).collect::<Vec<_>>())?,
+        Kind::Number(Scalar::U16) => context.upload(&codes.iter().map(|code| *code as u16).collect::<Vec<_>>())?,
+        _ => context.upload(&codes)?,
+    };
+    Ok(Codes { values, stored, dictionary })
 }
 
 /// The same on the host.
@@ -158,7 +189,7 @@ pub struct OnDevice<'a> {
     pub rows: u64,
 }
 
-fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<(Buffer, Dictionary)> {
+fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<Codes> {
     let host = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
     let host = match &host[..] {
         [one] => Arc::clone(one),
@@ -175,7 +206,7 @@ fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<(Buffer, Dictionar
 
 /// The device finds the different texts, the host sorts them, the device puts their places in the place of its numbers. `host` has the same
 /// texts.
-pub fn number(context: &Context, of: &OnDevice, host: &LargeStringArray) -> Result<(Buffer, Dictionary)> {
+pub fn number(context: &Context, of: &OnDevice, host: &LargeStringArray) -> Result<Codes> {
     let rows = of.rows;
     let values =
         dictionary::Values::Strings { offsets: &of.texts.offsets, bytes: &of.texts.bytes, wide: of.texts.wide };
@@ -184,13 +215,18 @@ pub fn number(context: &Context, of: &OnDevice, host: &LargeStringArray) -> Resu
     let rows_of = found.first_rows.read::<u64>(0..found.count as usize, &context.stream)?;
     let different: Vec<&str> = rows_of.iter().map(|row| host.value(*row as usize)).collect();
     let (dictionary, places) = sorted(&different);
-    if !places.is_empty() {
-        let places = context.upload(&places)?;
-        let body = "extern \"C\" __global__ void __launch_bounds__(256) place_codes(u32* codes, u64 rows, const u32* places) {\n  \
-                    for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) codes[row] = places[codes[row]];\n}\n";
-        let program = Program::new(&[&headers::PRELUDE], body.to_string(), ["place_codes"]);
-        let arguments = onrush_device::Arguments::new().buffer(&found.codes).value(rows).buffer(&places);
-        launch(context, &context.library.function(&program, "place_codes")?, arguments, rows, 256, 0)?;
+    if places.is_empty() {
+        return Ok(Codes { values: found.codes, stored: Kind::Code, dictionary });
     }
-    Ok((found.codes, dictionary))
+    let stored = stored(context, rows, dictionary.entries());
+    let (places, narrow) = (context.upload(&places)?, context.allocate(rows * stored.bytes())?);
+    let body = format!(
+        "extern \"C\" __global__ void __launch_bounds__(256) place_codes(const u32* codes, u64 rows, const u32* places, {to}* to) {{\n  \
+         for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) to[row] = ({to})places[codes[row]];\n}}\n",
+        to = stored.cuda()
+    );
+    let program = Program::new(&[&headers::PRELUDE], body, ["place_codes"]);
+    let arguments = onrush_device::Arguments::new().buffer(&found.codes).value(rows).buffer(&places).buffer(&narrow);
+    launch(context, &context.library.function(&program, "place_codes")?, arguments, rows, 256, 0)?;
+    Ok(Codes { values: narrow, stored, dictionary })
 }

@@ -329,7 +329,7 @@ impl Builder<'_> {
         }
         let needed = join.graph.needed(&join.keys);
         let keys = |index: usize| needed.iter().any(|id| join.graph.node(*id).op == Op::Input(index as u32));
-        let narrow = |index: usize| table.columns[index].kind != table.columns[index].stored();
+        let narrow = |index: usize| table.columns[index].is_narrow();
         let source = table.source(context, &|index| keys(index) || ranged(index) || narrow(index))?;
         let body = Body::new(&source, &join.graph, Beside::default(), None, self.memo);
         let finding = finding(&body, &join.keys, join.nulls_equal, table.rows)?;

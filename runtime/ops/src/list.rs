@@ -322,7 +322,7 @@ impl Gpu {
             counted.total,
         )?;
         let table = DeviceTable { rows: first.rows, columns: all.to_vec() };
-        let source = table.source(context, &|index| all[index].kind != all[index].stored())?;
+        let source = table.source(context, &|index| all[index].is_narrow())?;
         let mut graph = Graph::new();
         let roots: Vec<Id> = all.iter().enumerate().map(|(index, one)| graph.input(index, one.kind)).collect();
         let body = Body::new(&source, &graph, Beside::default(), None, &self.memo);

@@ -56,7 +56,8 @@ pub(crate) fn joins(
         let Some((probe, key)) = columns(stage, join) else { continue };
         let (column, of) = (&table.columns[probe], &other.columns[key]);
         let is_number = |kind| matches!(kind, Kind::Number(scalar) if !scalar.is_float() && scalar.bytes() <= 8);
-        let has_keys = is_number(column.stored()) && is_number(of.stored()) && column.kind == of.kind;
+        let are_alike = column.kind == of.kind && column.kind != Kind::Code;
+        let has_keys = are_alike && is_number(column.stored()) && is_number(of.stored());
         let finds = !join.nulls_equal && join.how != How::Full && (1..=table.rows).contains(&other.rows);
         let most = u64::max(ALWAYS, other.rows.saturating_mul(SPARSE));
         let is_dense = |(low, high): (i128, i128)| high - low < i128::from(most);

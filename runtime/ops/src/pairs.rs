@@ -83,7 +83,7 @@ impl Builder<'_> {
     /// Columns of a table in the order of its runs. None where they stay where they are: there are too few pairs, or there is no room.
     fn ordered(&self, table: &DeviceTable, used: &[usize], order: &Buffer, pairs: u64) -> Result<Option<Moved>> {
         let (context, status) = (self.tools.context, self.tools.status);
-        let narrow = |index: usize| table.columns[index].kind != table.columns[index].stored();
+        let narrow = |index: usize| table.columns[index].is_narrow();
         let mut source = table.source(context, &|index| used.contains(&index) || narrow(index))?;
         let bytes: u64 = used.iter().map(|index| source.inputs[*index].kind.bytes()).sum();
         let is_far = table.rows.saturating_mul(bytes) > self.tools.tuning.cached_bytes;

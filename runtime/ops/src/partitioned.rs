@@ -164,7 +164,7 @@ impl Moving<'_> {
         columns: &Columns,
     ) -> Result<Option<DeviceTable>> {
         let Tools { context, sizes, .. } = *self.tools;
-        let is_narrow = |index: usize| table.columns[index].kind != table.columns[index].stored();
+        let is_narrow = |index: usize| table.columns[index].is_narrow();
         let source = table.source(context, &|index| columns.keys.contains(&index) || is_narrow(index))?;
         let columns = &columns.all;
         let mut graph = graph.clone();

@@ -95,6 +95,7 @@ impl Shared {
         let column = &table.columns[self.column];
         let Some(dictionary) = &self.dictionary else { return column.clone() };
         DeviceColumn {
+            stored: column.stored,
             validity: column.validity.clone(),
             dictionary: Some(Arc::clone(dictionary)),
             ..DeviceColumn::plain(column.kind, Arc::clone(&column.values), column.rows)

@@ -299,7 +299,7 @@ impl Gpu {
                     // Of keys and long sums, and of decimals, which are computed in fewer bits if they can.
                     let ranged = |index: usize| {
                         let column = &table.columns[index];
-                        column.kind != column.stored()
+                        column.is_narrow()
                             || needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32))
                     };
                     Flow {

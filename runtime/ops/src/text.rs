@@ -15,7 +15,7 @@ use crate::Result;
 use crate::codegen::Body;
 use crate::codegen::output::{self, Target};
 use crate::column::{DeviceColumn, DeviceTable};
-use crate::dictionary::{self, Dictionary};
+use crate::dictionary::{self, Codes};
 use crate::graph::{Graph, Id, Kind, Op};
 use crate::lane::Lane;
 use crate::launch::launch;
@@ -121,15 +121,20 @@ impl DeviceColumn {
         }
         let mut other = DeviceColumn::plain(wanted, Arc::clone(&self.values), self.rows);
         other.validity.clone_from(&self.validity);
+        // The same numbers.
+        let as_numbers = if matches!(self.stored, Kind::Number(_)) { self.stored } else { wanted };
         match (wanted, &self.dictionary, &self.texts) {
             (Kind::Text, Some(dictionary), _) => {
                 other.texts = Some(dictionary.bytes(context)?);
-                other.dictionary = Some(Arc::clone(dictionary));
+                (other.stored, other.dictionary) = (as_numbers, Some(Arc::clone(dictionary)));
             }
-            (Kind::Code, Some(dictionary), _) => other.dictionary = Some(Arc::clone(dictionary)),
+            (Kind::Code, Some(dictionary), _) => {
+                (other.stored, other.dictionary) = (as_numbers, Some(Arc::clone(dictionary)));
+            }
             (Kind::Code, None, Some(texts)) => {
-                let (codes, dictionary) = self.numbers_of(context, texts)?;
-                (other.values, other.dictionary) = (Arc::new(codes), Some(Arc::new(dictionary)));
+                let codes = self.numbers_of(context, texts)?;
+                (other.values, other.stored) = (Arc::new(codes.values), codes.stored);
+                other.dictionary = Some(Arc::new(codes.dictionary));
             }
             // No text at all.
             _ => {
@@ -142,7 +147,7 @@ impl DeviceColumn {
         Ok(self.other.get_or_init(|| other).clone())
     }
 
-    fn numbers_of(&self, context: &Context, texts: &Texts) -> Result<(Buffer, Dictionary)> {
+    fn numbers_of(&self, context: &Context, texts: &Texts) -> Result<Codes> {
         let host = texts.download(context, self.rows as usize, None)?;
         let of = dictionary::OnDevice { texts, validity: self.validity.as_deref(), rows: self.rows };
         dictionary::number(context, &of, host.as_string())

@@ -402,3 +402,51 @@ fn texts_of_many_lengths_lie_one_behind_the_other() {
         }
     }
 }
+
+/// As many different texts as a byte tells apart, one more, as many as two bytes do, and one more: their numbers are stored in 8, 16 and 32 bits. A second
+/// table has texts that the first one lacks. The answers are DataFusion's on the processor.
+#[test]
+fn numbers_of_texts_are_as_narrow_as_they_may_be() {
+    const ROWS: u64 = 70_000;
+    let table = |bench: &Bench, rows: u64, first: u64| {
+        let texts = |many: u64| {
+            let text = |row: u64| (row % 11 != 4).then(|| format!("t{:06}", first + row * 48_271 % many));
+            Arc::new((0..rows).map(text).collect::<StringViewArray>()) as ArrayRef
+        };
+        bench.frame(vec![
+            ("n", Arc::new(Int64Array::from_iter_values(0..rows as i64)) as ArrayRef),
+            ("a", texts(256)),
+            ("b", texts(257)),
+            ("c", texts(65_536)),
+            ("d", texts(65_537)),
+        ])
+    };
+    let (device, cpu) = (device(), Bench::on_cpu());
+    let gpu = &device.engine.accelerator().unwrap().gpu;
+    let tables =
+        [(ROWS, 0), (ROWS / 2, 100)].map(|(rows, first)| [&device, &cpu].map(|bench| table(bench, rows, first)));
+    let queries = [
+        "select n, a, b, c, d from t where n % 1009 = 5 or c like '%65535' order by n",
+        "select count(*), min(a), max(b), min(c), max(d), count(distinct a), count(distinct b), count(c) from t",
+        "select a, count(*), sum(n), min(d) from t group by a order by a nulls first",
+        "select b, a, count(*) from t where d > 't060000' group by b, a order by b, a limit 700",
+        "select n, d, c from t order by c desc nulls last, n limit 50",
+        "select n, upper(a) as u, a || '-' || b as ab, length(c) as l, substr(d, 3) as s from t where b in ('t000256', 't000003') order by n",
+        "select n, upper(a) as u, lower(b) as w, a from t where n >= 69000 order by n",
+        "select t.n, t.a, u.c from t join u on t.c = u.c where u.n % 97 = 1 order by t.n, u.n",
+        "select t.n, u.n as m from t join u on t.a = u.b and t.n = u.n order by t.n limit 300",
+        "select n, a from t where a not in (select a from u where a is not null) order by n limit 400",
+        "select a, count(*) from (select a from t union all select b from u) group by a order by a",
+        "select n, d, c from (select n, d, c from t where n < 40000 union all select n, c, d from u) where n % 997 = 3 order by n, d, c",
+        "select n, p, q from (select n, lag(a) over (order by n) as p, max(b) over (partition by a order by n) as q from t) where n % 499 = 2 order by n",
+        "select case when n % 2 = 0 then a else b end as e, count(*) from t group by e order by e",
+    ];
+    for query in queries {
+        let before = gpu.spent().1;
+        let [[t, other_t], [u, other_u]] = tables;
+        let (found, expected) =
+            (device.sql(query, &[("t", t), ("u", u)]), cpu.sql(query, &[("t", other_t), ("u", other_u)]));
+        assert_eq!(found, expected, "{query}");
+        assert!(gpu.spent().1 > before, "it ran on the CPU: {query}");
+    }
+}
