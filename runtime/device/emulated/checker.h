@@ -162,6 +162,8 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame
         for (u32 i = 0; i < request->shared_count && !of_kernel; i++) {
             const Extent& extent = request->shared[i];
             of_kernel = address >= tls + extent.offset && address + bytes <= tls + extent.offset + extent.bytes;
+            // As constructors of shared memory do not run on a GPU, they have run here: what is set before is not zero.
+            if (of_kernel && extent.constant) return false;
         }
         if (!of_kernel || address + bytes > start + size) {
             outside(fiber, in_static ? SHARED : DYNAMIC, write, start, address - start, bytes, size);
@@ -486,7 +488,7 @@ void look(u64 address, u64 bytes, u32 how, u64 place, u64 frame) {
     fiber->place = place;
     if (__builtin_expect(!worker->launch->doubts.empty(), 0)) settle(fiber, compares ? address : 0, 1);
     if (--fiber->budget <= 0) {
-        onrush_yield();
+        yield(fiber);
         // At times that are not the same in each thread: other orders than the usual one are tried.
         fiber->budget = 16 + (int)(next_random() % 128);
     }
@@ -593,6 +595,9 @@ void atomic_access(const volatile void* address, u64 bytes, u32 how, int order, 
 
 }  // namespace
 
+// Whether it is an `atomicCAS` of the kernel, and no loop of emulated.h's own, such as in `atomicAdd` of a `float`.
+u32 compares(int order) { return order == __ATOMIC_RELAXED ? COMPARES : 0; }
+
 #define PLACE ((u64)__builtin_return_address(0))
 // This function's own, in front of its caller's, as kernels are compiled with them.
 #define FRAME ((u64)__builtin_frame_address(0))
@@ -641,15 +646,15 @@ ONRUSH_HOOKS(16)
         return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                                               \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* old, T value, int order, int) {                \
-        atomic_access(p, BITS / 8, WRITES | UPDATES | COMPARES, order, PLACE, FRAME);                                         \
+        atomic_access(p, BITS / 8, WRITES | UPDATES | compares(order), order, PLACE, FRAME);                                         \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* old, T value, int order, int) {                  \
-        atomic_access(p, BITS / 8, WRITES | UPDATES | COMPARES, order, PLACE, FRAME);                                         \
+        atomic_access(p, BITS / 8, WRITES | UPDATES | compares(order), order, PLACE, FRAME);                                         \
         return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
     }                                                                                                                         \
     EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T old, T value, int order, int) {                      \
-        atomic_access(p, BITS / 8, WRITES | UPDATES | COMPARES, order, PLACE, FRAME);                                         \
+        atomic_access(p, BITS / 8, WRITES | UPDATES | compares(order), order, PLACE, FRAME);                                         \
         __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                               \
         return old;                                                                                                           \
     }                                                                                                                         \

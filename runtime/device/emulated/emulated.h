@@ -22,6 +22,10 @@
 
 typedef unsigned char uchar;
 typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+#ifndef NULL
+#define NULL __null
+#endif
 
 #define threadIdx ((const uint3&)onrush_fiber->thread)
 #define blockIdx ((const uint3&)onrush_fiber->block)
@@ -88,32 +92,34 @@ ONRUSH_VECTOR(unsigned char, uchar, 1, 2, 4)
 ONRUSH_VECTOR(short, short, 2, 4, 8)
 ONRUSH_VECTOR(unsigned short, ushort, 2, 4, 8)
 ONRUSH_VECTOR(int, int, 4, 8, 16)
+ONRUSH_VECTOR(long, long, 8, 16, 16)
+ONRUSH_VECTOR(unsigned long, ulong, 8, 16, 16)
 ONRUSH_VECTOR(long long, longlong, 8, 16, 16)
 ONRUSH_VECTOR(unsigned long long, ulonglong, 8, 16, 16)
 ONRUSH_VECTOR(float, float, 4, 8, 16)
 ONRUSH_VECTOR(double, double, 8, 16, 16)
 
 // ---- barriers ----
-ONRUSH_INLINE void onrush_sync(unsigned int line) {
-    onrush_fiber->line = line;
+// Macros: which one of the text's barriers it is, whatever the compiler makes of the code around it.
+ONRUSH_INLINE void onrush_sync(unsigned int number) {
+    onrush_fiber->barrier = number;
     onrush_barrier(0, nullptr);
 }
-// A macro: the line is where it was written, whatever the compiler makes of the code around it.
-#define __syncthreads() onrush_sync(__LINE__)
-ONRUSH_INLINE int __syncthreads_count(int predicate) {
+ONRUSH_INLINE int onrush_sync_count(unsigned int number, int predicate) {
     unsigned int count;
+    onrush_fiber->barrier = number;
     onrush_barrier(predicate, &count);
     return (int)count;
 }
-ONRUSH_INLINE int __syncthreads_and(int predicate) {
+ONRUSH_INLINE int onrush_sync_and(unsigned int number, int predicate) {
     unsigned int count;
+    onrush_fiber->barrier = number;
     return onrush_barrier(predicate, &count) == count;
 }
-ONRUSH_INLINE int __syncthreads_or(int predicate) {
-    unsigned int count;
-    onrush_barrier(predicate, &count);
-    return count != 0;
-}
+#define __syncthreads() onrush_sync(__COUNTER__)
+#define __syncthreads_count(...) onrush_sync_count(__COUNTER__, __VA_ARGS__)
+#define __syncthreads_and(...) onrush_sync_and(__COUNTER__, __VA_ARGS__)
+#define __syncthreads_or(...) (onrush_sync_count(__COUNTER__, __VA_ARGS__) != 0)
 ONRUSH_INLINE void __syncwarp(unsigned int mask = 0xffffffffu) { onrush_warp(ONRUSH_SYNC_WARP, mask, 0, 0, 32); }
 // The order tells the checker the scope: sequentially consistent is the device, acquire-release is the block.
 ONRUSH_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
@@ -201,7 +207,8 @@ ONRUSH_INLINE void onrush_tick() {
 #define ONRUSH_FETCH(NAME, T, BUILTIN)                                                                                        \
     ONRUSH_INLINE T NAME(T* address, T value) { return BUILTIN(address, value, __ATOMIC_RELAXED); }                           \
     ONRUSH_SCOPES(NAME, T)
-// `NEW` is an expression of `old` and `value`.
+// `NEW` is an expression of `old` and `value`. The order tells the checker that this is no `atomicCAS` of the kernel: what the kernel has read
+// before is not compared with anything.
 #define ONRUSH_LOOP(NAME, T, BITS, NEW)                                                                                       \
     ONRUSH_INLINE T NAME(T* address, T value) {                                                                               \
         BITS* place = (BITS*)address;                                                                                         \
@@ -212,7 +219,7 @@ ONRUSH_INLINE void onrush_tick() {
             T next = NEW;                                                                                                     \
             BITS next_bits;                                                                                                   \
             __builtin_memcpy(&next_bits, &next, sizeof(T));                                                                   \
-            if (__atomic_compare_exchange_n(place, &bits, next_bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return old;  \
+            if (__atomic_compare_exchange_n(place, &bits, next_bits, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return old;  \
         }                                                                                                                     \
     }                                                                                                                         \
     ONRUSH_SCOPES(NAME, T)
@@ -395,7 +402,6 @@ ONRUSH_MATH2(pow) ONRUSH_MATH2(atan2) ONRUSH_MATH2(hypot) ONRUSH_MATH2(fmod) ONR
 ONRUSH_MATH2(fmin) ONRUSH_MATH2(fmax) ONRUSH_MATH2(nextafter) ONRUSH_MATH2(fdim)
 extern "C" double fma(double, double, double) noexcept;
 extern "C" float fmaf(float, float, float) noexcept;
-extern "C" double ldexp(double, int) noexcept;
 extern "C" void sincos(double, double*, double*) noexcept;
 extern "C" void sincosf(float, float*, float*) noexcept;
 ONRUSH_INLINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
@@ -479,17 +485,84 @@ ONRUSH_INLINE float __frsqrt_rn(float x) { return 1.0f / __builtin_sqrtf(x); }
 // 0 for NaN.
 ONRUSH_INLINE float __saturatef(float x) { return x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f; }
 // Conversions that saturate, and give 0 for NaN, as the hardware's do.
-ONRUSH_INLINE long long __double2ll_rz(double x) {
-    return x != x ? 0 : x >= 9223372036854775808.0 ? 9223372036854775807LL : x < -9223372036854775808.0 ? -9223372036854775807LL - 1 : (long long)x;
-}
-ONRUSH_INLINE long long __double2ll_rn(double x) { return __double2ll_rz(__builtin_rint(x)); }
-ONRUSH_INLINE int __double2int_rz(double x) {
-    return x != x ? 0 : x >= 2147483647.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : (int)x;
-}
-ONRUSH_INLINE int __double2int_rn(double x) { return __double2int_rz(__builtin_rint(x)); }
+#define ONRUSH_CONVERT(NAME, FROM, TO, LOWEST, END, ROUND)                                                                    \
+    ONRUSH_INLINE TO NAME(FROM x) {                                                                                           \
+        x = ROUND(x);                                                                                                         \
+        return x != x ? 0 : x >= (FROM)END ? (TO)~LOWEST : x <= (FROM)LOWEST ? LOWEST : (TO)x;                                \
+    }
+#define ONRUSH_CONVERTS(NAME, FROM, TO, LOWEST, END, SUFFIX)                                                                  \
+    ONRUSH_CONVERT(NAME##_rn, FROM, TO, LOWEST, END, __builtin_rint##SUFFIX)                                                  \
+    ONRUSH_CONVERT(NAME##_rz, FROM, TO, LOWEST, END, __builtin_trunc##SUFFIX)                                                 \
+    ONRUSH_CONVERT(NAME##_ru, FROM, TO, LOWEST, END, __builtin_ceil##SUFFIX)                                                  \
+    ONRUSH_CONVERT(NAME##_rd, FROM, TO, LOWEST, END, __builtin_floor##SUFFIX)
+ONRUSH_CONVERTS(__float2int, float, int, (-2147483647 - 1), 2147483648.0, f)
+ONRUSH_CONVERTS(__float2uint, float, unsigned int, 0u, 4294967296.0, f)
+ONRUSH_CONVERTS(__float2ll, float, long long, (-9223372036854775807LL - 1), 9223372036854775808.0, f)
+ONRUSH_CONVERTS(__float2ull, float, unsigned long long, 0ull, 18446744073709551616.0, f)
+ONRUSH_CONVERTS(__double2int, double, int, (-2147483647 - 1), 2147483648.0, )
+ONRUSH_CONVERTS(__double2uint, double, unsigned int, 0u, 4294967296.0, )
+ONRUSH_CONVERTS(__double2ll, double, long long, (-9223372036854775807LL - 1), 9223372036854775808.0, )
+ONRUSH_CONVERTS(__double2ull, double, unsigned long long, 0ull, 18446744073709551616.0, )
 ONRUSH_INLINE double __ll2double_rn(long long x) { return (double)x; }
 ONRUSH_INLINE double __ull2double_rn(unsigned long long x) { return (double)x; }
 ONRUSH_INLINE double __int2double_rn(int x) { return x; }
+ONRUSH_INLINE double __uint2double_rn(unsigned int x) { return x; }
+ONRUSH_INLINE float __int2float_rn(int x) { return (float)x; }
+ONRUSH_INLINE float __uint2float_rn(unsigned int x) { return (float)x; }
+ONRUSH_INLINE float __ll2float_rn(long long x) { return (float)x; }
+ONRUSH_INLINE float __ull2float_rn(unsigned long long x) { return (float)x; }
+ONRUSH_INLINE float __double2float_rn(double x) { return (float)x; }
+
+// ---- less common mathematics ----
+// What is written goes through a variable of the function's own: the library's writes are looked at by nobody.
+#define ONRUSH_MATH_MORE(T, SUFFIX)                                                                                           \
+    ONRUSH_INLINE T ldexp##SUFFIX(T x, int by) { return __builtin_ldexp##SUFFIX(x, by); }                                     \
+    ONRUSH_INLINE T scalbn##SUFFIX(T x, int by) { return __builtin_ldexp##SUFFIX(x, by); }                                    \
+    ONRUSH_INLINE T logb##SUFFIX(T x) { return __builtin_logb##SUFFIX(x); }                                                   \
+    ONRUSH_INLINE int ilogb##SUFFIX(T x) { return __builtin_ilogb##SUFFIX(x); }                                               \
+    ONRUSH_INLINE T frexp##SUFFIX(T x, int* exponent) {                                                                       \
+        int own;                                                                                                              \
+        T part = __builtin_frexp##SUFFIX(x, &own);                                                                            \
+        *exponent = own;                                                                                                      \
+        return part;                                                                                                          \
+    }                                                                                                                         \
+    ONRUSH_INLINE T modf##SUFFIX(T x, T* whole) {                                                                             \
+        *whole = __builtin_trunc##SUFFIX(x);                                                                                  \
+        return __builtin_copysign##SUFFIX(x - *whole == x - *whole ? x - *whole : (T)0, x);                                   \
+    }                                                                                                                         \
+    ONRUSH_INLINE T rcbrt##SUFFIX(T x) { return 1 / __builtin_cbrt##SUFFIX(x); }                                              \
+    ONRUSH_INLINE T rhypot##SUFFIX(T x, T y) { return 1 / __builtin_hypot##SUFFIX(x, y); }                                    \
+    ONRUSH_INLINE T norm3d##SUFFIX(T x, T y, T z) { return __builtin_sqrt##SUFFIX(x * x + y * y + z * z); }                   \
+    ONRUSH_INLINE T rnorm3d##SUFFIX(T x, T y, T z) { return 1 / norm3d##SUFFIX(x, y, z); }                                    \
+    ONRUSH_INLINE T norm4d##SUFFIX(T x, T y, T z, T w) { return __builtin_sqrt##SUFFIX(x * x + y * y + z * z + w * w); }      \
+    ONRUSH_INLINE T normcdf##SUFFIX(T x) { return (T)0.5 * __builtin_erfc##SUFFIX(-x * (T)0.70710678118654752440); }
+ONRUSH_MATH_MORE(double, )
+ONRUSH_MATH_MORE(float, f)
+ONRUSH_INLINE long lroundf(float x) { return __builtin_lroundf(x); }
+ONRUSH_INLINE long lrintf(float x) { return __builtin_lrintf(x); }
+ONRUSH_INLINE long long llroundf(float x) { return __builtin_llroundf(x); }
+ONRUSH_INLINE long long llrintf(float x) { return __builtin_llrintf(x); }
+ONRUSH_INLINE float exp10f(float x) { return __builtin_powf(10.0f, x); }
+ONRUSH_INLINE float sinpif(float x) { return (float)sinpi(x); }
+ONRUSH_INLINE float cospif(float x) { return (float)cospi(x); }
+ONRUSH_INLINE void sincospif(float x, float* s, float* c) { *s = sinpif(x), *c = cospif(x); }
+ONRUSH_INLINE float fdividef(float x, float y) { return x / y; }
+ONRUSH_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
+ONRUSH_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
+
+// ---- whole numbers ----
+ONRUSH_INLINE int __mul24(int a, int b) { return (int)((unsigned int)(a << 8 >> 8) * (unsigned int)(b << 8 >> 8)); }
+ONRUSH_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return (a & 0xffffffu) * (b & 0xffffffu); }
+ONRUSH_INLINE unsigned int __sad(int a, int b, unsigned int c) { return (a < b ? (unsigned int)b - (unsigned int)a : (unsigned int)a - (unsigned int)b) + c; }
+ONRUSH_INLINE unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return (a < b ? b - a : a - b) + c; }
+ONRUSH_INLINE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+ONRUSH_INLINE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+ONRUSH_INLINE unsigned int __uhadd(unsigned int a, unsigned int b) { return (unsigned int)(((unsigned long long)a + b) >> 1); }
+ONRUSH_INLINE unsigned int __urhadd(unsigned int a, unsigned int b) { return (unsigned int)(((unsigned long long)a + b + 1) >> 1); }
+ONRUSH_INLINE int __dp4a(int a, int b, int c) {
+    for (int i = 0; i < 32; i += 8) c += (int)(signed char)(a >> i) * (signed char)(b >> i);
+    return c;
+}
 
 // ---- how the runtime calls a kernel: parameters by address, as cuLaunchKernel has them ----
 template <class... A> struct OnrushInvoke;

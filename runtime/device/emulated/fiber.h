@@ -18,8 +18,8 @@ struct OnrushFiber {
     void* dynamic_shared;
     unsigned int lane;
     unsigned int linear;
-    // Where the barrier that it waits at was written.
-    unsigned int line;
+    // Which barrier of the text it waits at.
+    unsigned int barrier;
     // Counts down to the next forced change of thread: spinning must not keep the others from running.
     int budget;
 };

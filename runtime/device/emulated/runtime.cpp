@@ -62,7 +62,7 @@ const u64 STRICT_MARGIN = 4 << 20;
 struct Extent {
     u64 offset;
     u64 bytes;
-    // Whether kernels only read it: `__constant__`.
+    // Whether kernels only read it: `__constant__`. Of shared memory: what the compiler keeps there for itself.
     u64 constant;
 };
 struct Request {
@@ -494,7 +494,7 @@ Name name(const Launch* launch, u32 block, u32 thread) {
 }
 
 // ---- barriers ----
-// A barrier that the threads of a block reach in different lines, or that some of them never reach: whether a GPU hangs, goes on or
+// A barrier that the threads of a block reach in different places, or that some of them never reach: whether a GPU hangs, goes on or
 // computes nonsense depends on the GPU. `arrived` is a thread that waits, if the caller knows one.
 bool all_arrive(Block* block) {
     Fiber* first = nullptr;
@@ -503,7 +503,7 @@ bool all_arrive(Block* block) {
         Fiber* fiber = &block->fibers[t];
         if (fiber->state == DONE) continue;
         if (!first) first = fiber;
-        else if (fiber->line != first->line && !other) other = fiber;
+        else if (fiber->barrier != first->barrier && !other) other = fiber;
     }
     if (!first) return true;
     Detail detail = {};
@@ -886,8 +886,9 @@ void work(Launch* launch) {
                 waiting_since = seconds();
                 finished_then = finished;
             } else if (seconds() - waiting_since > launch->request->patience_seconds) {
+                // One that spins, and none of those that wait for it at a barrier.
                 u32 t = 0;
-                while (t + 1 < block->threads && block->fibers[t].state == DONE) t++;
+                while (t + 1 < block->threads && block->fibers[t].state != READY) t++;
                 const Fiber* fiber = &block->fibers[t];
                 fail(nullptr, fiber->place, 0, "no block has finished for %u seconds while threads spin, %s at {0}",
                      launch->request->patience_seconds, name(fiber).text);
@@ -939,6 +940,21 @@ int look_at_module(dl_phdr_info* info, size_t, void* data) {
         }
     }
     return 1;
+}
+
+// Lets others run. Where it is, the thread has said.
+void yield(Fiber* fiber) {
+    Block* block = fiber->owner;
+    fiber->budget = BUDGET;
+    Fiber* next = next_ready(block, fiber->linear);
+    // When checked, blocks take turns at random: each sees the others half done.
+    bool turn = worker->launch->request->checked && next_random() % 8 == 0;
+    if (next == fiber || turn || ++block->spins > 2 * block->threads) {
+        block->spins = 0;
+        to_scheduler(block, SPINNING);
+    } else {
+        run_fiber(next, &fiber->context);
+    }
 }
 
 }  // namespace
@@ -997,18 +1013,8 @@ unsigned long long onrush_warp(int operation, unsigned int mask, unsigned long l
 void onrush_yield() {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
-    Block* block = fiber->owner;
-    fiber->budget = BUDGET;
     fiber->place = (u64)__builtin_return_address(0);
-    Fiber* next = next_ready(block, fiber->linear);
-    // When checked, blocks take turns at random: each sees the others half done.
-    bool turn = worker->launch->request->checked && next_random() % 8 == 0;
-    if (next == fiber || turn || ++block->spins > 2 * block->threads) {
-        block->spins = 0;
-        to_scheduler(block, SPINNING);
-    } else {
-        run_fiber(next, &fiber->context);
-    }
+    yield(fiber);
 }
 
 void onrush_trap(const char* text) {

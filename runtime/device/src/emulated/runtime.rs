@@ -271,6 +271,8 @@ struct LoadedInner {
 #[derive(Default)]
 struct Symbols {
     shared: Vec<Variable>,
+    /// What the compiler keeps beside shared memory of a type with constructors: whether they have run.
+    guards: Vec<Variable>,
     device: Vec<Variable>,
     kernels: Vec<String>,
 }
@@ -289,7 +291,8 @@ impl Kernel {
         let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
         let of_another = |function: &String| *function != self.name && symbols.kernels.contains(function);
         let own = symbols.shared.iter().filter(|variable| !of_another(&variable.function));
-        own.map(Extent::of).collect()
+        let guards = symbols.guards.iter().map(|guard| Extent { constant: 1, ..Extent::of(guard) });
+        own.map(Extent::of).chain(guards).collect()
     }
 
     /// Bytes of it, or the highest number where nobody knows.
@@ -298,7 +301,10 @@ impl Kernel {
         match symbols.kernels.is_empty() {
             true => u32::MAX,
             false => {
-                self.shared_extents().iter().map(|extent| extent.bytes).sum::<u64>().min(u64::from(u32::MAX - 1)) as u32
+                let extents = self.shared_extents();
+                let bytes =
+                    extents.iter().filter(|extent| extent.constant == 0).map(|extent| extent.bytes).sum::<u64>();
+                bytes.min(u64::from(u32::MAX - 1)) as u32
             }
         }
     }
@@ -400,11 +406,13 @@ impl Loaded {
             }
             let numbers = (u64::from_str_radix(offset, 16), u64::from_str_radix(bytes, 16));
             let (Ok(offset), Ok(bytes)) = numbers else { continue };
+            let is_guard = name.starts_with("guard variable for ") || name == "__tls_guard";
             let (function, name) = name.rsplit_once("::").unwrap_or(("", name));
             let function = function.split('(').next().unwrap_or("").to_string();
             let constant = section.starts_with(".onrush_constant");
             let variable = Variable { name: name.to_string(), function, offset, bytes, constant };
             match kind {
+                "TLS" if is_guard => symbols.guards.push(variable),
                 // Shared memory is the thread-local one.
                 "TLS" => symbols.shared.push(variable),
                 // Those of the emulation are nobody's.
