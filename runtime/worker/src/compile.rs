@@ -8,6 +8,11 @@ use crate::source::condition;
 use crate::source::unset::{self, Mark, Which};
 use crate::{report, source};
 
+/// Of `asm`, and what to do.
+const PTX: (&str, &str) = (
+    "inline PTX is for a GPU alone",
+    "write it in CUDA C++, which runs without a GPU, too: `threadIdx.x % 32` is the lane",
+);
 /// Complaints after the first that are told.
 const MORE: usize = 4;
 
@@ -116,6 +121,16 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     if let Some((_, symbol)) = log.split_once("Unresolved extern function '") {
         return undefined(&plain_name(symbol.split('\'').next().unwrap_or("")), source);
     }
+    // What assembles for a processor has no columns.
+    if let Some((_, place)) = log.split_once("Assembler messages:") {
+        let line =
+            place.trim_start().strip_prefix(source.file.as_str()).and_then(|rest| rest.split(':').nth(1)?.parse().ok());
+        let diagnostic = Diagnostic::error(Class::Compile, "cuda", PTX.0).help(PTX.1);
+        return match line {
+            Some(line) => diagnostic.at(report::whole_line(source, line), ""),
+            None => diagnostic,
+        };
+    }
     let mut found = complaints(log, &source.file).into_iter();
     let Some(first) = found.next() else {
         if let Some(complaint) = in_a_macro(log, &source.file) {
@@ -142,6 +157,8 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     let message = match (barrier, first.message.split_once("; did you mean")) {
         // What it proposes is never the barrier itself, which may be a macro.
         (true, Some((said, _))) => said.to_string(),
+        // `max` is not a member of `std`; did you mean `max`?
+        (_, Some((said, other))) if said.split('`').nth(1) == other.split('`').nth(1) => said.to_string(),
         _ => first.message.clone(),
     };
     let mut diagnostic = Diagnostic::error(Class::Compile, "cuda", message);
@@ -152,7 +169,9 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
             diagnostic.labels.push(Label { span: span(&other, source), text: other.message, primary: false });
         }
     }
+    let below = below(&first, source).map(|help| diagnostic.clone().help(help));
     match advice(&first.message) {
+        _ if below.is_some() => below.unwrap_or(diagnostic),
         _ if barrier => diagnostic.help("did you mean `__syncthreads`?"),
         Some(advice) => diagnostic.help(advice),
         None => diagnostic,
@@ -178,6 +197,29 @@ fn in_a_template(log: &str, file: &str) -> Option<(String, u32)> {
         .or_else(|| said.strip_prefix("static_assert failed "))
         .unwrap_or(said);
     Some((said.trim_matches('"').to_string(), line))
+}
+
+/// A function that is used above its definition, or what looks like another language's.
+fn below(complaint: &Complaint, source: &Source) -> Option<String> {
+    let missing = ["was not declared", "is undefined", "undeclared identifier"];
+    if !missing.iter().any(|said| complaint.message.contains(said)) {
+        return line(complaint, source)
+            .contains("**")
+            .then(|| "C++ has no `**`: `x * x`, or `powf(x, 3.0f)`".to_string())
+            .filter(|_| complaint.message.contains("unary `*`"));
+    }
+    let name = complaint.message.split('`').nth(1)?;
+    match name {
+        "True" | "False" | "None" => return Some("C++ writes `true`, `false` and `nullptr`".to_string()),
+        "elif" => return Some("C++ writes `else if`".to_string()),
+        _ => {}
+    }
+    let mut later = source.text.lines().skip(complaint.line as usize);
+    let defines = |text: &str| {
+        let head = text.split_once('(').map_or("", |(head, _)| head.trim_end());
+        text.contains("__device__") && head.strip_suffix(name).is_some_and(|rest| rest.ends_with([' ', '*', '&']))
+    };
+    later.any(defines).then(|| format!("`{name}` comes further down: C++ knows what stands above, so put it before"))
 }
 
 /// Whether a name that is not there is nearly that of the barrier.
@@ -219,11 +261,36 @@ fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'s
         )
     } else if has("exception handling disabled") || has("with exceptions disabled") {
         ("there are no exceptions on a GPU".to_string(), "check before, and write into a buffer what went wrong")
-    } else if has("invalid `asm`") || has("in `asm`") || has("inline assembly") {
+    } else if has("do not have their mathematical meaning") {
+        ("C++ compares two numbers at a time".to_string(), "`0 <= i && i < n` is true where both are")
+    } else if has("suggest parentheses around comparison in operand of") {
+        ("this compares first, and then takes bits of what comes out".to_string(), "`(n & 1) == 0` takes them first")
+    } else if has("statement has no effect") {
         (
-            "inline PTX is for a GPU alone".to_string(),
-            "write it in CUDA C++, which runs without a GPU, too: `threadIdx.x % 32` is the lane",
+            "this statement does nothing".to_string(),
+            "`=` sets, and `==` compares; a function is called with its parentheses, and gives something back by `return`",
         )
+    } else if has("logical not is only applied") {
+        ("`!` is about what stands on the left of the comparison alone".to_string(), "`a != b`, or `!(a == b)`")
+    } else if has("does not compute the number of array elements") || has("-Wsizeof-pointer-div") {
+        (
+            "`sizeof` of a pointer is 8 bytes, however many elements it points to".to_string(),
+            "a kernel is told how many there are: a parameter `int n`",
+        )
+    } else if has("local variable") && (has("returned") || has("returns") || has("may return"))
+        || has("-Wreturn-stack-address")
+    {
+        (
+            "what this function gives back is the address of a variable that ends with it".to_string(),
+            "give the value back, or let the caller pass the address of its own",
+        )
+    } else if has("section attribute cannot be specified for local") {
+        (
+            "`__constant__` variables stand outside of all functions".to_string(),
+            "move it before the kernel, or make it the function's own: `const int n = 3;`",
+        )
+    } else if has("invalid `asm`") || has("in `asm`") || has("inline assembly") {
+        (PTX.0.to_string(), PTX.1)
     } else {
         return None;
     })
@@ -263,8 +330,10 @@ fn advice(message: &str) -> Option<&'static str> {
         "cooperative groups are not there: `__syncthreads()` is for a block, `__syncwarp()` is for a warp, and a launch of its own is for a grid"
     } else if matches!(named, "rand" | "srand" | "curand" | "curandState" | "curand_init" | "curand_uniform") {
         "random numbers are not there: fill a buffer with them in Rust, or let each thread make its own from its index"
-    } else if matches!(named, "let" | "var" | "mut") {
+    } else if matches!(named, "let" | "var" | "mut" | "def" | "fn") {
         "C++ declares a variable by its type: `int i = 3;`, `float x = 0.5f;`"
+    } else if named.starts_with("__shfl") && named.contains("_sync") && message.matches(", ").count() < 2 {
+        "the first argument says which lanes take part: `__shfl_down_sync(0xffffffff, x, 1)`"
     } else if named.starts_with("__shfl") && named.contains("_sync") {
         "a shuffle brings a number of 32 or 64 bits: the parts of a `float2` take one call each"
     } else if named.starts_with("__shfl") || matches!(named, "__ballot" | "__any" | "__all") {
@@ -279,16 +348,26 @@ fn advice(message: &str) -> Option<&'static str> {
          and a value of the same type"
     } else if has("invalid conversion from `int` to `int*`") || has("to `float*`") && has("cannot convert `float`") {
         "an address is wanted: `&data[i]` is that of `data[i]`"
+    } else if has("to binary `operator+`") && has("char") {
+        "texts have no `+`: `printf(\"%d of %d\\n\", i, n)` puts numbers into one"
     } else if message
         .split("types `")
         .nth(1)
-        .and_then(|types| types.split('[').next())
-        .is_some_and(|of| !of.ends_with('*'))
+        .and_then(|types| types.split_once('['))
+        .is_some_and(|(of, _)| !of.ends_with('*') && !of.contains('`'))
     {
         "what stands before the bracket is one number: a buffer has one index, and `data[y * width + x]` is the element of a row and a column"
+    } else if has("to binary `operator%`") {
+        "`%` is for whole numbers: `fmodf(x, y)` is the remainder of floats"
+    } else if has("to binary `operator^`") {
+        "`^` is for bits: `x * x` is a square, `powf(x, y)` a power"
+    } else if has("for call to `float2::") || has("for call to `float3::") || has("for call to `float4::") {
+        "`make_float4(x, y, z, w)` makes one, and `make_float2`, `make_int3` and others their own"
     } else if has("`uint3` to `") || has("`const uint3` to `") {
         "`threadIdx` and its like are three numbers: `threadIdx.x` is one"
-    } else if has("no match for `operator") && has("operand types are") {
+    } else if has("no match for `operator[]`") && !has("uint3") {
+        "its parts have names: `v.x`, `v.y`, `v.z`, `v.w`; an index is a whole number"
+    } else if has("no match for `operator") && !has("operator[]") && has("operand types are") {
         "types of several numbers have no arithmetic of their own: `a.x + b.x` is that of one part, or define `operator+` in this cell"
     } else if has("expected `)`") {
         "a `(` before has no `)`"
@@ -302,8 +381,10 @@ fn advice(message: &str) -> Option<&'static str> {
         "put a `;` at the end of the statement before"
     } else if has("ambiguous") || has("more than one instance of overloaded") {
         "give it arguments of one type: `max(n, (long)m)`, `min(x, (float)n)`"
-    } else if has("no member named") || has("has no member") {
+    } else if (has("no member named") || has("has no member")) && (has("dim3") || has("uint3")) {
         "`threadIdx`, `blockIdx`, `blockDim` and `gridDim` have `x`, `y` and `z`"
+    } else if has("read-only variable") {
+        "a `const` variable keeps the value that it begins with: leave `const` out to set it later"
     } else if has("read-only") || has("must be a modifiable lvalue") {
         "a `const` pointer is only read: leave `const` out of the parameter to write through it"
     } else {

@@ -156,6 +156,10 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
         )
     } else if has("what `malloc` and `new` have not given") {
         Some("`free` and `delete` take what `malloc` and `new` gave, once")
+    } else if has("that was freed") {
+        Some(
+            "what `free` and `delete` have taken back is nobody's, for all threads: the last one that uses it gives it back",
+        )
     } else if has("belongs to no allocation") {
         Some("a pointer must come from a buffer that the kernel was given; an index may be far out of it")
     } else if has("no block has finished") {
@@ -324,6 +328,11 @@ impl Report<'_> {
                     "the first index is 0: an `if` around the access keeps smaller ones out".to_string()
                 } else if *count == 0 && self.fault.memory == Memory::Dynamic {
                     "dynamic shared memory is given with the threads: `name(blocks, 256.shared(bytes), …)`".to_string()
+                } else if self.fault.memory == Memory::Dynamic {
+                    let bytes = self.launch.shared;
+                    format!(
+                        "the launch gives {bytes} bytes of it: `threads.shared(bytes)` counts bytes, not elements, and all arrays in it together"
+                    )
                 } else if *count == 0 {
                     format!("`{name}` is empty: `Buffer::zeros(n)` has n elements")
                 } else {

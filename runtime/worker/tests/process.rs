@@ -2,6 +2,7 @@
 //! machine without Rust: ONRUSH_WORKER names the other one. Expected values are by hand.
 
 mod process {
+    pub mod more;
     pub mod support;
     pub mod wrong;
 }

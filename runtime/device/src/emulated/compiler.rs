@@ -124,6 +124,14 @@ impl HostCompiler {
             // Arrays of a length that is not known are not CUDA's, and what is never set is anything: as errors, or else as numbers that
             // show.
             command.args(["-Werror=vla", "-Werror=uninitialized"]);
+            // What nobody means: these have no other use.
+            if strict {
+                command.args(["-Werror=sizeof-pointer-div", "-Werror=logical-not-parentheses"]);
+                command.arg(if self.is_clang { "-Werror=return-stack-address" } else { "-Werror=return-local-addr" });
+            }
+            if strict && !self.is_clang {
+                command.args(["-Wparentheses", "-Wunused-value"]);
+            }
             if !self.is_clang {
                 command.arg("-Werror=maybe-uninitialized");
             }
@@ -153,6 +161,11 @@ impl HostCompiler {
         let mut done = self.run(&mut command)?;
         if !done.status.success() && only_perhaps(&String::from_utf8_lossy(&done.stderr), &source.text) {
             done = self.run(command.arg("-Wno-maybe-uninitialized"))?;
+        }
+        let told = String::from_utf8_lossy(&done.stderr);
+        if let Some(log) = Some(never_meant(&told, &source.text)).filter(|log| done.status.success() && !log.is_empty())
+        {
+            return Err(Error::Compile { name: source.name.clone(), log });
         }
         if strict && done.status.success() {
             let text =
@@ -188,6 +201,40 @@ impl HostCompiler {
     }
 }
 
+/// Of g++'s warnings those that nobody means, as errors: the others under the same options are a matter of style.
+fn never_meant(log: &str, text: &str) -> String {
+    let never = |line: &&str| {
+        let Some((place, said)) = line.split_once(" warning: ") else { return false };
+        // `for (i; i < n; i++)` is right.
+        let in_a_loop = || {
+            let mut place = place.split(':');
+            let line = place.next().zip(place.next()?.parse().ok()).and_then(|(file, line)| written(text, file, line));
+            line.map(|line| line.trim_start().starts_with("for"))
+        };
+        said.contains("do not have their mathematical meaning")
+            || said.contains("suggest parentheses around comparison in operand of")
+            || said.contains("statement has no effect") && in_a_loop() != Some(true)
+    };
+    let found = log.lines().filter(never).map(|line| line.replacen(" warning: ", " error: ", 1));
+    found.collect::<Vec<_>>().join("\n")
+}
+
+/// A line of one of the files that a text is made of, by its `#line`s.
+fn written<'a>(text: &'a str, file: &str, number: u32) -> Option<&'a str> {
+    let mut at = None;
+    for line in text.lines() {
+        if let Some((next, name)) = line.strip_prefix("#line ").and_then(|rest| rest.split_once(' ')) {
+            at = next.parse::<u32>().ok().filter(|_| name.trim().trim_matches('"') == file);
+            continue;
+        }
+        if at == Some(number) {
+            return Some(line);
+        }
+        at = at.map(|at| at + 1);
+    }
+    None
+}
+
 /// Whether nothing is wrong but that g++ thinks that variables may have no value where they are used, and that may be so only because it
 /// does not know what the code's author does. One that the code adds to before all else (`int sum; for (…) sum += x;`) has none.
 fn only_perhaps(log: &str, text: &str) -> bool {
@@ -218,6 +265,16 @@ fn only_perhaps(log: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_warnings_are_errors() {
+        let log = "c.rs:3:7: warning: statement has no effect [-Wunused-value]\n\
+                   c.rs:4:7: warning: statement has no effect [-Wunused-value]\n\
+                   c.rs:5:7: warning: value computed is not used [-Wunused-value]\n\
+                   c.rs:6:7: warning: suggest parentheses around '&&' within '||' [-Wparentheses]";
+        let text = "#line 3 \"names\"\nfor (;;)\n#line 1 \"c.rs\"\n\n\na == b;\n  for (i; i < n; i++)\n";
+        assert_eq!(never_meant(log, text), "c.rs:3:7: error: statement has no effect [-Wunused-value]");
+    }
 
     #[test]
     fn what_is_added_to_first_has_no_value() {
