@@ -326,6 +326,26 @@ fn where_people_learn_barriers_are_for_all_threads() {
 }
 
 #[test]
+fn who_spins_is_named_where_it_spins() {
+    let emulation = Emulation { checked: true, patience: std::time::Duration::from_secs(1), ..Emulation::default() };
+    let device = Device::emulated(&emulation, &Options::default()).unwrap();
+    let said = |body: &str, threads: u32| {
+        let text = format!("extern \"C\" __global__ void kernel(unsigned* out, unsigned n) {{\n{body}\n}}");
+        match run_on(&device, &text, Grid::new(1, threads), 8) {
+            Err(Error::Kernel { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    // The first thread has the lock and waits at the barrier for the others, which wait for the lock.
+    let lock = "while (atomicCAS(out, 0u, 1u) != 0) {}\n__syncthreads();\natomicExch(out, 0u);";
+    let reason = said(lock, 8);
+    assert!(reason.contains("thread (1,0,0) of block (0,0,0) at test.cu:2"), "{reason}");
+    let forgotten = "unsigned i = 0;\nwhile (i < n) {\nout[i] = 1;\n}";
+    let reason = said(forgotten, 1);
+    assert!(reason.contains("thread (0,0,0) of block (0,0,0) at test.cu:4"), "{reason}");
+}
+
+#[test]
 fn where_people_learn_shared_memory_is_written_first_and_each_kernel_has_its_own() {
     use onrush_device::FaultKind::{OutOfBounds, Race, Unwritten};
     let unwritten = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {

@@ -272,7 +272,7 @@ fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'s
         )
     } else if has("logical not is only applied") {
         ("`!` is about what stands on the left of the comparison alone".to_string(), "`a != b`, or `!(a == b)`")
-    } else if has("does not compute the number of array elements") || has("-Wsizeof-pointer-div") {
+    } else if has("does not compute the number of array elements") || has("on array function parameter") {
         (
             "`sizeof` of a pointer is 8 bytes, however many elements it points to".to_string(),
             "a kernel is told how many there are: a parameter `int n`",

@@ -126,7 +126,11 @@ impl HostCompiler {
             command.args(["-Werror=vla", "-Werror=uninitialized"]);
             // What nobody means: these have no other use.
             if strict {
-                command.args(["-Werror=sizeof-pointer-div", "-Werror=logical-not-parentheses"]);
+                command.args([
+                    "-Werror=sizeof-pointer-div",
+                    "-Werror=sizeof-array-argument",
+                    "-Werror=logical-not-parentheses",
+                ]);
                 command.arg(if self.is_clang { "-Werror=return-stack-address" } else { "-Werror=return-local-addr" });
             }
             if strict && !self.is_clang {

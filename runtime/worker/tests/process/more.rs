@@ -139,6 +139,8 @@ fn statements_that_nobody_means_are_refused() {
     refused(&kernel("if (!n == 3) data[0] = 1;"), "on the left of the comparison alone", "=", "`a != b`");
     let size = "for (int i = 0; i < sizeof(data) / sizeof(data[0]); i++) data[i] = n;";
     refused(&kernel(size), "`sizeof` of a pointer is 8 bytes", "/", "`int n`");
+    let row = "__device__ int sum(int row[8]) { int s = 0; for (int i = 0; i < sizeof(row) / sizeof(int); i++) s += row[i]; return s; }";
+    refused(&(kernel("data[0] = n;") + row), "`sizeof` of a pointer is 8 bytes", "row", "`int n`");
     // Right ones that look like them.
     let body = "    int i = 1; int* p = data; int own[3] = {1, 2, 3};\n    for (i; i < 3; i++) *p++;\n    (void)n;\n    \
                 if (n > 1 && n < 9 || n == 20) p[0] = sizeof(own) / sizeof(own[0]) + (n & 1) + (!n == false);\n    bool no = !n; if (no == (n == 0)) p[1] = i;";
