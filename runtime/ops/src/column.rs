@@ -4,12 +4,11 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, StringViewArray, new_empty_array,
-    new_null_array,
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, new_empty_array, new_null_array,
 };
-use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer, NullBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer};
 use arrow::compute::{cast, concat, take};
-use arrow::datatypes::{DataType, Decimal128Type, Schema, UInt32Type};
+use arrow::datatypes::{DataType, Decimal128Type, Schema};
 use onrush_device::{Buffer, Pod};
 use onrush_kernels::{Column, Context, Program, Scalar, dictionary as dictionary_of, gather, headers, reduce};
 
@@ -445,24 +444,21 @@ impl DeviceColumn {
         let mut pieces = pieces.into_iter();
         let Some(values) = pieces.next() else { return Ok(new_null_array(dtype, rows)) };
         let validity = pieces.next();
-        let nulls = |bits| NullBuffer::new(BooleanBuffer::new(bits, 0, rows));
         if matches!(self.kind, Kind::Code | Kind::Text) {
             let dictionary = self.dictionary.as_ref().filter(|dictionary| !dictionary.values.is_empty());
             let Some(dictionary) = dictionary else { return Ok(new_null_array(dtype, rows)) };
-            let texts = match self.code() {
-                Scalar::U8 => named(dictionary, &values[..rows], validity.map(nulls)),
-                Scalar::U16 => named(dictionary, &values.typed_data::<u16>()[..rows], validity.map(nulls)),
-                _ => {
-                    let data = ArrayData::builder(DataType::UInt32).len(rows).add_buffer(values);
-                    let codes = arrow::array::make_array(data.null_bit_buffer(validity).build()?);
-                    take(&dictionary.values, codes.as_primitive::<UInt32Type>(), None)?
-                }
+            let code = match self.code() {
+                Scalar::U8 => DataType::UInt8,
+                Scalar::U16 => DataType::UInt16,
+                _ => DataType::UInt32,
             };
+            let data = ArrayData::builder(code).len(rows).add_buffer(values).null_bit_buffer(validity);
+            let texts = take(&dictionary.values, &arrow::array::make_array(data.build()?), None)?;
             return Ok(cast(&texts, dtype)?);
         }
         if self.kind == Kind::Bool {
             let bits = BooleanBuffer::new(values, 0, rows);
-            let nulls = validity.map(nulls);
+            let nulls = validity.map(|v| arrow::buffer::NullBuffer::new(BooleanBuffer::new(v, 0, rows)));
             return Ok(Arc::new(BooleanArray::new(bits, nulls)));
         }
         let values = match self.kind == self.stored {
@@ -474,15 +470,6 @@ impl DeviceColumn {
         let data = ArrayData::builder(dtype.clone()).len(rows).add_buffer(values).null_bit_buffer(validity);
         Ok(arrow::array::make_array(data.build()?))
     }
-}
-
-/// The texts of narrow numbers. Arrow's `take` writes these as numbers of 32 bits first: of 1e7 rows that is a sixth of the time.
-fn named<T: Copy + Into<usize>>(dictionary: &Dictionary, codes: &[T], nulls: Option<NullBuffer>) -> ArrayRef {
-    let texts = dictionary.values.as_string_view();
-    let view = |code: &T| texts.views().get((*code).into()).copied().unwrap_or_default();
-    let views: Vec<u128> = codes.iter().map(view).collect();
-    // SAFETY: each view is one of an array with the same buffers, or that of the empty text.
-    Arc::new(unsafe { StringViewArray::new_unchecked(views.into(), texts.data_buffers().to_vec(), nulls) })
 }
 
 /// Bytes of a bit a row, in whole words.
