@@ -19,7 +19,6 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
@@ -40,6 +39,7 @@ use crate::gpu::{Accelerator, Choice, Policy, Tuning};
 use crate::native::Hosts;
 use crate::ops::{self, Inputs};
 use crate::plot::{KEPT, Rows};
+use crate::pool::Pool;
 use crate::table::{self, Frame};
 use crate::{key, rules, sql};
 pub(crate) use large::Whole;
@@ -145,10 +145,8 @@ impl Engine {
             .build()
             .map_err(|e| Diagnostic::error(Class::Environment, "threads", format!("no threads can be started: {e}")))?;
         let running = usize::try_from(config.memory_limit / 2).unwrap_or(usize::MAX);
-        let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(running)))
-            .build_arc()
-            .map_err(diagnose)?;
+        let environment =
+            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(Pool::new(running))).build_arc().map_err(diagnose)?;
         // One partition: rows keep their order through every operator, and sums come out the same each time.
         let session = SessionConfig::new()
             .with_target_partitions(1)

@@ -17,6 +17,10 @@ pub fn diagnose(error: DataFusionError) -> Diagnostic {
         },
         other => other,
     };
+    // However deep: a sort that has no room for its runs says so first, and then what it was refused.
+    if let DataFusionError::ResourcesExhausted(message) = error.find_root() {
+        return resources(message);
+    }
     let text = error.to_string();
     match error {
         DataFusionError::Context(_, inner) => diagnose(*inner),
@@ -26,7 +30,6 @@ pub fn diagnose(error: DataFusionError) -> Diagnostic {
                 Some(ours) => ours.clone(),
                 None => data(&text),
             },
-            DataFusionError::ResourcesExhausted(message) => resources(message),
             DataFusionError::ArrowError(inner, _) => arrow_text(inner),
             _ => data(&text),
         },
@@ -40,7 +43,6 @@ pub fn diagnose(error: DataFusionError) -> Diagnostic {
             },
             other => arrow_text(&other),
         },
-        DataFusionError::ResourcesExhausted(message) => resources(&message),
         DataFusionError::SQL(source, _) => {
             Diagnostic::error(Class::Plan, "sql-syntax", clean(&source.to_string().replace("sql parser error: ", "")))
         }

@@ -19,6 +19,7 @@ mod keyless;
 pub mod native;
 pub mod ops;
 pub mod plot;
+mod pool;
 pub mod rows;
 mod rules;
 pub mod sql;

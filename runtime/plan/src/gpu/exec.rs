@@ -396,7 +396,7 @@ impl Running {
     }
 
     async fn run(self) -> Result<Outcome> {
-        let Running { accelerator, stages, inputs, chain, context, time, parts: in_parts, ran, is_part, .. } = self;
+        let Running { accelerator, stages, inputs, chain, context, time, parts: count, ran, is_part, .. } = self;
         let mut tables = Vec::new();
         let mut gathered = Vec::new();
         for (input, used, read) in inputs {
@@ -425,12 +425,19 @@ impl Running {
             chain: chain.clone(),
             inputs: inputs.to_vec(),
             context: Arc::clone(&context),
-            ran: in_parts.clone(),
+            ran: count.clone(),
             held: Mutex::new(MemoryConsumer::new("parts").register(context.memory_pool())),
+        };
+        let whole = time.clone();
+        let in_parts = async |fragment| {
+            let timer = whole.timer();
+            let found = Box::pin(parts::run(fragment)).await;
+            timer.done();
+            found
         };
         if let (Some(_), false) = (accelerator.part_rows, is_part) {
             let inputs = on_host(&accelerator).await?;
-            return match Box::pin(parts::run(fragment(&inputs, false))).await? {
+            return match in_parts(fragment(&inputs, false)).await? {
                 Some(stream) => Ok(Outcome::Host(stream)),
                 None => run(&inputs),
             };
@@ -463,7 +470,7 @@ impl Running {
             Err(error) if error.is_too_large() => {
                 let inputs = on_host(&accelerator).await?;
                 let multiplies = !error.is_memory() && inputs.len() > 1;
-                match Box::pin(parts::run(fragment(&inputs, multiplies))).await? {
+                match in_parts(fragment(&inputs, multiplies)).await? {
                     Some(stream) => Ok(Outcome::Host(stream)),
                     // The CPU spills to disk, unless it must be the device's.
                     None if accelerator.policy != Policy::Only => {
@@ -589,7 +596,12 @@ impl Rows {
                         let rows = Rows::Device(DeviceTable { rows: table.rows, columns });
                         return Ok((rows, Gathered::Device(table, input)));
                     }
-                    Outcome::Host(stream) => stream,
+                    Outcome::Host(stream) => {
+                        let batches: Vec<RecordBatch> = stream.try_collect().await?;
+                        counted.add(batches.iter().map(RecordBatch::num_rows).sum());
+                        let rows = of(&batches, &mut used.iter().copied());
+                        return Ok((rows, Gathered::Plan(read::again(batches, &input)?)));
+                    }
                 }
             }
             None => execute_stream(Arc::clone(&input), Arc::clone(context))?,

@@ -126,9 +126,36 @@ fn what_does_not_fit_runs_in_parts() {
     let text = small.engine.explain(id, true, &onrush_frame::TaskHandle::new()).unwrap();
     let said = text.split("parts=").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     assert!(said.is_some_and(|parts| parts > 50), "{text}");
+    // What another fragment reads has the rows of all of its parts.
+    let count = cpu.sql("select count(*) c from u where w < 900", &there);
+    let count = count.split('|').next_back().unwrap();
+    let query = "select count(*) c, sum(n) s from t join u on t.k = u.k where u.w < 900";
+    let id = small.try_sql(query, &here).unwrap();
+    let text = small.engine.explain(id, true, &onrush_frame::TaskHandle::new()).unwrap();
+    let filter = text.lines().find(|line| line.contains("filter w < 900"));
+    assert!(filter.is_some_and(|line| line.contains(&format!("rows={count}  parts="))), "{count}: {text}");
     // Nothing is left behind.
     let held = accelerator.gpu.context().device().ledger().total();
     assert!(held.used < LIMIT && held.reserved == 0, "{held:?}");
+}
+
+/// The processor's joins and windows hold their rows: who asks for more than there is learns what for, and what is free.
+#[test]
+fn what_the_processor_has_no_memory_for_says_so() {
+    let bench = Bench::of(EngineConfig { memory_limit: 8 << 20, ..EngineConfig::default() });
+    let tables = tables(&bench);
+    let query = "select count(*) c from (select row_number() over (order by v, n) r, s from t) a join t b on a.r = b.n";
+    let error =
+        bench.try_sql(query, &tables).and_then(|id| bench.engine.table(id, &[], &onrush_frame::TaskHandle::new()));
+    let error = error.unwrap_err();
+    assert_eq!(error.code, "out-of-memory", "{error}");
+    let said = [
+        "the memory limit is reached: ",
+        " or more are needed for ",
+        "of the 4 MB for running queries, half of ONRUSH_MEMORY, ",
+    ];
+    assert!(said.iter().all(|part| error.message.contains(part)), "{}", error.message);
+    assert!(!error.message.contains('[') && !error.message.contains("fair"), "{}", error.message);
 }
 
 /// The joins of frames keep the left side's order, which the parts of a join do not have by themselves.
