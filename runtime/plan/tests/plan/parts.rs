@@ -134,7 +134,8 @@ fn what_does_not_fit_runs_in_parts() {
     let text = small.engine.explain(id, true, &onrush_frame::TaskHandle::new()).unwrap();
     let filter = text.lines().find(|line| line.contains("filter w < 900"));
     assert!(filter.is_some_and(|line| line.contains(&format!("rows={count}  parts="))), "{count}: {text}");
-    // Nothing is left behind.
+    // Nothing is left behind, but for columns of frames.
+    accelerator.gpu.residency.sweep();
     let held = accelerator.gpu.context().device().ledger().total();
     assert!(held.used < LIMIT && held.reserved == 0, "{held:?}");
 }
