@@ -9,8 +9,21 @@ use onrush_wire::worker::Source;
 
 /// Types that people expect without a header. Of the same types as the headers', where a compiler has them built in.
 const TYPES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
-    typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t; \
-    typedef long intptr_t; typedef unsigned long uintptr_t; typedef unsigned short ushort; typedef unsigned int uint; typedef unsigned long ulong;";
+    typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
+/// The same, of headers that are read less often: for cells that use them.
+const SYSTEM_TYPES: &[(&str, &str)] = &[
+    ("intptr_t", "long"),
+    ("uintptr_t", "unsigned long"),
+    ("ushort", "unsigned short"),
+    ("uint", "unsigned int"),
+    ("ulong", "unsigned long"),
+];
+
+fn types(text: &str) -> String {
+    let words: Vec<&str> = text.split(|c| !unset::is_word(c)).collect();
+    let used = SYSTEM_TYPES.iter().filter(|(name, _)| words.contains(name));
+    used.fold(TYPES.to_string(), |types, (name, of)| format!("{types} typedef {of} {name};"))
+}
 
 /// `emulated`: dynamic shared memory is a pointer there, and a kernel that nothing defines keeps the module from being loaded, as its address
 /// stands in a table.
@@ -26,7 +39,8 @@ pub fn text(source: &Source, emulated: bool) -> String {
         false => String::new(),
     };
     let assert = if emulated { "" } else { "#ifndef assert\n#define assert(c) ((c) ? (void)0 : __trap())\n#endif\n" };
-    let before = format!("#line 1 \"names\"\n{NAMES}{TYPES}\n{assert}{}\n", source.declarations);
+    let types = types(&source.text);
+    let before = format!("#line 1 \"names\"\n{NAMES}{types}\n{assert}{}\n", source.declarations);
     format!("{before}#line 1 \"{}\"\n{body}\n{table}", source.file)
 }
 
@@ -57,6 +71,12 @@ fn without_static(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_of_headers_are_there_for_who_uses_them() {
+        assert_eq!(types("int uint8; unsigned int x; // uints"), TYPES);
+        assert_eq!(types("void k(const uint* a) {}"), format!("{TYPES} typedef unsigned int uint;"));
+    }
 
     #[test]
     fn kernels_are_not_static() {
