@@ -78,7 +78,7 @@ pub fn internal(message: &str) -> Diagnostic {
 
 fn resources(message: &str) -> Diagnostic {
     Diagnostic::error(Class::Resources, "out-of-memory", format!("the memory limit is reached: {}", clean(message)))
-        .help("work on fewer rows or columns, drop frames that are no longer needed, or raise ONRUSH_MEMORY")
+        .help("work on fewer rows or columns, aggregate first, or raise ONRUSH_MEMORY")
 }
 
 fn schema(error: SchemaError) -> Diagnostic {

@@ -167,8 +167,8 @@ impl HostCompiler {
             done = self.run(command.arg("-Wno-maybe-uninitialized"))?;
         }
         let told = String::from_utf8_lossy(&done.stderr);
-        if let Some(log) = Some(never_meant(&told, &source.text)).filter(|log| done.status.success() && !log.is_empty())
-        {
+        let log = never_meant(&told, &source.text);
+        if done.status.success() && !log.is_empty() {
             return Err(Error::Compile { name: source.name.clone(), log });
         }
         if strict && done.status.success() {

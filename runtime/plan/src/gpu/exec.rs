@@ -584,7 +584,7 @@ impl Rows {
             }
             return Ok((Rows::Concat(parts), Gathered::Concat(gathered, input)));
         }
-        let stream = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
+        let (stream, counted) = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
             // Its rows stay where they are.
             Some(below) => {
                 let running = Running::of(below, context);
@@ -596,17 +596,15 @@ impl Rows {
                         let rows = Rows::Device(DeviceTable { rows: table.rows, columns });
                         return Ok((rows, Gathered::Device(table, input)));
                     }
-                    Outcome::Host(stream) => {
-                        let batches: Vec<RecordBatch> = stream.try_collect().await?;
-                        counted.add(batches.iter().map(RecordBatch::num_rows).sum());
-                        let rows = of(&batches, &mut used.iter().copied());
-                        return Ok((rows, Gathered::Plan(read::again(batches, &input)?)));
-                    }
+                    Outcome::Host(stream) => (stream, Some(counted)),
                 }
             }
-            None => execute_stream(Arc::clone(&input), Arc::clone(context))?,
+            None => (execute_stream(Arc::clone(&input), Arc::clone(context))?, None),
         };
         let batches: Vec<RecordBatch> = stream.try_collect().await?;
+        if let Some(counted) = counted {
+            counted.add(batches.iter().map(RecordBatch::num_rows).sum());
+        }
         let rows = of(&batches, &mut used.iter().copied());
         Ok((rows, Gathered::Plan(read::again(batches, &input)?)))
     }
