@@ -4,6 +4,9 @@ mod documents;
 mod edges;
 mod notebooks;
 mod sources;
+mod standing;
+mod types;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -88,6 +91,10 @@ const RULES: &[Rule] = &[
     ("folder-names", edges::folder_names),
     ("document-paths", documents::paths_exist),
     ("documents", documents::required),
+    ("document-width", documents::width),
+    ("words", words::retired_words),
+    ("type-names", types::public_names),
+    ("participles", types::participles),
     ("code-map", documents::map_is_complete),
     ("notebooks", notebooks::well_formed),
 ];
