@@ -18,9 +18,9 @@ use crate::workspace::Workspace;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub rule: &'static str,
-    /// Relative to the root; with a line where there is one.
+    /// Relative to the root; with a line number if there is one.
     pub place: String,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
@@ -51,7 +51,7 @@ impl Report {
     }
 }
 
-/// A text file of the repository. Binary files are not here.
+/// A text file of the repository. Binary files are excluded.
 pub struct SourceFile {
     /// Relative to the root.
     pub path: PathBuf,
@@ -68,7 +68,7 @@ impl SourceFile {
     }
 }
 
-/// What the rules look at.
+/// The input of the rules.
 pub struct Tree {
     pub root: PathBuf,
     pub paths: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Rules about documents: the ones that must be there, and that every path they name exists.
+//! Rules about documents: required files, width of lines, and that every named path exists.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ pub fn required(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// What a document names in backticks or links to. Paths under a top-level folder and names of root documents count; the
-/// rest of what stands in backticks is code.
+/// The paths that a document names in backticks or links to. Paths under a top-level folder and names of root documents
+/// count; the rest in backticks is code.
 pub fn paths_exist(tree: &Tree) -> Vec<Finding> {
     let folders: Vec<&str> = top_folders(tree);
     let mut findings = Vec::new();

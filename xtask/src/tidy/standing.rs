@@ -23,7 +23,6 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/worker/",
     "widgets/view/",
     "widgets/web/",
-    "xtask/",
 ];
 
 /// Public names that some crate has for more than one type. `Tuning` stays: each algorithm of `kernels` has one, as in CUB.
