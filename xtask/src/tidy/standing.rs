@@ -12,7 +12,6 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/macros/",
     "kernel/onrush/",
     "kernel/wire/",
-    "kernels/",
     "runtime/device/",
     "runtime/frame/",
     "runtime/io/",
