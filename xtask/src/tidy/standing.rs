@@ -20,8 +20,6 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/plan/",
     "runtime/session/",
     "runtime/worker/",
-    "widgets/view/",
-    "widgets/web/",
 ];
 
 /// Public names that some crate has for more than one type. `Tuning` stays: each algorithm of `kernels` has one, as in CUB.
