@@ -85,7 +85,7 @@ impl Parser {
             }
             "alias" => {
                 let argument = self.single(&group, &name)?;
-                match argument.expr.kind {
+                match argument.expr.into_kind() {
                     ExprKind::Literal(Value::Text(text)) => node(ExprKind::Alias(value, text)),
                     ExprKind::Column(text) => node(ExprKind::Alias(value, text)),
                     ref slot => match slot_number(slot) {
@@ -100,12 +100,13 @@ impl Parser {
             }
             "is_in" => {
                 let argument = self.single(&group, &name)?;
-                let list = match argument.expr.kind {
+                let (kind, span) = argument.expr.into_parts();
+                let list = match kind {
                     ExprKind::Literal(Value::List(values)) => values.into_iter().map(Expr::literal).collect(),
                     ExprKind::Call { function, args } if function == LIST => {
                         args.into_iter().map(|a| a.value).collect()
                     }
-                    kind => vec![Expr { kind, span: argument.expr.span }],
+                    kind => vec![Expr { kind, span }],
                 };
                 node(ExprKind::In { value, list })
             }
@@ -121,7 +122,7 @@ impl Parser {
                 for (_, key) in self.arguments(&group)? {
                     let (start, end) = (key.start, key.end);
                     for key in keys(key) {
-                        match key.kind {
+                        match key.into_kind() {
                             ExprKind::Column(name) => except.push(name),
                             _ => return Err(Failure::over(start, end, "`exclude` takes names of columns")),
                         }
@@ -149,19 +150,18 @@ impl Parser {
         match text {
             "col" => {
                 let argument = self.single(group, ident)?;
-                match argument.expr.kind {
+                let (kind, place) = argument.expr.into_parts();
+                match kind {
                     ExprKind::Literal(Value::Text(name)) => Ok(Node {
-                        expr: Expr { kind: ExprKind::Column(name), span: argument.expr.span },
+                        expr: Expr { kind: ExprKind::Column(name), span: place },
                         start: span,
                         end,
                         closed: true,
                     }),
                     kind if slot_number(&kind).is_some() => {
                         let args = vec![Arg { name: None, value: Expr { kind, span: None } }];
-                        let expr = Expr {
-                            kind: ExprKind::Call { function: NAMED_COLUMN.to_string(), args },
-                            span: argument.expr.span,
-                        };
+                        let expr =
+                            Expr { kind: ExprKind::Call { function: NAMED_COLUMN.to_string(), args }, span: place };
                         Ok(Node { expr, start: span, end, closed: true })
                     }
                     _ => Err(Failure::over(
@@ -178,7 +178,7 @@ impl Parser {
             "all" => {
                 let mut except = Vec::new();
                 for (_, key) in self.arguments(group)? {
-                    except.extend(keys(key).into_iter().filter_map(|key| match key.kind {
+                    except.extend(keys(key).into_iter().filter_map(|key| match key.into_kind() {
                         ExprKind::Column(name) => Some(name),
                         _ => None,
                     }));
@@ -373,27 +373,30 @@ fn in_place(tokens: TokenStream, start: Span, end: Span) -> TokenStream {
 
 /// The keys in one argument: a list's elements, a text as a column's name.
 fn keys(node: Node) -> Vec<Expr> {
-    let column = |expr: Expr| match expr.kind {
-        ExprKind::Literal(Value::Text(name)) => Expr { kind: ExprKind::Column(name), span: expr.span },
-        _ => expr,
-    };
-    match node.expr.kind {
-        ExprKind::Call { function, args } if function == LIST => args.into_iter().map(|a| column(a.value)).collect(),
-        kind => vec![column(Expr { kind, span: node.expr.span })],
+    let (kind, span) = node.expr.into_parts();
+    match kind {
+        ExprKind::Call { function, args } if function == LIST => args.into_iter().map(|a| named(a.value)).collect(),
+        kind => vec![named(Expr { kind, span })],
+    }
+}
+
+/// A text names a column.
+fn named(expr: Expr) -> Expr {
+    let (kind, span) = expr.into_parts();
+    match kind {
+        ExprKind::Literal(Value::Text(name)) => Expr { kind: ExprKind::Column(name), span },
+        kind => Expr { kind, span },
     }
 }
 
 fn sort_key(expr: Expr) -> SortKey {
-    match expr.kind {
+    let (kind, span) = expr.into_parts();
+    match kind {
         ExprKind::Call { function, mut args } if (function == "desc" || function == "asc") && args.len() == 1 => {
-            let inner = args.remove(0).value;
-            let expr = match inner.kind {
-                ExprKind::Literal(Value::Text(name)) => Expr { kind: ExprKind::Column(name), span: inner.span },
-                kind => Expr { kind, span: inner.span },
-            };
+            let expr = named(args.remove(0).value);
             SortKey { expr, descending: function == "desc", nulls_last: None }
         }
-        kind => SortKey { expr: Expr { kind, span: expr.span }, descending: false, nulls_last: None },
+        kind => SortKey { expr: Expr { kind, span }, descending: false, nulls_last: None },
     }
 }
 

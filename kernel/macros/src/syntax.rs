@@ -243,12 +243,11 @@ impl Parser {
                 match group.delimiter() {
                     Delimiter::Parenthesis => {
                         let inner = self.only(&group, "this pair of parentheses")?;
-                        let expr = Expr { span: Some(place(group.span_open(), group.span_close())), ..inner.expr };
+                        let mut expr = inner.expr;
                         // A column or a call keeps the place of its name.
-                        let expr = match expr.kind {
-                            ExprKind::Binary(..) | ExprKind::Unary(..) => expr,
-                            kind => Expr { kind, span: inner.expr.span },
-                        };
+                        if matches!(expr.kind, ExprKind::Binary(..) | ExprKind::Unary(..)) {
+                            expr.span = Some(place(group.span_open(), group.span_close()));
+                        }
                         Ok(Node { expr, start: group.span_open(), end: group.span_close(), closed: true })
                     }
                     Delimiter::None => {

@@ -80,7 +80,7 @@ pub fn sum_horizontal(values: impl IntoExprs) -> Expr {
 
 /// The start of a choice by row: `when(x!(a > 1)).then("big").otherwise("small")`.
 pub fn when(condition: impl ToExpr) -> When {
-    When { branches: Vec::new(), condition: condition.to_expr().0 }
+    When { branches: Vec::new(), condition: condition.into_expr().0 }
 }
 
 /// A condition that waits for its value; see [`when`].
@@ -99,7 +99,7 @@ pub struct Then {
 impl When {
     /// The value of the rows for which the condition is true. A text is a text, not a column.
     pub fn then(mut self, value: impl ToExpr) -> Then {
-        self.branches.push((self.condition, value.to_expr().0));
+        self.branches.push((self.condition, value.into_expr().0));
         Then { branches: self.branches }
     }
 }
@@ -107,12 +107,12 @@ impl When {
 impl Then {
     /// Another condition, for the rows that the ones before did not take.
     pub fn when(self, condition: impl ToExpr) -> When {
-        When { branches: self.branches, condition: condition.to_expr().0 }
+        When { branches: self.branches, condition: condition.into_expr().0 }
     }
 
     /// The value of all other rows.
     pub fn otherwise(self, value: impl ToExpr) -> Expr {
-        let otherwise = Some(Box::new(value.to_expr().0));
+        let otherwise = Some(Box::new(value.into_expr().0));
         Expr(onrush_wire::Expr::new(ExprKind::Case { branches: self.branches, otherwise }))
     }
 }
@@ -191,14 +191,12 @@ impl Expr {
     /// Whether the value is one of `list`: an array, a slice or a `Vec` of Rust values, or of expressions. Null stays null.
     #[must_use]
     pub fn is_in(&self, list: impl ToExpr) -> Expr {
-        let list = match list.to_expr().0 {
-            onrush_wire::Expr { kind: ExprKind::Literal(Value::List(values)), .. } => {
-                values.into_iter().map(onrush_wire::Expr::literal).collect()
-            }
-            onrush_wire::Expr { kind: ExprKind::Call { function, args }, .. } if function == crate::__x::LIST => {
+        let list = match list.into_expr().0.into_parts() {
+            (ExprKind::Literal(Value::List(values)), _) => values.into_iter().map(onrush_wire::Expr::literal).collect(),
+            (ExprKind::Call { function, args }, _) if function == crate::__x::LIST => {
                 args.into_iter().map(|a| a.value).collect()
             }
-            other => vec![other],
+            (kind, span) => vec![onrush_wire::Expr { kind, span }],
         };
         let kind = ExprKind::In { value: Box::new(self.0.clone()), list };
         Expr(onrush_wire::Expr { kind, span: self.0.span.clone() })
@@ -209,8 +207,8 @@ impl Expr {
     pub fn is_between(&self, low: impl ToExpr, high: impl ToExpr) -> Expr {
         let kind = ExprKind::Between {
             value: Box::new(self.0.clone()),
-            low: Box::new(low.to_expr().0),
-            high: Box::new(high.to_expr().0),
+            low: Box::new(low.into_expr().0),
+            high: Box::new(high.into_expr().0),
             high_inclusive: true,
         };
         Expr(onrush_wire::Expr { kind, span: self.0.span.clone() })

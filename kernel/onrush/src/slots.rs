@@ -40,7 +40,8 @@ fn damaged(error: &postcard::Error) -> ! {
 
 /// Puts the slots' values in, and the file's name into every place.
 fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
-    let span = tree.span.map(|mut span| {
+    let (kind, span) = tree.into_parts();
+    let span = span.map(|mut span| {
         if span.file.is_empty() {
             span.file = file.to_string();
         }
@@ -48,7 +49,7 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
     });
     let each = |tree: Tree| fill(tree, file, slots);
     let boxed = |tree: Box<Tree>| Box::new(each(*tree));
-    let kind = match tree.kind {
+    let kind = match kind {
         kind @ (ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. }) => kind,
         ExprKind::Alias(inner, name) => ExprKind::Alias(boxed(inner), filled_name(name, slots, span.as_ref())),
         ExprKind::Unary(op, inner) => ExprKind::Unary(op, boxed(inner)),
@@ -58,14 +59,12 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
             otherwise: otherwise.map(boxed),
         },
         ExprKind::In { value, list } => {
-            let list = list.into_iter().flat_map(|item| match each(item) {
-                Tree { kind: ExprKind::Literal(Value::List(values)), .. } => {
-                    values.into_iter().map(Tree::literal).collect()
-                }
-                Tree { kind: ExprKind::Call { function, args }, .. } if function == LIST => {
+            let list = list.into_iter().flat_map(|item| match each(item).into_parts() {
+                (ExprKind::Literal(Value::List(values)), _) => values.into_iter().map(Tree::literal).collect(),
+                (ExprKind::Call { function, args }, _) if function == LIST => {
                     args.into_iter().map(|a| a.value).collect()
                 }
-                other => vec![other],
+                (kind, span) => vec![Tree { kind, span }],
             });
             ExprKind::In { list: list.collect(), value: boxed(value) }
         }
@@ -93,10 +92,12 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
                 damaged(&postcard::Error::DeserializeBadEncoding)
             };
             // An expression from elsewhere keeps its own place.
-            return Tree { span: value.0.span.clone().or(span), ..value.0.clone() };
+            let mut value = value.0.clone();
+            value.span = value.span.take().or(span);
+            return value;
         }
         ExprKind::Call { function, args } if function == NAMED_COLUMN => {
-            let value = args.into_iter().next().map(|a| each(a.value).kind);
+            let value = args.into_iter().next().map(|a| each(a.value).into_kind());
             match value {
                 Some(ExprKind::Literal(Value::Text(name)) | ExprKind::Column(name)) => ExprKind::Column(name),
                 _ => {
@@ -110,7 +111,7 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
         }
         ExprKind::Call { function, args } if function == LIST => {
             let items = args.into_iter().map(|a| each(a.value)).collect();
-            return Tree { span, ..crate::expr::list_of(items).0 };
+            return Tree { kind: crate::expr::list_of(items).0.into_kind(), span };
         }
         ExprKind::Native { function, args } => {
             ExprKind::Native { function, args: args.into_iter().map(each).collect() }
@@ -131,9 +132,10 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
 
 /// A text that came through a slot of `over` is a name.
 fn as_column(tree: Tree) -> Tree {
-    match tree.kind {
-        ExprKind::Literal(Value::Text(name)) => Tree { kind: ExprKind::Column(name), span: tree.span },
-        kind => Tree { kind, span: tree.span },
+    let (kind, span) = tree.into_parts();
+    match kind {
+        ExprKind::Literal(Value::Text(name)) => Tree { kind: ExprKind::Column(name), span },
+        kind => Tree { kind, span },
     }
 }
 

@@ -140,25 +140,35 @@ fn list(values: &ArrayRef) -> Value {
     Value::List((0..values.len()).map(|row| value_at(values, row)).collect())
 }
 
-/// An expression close to what was written.
+/// Levels of an expression whose text anybody reads.
+const READABLE: usize = 100;
+
+/// An expression close to what was written; of one that a loop has made, how large it is.
 pub fn expression_text(expr: &Expr) -> String {
-    let all = |exprs: &[Expr]| exprs.iter().map(expression_text).collect::<Vec<_>>().join(", ");
+    match expr.depth() {
+        depth if depth > READABLE => format!("<an expression of {depth} levels>"),
+        _ => text_of(expr),
+    }
+}
+
+fn text_of(expr: &Expr) -> String {
+    let all = |exprs: &[Expr]| exprs.iter().map(text_of).collect::<Vec<_>>().join(", ");
     match &expr.kind {
         ExprKind::Column(name) if is_plain(name) => name.clone(),
         ExprKind::Column(name) => format!("col({name:?})"),
         ExprKind::Literal(value) => value_text(value),
-        ExprKind::Alias(inner, name) if is_plain(name) => format!("{name} = {}", expression_text(inner)),
-        ExprKind::Alias(inner, name) => format!("{name:?} = {}", expression_text(inner)),
+        ExprKind::Alias(inner, name) if is_plain(name) => format!("{name} = {}", text_of(inner)),
+        ExprKind::Alias(inner, name) => format!("{name:?} = {}", text_of(inner)),
         ExprKind::Unary(UnaryOp::Not, inner) => format!("!{}", inner_text(inner)),
         ExprKind::Unary(UnaryOp::Negate, inner) => format!("-{}", inner_text(inner)),
         ExprKind::Binary(op, a, b) => format!("{} {} {}", inner_text(a), op.symbol(), inner_text(b)),
         ExprKind::Case { branches, otherwise } => {
             let mut text = String::new();
             for (condition, value) in branches {
-                text += &format!("if {} {{ {} }} else ", expression_text(condition), expression_text(value));
+                text += &format!("if {} {{ {} }} else ", text_of(condition), text_of(value));
             }
             text + &match otherwise {
-                Some(value) => format!("{{ {} }}", expression_text(value)),
+                Some(value) => format!("{{ {} }}", text_of(value)),
                 None => "{ None }".to_string(),
             }
         }
@@ -171,8 +181,8 @@ pub fn expression_text(expr: &Expr) -> String {
         ExprKind::Cast { value, to, strict: false } => format!("{}.try_cast(\"{to}\")", inner_text(value)),
         ExprKind::Call { function, args } => {
             let arg = |a: &onrush_wire::Arg| match &a.name {
-                Some(name) => format!("{name} = {}", expression_text(&a.value)),
-                None => expression_text(&a.value),
+                Some(name) => format!("{name} = {}", text_of(&a.value)),
+                None => text_of(&a.value),
             };
             match args.split_first() {
                 Some((first, rest)) if first.name.is_none() => {
@@ -185,9 +195,7 @@ pub fn expression_text(expr: &Expr) -> String {
         ExprKind::Over { value, partition, order } => {
             let order: Vec<String> = order
                 .iter()
-                .map(|k| {
-                    if k.descending { format!("desc({})", expression_text(&k.expr)) } else { expression_text(&k.expr) }
-                })
+                .map(|k| if k.descending { format!("desc({})", text_of(&k.expr)) } else { text_of(&k.expr) })
                 .collect();
             let order = if order.is_empty() { String::new() } else { format!(".order_by({})", order.join(", ")) };
             format!("{}.over({}){order}", inner_text(value), all(partition))
@@ -205,7 +213,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn inner_text(expr: &Expr) -> String {
-    let text = expression_text(expr);
+    let text = text_of(expr);
     match expr.kind {
         ExprKind::Binary(..)
         | ExprKind::Alias(..)

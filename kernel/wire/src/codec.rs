@@ -9,6 +9,9 @@ use serde::de::DeserializeOwned;
 /// Longest message that is accepted. Bulk data does not travel in messages but in shared memory.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
+/// Bytes of a body that are read first; then as many again as there are.
+const FIRST_PIECE: usize = 256 << 10;
+
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     #[error("the other process closed the connection")]
@@ -19,6 +22,8 @@ pub enum CodecError {
     Encode(#[source] postcard::Error),
     #[error("a message could not be decoded: the two processes are of different builds, or the bytes are damaged")]
     Decode(#[source] postcard::Error),
+    #[error("the rest of a message did not come in time")]
+    Late,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -32,6 +37,11 @@ pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, CodecError> {
     }
     bytes[..4].copy_from_slice(&(length as u32).to_le_bytes());
     Ok(bytes)
+}
+
+/// A value's bytes, of any length: equal values have equal ones.
+pub fn content<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("the types of messages have no maps, and lists of known lengths")
 }
 
 /// A message from its body, without the length.
@@ -53,6 +63,12 @@ pub fn write_message<T: Serialize>(out: &mut impl Write, message: &T) -> Result<
 
 /// The next message; [`CodecError::Closed`] at a clean end of the stream.
 pub fn read_message<T: DeserializeOwned>(input: &mut impl Read) -> Result<T, CodecError> {
+    let length = read_length(input)?;
+    decode(&read_body(input, length)?)
+}
+
+/// The length of the next message.
+pub fn read_length(input: &mut impl Read) -> Result<usize, CodecError> {
     let mut prefix = [0u8; 4];
     let mut got = 0;
     while got < 4 {
@@ -65,9 +81,20 @@ pub fn read_message<T: DeserializeOwned>(input: &mut impl Read) -> Result<T, Cod
             Err(e) => return Err(e.into()),
         }
     }
-    let mut body = vec![0u8; body_length(prefix)?];
-    input.read_exact(&mut body)?;
-    decode(&body)
+    body_length(prefix)
+}
+
+/// A message's body. Memory is taken as the bytes come: a length that was announced is no byte yet.
+pub fn read_body(input: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    while body.len() < length {
+        let piece = FIRST_PIECE.max(body.len()).min(length - body.len());
+        body.reserve_exact(piece);
+        let from = body.len();
+        body.resize(from + piece, 0);
+        input.read_exact(&mut body[from..])?;
+    }
+    Ok(body)
 }
 
 #[cfg(test)]

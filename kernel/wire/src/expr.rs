@@ -1,20 +1,23 @@
 //! Expressions as the user wrote them, with the place of every token that can be wrong. The session checks and types them
 //! against a frame's schema (`runtime/plan`).
 
+mod tree;
+
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Span;
 use crate::schema::DataType;
 use crate::value::Value;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Cloned, dropped and encoded at any depth (`expr/tree.rs`).
+#[derive(Debug, PartialEq)]
 pub struct Expr {
     pub kind: ExprKind,
     /// The token to underline if this node is wrong: a column's name, a function's name, an operator's whole expression.
     pub span: Option<Span>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     Column(String),
     Literal(Value),
@@ -81,7 +84,7 @@ pub struct NativeFunction {
 }
 
 /// An argument of a call; named ones are options such as `window_size = 3`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Arg {
     pub name: Option<String>,
     pub value: Expr,

@@ -211,6 +211,18 @@ pub struct Source {
     pub format: Format,
 }
 
+/// A file as it was when it was read: the lineage of a frame has one for each of its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMark {
+    /// Absolute, without links.
+    pub path: String,
+    pub bytes: u64,
+    /// Nanoseconds since 1970.
+    pub modified: u128,
+    /// A hash of the first and the last 64 KiB.
+    pub ends: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Format {
     Csv(CsvOptions),

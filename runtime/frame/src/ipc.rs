@@ -1,7 +1,8 @@
 //! Arrow IPC: how tables travel between processes. Files (with a footer) for results, streams or files for frames made
 //! from Rust values.
 
-use std::io::{Cursor, Write};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -9,13 +10,16 @@ use arrow::buffer::Buffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
-use arrow::ipc::reader::{FileReader, StreamReader};
+use arrow::ipc::reader::{FileReader, StreamDecoder};
+use arrow::ipc::root_as_message;
 use arrow::ipc::writer::FileWriter;
 
 use crate::Table;
 
 /// Magic bytes at both ends of an Arrow IPC file; a stream has none.
 const MAGIC: &[u8] = b"ARROW1";
+/// Rows of a batch. A column of nulls has no bytes that would say how many it can have.
+const MOST_ROWS: i64 = 1 << 32;
 
 /// Text and binary as `Utf8` and `Binary` with 32-bit offsets (64-bit where a batch holds more than 2 GiB), instead of
 /// views that would carry the buffers of rows that a filter dropped. Readers on the other side know fewer layouts.
@@ -97,14 +101,66 @@ pub fn write_file(table: &Table, out: impl Write) -> Result<(), ArrowError> {
 }
 
 /// An Arrow IPC file or stream in `bytes`. Copies nothing where the buffers in it are aligned.
+///
+/// # Errors
+/// Whatever is wrong with the bytes: nothing of what they say is believed, and no more memory is taken than they have.
 pub fn read(bytes: Buffer) -> Result<Table, ArrowError> {
-    if bytes.starts_with(MAGIC) {
-        read_file(bytes)
-    } else {
-        let reader = StreamReader::try_new(Cursor::new(bytes.as_slice()), None)?;
-        let schema = reader.schema();
-        Ok(Table::new(schema, reader.collect::<Result<_, _>>()?))
+    // The decoder panics at numbers that make no sense.
+    let work = AssertUnwindSafe(|| if bytes.starts_with(MAGIC) { read_file(bytes) } else { read_stream(bytes) });
+    catch_unwind(work).unwrap_or_else(|_| Err(damaged("its inner structure makes no sense")))
+}
+
+fn damaged(what: &str) -> ArrowError {
+    ArrowError::IpcError(format!("damaged Arrow data: {what}"))
+}
+
+/// `StreamReader` takes as much memory as a message says that it has.
+fn read_stream(bytes: Buffer) -> Result<Table, ArrowError> {
+    check_stream(&bytes)?;
+    let (mut decoder, mut rest, mut batches) = (StreamDecoder::new(), bytes, Vec::new());
+    while !rest.is_empty() {
+        batches.extend(decoder.decode(&mut rest)?);
     }
+    decoder.finish()?;
+    let schema = decoder.schema().ok_or_else(|| damaged("no schema"))?;
+    Ok(Table::new(schema, batches))
+}
+
+/// Looks at all messages of a stream that are whole.
+fn check_stream(bytes: &[u8]) -> Result<(), ArrowError> {
+    let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?));
+    let mut at = 0;
+    while let Some(mut length) = number(at) {
+        at += 4;
+        if length == u32::MAX {
+            let Some(after) = number(at) else { break };
+            (length, at) = (after, at + 4);
+        }
+        let Some(message) = at.checked_add(length as usize).and_then(|end| bytes.get(at..end)) else { break };
+        if message.is_empty() {
+            break;
+        }
+        let body = check_message(message)?;
+        let Some(next) = (at + message.len()).checked_add(body) else { break };
+        at = next;
+    }
+    Ok(())
+}
+
+/// Looks at what a message says of itself; returns the bytes of its body.
+fn check_message(message: &[u8]) -> Result<usize, ArrowError> {
+    let message = root_as_message(message).map_err(|e| damaged(&e.to_string()))?;
+    let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
+    for batch in message.header_as_record_batch().into_iter().chain(dictionary) {
+        // We write none, and how large a packed buffer becomes is a number in it.
+        if batch.compression().is_some() {
+            return Err(damaged("its buffers are compressed"));
+        }
+        if !(0..=MOST_ROWS).contains(&batch.length()) {
+            return Err(damaged(&format!("a batch of {} rows", batch.length())));
+        }
+    }
+    usize::try_from(message.bodyLength()).map_err(|_| damaged("a message of a negative length"))
 }
 
 /// The decoder is used directly: `FileReader` copies every block out of its input.
@@ -113,7 +169,6 @@ fn read_file(bytes: Buffer) -> Result<Table, ArrowError> {
     use arrow::ipc::reader::{FileDecoder, read_footer_length};
     use arrow::ipc::root_as_footer;
 
-    let damaged = |what: &str| ArrowError::IpcError(format!("no whole Arrow IPC file: {what}"));
     let trailer = bytes.len().checked_sub(10).ok_or_else(|| damaged("too short"))?;
     let tail: [u8; 10] = bytes[trailer..].try_into().map_err(|_| damaged("no trailer"))?;
     let footer_length = read_footer_length(tail)?;
@@ -122,12 +177,18 @@ fn read_file(bytes: Buffer) -> Result<Table, ArrowError> {
     let schema = Arc::new(fb_to_schema(footer.schema().ok_or_else(|| damaged("no schema"))?));
     let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
     let slice = |block: &arrow::ipc::Block| {
-        let length = block.metaDataLength() as usize + block.bodyLength() as usize;
-        let offset = block.offset() as usize;
-        match offset.checked_add(length) {
-            Some(end) if end <= bytes.len() => Ok(bytes.slice_with_length(offset, length)),
-            _ => Err(damaged("a block lies outside the file")),
+        let outside = || damaged("a block lies outside the file");
+        let number = |n: i64| usize::try_from(n).map_err(|_| outside());
+        let (offset, head) = (number(block.offset())?, number(i64::from(block.metaDataLength()))?);
+        let length = head.checked_add(number(block.bodyLength())?).ok_or_else(outside)?;
+        if offset.checked_add(length).is_none_or(|end| end > bytes.len()) {
+            return Err(outside());
         }
+        let whole = bytes.slice_with_length(offset, length);
+        // A length stands in front of the message, and a mark in front of that in files of today.
+        let mark = if whole.starts_with(&[0xff; 4]) { 8 } else { 4 };
+        check_message(whole.get(mark..head).ok_or_else(outside)?)?;
+        Ok(whole)
     };
     for block in footer.dictionaries().iter().flatten() {
         decoder.read_dictionary(block, &slice(block)?)?;
@@ -196,6 +257,53 @@ mod tests {
         write_file(&plain(&table()).unwrap(), &mut file).unwrap();
         for cut in [0, 6, 9, 40, file.len() / 2, file.len() - 1] {
             assert!(read(Buffer::from_vec(file[..cut].to_vec())).is_err(), "cut at {cut}");
+        }
+    }
+
+    /// Each byte replaced by ones that make lengths huge or negative: read or refused, without a panic that leaves `read`, and without more
+    /// memory than there are bytes (a refused allocation would abort this test).
+    #[test]
+    fn no_damage_takes_memory_or_panics() {
+        let table = plain(&table()).unwrap();
+        let (mut file, mut stream) = (Vec::new(), Vec::new());
+        write_file(&table, &mut file).unwrap();
+        let mut writer = StreamWriter::try_new(&mut stream, table.schema()).unwrap();
+        table.batches().iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+        drop(writer);
+        let quiet = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let (mut refused, mut tried) = (0, 0);
+        for whole in [&file, &stream] {
+            for at in 0..whole.len() {
+                for byte in [0x7f, 0xff, 0x80] {
+                    let mut bytes = whole.clone();
+                    bytes[at] = byte;
+                    refused += usize::from(read(Buffer::from_vec(bytes)).is_err());
+                    tried += 1;
+                }
+            }
+            for cut in 0..whole.len() {
+                let _ = read(Buffer::from_vec(whole[..cut].to_vec()));
+            }
+        }
+        std::panic::set_hook(quiet);
+        assert!(refused > tried / 10, "{refused} of {tried}");
+    }
+
+    #[test]
+    fn compressed_buffers_are_refused() {
+        let table = plain(&table()).unwrap();
+        let options = arrow::ipc::writer::IpcWriteOptions::default()
+            .try_with_compression(Some(arrow::ipc::CompressionType::LZ4_FRAME))
+            .unwrap();
+        let mut stream = Vec::new();
+        let mut writer = StreamWriter::try_new_with_options(&mut stream, table.schema(), options).unwrap();
+        if writer.write(&table.batches()[0]).is_ok() {
+            writer.finish().unwrap();
+            drop(writer);
+            let error = read(Buffer::from_vec(stream)).unwrap_err().to_string();
+            assert!(error.contains("compressed"), "{error}");
         }
     }
 }

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::UNIX_EPOCH;
 
 use onrush_frame::{Table, TaskHandle};
-use onrush_wire::plan::{Format, Source};
+use onrush_wire::plan::{FileMark, Format, Source};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::{Content, Loaded, csv, json, parquet, paths};
+use crate::memory::{Memory, Taken, Unlimited};
+use crate::{Content, Loaded, csv, json, marks, parquet, paths};
 
 /// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
@@ -125,14 +126,42 @@ impl FileCache {
     }
 
     /// Opens a source; see [`crate::open`].
-    pub fn open(&self, source: &Source, task: &TaskHandle) -> Result<Loaded, Diagnostic> {
+    pub fn open_marked(
+        &self,
+        source: &Source,
+        marked: Option<&[FileMark]>,
+        memory: &dyn Memory,
+        task: &TaskHandle,
+    ) -> Result<(Loaded, Vec<FileMark>), Diagnostic> {
         let files = paths::resolve(&source.path, &source.folder)?;
-        let title = match files.as_slice() {
+        if let Some(marked) = marked {
+            marks::unchanged(source, marked, &files)?;
+        }
+        let loaded = self.load(&files, source, memory, task)?;
+        let marks = files.iter().map(marks::mark).collect::<Result<_, _>>()?;
+        // What was read and what is marked are the same file.
+        marks::still(&files)?;
+        Ok((loaded, marks))
+    }
+
+    /// The same, whatever the files were before.
+    pub fn open(&self, source: &Source, task: &TaskHandle) -> Result<Loaded, Diagnostic> {
+        Ok(self.open_marked(source, None, &Unlimited, task)?.0)
+    }
+
+    fn load(
+        &self,
+        files: &[FileState],
+        source: &Source,
+        memory: &dyn Memory,
+        task: &TaskHandle,
+    ) -> Result<Loaded, Diagnostic> {
+        let title = match files {
             [one] => format!("read {}", paths::short(&one.path)),
             many => format!("read {} files", many.len()),
         };
         task.stage(title);
-        let key = key(&files, &source.format);
+        let key = key(files, &source.format);
         let (entry, clock, limit) = {
             let mut state = self.lock();
             state.clock += 1;
@@ -146,7 +175,7 @@ impl FileCache {
             self.shrink(key);
             return Ok(loaded);
         }
-        let read = read(&files, &source.format, limit / 2, task);
+        let read = read(files, &source.format, limit / 2, memory, task);
         let content = match read {
             Ok(content) => content,
             Err(error) => {
@@ -162,7 +191,7 @@ impl FileCache {
             }
             Decoded::Scan { provider, rows } => (provider.schema(), rows, Content::Scan(provider)),
         };
-        let files = files.into_iter().map(|f| f.path).collect();
+        let files = files.iter().map(|f| f.path.clone()).collect();
         let loaded = Loaded { files, schema, key, rows, content };
         guard.loaded = Some(loaded.clone());
         drop(guard);
@@ -215,12 +244,19 @@ pub(crate) enum Decoded {
     Scan { provider: Arc<dyn datafusion::catalog::TableProvider>, rows: u64 },
 }
 
-fn read(files: &[FileState], format: &Format, hold: u64, task: &TaskHandle) -> Result<Decoded, Diagnostic> {
+fn read(
+    files: &[FileState],
+    format: &Format,
+    hold: u64,
+    memory: &dyn Memory,
+    task: &TaskHandle,
+) -> Result<Decoded, Diagnostic> {
     task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
+    let taken = Taken::new(memory);
     match format {
-        Format::Csv(options) => csv::read(files, options, task).map(Decoded::Table),
-        Format::JsonLines => json::read(files, task).map(Decoded::Table),
-        Format::Parquet => parquet::read(files, hold, task),
+        Format::Csv(options) => csv::read(files, options, &taken, task).map(Decoded::Table),
+        Format::JsonLines => json::read(files, &taken, task).map(Decoded::Table),
+        Format::Parquet => parquet::read(files, hold, &taken, task),
     }
 }
 

@@ -21,6 +21,7 @@ use onrush_wire::plan::CsvOptions;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::FileState;
+use crate::memory::Taken;
 use crate::paths::short;
 use crate::text::{excerpt, line_of, load};
 use build::Column;
@@ -42,11 +43,16 @@ struct Text {
 }
 
 /// Reads files of the same columns one below the other.
-pub(crate) fn read(files: &[FileState], options: &CsvOptions, task: &TaskHandle) -> Result<Table, Diagnostic> {
+pub(crate) fn read(
+    files: &[FileState],
+    options: &CsvOptions,
+    taken: &Taken<'_>,
+    task: &TaskHandle,
+) -> Result<Table, Diagnostic> {
     let form = form(options)?;
     let mut texts = Vec::with_capacity(files.len());
     for file in files {
-        texts.push(open(file, options, &form, task)?);
+        texts.push(open(file, options, &form, taken, task)?);
     }
     let names = same_columns(&texts)?;
     let given = given_types(options, &names, &texts[0].path)?;
@@ -68,6 +74,7 @@ pub(crate) fn read(files: &[FileState], options: &CsvOptions, task: &TaskHandle)
     let schema = Arc::new(Schema::new(fields));
     let batches = parallel(&jobs, task, |(text, piece)| {
         let batch = reader.build(text, piece.clone(), &dtypes, &schema)?;
+        taken.take(&text.path, batch.get_array_memory_size() as u64)?;
         task.add_rows(batch.num_rows() as u64);
         Ok(batch)
     })?;
@@ -141,8 +148,14 @@ fn form(options: &CsvOptions) -> Result<Form, Diagnostic> {
 }
 
 /// Loads a file, reads its header and cuts the rest into pieces.
-fn open(file: &FileState, options: &CsvOptions, form: &Form, task: &TaskHandle) -> Result<Text, Diagnostic> {
-    let bytes = load(file, task)?;
+fn open(
+    file: &FileState,
+    options: &CsvOptions,
+    form: &Form,
+    taken: &Taken<'_>,
+    task: &TaskHandle,
+) -> Result<Text, Diagnostic> {
+    let bytes = load(file, taken, task)?;
     let path = &file.path;
     let malformed = |e: Malformed| malformed(path, &bytes, e);
     let mut at = 0;

@@ -12,16 +12,17 @@ use onrush_wire::{Class, Diagnostic};
 use serde_json::Value;
 
 use crate::cache::FileState;
+use crate::memory::Taken;
 use crate::text::{excerpt, load};
 
 /// Rows decoded between two looks at the task.
 const BATCH: usize = 8192;
 
-pub(crate) fn read(files: &[FileState], task: &TaskHandle) -> Result<Table, Diagnostic> {
+pub(crate) fn read(files: &[FileState], taken: &Taken<'_>, task: &TaskHandle) -> Result<Table, Diagnostic> {
     let mut texts = Vec::with_capacity(files.len());
     let mut schemas = Vec::with_capacity(files.len());
     for file in files {
-        let bytes = load(file, task)?;
+        let bytes = load(file, taken, task)?;
         schemas.push(schema(&file.path, &bytes, task)?);
         texts.push(bytes);
     }
@@ -39,7 +40,7 @@ pub(crate) fn read(files: &[FileState], task: &TaskHandle) -> Result<Table, Diag
     let schema: SchemaRef = Arc::new(views(&merged));
     let mut batches = Vec::new();
     for (file, bytes) in files.iter().zip(&texts) {
-        decode(&file.path, bytes, &schema, task, &mut batches)?;
+        decode(&file.path, bytes, &schema, taken, task, &mut batches)?;
     }
     Ok(Table::new(schema, batches))
 }
@@ -106,6 +107,7 @@ fn decode(
     path: &Path,
     bytes: &[u8],
     schema: &SchemaRef,
+    taken: &Taken<'_>,
     task: &TaskHandle,
     batches: &mut Vec<RecordBatch>,
 ) -> Result<(), Diagnostic> {
@@ -117,6 +119,7 @@ fn decode(
     for batch in reader.build(bytes).map_err(failed)? {
         task.check()?;
         let batch = batch.map_err(failed)?;
+        taken.take(path, batch.get_array_memory_size() as u64)?;
         task.add_rows(batch.num_rows() as u64);
         batches.push(batch);
     }

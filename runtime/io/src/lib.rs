@@ -6,6 +6,8 @@
 pub mod cache;
 mod csv;
 mod json;
+mod marks;
+mod memory;
 mod parquet;
 mod paths;
 mod text;
@@ -18,9 +20,10 @@ use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::Diagnostic;
-use onrush_wire::plan::Source;
+use onrush_wire::plan::{FileMark, Source};
 
 pub use cache::FileCache;
+pub use memory::{Full, Memory, Unlimited};
 pub use write::{FileWriter, Written};
 
 /// A source that was opened: its schema is known, and its rows are in memory or can be scanned.
@@ -53,11 +56,17 @@ impl Loaded {
     }
 }
 
-/// Opens a source through the process's own [`FileCache`].
+/// Opens a source through the process's own [`FileCache`], and says what its files can be recognised by. With `marked` it must be
+/// these files, as they were then.
 ///
 /// # Errors
 /// A missing, unreadable or damaged file, a text that is not what the options say; each names the file and, in text files,
-/// the line.
-pub fn open(source: &Source, task: &TaskHandle) -> Result<Loaded, Diagnostic> {
-    FileCache::shared().open(source, task)
+/// the line. A file that has changed. Not enough memory.
+pub fn open(
+    source: &Source,
+    marked: Option<&[FileMark]>,
+    memory: &dyn Memory,
+    task: &TaskHandle,
+) -> Result<(Loaded, Vec<FileMark>), Diagnostic> {
+    FileCache::shared().open_marked(source, marked, memory, task)
 }

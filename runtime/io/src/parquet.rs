@@ -9,13 +9,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
 use onrush_frame::{Table, TaskHandle, dtype_to_wire};
 use onrush_wire::{Class, Diagnostic};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
 use crate::cache::{Decoded, FileState, io_diagnostic};
+use crate::marks;
+use crate::memory::Taken;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED: &[u8; 4] = b"PARE";
@@ -32,7 +38,12 @@ struct Opened {
 }
 
 /// Files of one schema one below the other; held if together they take at most `hold` bytes.
-pub(crate) fn read(files: &[FileState], hold: u64, task: &TaskHandle) -> Result<Decoded, Diagnostic> {
+pub(crate) fn read(
+    files: &[FileState],
+    hold: u64,
+    taken: &Taken<'_>,
+    task: &TaskHandle,
+) -> Result<Decoded, Diagnostic> {
     let mut opened = Vec::with_capacity(files.len());
     for file in files {
         task.check()?;
@@ -42,7 +53,7 @@ pub(crate) fn read(files: &[FileState], hold: u64, task: &TaskHandle) -> Result<
     let rows = opened.iter().map(|o| o.rows).sum();
     task.set_total_rows(Some(rows));
     if opened.iter().map(|o| o.memory_bytes).sum::<u64>() <= hold {
-        let batches = decode(&opened, &schema, task)?;
+        let batches = decode(&opened, &schema, taken, task)?;
         return Ok(Decoded::Table(Table::new(schema, batches)));
     }
     let internal = |e: datafusion::error::DataFusionError| {
@@ -55,8 +66,44 @@ pub(crate) fn read(files: &[FileState], hold: u64, task: &TaskHandle) -> Result<
         .map_err(internal)?;
     let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension("");
     let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
-    let provider = Arc::new(ListingTable::try_new(config).map_err(internal)?);
-    Ok(Decoded::Scan { provider, rows })
+    let inner = ListingTable::try_new(config).map_err(internal)?;
+    Ok(Decoded::Scan { provider: Arc::new(Unchanged { inner, files: files.to_vec() }), rows })
+}
+
+/// Files that are read anew by each scan, as long as they are those whose schema and number of rows are known.
+#[derive(Debug)]
+struct Unchanged {
+    inner: ListingTable,
+    files: Vec<FileState>,
+}
+
+#[async_trait]
+impl TableProvider for Unchanged {
+    fn schema(&self) -> SchemaRef {
+        self.inner.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        self.inner.table_type()
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
+        marks::still(&self.files).map_err(|e| datafusion::error::DataFusionError::External(Box::new(e)))?;
+        self.inner.scan(session, projection, filters, limit).await
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> datafusion::error::Result<Vec<TableProviderFilterPushDown>> {
+        self.inner.supports_filters_pushdown(filters)
+    }
 }
 
 /// Checks both ends of the file and reads its footer.
@@ -209,7 +256,12 @@ fn same_schema(files: &[Opened]) -> Result<SchemaRef, Diagnostic> {
 }
 
 /// All row groups on all cores, in their order.
-fn decode(files: &[Opened], schema: &SchemaRef, task: &TaskHandle) -> Result<Vec<RecordBatch>, Diagnostic> {
+fn decode(
+    files: &[Opened],
+    schema: &SchemaRef,
+    taken: &Taken<'_>,
+    task: &TaskHandle,
+) -> Result<Vec<RecordBatch>, Diagnostic> {
     let jobs: Vec<(&Opened, usize)> =
         files.iter().flat_map(|f| (0..f.metadata.metadata().num_row_groups()).map(move |g| (f, g))).collect();
     let next = AtomicUsize::new(0);
@@ -219,7 +271,7 @@ fn decode(files: &[Opened], schema: &SchemaRef, task: &TaskHandle) -> Result<Vec
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some((file, group)) = jobs.get(i) else { return };
-            let result = guarded(&file.path, || row_group(file, *group, schema, task));
+            let result = guarded(&file.path, || row_group(file, *group, schema, taken, task));
             if result.is_err() {
                 next.store(jobs.len(), Ordering::Relaxed);
             }
@@ -249,6 +301,7 @@ fn row_group(
     file: &Opened,
     group: usize,
     schema: &SchemaRef,
+    taken: &Taken<'_>,
     task: &TaskHandle,
 ) -> Result<Vec<RecordBatch>, Diagnostic> {
     let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
@@ -261,6 +314,7 @@ fn row_group(
     for batch in reader {
         task.check()?;
         let batch = batch.map_err(|e| cut_off(&file.path, &e.to_string()))?;
+        taken.take(&file.path, batch.get_array_memory_size() as u64)?;
         task.add_rows(batch.num_rows() as u64);
         // Another file can have its columns in another order, and other nullability.
         let columns = schema

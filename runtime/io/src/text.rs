@@ -5,25 +5,30 @@ use std::io::Read;
 use std::path::Path;
 
 use onrush_frame::TaskHandle;
+use onrush_wire::limits::size;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::{FileState, io_diagnostic};
+use crate::memory::Taken;
 
 /// Read at a time, so that progress shows and a stop is noticed.
 const STEP: usize = 8 << 20;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// How many times its size a packed file may have: tables of text have 3 to 30 times as much, and gzip ends at about 1,000.
+const RATIO: usize = 200;
+/// Bytes that are unpacked whatever the packed file's size.
+const MOST_UNPACKED: usize = 256 << 20;
 
 /// The whole text of a file; `.gz` is unpacked, by its first bytes, not its name.
-pub(crate) fn load(file: &FileState, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
+///
+/// The bytes count as taken.
+pub(crate) fn load(file: &FileState, taken: &Taken<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
     let path = &file.path;
+    taken.take(path, file.bytes)?;
     let mut bytes = read_all(path, file.bytes, task)?;
     if bytes.starts_with(&GZIP) {
-        let mut plain = Vec::new();
-        flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).map_err(|e| {
-            Diagnostic::error(Class::Data, "damaged-file", format!("`{}` is no whole gzip file: {e}", path.display()))
-                .help("the file was cut off or damaged on the way: fetch it again")
-        })?;
-        bytes = plain;
+        bytes = unpacked(path, &bytes, taken, task)?;
+        taken.give_back(file.bytes);
     }
     if let Some(encoding) = foreign(&bytes) {
         return Err(Diagnostic::error(
@@ -41,6 +46,43 @@ pub(crate) fn load(file: &FileState, task: &TaskHandle) -> Result<Vec<u8>, Diagn
         return Err(bad_utf8(path, &bytes, error.valid_up_to()));
     }
     Ok(bytes)
+}
+
+fn unpacked(path: &Path, packed: &[u8], taken: &Taken<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
+    let mut decoder = flate2::read::MultiGzDecoder::new(packed);
+    let mut plain: Vec<u8> = Vec::new();
+    let most = MOST_UNPACKED.max(packed.len().saturating_mul(RATIO));
+    loop {
+        task.check()?;
+        // By what a vector grows anyway, so that what is taken is what is there.
+        let room = STEP.max(plain.len() / 2);
+        taken.take(path, room as u64)?;
+        plain.try_reserve_exact(room).map_err(|e| {
+            let message = format!("`{}` unpacks to more than {}: {e}", path.display(), size(plain.len() as u64));
+            Diagnostic::error(Class::Resources, "out-of-memory", message)
+        })?;
+        let before = plain.len();
+        decoder.by_ref().take(room as u64).read_to_end(&mut plain).map_err(|e| {
+            Diagnostic::error(Class::Data, "damaged-file", format!("`{}` is no whole gzip file: {e}", path.display()))
+                .help("the file was cut off or damaged on the way: fetch it again")
+        })?;
+        if plain.len() > most {
+            return Err(Diagnostic::error(
+                Class::Data,
+                "unpacks-too-large",
+                format!(
+                    "`{}` has {} and unpacks to more than {}: more than {RATIO} times as much is not read",
+                    path.display(),
+                    size(packed.len() as u64),
+                    size(most as u64)
+                ),
+            )
+            .help("if the file is what you expect, unpack it first (`gunzip`) and read that"));
+        }
+        if plain.len() - before < room {
+            return Ok(plain);
+        }
+    }
 }
 
 fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {

@@ -1,8 +1,10 @@
 //! Files out: written under another name and renamed when complete, so that nobody ever sees half a file.
 
-use std::fs::{self, File, OpenOptions};
+mod target;
+
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -15,12 +17,12 @@ use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use crate::cache::io_diagnostic;
-use crate::paths;
+use target::{Target, Temporary};
 
 /// A file under way. Dropped before [`FileWriter::finish`], it leaves nothing behind.
 pub struct FileWriter {
-    target: PathBuf,
-    temporary: PathBuf,
+    target: Target,
+    temporary: Temporary,
     /// `None` once it is finished.
     format: Option<Format>,
     rows: u64,
@@ -42,19 +44,17 @@ pub struct Written {
 }
 
 impl FileWriter {
-    /// Starts a file for batches of `schema`. An existing file of that name is replaced at the end.
+    /// Starts a file for batches of `schema`. An existing file of that name is replaced at the end, and keeps its mode and owner; a
+    /// symbolic link stays, and the file that it leads to is replaced.
     ///
     /// # Errors
-    /// A missing folder, a folder in the place of the file, an unknown compression, a column type that the format cannot
-    /// hold.
+    /// A missing folder, something that is no regular file in the place of the file, an unknown compression, a column type that the
+    /// format cannot hold.
     pub fn create(sink: &Sink, schema: &SchemaRef) -> Result<FileWriter, Diagnostic> {
-        let target = paths::absolute(&sink.path, &sink.folder);
-        check_target(&sink.path, &target)?;
+        let target = Target::open(&sink.path, &sink.folder)?;
         check_columns(&sink.format, schema)?;
-        let name = paths::short(&target);
-        let temporary = target.with_file_name(format!(".{name}.{}.{}.tmp", std::process::id(), unique()));
-        let file = OpenOptions::new().write(true).create_new(true).open(&temporary);
-        let file = BufWriter::with_capacity(1 << 20, file.map_err(|e| io_diagnostic("written", &target, &e))?);
+        let (temporary, file) = target.temporary()?;
+        let file = BufWriter::with_capacity(1 << 20, file);
         let mut writer = FileWriter { target, temporary, format: None, rows: 0 };
         writer.format = Some(match &sink.format {
             SinkFormat::Csv { separator, header, null } => {
@@ -107,13 +107,11 @@ impl FileWriter {
             None => Err("it is finished".to_string()),
         };
         let mut buffer = buffer.map_err(|e| self.failed(&e))?;
-        let io = |e: &std::io::Error| io_diagnostic("written", &self.target, e);
+        let io = |e: &std::io::Error| io_diagnostic("written", &self.target.named, e);
         buffer.flush().map_err(|e| io(&e))?;
         let file = buffer.into_inner().map_err(|e| io(e.error()))?;
-        file.sync_all().map_err(|e| io(&e))?;
-        let bytes = file.metadata().map_err(|e| io(&e))?.len();
-        fs::rename(&self.temporary, &self.target).map_err(|e| io(&e))?;
-        Ok(Written { path: self.target.clone(), rows: self.rows, bytes })
+        let bytes = self.target.replace(self.temporary, &file)?;
+        Ok(Written { path: self.target.named, rows: self.rows, bytes })
     }
 
     fn failed(&self, why: &str) -> Diagnostic {
@@ -122,50 +120,9 @@ impl FileWriter {
         let error = Diagnostic::error(
             class,
             "write-failed",
-            format!("`{}` could not be written: {why}", self.target.display()),
+            format!("`{}` could not be written: {why}", self.target.named.display()),
         );
         if full { error.help("free some disk space, or write to another folder") } else { error }
-    }
-}
-
-impl Drop for FileWriter {
-    fn drop(&mut self) {
-        // After `finish` there is nothing of that name.
-        let _ = fs::remove_file(&self.temporary);
-    }
-}
-
-fn unique() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-fn check_target(given: &str, target: &Path) -> Result<(), Diagnostic> {
-    if given.trim().is_empty() {
-        return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty")
-            .help("give a path, such as \"out.parquet\""));
-    }
-    if target.is_dir() || given.ends_with('/') {
-        return Err(Diagnostic::error(
-            Class::Data,
-            "is-a-folder",
-            format!("`{}` is a folder, not a file", target.display()),
-        )
-        .help(format!("name a file in it, such as \"{}/out.parquet\"", given.trim_end_matches('/'))));
-    }
-    match target.parent() {
-        Some(parent) if !parent.is_dir() => {
-            let existing = parent.ancestors().find(|a| a.is_dir()).unwrap_or(Path::new("/"));
-            Err(Diagnostic::error(
-                Class::Data,
-                "no-folder",
-                format!("`{}` cannot be written: there is no folder `{}`", target.display(), parent.display()),
-            )
-            .note(format!("`{}` exists", existing.display()))
-            .help(format!("make it first: std::fs::create_dir_all(\"{}\")?", parent.display())))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -26,8 +26,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
 use onrush_wire::display::{TableKind, TablePreview};
-use onrush_wire::plan::{Op, Sink};
-use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value};
+use onrush_wire::plan::{FileMark, Op, Sink, Source};
+use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value, codec};
 
 use crate::cache::{Known, ResultCache};
 use crate::check;
@@ -41,7 +41,7 @@ use crate::ops::{self, Inputs};
 use crate::plot::{KEPT, Rows};
 use crate::pool::Pool;
 use crate::table::{self, Frame};
-use crate::{key, rules, sql};
+use crate::{chains, key, rules, sql};
 pub(crate) use large::Whole;
 pub use lending::Loan;
 use plans::Plans;
@@ -107,6 +107,7 @@ pub struct Engine {
     /// Why there is none.
     why_cpu: String,
     context: SessionContext,
+    pool: Arc<Pool>,
     states: States,
     frames: RwLock<HashMap<FrameId, Arc<Frame>>>,
     results: ResultCache,
@@ -145,8 +146,9 @@ impl Engine {
             .build()
             .map_err(|e| Diagnostic::error(Class::Environment, "threads", format!("no threads can be started: {e}")))?;
         let running = usize::try_from(config.memory_limit / 2).unwrap_or(usize::MAX);
-        let environment =
-            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(Pool::new(running))).build_arc().map_err(diagnose)?;
+        let pool = Arc::new(Pool::new(running));
+        let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::<Pool>::clone(&pool));
+        let environment = environment.build_arc().map_err(diagnose)?;
         // One partition: rows keep their order through every operator, and sums come out the same each time.
         let session = SessionConfig::new()
             .with_target_partitions(1)
@@ -184,6 +186,7 @@ impl Engine {
             accelerator,
             why_cpu,
             context,
+            pool,
             states: States::default(),
             frames,
             results,
@@ -242,11 +245,50 @@ impl Engine {
         data: Option<Vec<RecordBatch>>,
         task: &TaskHandle,
     ) -> Result<Schema, Diagnostic> {
-        let frame = guarded(|| self.plan(op, at, data, task))
-            .map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })?;
+        let frame = guarded(|| self.plan(op, at, data, task)).map_err(|d| placed(d, at))?;
         let schema = onrush_frame::schema_to_wire(&frame.schema);
         self.insert(id, frame, task);
         Ok(schema)
+    }
+
+    /// As [`Engine::step`] with [`Op::Read`]; says what the files can be recognised by. With `marked` they must be those files, unchanged.
+    ///
+    /// # Errors
+    /// As there, and if a file has changed.
+    pub fn read(
+        &self,
+        id: FrameId,
+        source: &Source,
+        marked: Option<&[FileMark]>,
+        at: Option<&Span>,
+        task: &TaskHandle,
+    ) -> Result<(Schema, Vec<FileMark>), Diagnostic> {
+        let (frame, marks) = guarded(|| self.read_frame(source, marked, task)).map_err(|d| placed(d, at))?;
+        let schema = onrush_frame::schema_to_wire(&frame.schema);
+        self.insert(id, frame, task);
+        Ok((schema, marks))
+    }
+
+    fn read_frame(
+        &self,
+        source: &Source,
+        marked: Option<&[FileMark]>,
+        task: &TaskHandle,
+    ) -> Result<(Frame, Vec<FileMark>), Diagnostic> {
+        let (loaded, marks) = onrush_io::open(source, marked, self.pool.as_ref(), task)?;
+        let title = format!("read {}", loaded.title());
+        let frame = match loaded.content {
+            Content::Memory(table) => resident(loaded.key, title, table)?,
+            Content::Scan(provider) => {
+                let plan = LogicalPlanBuilder::scan("file", provider_as_source(provider), None)
+                    .and_then(LogicalPlanBuilder::build)
+                    .map_err(diagnose)?;
+                let mut frame = frame(loaded.key, title, ops::unqualified(plan)?);
+                frame.rows = loaded.rows.into();
+                frame
+            }
+        };
+        Ok((frame, marks))
     }
 
     fn insert(&self, id: FrameId, frame: Frame, task: &TaskHandle) {
@@ -268,21 +310,7 @@ impl Engine {
         task: &TaskHandle,
     ) -> Result<Frame, Diagnostic> {
         match op {
-            Op::Read(source) => {
-                let loaded = onrush_io::open(source, task)?;
-                let title = format!("read {}", loaded.title());
-                match loaded.content {
-                    Content::Memory(table) => resident(loaded.key, title, table),
-                    Content::Scan(provider) => {
-                        let plan = LogicalPlanBuilder::scan("file", provider_as_source(provider), None)
-                            .and_then(LogicalPlanBuilder::build)
-                            .map_err(diagnose)?;
-                        let mut frame = frame(loaded.key, title, ops::unqualified(plan)?);
-                        frame.rows = loaded.rows.into();
-                        Ok(frame)
-                    }
-                }
-            }
+            Op::Read(source) => Ok(self.read_frame(source, None, task)?.0),
             Op::FromArrow { schema, bytes } => {
                 let table = match (data, bytes) {
                     (Some(batches), _) => match batches.first() {
@@ -300,6 +328,7 @@ impl Engine {
             }
             _ => {
                 let mut copy = op.clone();
+                chains::check(key::expressions(&mut copy).into_iter().map(|expr| &*expr), at)?;
                 let keys = key::inputs(&mut copy)
                     .into_iter()
                     .map(|id| self.frame(*id).map(|f| f.key))
@@ -314,13 +343,14 @@ impl Engine {
                     }
                     op => ops::plan(op, self, at)?,
                 };
-                Ok(frame(key::step(op, &keys), title(op), self.analysed(plan)?))
+                Ok(frame(key::step(op, &keys), title(op).to_string(), self.analysed(plan)?))
             }
         }
     }
 
     /// A plan with DataFusion's own analysis, for what ours does not see: what types become of others, and what does not go together.
     fn analysed(&self, plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
+        let plan = chains::shortened(plan).map_err(diagnose)?;
         let state = self.states.lend(&self.context);
         state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}).map_err(diagnose)
     }
@@ -443,12 +473,13 @@ impl Engine {
     /// The only value of an expression that gives one row.
     pub fn value(&self, id: FrameId, expr: &Expr, task: &TaskHandle) -> Result<(Value, DataType), Diagnostic> {
         let frame = self.frame(id)?;
+        chains::check([expr], None)?;
         let mut plain = expr.clone();
         key::without_places(&mut plain);
-        let text = format!("{plain:?}");
+        let content = codec::content(&plain);
         let key = key::hash(|h| {
             use std::hash::Hash;
-            ("value", frame.key, &text).hash(h);
+            ("value", frame.key, &content).hash(h);
         });
         let derived = guarded(|| {
             let lower = Lower::new(ops::plain(&frame)?, None)?;
@@ -660,6 +691,10 @@ fn frame_of(key: u128, title: String, resident: Arc<Resident>) -> Result<Frame, 
     Ok(Frame { key, title, plan, schema, resident, rows, sorts: false, depth: 0, running: Mutex::new(()) })
 }
 
+fn placed(diagnostic: Diagnostic, at: Option<&Span>) -> Diagnostic {
+    if diagnostic.labels.is_empty() { check::place(diagnostic, None, at, "") } else { diagnostic }
+}
+
 /// Plans on a stack that deep expressions cannot exhaust, on this thread: another one would have nothing of the planner's code and data in its
 /// caches. A panic there is a bug of ours and no end of the engine.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
@@ -674,8 +709,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or_else(|| "a panic without a message".to_string())
 }
 
-/// The step in a word.
-fn title(op: &Op) -> String {
+/// The step in a word: the method's name.
+pub fn title(op: &Op) -> &'static str {
     match op {
         Op::Read(_) => "read",
         Op::FromArrow { .. } => "values",
@@ -703,5 +738,4 @@ fn title(op: &Op) -> String {
         Op::WithRowIndex { .. } => "with_row_index",
         Op::Explode { .. } => "explode",
     }
-    .to_string()
 }

@@ -14,7 +14,7 @@ use arrow::compute::interleave_record_batch;
 use onrush_frame::{Table, TaskHandle, preview};
 use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::plan::{Op, Sink};
-use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value};
+use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value, codec};
 
 use crate::engine::{Engine, Whole};
 use crate::error::internal;
@@ -169,8 +169,8 @@ impl Engine {
 
     fn view_key(&self, view: &View) -> Result<u128, Diagnostic> {
         let frame = self.frame(view.frame)?;
-        let text = format!("{:?} {:?}", view.filter, view.sort);
-        Ok(key::hash(|h| ("view", view.frame.0, frame.key, &text).hash(h)))
+        let content = codec::content(&(&view.filter, &view.sort));
+        Ok(key::hash(|h| ("view", view.frame.0, frame.key, &content).hash(h)))
     }
 
     /// How many rows a frame has that is too large to be held.

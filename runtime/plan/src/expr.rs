@@ -27,7 +27,8 @@ use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ScalarUDF, cast, try_cast,
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, binary_expr, cast,
+    try_cast,
 };
 use onrush_wire::{Diagnostic, ExprKind, Span, UnaryOp, Value};
 
@@ -50,6 +51,26 @@ pub struct Typed {
 impl Typed {
     pub fn is_text(&self) -> bool {
         types::is_text(&self.dtype)
+    }
+
+    /// As [`Typed::to`], of a value that is not needed any more: a long expression is not copied.
+    pub fn into(self, dtype: &DataType) -> Typed {
+        if &self.dtype == dtype {
+            return self;
+        }
+        let expr = match self.expr {
+            Expr::Literal(value, metadata) => match value.cast_to(dtype) {
+                Ok(value) => Expr::Literal(value, None),
+                Err(_) => cast(Expr::Literal(value, metadata), dtype.clone()),
+            },
+            expr => cast(expr, dtype.clone()),
+        };
+        Typed { expr, dtype: dtype.clone(), literal: None, ..self }
+    }
+
+    /// Both sides of an operator, under the left one's name and place.
+    pub fn beside(self, operator: Operator, right: Typed, dtype: DataType) -> Typed {
+        Typed { expr: binary_expr(self.expr, operator, right.expr), dtype, literal: None, ..self }
     }
 
     /// The same place and name with another expression.
@@ -204,10 +225,7 @@ impl<'a> Lower<'a> {
                     UnaryOp::Negate => operators::negate(self, value),
                 }
             }
-            ExprKind::Binary(op, left, right) => {
-                let (left, right) = (self.expr(left)?, self.expr(right)?);
-                operators::binary(self, *op, left, right, span)
-            }
+            ExprKind::Binary(..) => self.chain(expr),
             ExprKind::Case { branches, otherwise } => conditional::case(self, branches, otherwise.as_deref(), span),
             ExprKind::In { value, list } => conditional::is_in(self, value, list, span),
             ExprKind::Between { value, low, high, high_inclusive } => {
@@ -227,6 +245,24 @@ impl<'a> Lower<'a> {
                 "not possible here",
             )),
         }
+    }
+
+    /// `a + b + c` and so on: a loop in a cell makes long ones, and each step down would take a part of the stack.
+    fn chain(&mut self, expr: &onrush_wire::Expr) -> Result<Typed, Diagnostic> {
+        let mut above = Vec::new();
+        let mut first = expr;
+        while let ExprKind::Binary(op, left, right) = &first.kind {
+            above.push((*op, right, first.span.as_ref()));
+            first = left;
+        }
+        let mut value = self.expr(first)?;
+        while let Some((op, right, span)) = above.pop() {
+            let right = self.expr(right)?;
+            value = operators::binary(self, op, value, right, span)?;
+            // As `expr` does.
+            value.span = span.cloned().or(value.span);
+        }
+        Ok(value)
     }
 
     pub fn column(&mut self, name: &str, span: Option<&Span>) -> Result<Typed, Diagnostic> {

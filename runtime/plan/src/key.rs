@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow::array::{Array, ArrayData};
 use onrush_frame::Table;
 use onrush_wire::plan::Op;
-use onrush_wire::{Arg, Expr, ExprKind, FrameId};
+use onrush_wire::{Expr, ExprKind, FrameId, codec};
 
 /// Another number for each: the finaliser of SplitMix64, with Stafford's constants (Steele, Lea and Flood, "Fast splittable pseudorandom number
 /// generators", 2014).
@@ -45,7 +45,8 @@ pub fn inputs(op: &mut Op) -> Vec<&mut FrameId> {
     }
 }
 
-fn expressions(op: &mut Op) -> Vec<&mut Expr> {
+/// The expressions of a step.
+pub fn expressions(op: &mut Op) -> Vec<&mut Expr> {
     match op {
         Op::Select { exprs, .. } | Op::WithColumns { exprs, .. } => exprs.iter_mut().collect(),
         Op::Filter { predicate, .. } => vec![predicate],
@@ -64,49 +65,13 @@ fn expressions(op: &mut Op) -> Vec<&mut Expr> {
 
 /// The same expression, wherever it is written.
 pub fn without_places(expr: &mut Expr) {
-    expr.span = None;
-    match &mut expr.kind {
-        ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. } => {}
-        ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) => without_places(inner),
-        ExprKind::Binary(_, left, right) => {
-            without_places(left);
-            without_places(right);
-        }
-        ExprKind::Case { branches, otherwise } => {
-            for (condition, value) in branches {
-                without_places(condition);
-                without_places(value);
-            }
-            if let Some(otherwise) = otherwise {
-                without_places(otherwise);
-            }
-        }
-        ExprKind::In { value, list } => {
-            without_places(value);
-            list.iter_mut().for_each(without_places);
-        }
-        ExprKind::Between { value, low, high, .. } => {
-            without_places(value);
-            without_places(low);
-            without_places(high);
-        }
-        ExprKind::Cast { value, .. } => without_places(value),
-        ExprKind::Call { args, .. } => {
-            for Arg { value, .. } in args {
-                without_places(value);
-            }
-        }
-        ExprKind::Native { function, args } => {
+    expr.for_each_mut(|node| {
+        node.span = None;
+        if let ExprKind::Native { function, .. } = &mut node.kind {
             // Run again, the same cell is another file.
             function.file.clear();
-            args.iter_mut().for_each(without_places);
         }
-        ExprKind::Over { value, partition, order } => {
-            without_places(value);
-            partition.iter_mut().for_each(without_places);
-            order.iter_mut().for_each(|k| without_places(&mut k.expr));
-        }
-    }
+    });
 }
 
 /// 128 bits from two differently seeded hashes.
@@ -127,10 +92,9 @@ pub fn step(op: &Op, input_keys: &[u128]) -> u128 {
         *id = FrameId(index as u64);
     }
     expressions(&mut op).into_iter().for_each(without_places);
-    // The debug form names every field.
-    let text = format!("{op:?}");
+    let bytes = codec::content(&op);
     hash(|h| {
-        text.hash(h);
+        bytes.hash(h);
         input_keys.hash(h);
     })
 }

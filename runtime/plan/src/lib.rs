@@ -4,6 +4,7 @@
 //! (`docs/semantics.md`). Knows no sockets, no names of notebooks and no files' formats.
 
 pub mod cache;
+mod chains;
 pub mod check;
 pub mod engine;
 pub mod error;
@@ -27,6 +28,6 @@ pub mod table;
 pub mod types;
 mod windows;
 
-pub use engine::{CALLS_STACK, Engine, EngineConfig, Loan};
+pub use engine::{CALLS_STACK, Engine, EngineConfig, Loan, title};
 pub use explain::Placement;
 pub use expr::catalogue::functions;

@@ -139,12 +139,11 @@ pub fn distinct_names<'n>(
     names: impl IntoIterator<Item = (&'n str, Option<&'n Span>)>,
     at: Option<&Span>,
 ) -> Result<(), Diagnostic> {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for (name, span) in names {
-        if seen.contains(&name) {
+        if !seen.insert(name) {
             return Err(check::place(check::duplicate_column(name), span, at, "this name is taken"));
         }
-        seen.push(name);
     }
     Ok(())
 }

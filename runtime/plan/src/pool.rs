@@ -1,17 +1,22 @@
 //! The memory of running plans: DataFusion's fair pool, which says in the user's words why there is not enough, and what holds the rest.
+//! Plans have half of ONRUSH_MEMORY; reading files has what they leave of the whole.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use onrush_io::Full;
 
 /// A refusal stays [`DataFusionError::ResourcesExhausted`]: operators that can write to disk do so then, and only what the others say is seen.
 #[derive(Debug)]
 pub struct Pool {
     fair: FairSpillPool,
     limit: usize,
+    /// What readers take.
+    reading: AtomicU64,
     /// Bytes by what they are for.
     held: Mutex<BTreeMap<&'static str, usize>>,
 }
@@ -46,7 +51,12 @@ fn megabytes(bytes: usize) -> String {
 
 impl Pool {
     pub fn new(limit: usize) -> Pool {
-        Pool { fair: FairSpillPool::new(limit), limit, held: Mutex::default() }
+        Pool { fair: FairSpillPool::new(limit), limit, reading: AtomicU64::new(0), held: Mutex::default() }
+    }
+
+    /// Half of it is for plans.
+    fn whole(&self) -> u64 {
+        (self.limit as u64).saturating_mul(2)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, usize>> {
@@ -59,12 +69,17 @@ impl Pool {
 
     fn refusal(&self, reservation: &MemoryReservation, additional: usize) -> String {
         let of = purpose(reservation.consumer().name());
-        let (has, free) = (reservation.size(), self.limit.saturating_sub(self.reserved()));
+        let reading = usize::try_from(self.reading.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        let most = self.limit.min(self.limit.saturating_mul(2).saturating_sub(reading));
+        let (has, free) = (reservation.size(), most.saturating_sub(self.reserved()));
         let mut others = self.lock().clone();
         if let Some(own) = others.get_mut(of) {
             *own = own.saturating_sub(has);
         }
         let mut others: Vec<(&str, usize)> = others.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
+        if most < self.limit {
+            others.push(("files that are read", reading));
+        }
         others.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         let others: Vec<String> = others.iter().map(|(of, bytes)| format!("{of} {}", megabytes(*bytes))).collect();
         let rest = match others.as_slice() {
@@ -115,6 +130,10 @@ impl MemoryPool for Pool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        let all = (self.reserved() as u64).saturating_add(self.reading.load(Ordering::Relaxed));
+        if all.saturating_add(additional as u64) > self.whole() {
+            return Err(DataFusionError::ResourcesExhausted(self.refusal(reservation, additional)));
+        }
         match self.fair.try_grow(reservation, additional) {
             Ok(()) => self.add(reservation, additional),
             Err(DataFusionError::ResourcesExhausted(_)) => {
@@ -131,6 +150,19 @@ impl MemoryPool for Pool {
 
     fn memory_limit(&self) -> MemoryLimit {
         self.fair.memory_limit()
+    }
+}
+
+impl onrush_io::Memory for Pool {
+    fn take(&self, bytes: u64) -> std::result::Result<(), Full> {
+        let limit = self.whole().saturating_sub(self.reserved() as u64);
+        let more = |reading: u64| reading.checked_add(bytes).filter(|all| *all <= limit);
+        let taken = self.reading.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.map(|_| ()).map_err(|reading| Full { limit: self.whole(), free: limit.saturating_sub(reading) })
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.reading.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -160,5 +192,22 @@ mod tests {
         assert_eq!(pool.reserved(), 34 << 20);
         groups.free();
         assert_eq!(pool.reserved(), 0);
+    }
+
+    /// Of 128 MB, of which plans have half.
+    #[test]
+    fn readers_have_what_plans_leave() {
+        use onrush_io::Memory;
+        let pool = Arc::new(Pool::new(64 << 20));
+        let plans: Arc<dyn MemoryPool> = Arc::<Pool>::clone(&pool);
+        let join = MemoryConsumer::new("HashJoinInput[0]").register(&plans);
+        join.try_grow(28 << 20).unwrap();
+        pool.take(90 << 20).unwrap();
+        assert_eq!(pool.take(20 << 20), Err(Full { limit: 128 << 20, free: 10 << 20 }));
+        let DataFusionError::ResourcesExhausted(message) = join.try_grow(20 << 20).unwrap_err() else { panic!() };
+        assert!(message.contains("10 MB are free; the rest: files that are read 90 MB"), "{message}");
+        pool.give_back(90 << 20);
+        join.try_grow(20 << 20).unwrap();
+        pool.take(80 << 20).unwrap();
     }
 }

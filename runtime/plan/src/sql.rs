@@ -33,6 +33,7 @@ use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
 use onrush_wire::Diagnostic;
 
+use crate::chains;
 use crate::check::{self, plan_error};
 use crate::engine::Lent;
 use crate::error::diagnose;
@@ -113,6 +114,7 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
             std::iter::once(name.as_str()).chain(frame.schema.fields().iter().map(|f| f.name().as_str()))
         })
         .collect();
+    few_operators(&tokens)?;
     let exact: HashSet<&str> = names.iter().copied().collect();
     // The query's own, by what they are in small letters.
     let mut own: HashMap<String, String> = HashMap::new();
@@ -147,6 +149,63 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
         }
     }
     Ok(out)
+}
+
+/// Operators of one expression that stand one in the other, as in a sum: the planner asks each for the types of all below it.
+const MOST_OPERATORS: usize = 3_000;
+/// The same of `and` and `or`, which it does not ask.
+const MOST_CONDITIONS: usize = 20_000;
+
+fn few_operators(tokens: &[Token]) -> Result<(), Diagnostic> {
+    use Token::{Ampersand, Caret, Comma, Div, DoubleColon, DuckIntDiv, LParen, Minus, Mod, Mul, Pipe, Plus, RParen};
+    use datafusion::sql::sqlparser::keywords::Keyword::{
+        AND, ELSE, FROM, GROUP, HAVING, ON, OR, ORDER, SELECT, THEN, UNION, WHEN, WHERE,
+    };
+    // Of the expressions that are open, one for each bracket.
+    let (mut operators, mut conditions) = (vec![0], vec![0]);
+    for token in tokens {
+        let (Some(operator), Some(condition)) = (operators.last_mut(), conditions.last_mut()) else { return Ok(()) };
+        match token {
+            Plus
+            | Minus
+            | Mul
+            | Div
+            | DuckIntDiv
+            | Mod
+            | Ampersand
+            | Pipe
+            | Caret
+            | DoubleColon
+            | Token::StringConcat => *operator += 1,
+            Token::Word(word) if matches!(word.keyword, AND | OR) => (*operator, *condition) = (0, *condition + 1),
+            Comma => (*operator, *condition) = (0, 0),
+            Token::Word(word)
+                if matches!(
+                    word.keyword,
+                    SELECT | FROM | WHERE | WHEN | THEN | ELSE | GROUP | ORDER | HAVING | UNION | ON
+                ) =>
+            {
+                (*operator, *condition) = (0, 0);
+            }
+            LParen => {
+                operators.push(0);
+                conditions.push(0);
+            }
+            RParen => _ = (operators.pop(), conditions.pop()),
+            _ => {}
+        }
+        let many = |open: &[usize], most: usize| open.last().copied().filter(|found| *found > most);
+        let (what, most) = match () {
+            () if many(&operators, MOST_OPERATORS).is_some() => ("operators", MOST_OPERATORS),
+            () if many(&conditions, MOST_CONDITIONS).is_some() => ("conditions", MOST_CONDITIONS),
+            () => continue,
+        };
+        let message = format!("an expression of the query has more than {most} {what}, one in the other");
+        let advice =
+            "make columns of parts of it first; a long list of values is `x in (...)`, or a frame to join with";
+        return Err(chains::deep(&message).help(advice));
+    }
+    Ok(())
 }
 
 /// Whether two words differ at most in case.

@@ -14,6 +14,7 @@ mod plan {
     pub mod joins;
     pub mod lending;
     pub mod lists;
+    pub mod long;
     pub mod native;
     pub mod orders;
     pub mod parts;

@@ -7,9 +7,11 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
-use onrush_wire::codec::CodecError;
+use onrush_wire::codec::{CodecError, MAX_MESSAGE};
 use onrush_wire::stream;
+use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -44,8 +46,76 @@ impl Receiver {
         Ok((message, descriptors.into_iter().next()))
     }
 
+    /// The same from someone who may send anything: a message that there is room for, whose rest comes `within` this time.
+    pub fn receive_from_outside<T: DeserializeOwned>(
+        &mut self,
+        room: Room<'_>,
+        within: Duration,
+    ) -> Result<(T, Option<OwnedFd>), CodecError> {
+        let started = stream::begin(&self.0)?;
+        let _taken = match room {
+            Room::AtMost(longest) if started.length() > longest => return Err(CodecError::TooLong(started.length())),
+            Room::AtMost(_) => None,
+            Room::Shared(incoming) => Some(incoming.take(started.length(), &self.0)?),
+        };
+        let (message, descriptors) = started.finish(Some(within))?;
+        Ok((message, descriptors.into_iter().next()))
+    }
+
     pub fn stream(&self) -> &UnixStream {
         &self.0
+    }
+}
+
+/// How much of a message is read.
+#[derive(Clone, Copy, Debug)]
+pub enum Room<'a> {
+    /// So many bytes.
+    AtMost(usize),
+    /// What the messages of all connections have together.
+    Shared(&'a Incoming),
+}
+
+/// Messages up to this size need no room: they come at once.
+const SMALL: usize = 1 << 20;
+
+/// The bytes of messages that are being read on all connections, of which there are at most as many as the longest message has: whoever
+/// announces long messages and does not send them holds up others who send long ones, for as long as the rest may take, and no memory.
+#[derive(Debug, Default)]
+pub struct Incoming {
+    bytes: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Incoming {
+    /// Waits for room for a message, as long as its sender does.
+    fn take(&self, length: usize, from: &UnixStream) -> Result<Taken<'_>, CodecError> {
+        if length <= SMALL {
+            return Ok(Taken { incoming: self, length: 0 });
+        }
+        let mut bytes = self.bytes.lock();
+        while *bytes + length > MAX_MESSAGE {
+            if is_closed(from) {
+                return Err(CodecError::Closed);
+            }
+            self.changed.wait_for(&mut bytes, Duration::from_millis(100));
+        }
+        *bytes += length;
+        Ok(Taken { incoming: self, length })
+    }
+}
+
+struct Taken<'a> {
+    incoming: &'a Incoming,
+    length: usize,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            *self.incoming.bytes.lock() -= self.length;
+            self.incoming.changed.notify_all();
+        }
     }
 }
 
@@ -63,6 +133,22 @@ pub fn is_closed(stream: &UnixStream) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_messages_wait_for_each_other() {
+        let incoming = Incoming::default();
+        let (a, b) = UnixStream::pair().unwrap();
+        let most = incoming.take(MAX_MESSAGE - SMALL, &b).unwrap();
+        assert!(incoming.take(SMALL, &b).is_ok(), "short ones need no room");
+        drop(a);
+        assert!(matches!(incoming.take(SMALL + 1, &b), Err(CodecError::Closed)));
+        let (_a, b) = UnixStream::pair().unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| incoming.take(MAX_MESSAGE, &b).map(drop));
+            drop(most);
+            waits.join().unwrap().unwrap();
+        });
+    }
 
     #[test]
     fn the_other_ends_hanging_up_is_seen() {

@@ -15,6 +15,7 @@ use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_plan::gpu::{Choice, GPU_LOST};
 use onrush_plan::{CALLS_STACK, Engine, EngineConfig, Loan};
 use onrush_wire::codec::CodecError;
+use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};
 use onrush_wire::{Class, Diagnostic, FrameId, limits, paths};
 use parking_lot::Mutex;
@@ -264,7 +265,13 @@ impl Process {
     ) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
         let engine = &self.engine;
         let reply = match ask {
-            Ask::Step { id, op, at } => {
+            Ask::Step { id, op: Op::Read(source), at, files } => {
+                let (schema, files) = engine.read(id, &source, files.as_deref(), at.as_ref(), task)?;
+                // A supervisor that is gone is noticed by the reader.
+                let _ = self.out.lock().sender.send(&FromEngine::Read { id, files }, None);
+                Reply::Frame { id, schema }
+            }
+            Ask::Step { id, op, at, .. } => {
                 let data = descriptor.map(|d| values(&d)).transpose()?;
                 let schema = engine.step(id, &op, at.as_ref(), data, task)?;
                 Reply::Frame { id, schema }

@@ -3,7 +3,7 @@
 //! Calls run concurrently and are answered in any order; `call` says which answer belongs to which.
 
 use onrush_wire::explore::{Explore, View};
-use onrush_wire::plan::{Op, Sink};
+use onrush_wire::plan::{FileMark, Op, Sink};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{Held, Reply};
 use onrush_wire::{Expr, FrameId, Span};
@@ -22,6 +22,8 @@ pub enum Ask {
         id: FrameId,
         op: Op,
         at: Option<Span>,
+        /// Of a frame that is made again: the files that it was read from, which must not have changed.
+        files: Option<Vec<FileMark>>,
     },
     Persist {
         frame: FrameId,
@@ -80,6 +82,11 @@ pub enum FromEngine {
     Answer {
         call: u64,
         reply: Reply,
+    },
+    /// The files of a frame that was just read: comes before the answer.
+    Read {
+        id: FrameId,
+        files: Vec<FileMark>,
     },
     /// A few times a second for every call under way.
     Progress(Vec<CallProgress>),

@@ -127,10 +127,11 @@ fn a_place_is_that_of_the_token() {
     let mut parser = Parser::default();
     let mut cursor = Cursor::new("é = dep_dela.mean()".parse().unwrap(), Span::call_site());
     let node = item(&mut parser, &mut cursor).unwrap();
-    let ExprKind::Alias(call, _) = node.expr.kind else { panic!() };
-    let span = call.span.unwrap();
+    let ExprKind::Alias(call, _) = node.expr.into_kind() else { panic!() };
+    let (kind, span) = call.into_parts();
+    let span = span.unwrap();
     assert_eq!((span.line, span.column, span.length), (1, 14, 4));
-    let ExprKind::Call { args, .. } = call.kind else { panic!() };
+    let ExprKind::Call { args, .. } = kind else { panic!() };
     let span = args[0].value.span.clone().unwrap();
     assert_eq!((span.line, span.column, span.length), (1, 5, 8));
 }

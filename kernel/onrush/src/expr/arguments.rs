@@ -75,12 +75,12 @@ pub fn desc(by: impl IntoExprs) -> SortKey {
 
 /// `desc(x)` in `x!` is a call until a sort takes it.
 fn sort_key(expr: onrush_wire::Expr) -> onrush_wire::expr::SortKey {
-    let onrush_wire::Expr { kind, span } = expr;
+    let (kind, span) = expr.into_parts();
     match kind {
         ExprKind::Call { function, mut args } if args.len() == 1 && (function == "desc" || function == "asc") => {
             let mut inner = args.remove(0).value;
-            if let ExprKind::Literal(onrush_wire::Value::Text(name)) = inner.kind {
-                inner.kind = ExprKind::Column(name);
+            if let ExprKind::Literal(onrush_wire::Value::Text(name)) = &mut inner.kind {
+                inner.kind = ExprKind::Column(std::mem::take(name));
             }
             onrush_wire::expr::SortKey { expr: inner, descending: function == "desc", nulls_last: None }
         }
@@ -136,7 +136,7 @@ impl IntoExprs for () {
 }
 
 fn named(exprs: Vec<onrush_wire::Expr>) -> Vec<String> {
-    let name = |expr: onrush_wire::Expr| match expr.kind {
+    let name = |expr: onrush_wire::Expr| match expr.into_kind() {
         ExprKind::Column(name) => name,
         kind => crate::values::expression_text(&onrush_wire::Expr::new(kind)),
     };

@@ -24,7 +24,7 @@ macro_rules! methods {
             #[track_caller]
             pub fn $name(&self $(, $arg: impl ToExpr)*) -> Expr {
                 let $this = self;
-                $receiver.method(concat!($prefix, stringify!($name)), vec![$($arg.to_expr().0),*], here(stringify!($name)))
+                $receiver.method(concat!($prefix, stringify!($name)), vec![$($arg.into_expr().0),*], here(stringify!($name)))
             }
         )*}
     };

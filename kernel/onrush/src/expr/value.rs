@@ -14,6 +14,15 @@ use super::{Expr, Then};
 )]
 pub trait ToExpr {
     fn to_expr(&self) -> Expr;
+
+    /// The same of a value that is not needed any more: an expression is not copied.
+    #[doc(hidden)]
+    fn into_expr(self) -> Expr
+    where
+        Self: Sized,
+    {
+        self.to_expr()
+    }
 }
 
 #[inline(never)]
@@ -25,11 +34,19 @@ impl ToExpr for Expr {
     fn to_expr(&self) -> Expr {
         self.clone()
     }
+
+    fn into_expr(self) -> Expr {
+        self
+    }
 }
 
 impl ToExpr for Then {
     fn to_expr(&self) -> Expr {
         Expr::from(self.clone())
+    }
+
+    fn into_expr(self) -> Expr {
+        Expr::from(self)
     }
 }
 
@@ -126,7 +143,7 @@ impl ToExpr for std::time::Duration {
 /// A list of literals is one literal; a list with other expressions in it is a call that `in` and `over` take apart.
 pub(crate) fn list(items: Vec<onrush_wire::Expr>) -> Expr {
     if items.iter().all(|e| matches!(e.kind, ExprKind::Literal(_))) {
-        let values = items.into_iter().filter_map(|e| match e.kind {
+        let values = items.into_iter().filter_map(|e| match e.into_kind() {
             ExprKind::Literal(value) => Some(value),
             _ => None,
         });

@@ -208,45 +208,36 @@ impl Call<'_> {
 
 /// `true` if the expression gives one value for a whole group, so that it may stand in an aggregation as it is.
 pub fn is_aggregated(expr: &onrush_wire::Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Column(_) | ExprKind::All { .. } | ExprKind::Over { .. } => false,
-        ExprKind::Literal(_) => true,
-        ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) => is_aggregated(inner),
-        ExprKind::Binary(_, left, right) => is_aggregated(left) && is_aggregated(right),
-        ExprKind::Case { branches, otherwise } => {
-            branches.iter().all(|(c, v)| is_aggregated(c) && is_aggregated(v))
-                && otherwise.as_ref().is_none_or(|e| is_aggregated(e))
+    let mut next = vec![expr];
+    while let Some(expr) = next.pop() {
+        let kind = match &expr.kind {
+            ExprKind::Call { function, .. } => find(function).map(|f| f.kind),
+            _ => None,
+        };
+        match (&expr.kind, kind) {
+            (ExprKind::Column(_) | ExprKind::All { .. } | ExprKind::Over { .. }, _) | (_, Some(Kind::Window)) => {
+                return false;
+            }
+            (_, Some(Kind::Aggregate)) => {}
+            _ => expr.children_into(&mut next),
         }
-        ExprKind::In { value, list } => is_aggregated(value) && list.iter().all(is_aggregated),
-        ExprKind::Between { value, low, high, .. } => is_aggregated(value) && is_aggregated(low) && is_aggregated(high),
-        ExprKind::Cast { value, .. } => is_aggregated(value),
-        ExprKind::Native { args, .. } => args.iter().all(is_aggregated),
-        ExprKind::Call { function, args } => match find(function).map(|f| f.kind) {
-            Some(Kind::Aggregate) => true,
-            Some(Kind::Window) => false,
-            _ => args.iter().all(|a| is_aggregated(&a.value)),
-        },
     }
+    true
 }
 
 /// `true` if an aggregate occurs outside of `over`: then a `select` of such expressions gives one row.
 pub fn has_aggregate(expr: &onrush_wire::Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) => has_aggregate(inner),
-        ExprKind::Binary(_, left, right) => has_aggregate(left) || has_aggregate(right),
-        ExprKind::Cast { value, .. } => has_aggregate(value),
-        ExprKind::Native { args, .. } => args.iter().any(has_aggregate),
-        ExprKind::Case { branches, otherwise } => {
-            branches.iter().any(|(c, v)| has_aggregate(c) || has_aggregate(v))
-                || otherwise.as_ref().is_some_and(|e| has_aggregate(e))
+    let mut next = vec![expr];
+    while let Some(expr) = next.pop() {
+        match &expr.kind {
+            ExprKind::Call { function, .. } if find(function).is_some_and(|f| f.kind == Kind::Aggregate) => {
+                return true;
+            }
+            ExprKind::Over { .. } => {}
+            _ => expr.children_into(&mut next),
         }
-        ExprKind::In { value, list } => has_aggregate(value) || list.iter().any(has_aggregate),
-        ExprKind::Between { value, low, high, .. } => has_aggregate(value) || has_aggregate(low) || has_aggregate(high),
-        ExprKind::Call { function, args } => {
-            find(function).is_some_and(|f| f.kind == Kind::Aggregate) || args.iter().any(|a| has_aggregate(&a.value))
-        }
-        _ => false,
     }
+    false
 }
 
 /// Finds the function, lowers and checks the arguments, and builds the expression.

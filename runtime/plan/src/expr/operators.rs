@@ -86,7 +86,7 @@ pub fn unify(
     let (left, right) = (beside(lower, left, &right)?, right);
     let right = beside(lower, right, &left)?;
     match types::supertype(&left.dtype, &right.dtype) {
-        Some(dtype) => Ok((left.to(&dtype), right.to(&dtype))),
+        Some(dtype) => Ok((left.into(&dtype), right.into(&dtype))),
         None => Err(mismatch(lower, &left, &right, what, span)),
     }
 }
@@ -203,20 +203,20 @@ pub fn compare(
     let what = format!("`{}`:", op.symbol());
     // A literal outside the column's range decides the comparison by itself: widen.
     let (left, right) = unify(lower, left, right, &what, span)?;
-    Ok(left.with(binary_expr(left.expr.clone(), operator, right.expr), DataType::Boolean))
+    Ok(left.beside(operator, right, DataType::Boolean))
 }
 
 fn logic(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Span>) -> Result<Typed, Diagnostic> {
     let operator = if op == BinaryOp::And { Operator::And } else { Operator::Or };
     let (left, right) = (boolean(lower, left, op.symbol(), span)?, boolean(lower, right, op.symbol(), span)?);
-    Ok(left.with(binary_expr(left.expr.clone(), operator, right.expr), DataType::Boolean))
+    Ok(left.beside(operator, right, DataType::Boolean))
 }
 
 /// A condition; null is allowed.
 pub fn boolean(lower: &Lower, value: Typed, what: &str, span: Option<&Span>) -> Result<Typed, Diagnostic> {
     match &value.dtype {
         DataType::Boolean => Ok(value),
-        DataType::Null => Ok(value.to(&DataType::Boolean)),
+        DataType::Null => Ok(value.into(&DataType::Boolean)),
         dtype => Err(lower.fail(
             check::plan_error(
                 "type-mismatch",
@@ -236,11 +236,9 @@ fn bits(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Sp
     let what = format!("`{}`:", op.symbol());
     let (left, right) = unify(lower, left, right, &what, span)?;
     match (&left.dtype, op) {
-        (DataType::Boolean, BinaryOp::BitAnd) => Ok(left.with(left.expr.clone().and(right.expr), DataType::Boolean)),
-        (DataType::Boolean, BinaryOp::BitOr) => Ok(left.with(left.expr.clone().or(right.expr), DataType::Boolean)),
-        (DataType::Boolean, BinaryOp::Xor) => {
-            Ok(left.with(binary_expr(left.expr.clone(), Operator::NotEq, right.expr), DataType::Boolean))
-        }
+        (DataType::Boolean, BinaryOp::BitAnd) => Ok(left.beside(Operator::And, right, DataType::Boolean)),
+        (DataType::Boolean, BinaryOp::BitOr) => Ok(left.beside(Operator::Or, right, DataType::Boolean)),
+        (DataType::Boolean, BinaryOp::Xor) => Ok(left.beside(Operator::NotEq, right, DataType::Boolean)),
         (dtype, op) if dtype.is_integer() => {
             let operator = match op {
                 BinaryOp::BitAnd => Operator::BitwiseAnd,
@@ -249,7 +247,8 @@ fn bits(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Sp
                 BinaryOp::ShiftLeft => Operator::BitwiseShiftLeft,
                 _ => Operator::BitwiseShiftRight,
             };
-            Ok(left.with(binary_expr(left.expr.clone(), operator, right.expr), dtype.clone()))
+            let dtype = dtype.clone();
+            Ok(left.beside(operator, right, dtype))
         }
         (dtype, op) => Err(lower.fail(
             check::plan_error(
@@ -285,8 +284,7 @@ fn arithmetic(
 ) -> Result<Typed, Diagnostic> {
     use BinaryOp::*;
     if is_text(&left.dtype) && is_text(&right.dtype) && op == Add {
-        let expr = binary_expr(left.text(), Operator::StringConcat, right.text());
-        return Ok(left.with(expr, types::TEXT));
+        return Ok(left.into(&types::TEXT).beside(Operator::StringConcat, right.into(&types::TEXT), types::TEXT));
     }
     if is_temporal(&left.dtype) || is_temporal(&right.dtype) {
         return temporal(lower, op, left, right, span);
@@ -330,7 +328,7 @@ fn arithmetic(
     if wide && is_decimal(&dtype) {
         return decimal(op, left, right, dtype);
     }
-    let (a, b) = (left.to(&dtype), right.to(&dtype));
+    let (a, b) = (left.into(&dtype), right.into(&dtype));
     let operator = match op {
         Add => Operator::Plus,
         Subtract => Operator::Minus,
@@ -338,7 +336,7 @@ fn arithmetic(
         Divide => Operator::Divide,
         _ => return Ok(remainder(&a, &b)),
     };
-    Ok(a.with(binary_expr(a.expr.clone(), operator, b.expr), dtype))
+    Ok(a.beside(operator, b, dtype))
 }
 
 /// The remainder with the sign of the divisor; null where a whole number is divided by zero (Polars).
@@ -350,12 +348,11 @@ pub fn remainder(a: &Typed, b: &Typed) -> Typed {
 fn decimal(op: BinaryOp, left: Typed, right: Typed, dtype: DataType) -> Result<Typed, Diagnostic> {
     let scale = types::scale_of(&dtype);
     // Arrow's own result types grow; half of the digits for each side leave room, and the cast back checks the range.
-    let side = |t: &Typed| match &t.dtype {
-        d if is_decimal(d) => t.expr.clone(),
-        d if d.is_integer() || matches!(d, DataType::Boolean) => t.to(&DataType::Decimal128(20, 0)).expr,
-        _ => t.to(&dtype).expr,
+    let side = |t: Typed| match &t.dtype {
+        d if is_decimal(d) => t,
+        d if d.is_integer() || matches!(d, DataType::Boolean) => t.into(&DataType::Decimal128(20, 0)),
+        _ => t.into(&dtype),
     };
-    let (a, b) = (side(&left), side(&right));
     let operator = match op {
         BinaryOp::Add => Operator::Plus,
         BinaryOp::Subtract => Operator::Minus,
@@ -364,7 +361,8 @@ fn decimal(op: BinaryOp, left: Typed, right: Typed, dtype: DataType) -> Result<T
         _ => Operator::Modulo,
     };
     let out = DataType::Decimal128(38, scale);
-    Ok(left.with(datafusion::logical_expr::cast(binary_expr(a, operator, b), out.clone()), out))
+    let result = side(left).beside(operator, side(right), out.clone());
+    Ok(Typed { expr: datafusion::logical_expr::cast(result.expr, out), ..result })
 }
 
 fn temporal(

@@ -96,15 +96,14 @@ pub fn with_columns(
 
 /// The frame's columns with some replaced and new ones at the end.
 fn replace(plan: LogicalPlan, available: &[String], new: Vec<Typed>) -> Result<LogicalPlan, Diagnostic> {
-    let mut new: Vec<(String, Expr)> = new.into_iter().map(|t| (t.name.clone(), t.expr.alias(t.name))).collect();
+    let order: HashMap<String, usize> = new.iter().enumerate().map(|(at, t)| (t.name.clone(), at)).collect();
+    let mut new: Vec<Option<Expr>> = new.into_iter().map(|t| Some(t.expr.alias(t.name))).collect();
     let mut exprs = Vec::new();
     for name in available {
-        match new.iter().position(|(n, _)| n == name) {
-            Some(index) => exprs.push(new.remove(index).1),
-            None => exprs.push(column(name)),
-        }
+        let replaced = order.get(name).and_then(|at| new[*at].take());
+        exprs.push(replaced.unwrap_or_else(|| column(name)));
     }
-    exprs.extend(new.into_iter().map(|(_, e)| e));
+    exprs.extend(new.into_iter().flatten());
     project_exprs(plan, exprs)
 }
 

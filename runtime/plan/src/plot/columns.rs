@@ -582,19 +582,30 @@ fn per_second(unit: TimeUnit) -> f64 {
     }
 }
 
+/// Levels of an expression that is an axis' label.
+const READABLE: usize = 20;
+
 /// What an axis is called: the column's name, or the expression in short.
 pub fn label(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Column(name) | ExprKind::Alias(_, name) => name.clone(),
+        _ if expr.depth() > READABLE => "value".to_string(),
+        _ => short_label(expr),
+    }
+}
+
+fn short_label(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Column(name) | ExprKind::Alias(_, name) => name.clone(),
         ExprKind::Call { function, args } => {
-            let args: Vec<String> = args.iter().map(|a| label(&a.value)).collect();
+            let args: Vec<String> = args.iter().map(|a| short_label(&a.value)).collect();
             format!("{function}({})", args.join(", "))
         }
         ExprKind::Native { function, args } => {
-            format!("{}({})", function.name, args.iter().map(label).collect::<Vec<_>>().join(", "))
+            format!("{}({})", function.name, args.iter().map(short_label).collect::<Vec<_>>().join(", "))
         }
-        ExprKind::Binary(op, a, b) => format!("{} {} {}", label(a), op.symbol(), label(b)),
-        ExprKind::Unary(_, a) | ExprKind::Cast { value: a, .. } | ExprKind::Over { value: a, .. } => label(a),
+        ExprKind::Binary(op, a, b) => format!("{} {} {}", short_label(a), op.symbol(), short_label(b)),
+        ExprKind::Unary(_, a) | ExprKind::Cast { value: a, .. } | ExprKind::Over { value: a, .. } => short_label(a),
         ExprKind::Literal(_) => "constant".to_string(),
         ExprKind::Case { .. } | ExprKind::In { .. } | ExprKind::Between { .. } | ExprKind::All { .. } => {
             "value".to_string()

@@ -65,27 +65,13 @@ impl<'a> Held<'a> {
 
 /// Adds the columns of an expression, by name; `None` if it may use any of them.
 fn uses(expr: &Expr, used: &mut Option<BTreeMap<String, Expr>>) {
-    let mut all = |exprs: &mut dyn Iterator<Item = &Expr>| exprs.for_each(|expr| uses(expr, used));
-    match &expr.kind {
+    expr.for_each(|expr| match &expr.kind {
         ExprKind::Column(name) => {
             if let Some(used) = used {
                 used.entry(name.clone()).or_insert_with(|| expr.clone());
             }
         }
-        ExprKind::Literal(_) => {}
-        ExprKind::Alias(value, _) | ExprKind::Unary(_, value) | ExprKind::Cast { value, .. } => uses(value, used),
-        ExprKind::Binary(_, a, b) => all(&mut [&**a, &**b].into_iter()),
-        ExprKind::Case { branches, otherwise } => {
-            all(&mut branches.iter().flat_map(|(when, then)| [when, then]));
-            all(&mut otherwise.iter().map(|expr| &**expr));
-        }
-        ExprKind::In { value, list } => all(&mut std::iter::once(&**value).chain(list)),
-        ExprKind::Between { value, low, high, .. } => all(&mut [&**value, &**low, &**high].into_iter()),
-        ExprKind::Call { args, .. } => all(&mut args.iter().map(|arg| &arg.value)),
-        ExprKind::Native { args, .. } => all(&mut args.iter()),
-        ExprKind::Over { value, partition, order } => {
-            all(&mut std::iter::once(&**value).chain(partition).chain(order.iter().map(|key| &key.expr)));
-        }
         ExprKind::All { .. } => *used = None,
-    }
+        _ => {}
+    });
 }

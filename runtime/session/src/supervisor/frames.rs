@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-use onrush_wire::plan::Op;
+use onrush_wire::plan::{FileMark, Op};
 use onrush_wire::{FrameId, Generation, NotebookId, Schema, Span};
 
 /// How a frame is made, with everything that is needed to make it again.
@@ -18,6 +18,8 @@ pub(super) enum Plan {
         op: Op,
         at: Option<Span>,
         data: Option<Arc<OwnedFd>>,
+        /// What `Op::Read` has read.
+        files: Option<Vec<FileMark>>,
     },
     Persist {
         input: FrameId,
@@ -256,15 +258,15 @@ mod tests {
     }
 
     fn step(input: u64) -> Plan {
-        Plan::Step { op: Op::Describe { input: FrameId(input) }, at: None, data: None }
+        Plan::Step { op: Op::Describe { input: FrameId(input) }, at: None, data: None, files: None }
     }
 
     #[test]
     fn plans_stay_while_something_is_made_from_them() {
         let mut frames = Frames::default();
         let source = Op::FromArrow { schema: Schema::default(), bytes: None };
-        for plan in [Plan::Step { op: source, at: None, data: None }, step(1), step(2), Plan::Alias { of: FrameId(3) }]
-        {
+        let source = Plan::Step { op: source, at: None, data: None, files: None };
+        for plan in [source, step(1), step(2), Plan::Alias { of: FrameId(3) }] {
             let id = frames.new_id();
             frames.insert(id, frame(plan, true));
         }

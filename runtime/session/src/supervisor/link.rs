@@ -12,16 +12,21 @@ use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use onrush_wire::codec::CodecError;
+use onrush_wire::codec::{self, CodecError};
+use onrush_wire::plan::FileMark;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::{Class, Diagnostic, FrameId};
+use onrush_wire::{Class, Diagnostic, FrameId, stream};
 use parking_lot::Mutex;
 
-use crate::connection::{Receiver, Sender, split};
+use crate::connection::{Receiver, split};
 use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 
 /// How long an engine may take to answer a cancellation before its caller is sent away without it.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
+/// Between two looks at whether the engine is stopped.
+const STOPPED_LOOK: Duration = Duration::from_millis(250);
+/// How long it may be: whoever stops a process may let it go on at once.
+const STOPPED_PATIENCE: Duration = Duration::from_secs(2);
 /// Why an engine ended after a fatal error of its device.
 pub const GPU_STOPPED: &str = "the GPU stopped";
 /// Why an engine ended whose query was stopped in vain.
@@ -39,8 +44,16 @@ pub(super) struct Link {
     pub pid: u32,
     /// Counts the lives: 1 is the first.
     pub life: u32,
-    out: Mutex<Sender>,
+    socket: UnixStream,
+    /// To the thread that writes: an engine that is stopped reads nothing, and holds up nobody but those who wait for its answers.
+    out: mpsc::Sender<Outgoing>,
     shared: Arc<Shared>,
+}
+
+/// A message on its way to the engine.
+struct Outgoing {
+    bytes: Vec<u8>,
+    descriptor: Option<OwnedFd>,
 }
 
 struct Shared {
@@ -54,6 +67,8 @@ struct Shared {
     resident: AtomicU64,
     device: Mutex<Option<u64>>,
     held: Mutex<HashMap<FrameId, Held>>,
+    /// The files of frames whose answers have not been looked at yet.
+    read: Mutex<HashMap<FrameId, Vec<FileMark>>>,
     /// What it runs on, once it said so.
     engine: OnceLock<String>,
 }
@@ -64,6 +79,8 @@ pub(super) enum Broken {
     /// The engine died; with the reason.
     Gone(String),
     Cancelled,
+    /// A signal has stopped the process of this number, and nothing has let it go on.
+    Stopped(u32),
     /// The message itself could not be sent.
     Unsendable(Diagnostic),
 }
@@ -84,7 +101,7 @@ impl Link {
             .env("MALLOC_TRIM_THRESHOLD_", "16777216")
             .spawn()?;
         let pid = child.id();
-        let (sender, receiver) = split(ours)?;
+        let (_, receiver) = split(ours.try_clone()?)?;
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             progress: Mutex::default(),
@@ -95,11 +112,23 @@ impl Link {
             resident: AtomicU64::new(0),
             device: Mutex::default(),
             held: Mutex::default(),
+            read: Mutex::default(),
             engine: OnceLock::new(),
         });
         let reader = Arc::clone(&shared);
         std::thread::Builder::new().name("engine".into()).spawn(move || reader.listen(receiver, child))?;
-        Ok(Link { pid, life, out: Mutex::new(sender), shared })
+        let (out, outgoing) = mpsc::channel::<Outgoing>();
+        let socket = ours.try_clone()?;
+        std::thread::Builder::new().name("to engine".into()).spawn(move || {
+            for Outgoing { bytes, descriptor } in outgoing {
+                let descriptor = descriptor.as_ref().map(|d| d.as_fd());
+                // The reader notices an engine that is gone, and tells all who wait.
+                if stream::send_encoded(&ours, &bytes, descriptor.as_slice()).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Link { pid, life, socket, out, shared })
     }
 
     pub fn is_dead(&self) -> bool {
@@ -116,6 +145,9 @@ impl Link {
         let begun = Instant::now();
         while self.shared.engine.get().is_none() && !self.is_dead() && begun.elapsed() < READY {
             std::thread::sleep(Duration::from_millis(1));
+            if begun.elapsed() > LOOK && self.is_stopped() {
+                break;
+            }
         }
         self.known_engine()
     }
@@ -137,6 +169,11 @@ impl Link {
         if self.is_dead() { HashMap::new() } else { self.shared.held.lock().clone() }
     }
 
+    /// The files that a frame was read from, once.
+    pub fn take_files(&self, frame: FrameId) -> Option<Vec<FileMark>> {
+        self.shared.read.lock().remove(&frame)
+    }
+
     pub fn progress(&self, call: u64) -> Option<CallProgress> {
         let running = self.shared.progress.lock().get(&call).cloned();
         running.or_else(|| self.shared.ended.lock().iter().find(|last| last.call == call).cloned())
@@ -156,17 +193,9 @@ impl Link {
         let (answer, answered) = mpsc::channel();
         self.shared.waiting.lock().insert(call, answer);
         let _forget = Forget { shared: &self.shared, call };
-        let sent = self.out.lock().send(&ToEngine { call, ask }, descriptor.map(|d| d.as_fd()));
-        match sent {
-            Ok(()) => {}
-            Err(CodecError::Io(_) | CodecError::Closed) => return Err(Broken::Gone(self.wait_reason())),
-            Err(error) => {
-                let diagnostic =
-                    Diagnostic::error(Class::Resources, "too-long", format!("the request is too large: {error}"));
-                return Err(Broken::Unsendable(diagnostic));
-            }
-        }
+        self.send(&ToEngine { call, ask }, descriptor)?;
         let mut cancelled: Option<Instant> = None;
+        let (mut looked, mut stopped) = (Instant::now(), None);
         loop {
             let is_gone = match answered.recv_timeout(LOOK) {
                 Ok(answer) => return Ok(answer),
@@ -180,19 +209,48 @@ impl Link {
             }
             match cancelled {
                 None if !wanted() => {
-                    let _ = self.out.lock().send(&ToEngine { call: 0, ask: Ask::Cancel { call } }, None);
+                    self.tell(Ask::Cancel { call });
+                    if self.is_stopped() {
+                        return Err(Broken::Cancelled);
+                    }
                     cancelled = Some(Instant::now());
                 }
                 Some(since) if since.elapsed() > CANCEL_PATIENCE => return Err(Broken::Cancelled),
                 _ => {}
             }
+            if looked.elapsed() >= STOPPED_LOOK {
+                looked = Instant::now();
+                stopped = self.is_stopped().then(|| stopped.unwrap_or(looked));
+                if stopped.is_some_and(|since: Instant| since.elapsed() >= STOPPED_PATIENCE) {
+                    self.tell(Ask::Cancel { call });
+                    return Err(Broken::Stopped(self.pid));
+                }
+            }
         }
+    }
+
+    fn send(&self, message: &ToEngine, descriptor: Option<&OwnedFd>) -> Result<(), Broken> {
+        let unsendable =
+            |code: &'static str, text: String| Broken::Unsendable(Diagnostic::error(Class::Resources, code, text));
+        let bytes = codec::encode(message)
+            .map_err(|error| unsendable("too-long", format!("the request is too large: {error}")))?;
+        let descriptor = descriptor.map(OwnedFd::try_clone).transpose();
+        let descriptor = descriptor
+            .map_err(|error| unsendable("descriptors", format!("the session has no more open files: {error}")))?;
+        self.out.send(Outgoing { bytes, descriptor }).map_err(|_| Broken::Gone(self.wait_reason()))
+    }
+
+    /// Whether a signal has stopped the process: it answers nothing until another one lets it go on.
+    fn is_stopped(&self) -> bool {
+        // The name, in brackets, may hold anything.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
     }
 
     /// Sends what needs no answer.
     pub fn tell(&self, ask: Ask) {
         let call = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        let _ = self.out.lock().send(&ToEngine { call, ask }, None);
+        let _ = self.send(&ToEngine { call, ask }, None);
     }
 
     /// The reader learns how the process ended a moment after its socket closed.
@@ -209,7 +267,12 @@ impl Link {
 
     /// Closes the socket: the engine ends by itself.
     pub fn close(&self) {
-        let _ = self.out.lock().stream().shutdown(std::net::Shutdown::Both);
+        if !self.is_dead() && self.is_stopped() {
+            // It would not notice, and stay for ever. Nobody else has its number: its end was not waited for yet.
+            let pid = rustix::process::Pid::from_raw(self.pid as i32);
+            let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+        }
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 }
 
@@ -250,6 +313,7 @@ impl Shared {
                         let _ = answer.send((reply, descriptor));
                     }
                 }
+                Ok((FromEngine::Read { id, files }, _)) => _ = self.read.lock().insert(id, files),
                 Ok((FromEngine::Progress(calls), _)) => {
                     let waiting = self.waiting.lock();
                     let mut progress = self.progress.lock();

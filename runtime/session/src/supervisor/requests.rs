@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use onrush_plan::gpu::GPU_LOST;
 use onrush_wire::explore::Explore;
@@ -24,6 +25,8 @@ type Answer = Result<(Reply, Option<OwnedFd>), Diagnostic>;
 
 /// A plan's last words in the title of its tasks.
 const TITLE_STEPS: usize = 3;
+/// Between two looks at whether someone still wants what waits for another request's frames.
+const REBUILDING_LOOK: Duration = Duration::from_millis(50);
 /// Ends of engines that other requests met, after which one is not tried again.
 const OTHERS: usize = 5;
 
@@ -240,13 +243,15 @@ impl Supervisor {
             }
             (state.frames.new_id(), titled(title, &op), op)
         };
-        let plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone() };
+        let mut plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone(), files: None };
         let needed = inputs(&plan);
-        let (reply, _) = self.with_task(client, stream, title.clone(), |task| {
-            let answer =
-                self.ask(task, &needed, &|| (Ask::Step { id, op: given.clone(), at: at.clone() }, data.clone()), true)?;
-            Ok(answer)
-        })?;
+        let ask = || (Ask::Step { id, op: given.clone(), at: at.clone(), files: None }, data.clone());
+        let asked = self.with_task(client, stream, title.clone(), |task| self.ask(task, &needed, &ask, true));
+        let read = self.state.lock().read.remove(&id);
+        let (reply, _) = asked?;
+        if let Plan::Step { files, .. } = &mut plan {
+            *files = read;
+        }
         self.made(client, id, plan, title, reply)
     }
 
@@ -340,6 +345,10 @@ impl Supervisor {
                 Err(Failure::Broken(Broken::Cancelled)) => {
                     return Err(onrush_frame::Cancelled.into());
                 }
+                Err(Failure::Broken(Broken::Stopped(pid))) => {
+                    let error = stopped(pid);
+                    return Err(if pure { error } else { error.note("whether this was done is not known") });
+                }
                 // The engine ends after this answer, and nothing was done: the next one is asked once.
                 Err(Failure::Said(diagnostic)) if diagnostic.code == GPU_LOST && own == 0 => {
                     own += 1;
@@ -361,7 +370,15 @@ impl Supervisor {
         data: Option<&OwnedFd>,
     ) -> Result<(Reply, Option<OwnedFd>), Failure> {
         let begun = |call| self.state.lock().tasks.sent(work.id, Arc::clone(link), call);
-        match link.call(ask, data, begun, &|| work.wanted()) {
+        let first_read = match &ask {
+            Ask::Step { id, files: None, .. } => Some(*id),
+            _ => None,
+        };
+        let answer = link.call(ask, data, begun, &|| work.wanted());
+        if let Some((id, files)) = first_read.and_then(|id| Some((id, link.take_files(id)?))) {
+            self.state.lock().read.insert(id, files);
+        }
+        match answer {
             Ok((Reply::Failed(diagnostic), _)) => Err(Failure::Said(diagnostic)),
             Ok(answer) => Ok(answer),
             Err(broken) => Err(Failure::Broken(broken)),
@@ -373,13 +390,19 @@ impl Supervisor {
         if self.missing(link, frames)?.is_empty() {
             return Ok(());
         }
-        let _one_at_a_time = self.rebuilding.lock();
+        let _one_at_a_time = loop {
+            match self.rebuilding.try_lock_for(REBUILDING_LOOK) {
+                Some(guard) => break guard,
+                None if !work.wanted() => return Err(Failure::Broken(Broken::Cancelled)),
+                None => {}
+            }
+        };
         let missing = self.missing(link, frames)?;
         let mut made = Vec::new();
         for id in missing {
             let plan = self.state.lock().frames.get(id).map(|f| f.plan.clone());
             let (ask, data) = match plan {
-                Some(Plan::Step { op, at, data }) => (Ask::Step { id, op, at }, data),
+                Some(Plan::Step { op, at, data, files }) => (Ask::Step { id, op, at, files }, data),
                 Some(Plan::Persist { input }) => {
                     (Ask::Persist { frame: self.state.lock().frames.target(input), new: id }, None)
                 }
@@ -466,6 +489,15 @@ fn died(reason: &str) -> Diagnostic {
     }
 }
 
+fn stopped(pid: u32) -> Diagnostic {
+    Diagnostic::error(
+        Class::Environment,
+        "engine-stopped",
+        format!("the session's engine (process {pid}) is stopped, and does not answer"),
+    )
+    .help(format!("let it go on: `kill -CONT {pid}`; or end it: `kill -KILL {pid}`, and frames are made again"))
+}
+
 fn kernel_only(client: &Client) -> Result<(), Diagnostic> {
     match client.role {
         Role::Kernel => Ok(()),
@@ -506,26 +538,13 @@ fn titled(input: Option<String>, op: &Op) -> String {
         Op::Read(source) => format!("read {}", file_name(&source.path)),
         Op::FromArrow { .. } => "values".to_string(),
         Op::Sql { .. } => return "sql".to_string(),
-        other => word(other),
+        other => onrush_plan::title(other).to_string(),
     };
     let Some(input) = input else { return step };
     let mut steps: Vec<&str> = input.split(" → ").collect();
     steps.push(&step);
     let from = steps.len().saturating_sub(TITLE_STEPS);
     steps[from..].join(" → ")
-}
-
-/// `GroupBy { .. }` is `group_by`: the method's name.
-fn word(op: &Op) -> String {
-    let debug = format!("{op:?}");
-    let mut word = String::new();
-    for c in debug.chars().take_while(|c| c.is_alphanumeric()) {
-        if c.is_uppercase() && !word.is_empty() {
-            word.push('_');
-        }
-        word.extend(c.to_lowercase());
-    }
-    word
 }
 
 #[cfg(test)]

@@ -12,13 +12,17 @@ use parking_lot::Mutex;
 use super::frames::Frames;
 use super::link::Link;
 use super::state::State;
-use crate::connection::{Receiver, Sender, split};
+use crate::connection::{Incoming, Receiver, Room, Sender, split};
 use crate::protocol::Ask;
 
 /// How often progress is reported and time-outs are looked at.
 const TICK: Duration = Duration::from_millis(100);
 /// A client that does not say who it is in this time is sent away.
 const GREETING: Duration = Duration::from_secs(10);
+/// Of what it says then.
+const GREETING_BYTES: usize = 64 << 10;
+/// A message that has begun is whole in this time, or its sender is sent away: the longest takes less than a second.
+const REST: Duration = Duration::from_secs(20);
 
 pub(super) struct Supervisor {
     pub state: Mutex<State>,
@@ -26,6 +30,7 @@ pub(super) struct Supervisor {
     /// Held while frames are rebuilt, so that two requests do not rebuild the same ones.
     pub rebuilding: Mutex<()>,
     pub started: Instant,
+    incoming: Incoming,
     idle: Duration,
 }
 
@@ -59,6 +64,7 @@ impl Supervisor {
             slot: Mutex::default(),
             rebuilding: Mutex::new(()),
             started: Instant::now(),
+            incoming: Incoming::default(),
             idle,
         }
     }
@@ -175,7 +181,8 @@ impl Supervisor {
         }
         let _ = stream.set_read_timeout(Some(GREETING));
         let Ok((mut sender, mut receiver)) = split(stream) else { return };
-        let Ok((hello, _)) = receiver.receive::<Hello>() else { return };
+        let hello = receiver.receive_from_outside::<Hello>(Room::AtMost(GREETING_BYTES), GREETING);
+        let Ok((hello, _)) = hello else { return };
         let client = match self.greet(&hello) {
             Ok(client) => client,
             Err(diagnostic) => {
@@ -211,7 +218,8 @@ impl Supervisor {
 
     fn converse(self: &Arc<Self>, client: &Client, sender: &mut Sender, receiver: &mut Receiver) {
         loop {
-            let (request, descriptor) = match receiver.receive::<Request>() {
+            let received = receiver.receive_from_outside::<Request>(Room::Shared(&self.incoming), REST);
+            let (request, descriptor) = match received {
                 Ok(message) => message,
                 Err(CodecError::Decode(_)) => {
                     let error =

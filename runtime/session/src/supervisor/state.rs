@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use onrush_wire::plan::FileMark;
 use onrush_wire::session::{CellEnd, NamedFrame, Role};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId};
 
@@ -35,6 +36,8 @@ pub(super) struct State {
     pub tasks: Tasks,
     pub notebooks: HashMap<NotebookId, Notebook>,
     pub published: BTreeMap<String, FrameId>,
+    /// What steps under way have read, until their frames are made.
+    pub read: HashMap<FrameId, Vec<FileMark>>,
     pub attached: u32,
     pub idle_since: Option<Instant>,
     /// How long the frames of a failed cell are kept for the corrected one.

@@ -1,0 +1,84 @@
+//! What reading takes besides the rows that come out: texts, and columns under way. It is counted before it is taken, so that a
+//! small file that unpacks to a large one is refused and not read until the machine has no memory left.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onrush_wire::limits::size;
+use onrush_wire::{Class, Diagnostic};
+
+/// Whoever gives readers memory: `runtime/plan`'s pool.
+pub trait Memory: Send + Sync {
+    /// Counts bytes before they are taken.
+    ///
+    /// # Errors
+    /// If there are not as many.
+    fn take(&self, bytes: u64) -> Result<(), Full>;
+
+    /// Takes back what [`Memory::take`] counted.
+    fn give_back(&self, bytes: u64);
+}
+
+/// There is not enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// What there is in all.
+    pub limit: u64,
+    /// What of it nothing has taken.
+    pub free: u64,
+}
+
+/// As much as the machine gives: for tools and tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unlimited;
+
+impl Memory for Unlimited {
+    fn take(&self, _: u64) -> Result<(), Full> {
+        Ok(())
+    }
+
+    fn give_back(&self, _: u64) {}
+}
+
+/// What one reader has taken; given back when it is dropped.
+pub(crate) struct Taken<'a> {
+    memory: &'a dyn Memory,
+    bytes: AtomicU64,
+}
+
+impl<'a> Taken<'a> {
+    pub fn new(memory: &'a dyn Memory) -> Self {
+        Taken { memory, bytes: AtomicU64::new(0) }
+    }
+
+    /// Counts bytes for a file that is read.
+    pub fn take(&self, path: &Path, bytes: u64) -> Result<(), Diagnostic> {
+        self.memory.take(bytes).map_err(|full| {
+            Diagnostic::error(
+                Class::Resources,
+                "out-of-memory",
+                format!(
+                    "`{}` does not fit: {} more are needed to read it, and of the {} of ONRUSH_MEMORY {} are free",
+                    path.display(),
+                    size(bytes),
+                    size(full.limit),
+                    size(full.free)
+                ),
+            )
+            .help("split the file, turn it into Parquet once, which is read in parts, or raise ONRUSH_MEMORY")
+        })?;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub fn give_back(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.give_back(bytes);
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.memory.give_back(*self.bytes.get_mut());
+    }
+}

@@ -1,0 +1,235 @@
+//! Where a file is written to: behind symbolic links, in place of a regular file with its mode and owner, by way of a temporary file beside it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onrush_wire::{Class, Diagnostic};
+
+use crate::cache::io_diagnostic;
+use crate::paths;
+
+/// How temporary files end: `.NAME.PROCESS.NUMBER.onrush`. Whoever writes one holds a lock on it, so that those without a lock belong to nobody.
+const SUFFIX: &str = ".onrush";
+/// Bytes of the target's name in a temporary file's: names have at most 255.
+const NAME: usize = 200;
+/// Links that are followed, as the kernel does.
+const LINKS: usize = 40;
+
+/// A file that was checked and can be written.
+pub(super) struct Target {
+    /// As the user named it, absolute.
+    pub named: PathBuf,
+    /// Behind all links.
+    file: PathBuf,
+    /// Of the file that is there already.
+    existing: Option<Metadata>,
+}
+
+/// A file beside the target, which takes its place when it is complete. Dropped before, it is removed.
+pub(super) struct Temporary {
+    path: PathBuf,
+    moved: bool,
+}
+
+impl Target {
+    /// # Errors
+    /// A missing folder, something that is no regular file in the file's place, a file that may not be written.
+    pub fn open(given: &str, folder: &str) -> Result<Target, Diagnostic> {
+        let named = paths::absolute(given, folder);
+        if given.trim().is_empty() {
+            return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty")
+                .help("give a path, such as \"out.parquet\""));
+        }
+        if named.is_dir() || given.ends_with('/') {
+            return Err(Diagnostic::error(
+                Class::Data,
+                "is-a-folder",
+                format!("`{}` is a folder, not a file", named.display()),
+            )
+            .help(format!("name a file in it, such as \"{}/out.parquet\"", given.trim_end_matches('/'))));
+        }
+        let file = behind_links(&named)?;
+        let existing = match fs::metadata(&file) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound || error.kind() == io::ErrorKind::NotADirectory => {
+                None
+            }
+            Err(error) => return Err(io_diagnostic("written", &named, &error)),
+        };
+        if let Some(kind) = existing.as_ref().and_then(special) {
+            return Err(Diagnostic::error(
+                Class::Data,
+                "not-a-file",
+                format!("`{}` is {kind}, not a regular file", named.display()),
+            )
+            .help("write to a regular file, and copy it from there"));
+        }
+        if existing.is_some() {
+            // Another file in its place would also replace one that must not be changed.
+            OpenOptions::new().write(true).open(&file).map_err(|e| io_diagnostic("written", &named, &e))?;
+        }
+        no_folder(&named, &file)?;
+        Ok(Target { named, file, existing })
+    }
+
+    /// A file beside it to write to.
+    pub fn temporary(&self) -> Result<(Temporary, File), Diagnostic> {
+        let failed = |e: io::Error| io_diagnostic("written", &self.named, &e);
+        if let Some(folder) = self.file.parent() {
+            sweep(folder);
+        }
+        let name = paths::short(&self.file);
+        let name = &name[..name.floor_char_boundary(NAME)];
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = self.file.with_file_name(format!(".{name}.{}.{number}{SUFFIX}", std::process::id()));
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            if self.existing.is_some() {
+                // Nobody reads half of it who may not read the whole.
+                options.mode(0o600);
+            }
+            let file = match options.open(&path) {
+                Ok(file) => file,
+                // Left behind by a process that had the same number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            let temporary = Temporary { path, moved: false };
+            match file.try_lock() {
+                // Between its making and the lock, another process may have taken it for a file that nobody writes.
+                Ok(()) if fs::symlink_metadata(&temporary.path).is_ok() => return Ok((temporary, file)),
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
+                // A file system without locks: nobody sweeps there.
+                Err(TryLockError::Error(_)) => return Ok((temporary, file)),
+            }
+        }
+    }
+
+    /// Gives the complete file the name, mode and owner of the target.
+    pub fn replace(&self, mut temporary: Temporary, file: &File) -> Result<u64, Diagnostic> {
+        let failed = |e: io::Error| io_diagnostic("written", &self.named, &e);
+        file.sync_all().map_err(failed)?;
+        let written = file.metadata().map_err(failed)?;
+        if let Some(existing) = &self.existing {
+            if (existing.uid(), existing.gid()) != (written.uid(), written.gid())
+                && fchown(file, Some(existing.uid()), Some(existing.gid())).is_err()
+            {
+                // Only the owner's file keeps its owner when another one takes its place.
+                self.overwrite(&temporary).map_err(failed)?;
+                return Ok(written.len());
+            }
+            file.set_permissions(fs::Permissions::from_mode(existing.mode() & 0o7777)).map_err(failed)?;
+        }
+        fs::rename(&temporary.path, &self.file).map_err(failed)?;
+        temporary.moved = true;
+        Ok(written.len())
+    }
+
+    fn overwrite(&self, temporary: &Temporary) -> io::Result<()> {
+        let mut from = File::open(&temporary.path)?;
+        let mut to = OpenOptions::new().write(true).truncate(true).open(&self.file)?;
+        io::copy(&mut from, &mut to)?;
+        to.sync_all()
+    }
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.moved {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The file that a path stands for, whether it is there or not.
+fn behind_links(path: &Path) -> Result<PathBuf, Diagnostic> {
+    let mut file = path.to_path_buf();
+    for _ in 0..LINKS {
+        match fs::read_link(&file) {
+            // Relative to the link's folder.
+            Ok(to) => file = file.parent().unwrap_or(Path::new("/")).join(to),
+            Err(_) => return Ok(file),
+        }
+    }
+    Err(Diagnostic::error(
+        Class::Data,
+        "link-loop",
+        format!("`{}` cannot be written: its symbolic links lead to each other", path.display()),
+    )
+    .help("remove the link, or write to another name"))
+}
+
+/// What something that is no regular file is.
+fn special(metadata: &Metadata) -> Option<&'static str> {
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a folder"),
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () if kind.is_char_device() || kind.is_block_device() => Some("a device"),
+        () => Some("something else"),
+    }
+}
+
+fn no_folder(named: &Path, file: &Path) -> Result<(), Diagnostic> {
+    match file.parent() {
+        Some(parent) if !parent.is_dir() => {
+            let existing = parent.ancestors().find(|a| a.is_dir()).unwrap_or(Path::new("/"));
+            Err(Diagnostic::error(
+                Class::Data,
+                "no-folder",
+                format!("`{}` cannot be written: there is no folder `{}`", named.display(), parent.display()),
+            )
+            .note(format!("`{}` exists", existing.display()))
+            .help(format!("make it first: std::fs::create_dir_all(\"{}\")?", parent.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes temporary files of processes that ended before they were done.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if !is_temporary(&entry.file_name()) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let path = entry.path();
+        // The lock of a process ends with it, however that ends.
+        let unused = OpenOptions::new().write(true).open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if unused {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// `.NAME.PROCESS.NUMBER.onrush`.
+fn is_temporary(name: &OsStr) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let Some(rest) = name.to_str().and_then(|n| n.strip_prefix('.')?.strip_suffix(SUFFIX)) else { return false };
+    let mut parts = rest.rsplitn(3, '.');
+    parts.next().is_some_and(digits) && parts.next().is_some_and(digits) && parts.next().is_some_and(|n| !n.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_temporary_files_are_swept() {
+        let temporary = |name: &str| is_temporary(OsStr::new(name));
+        assert!(temporary(".out.csv.4711.0.onrush") && temporary(".a.1.2.onrush"));
+        for other in
+            ["out.csv.4711.0.onrush", ".out.csv.4711.0.tmp", ".out.csv.x.0.onrush", "..1.2.onrush", ".1.2.onrush"]
+        {
+            assert!(!temporary(other), "{other}");
+        }
+    }
+}
