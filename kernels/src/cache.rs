@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,7 +28,9 @@ pub struct DiskCache {
 
 impl DiskCache {
     pub fn new(folder: Option<&Path>) -> Self {
-        let folder = folder.map(Path::to_path_buf).filter(|folder| fs::create_dir_all(folder).is_ok());
+        // For its owner alone, whatever the umask: what lies there is run.
+        let make = |folder: &PathBuf| fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).is_ok();
+        let folder = folder.map(Path::to_path_buf).filter(make);
         DiskCache { folder }
     }
 

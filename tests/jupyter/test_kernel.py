@@ -389,6 +389,32 @@ def test_stdin_interrupted(running):
     assert running.value("kept") == "41"
 
 
+def test_a_late_answer_answers_no_later_question(running):
+    """The protocol: an `input_reply` has the header of its `input_request` as parent. jupyter_client leaves it out."""
+    client = running.client
+    ask = lambda: client.execute('input("? ")', allow_stdin=True)  # noqa: E731
+
+    def question():
+        return client.get_stdin_msg(timeout=PATIENCE)
+
+    def reply(value, parent=None):
+        return client.session.msg("input_reply", {"value": value}, parent=parent)
+
+    message = ask()
+    first = question()
+    late, without_parent = reply("late", first), reply("late")
+    running.interrupt()
+    assert answer(running, message, timeout=PATIENCE)["status"] == "error"
+    message = ask()
+    second = question()
+    client.stdin_channel.send(late)
+    client.stdin_channel.send(without_parent)
+    client.stdin_channel.send(reply("in time", second))
+    sent = iopub_until_idle(running, message)
+    assert [c["data"]["text/plain"] for kind, c in sent if kind == "execute_result"] == ['"in time"']
+    answer(running, message)
+
+
 def test_password(running):
     message = running.client.execute('password("key? ").len()', allow_stdin=True)
     assert running.client.get_stdin_msg(timeout=PATIENCE)["content"] == {"prompt": "key? ", "password": True}

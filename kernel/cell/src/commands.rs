@@ -3,6 +3,7 @@
 //! Only what they mean is found here; the executor carries them out.
 
 mod elsewhere;
+mod rust;
 
 use onrush_wire::{Class, Diagnostic, Span};
 
@@ -134,16 +135,17 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     (strsim::damerau_levenshtein(word, best) <= 2).then_some(best)
 }
 
-/// Takes a cell apart. `is_rust` says whether a line that begins with `!` is an expression.
-pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Result<Separated, Diagnostic> {
+/// Takes a cell apart. `is_value` says whether a name is that of a variable or an item of an earlier cell.
+pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Result<Separated, Diagnostic> {
     if let Some((line, magic)) = first_line(text).filter(|(_, l)| l.starts_with("%%")) {
-        return magic_cell(text, file, line, magic, is_rust);
+        return magic_cell(text, file, line, magic, is_value);
     }
     let mut found: Vec<Command> = Vec::new();
     let mut code = String::with_capacity(text.len());
     let mut open_string = false;
     let mut first_code = None;
-    for (i, line) in text.split('\n').enumerate() {
+    let lines: Vec<&str> = text.split('\n').collect();
+    for (i, &line) in lines.iter().enumerate() {
         let number = i as u32 + 1;
         if i > 0 {
             code.push('\n');
@@ -152,8 +154,9 @@ pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Resul
         let rest = line.trim_end();
         let is_command = !open_string
             && (rest.strip_prefix(':').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphabetic()))
-                || rest.strip_prefix('!').is_some_and(|r| !r.is_empty() && !is_rust(rest))
-                || rest.starts_with('%'));
+                || rest.strip_prefix('!').is_some_and(|r| !r.is_empty())
+                || rest.starts_with('%'))
+            && !rust::is_rust(&code, &lines[i..], is_value);
         if is_command {
             found.push(Command { line: number, kind: parse(rest, file, number)? });
         } else {
@@ -183,7 +186,7 @@ fn magic_cell(
     file: &str,
     line: u32,
     magic: &str,
-    is_rust: &dyn Fn(&str) -> bool,
+    is_value: &dyn Fn(&str) -> bool,
 ) -> Result<Separated, Diagnostic> {
     let name = magic.split_whitespace().next().unwrap_or(magic);
     let argument = magic[name.len()..].trim();
@@ -202,7 +205,7 @@ fn magic_cell(
                 };
                 return Err(error(file, line + inner, magic.chars().count(), "magic", message).help(help));
             }
-            Ok(Separated { timed: true, ..separate(&code, file, is_rust)? })
+            Ok(Separated { timed: true, ..separate(&code, file, is_value)? })
         }
         "%%time" => Err(fails("argument", format!("`%%time` times the lines below it, and takes no `{argument}`"))
             .help("put the code into the lines below")),
@@ -301,6 +304,8 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
             _ => Err(fails("argument", "`:export` writes a cargo project".into()).help("`:export crate [FOLDER]`")),
         },
         ":dep" => Ok(CommandKind::Dep(argument.to_string())),
+        // evcxr's name for the list.
+        ":show_deps" => Ok(CommandKind::Dep(String::new())),
         _ if MAGICS.contains(&name) => Err(fails("magic", format!("`{name}` stands below the first line of its cell"))
             .help("make it the first line, or give it a cell of its own")),
         _ if name.starts_with('%') => Err(unknown("magic", name, &MAGICS, |message| fails("unknown-magic", message))),

@@ -359,7 +359,8 @@ impl Compiler {
     }
 }
 
-fn bound_cache(folder: &Path) {
+/// Removes what was used longest ago from a folder that holds too much.
+pub fn bound_cache(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
         .flatten()

@@ -22,7 +22,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
-pub use inspect::{inspect, question};
+pub use inspect::{inspect, is_tried, question};
 pub use probe::Probe;
 pub use whole::is_complete;
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub use build::{Builder, How, Requests};
 pub use graph::{Crate, Graph};
-pub use request::{Request, parse};
+pub use request::{Request, parse_in};
 
 /// The crate that stands for the notebook.
 pub const ROOT: &str = "onrush_dependencies";
@@ -124,6 +124,23 @@ impl Dependencies {
             }
         }
         externs
+    }
+
+    /// The code around a future of a cell that awaits: tokio's runtime where that is one of the crates, since what waits for time or
+    /// the network needs it. It runs on the cell's own thread and starts none, because a fork takes no threads along.
+    pub fn runtime(&self) -> Option<String> {
+        let tokio = |c: &&Crate| c.package == "tokio" && (c.features.contains("rt") || c.features.contains("rt-core"));
+        let found =
+            self.crates().iter().filter(tokio).max_by_key(|c| (c.direct.is_some(), !c.version.starts_with("0.")))?;
+        let name = found.direct.clone().unwrap_or_else(|| format!("{INDIRECT}{}", found.name));
+        let builder = match found.version.strip_prefix("0.2.") {
+            Some(_) => "new().basic_scheduler()",
+            None => "new_current_thread().thread_keep_alive(::core::time::Duration::ZERO)",
+        };
+        Some(format!(
+            "::onrush::host::once(|| ::{name}::runtime::Builder::{builder}.enable_all().build().unwrap())\
+             .lock().unwrap_or_else(|kept| kept.into_inner()).block_on(async {{ "
+        ))
     }
 
     /// What was asked for and what it came to: a line each.

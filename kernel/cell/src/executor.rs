@@ -16,10 +16,10 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use onrush_wire::host::{Finished, Stream};
-use onrush_wire::{Class, Diagnostic, Generation};
+use onrush_wire::{Diagnostic, Generation};
 
 use crate::again;
-use crate::compile::{Compiler, Ready};
+use crate::compile::{self, Compiler, Ready};
 use crate::export::{self, Ran};
 use crate::generate::SourceMap;
 use crate::hints;
@@ -116,14 +116,12 @@ impl Executor {
             let _ = events.send(Event::Working { what, fraction });
         })?;
         let cells = cache.join("cells");
-        std::fs::create_dir_all(&cells).map_err(|e| {
-            Diagnostic::error(
-                Class::Environment,
-                "cache",
-                format!("the folder {} cannot be made: {e}", cells.display()),
-            )
-            .help("make it writable, or set ONRUSH_CACHE_DIR to another folder")
-        })?;
+        let overflow = cache.join("output");
+        kit::private_cache(&cells)?;
+        kit::private_cache(&overflow)?;
+        let printed = overflow.clone();
+        // Without a thread it is done another time.
+        let _ = std::thread::Builder::new().spawn(move || compile::bound_cache(&printed));
         let libraries =
             [kit.paths.prelude.parent().map(PathBuf::from), Some(kit.toolchain.library_folder()), Some(cells.clone())];
         let launch = Launch {
@@ -132,7 +130,7 @@ impl Executor {
             folder: config.folder.clone(),
             notebook: config.notebook.clone(),
             session_socket: config.session_socket.clone(),
-            overflow: cache.join("output"),
+            overflow,
         };
         let stop = Arc::new(Stoppable::default());
         let types = KnownTypes::load(cells.join(format!("types-{}.json", kit.key)));

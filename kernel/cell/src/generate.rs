@@ -244,7 +244,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
         }
         let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
     }
-    let (_, end) = around(cell);
+    let (_, end) = around(cell, request.notebook);
     let error = if request.any_error { "AnyError" } else { "CellError" };
     let _ = writeln!(
         body,
@@ -477,7 +477,7 @@ fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool, c
         "use super::*; {crates}{print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
          ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ "
     );
-    text.push_str(around(request.cell).0);
+    text.push_str(&around(request.cell, request.notebook).0);
     for name in takes {
         let variable = &request.notebook.variables[name];
         let mutable = if variable.mutable { "mut " } else { "" };
@@ -487,10 +487,14 @@ fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool, c
     text
 }
 
-/// What stands around the statements of a cell that awaits something: a small executor.
-fn around(cell: &Cell) -> (&'static str, &'static str) {
+/// What stands around the statements of a cell that awaits something: tokio's runtime or a small executor.
+fn around(cell: &Cell, notebook: &Notebook) -> (String, &'static str) {
     let awaits = |p: &Part| !matches!(p.kind, PartKind::Item(_)) && p.mentions.contains("await");
-    if cell.parts.iter().any(awaits) { ("::onrush::host::block_on(async { ", ") }") } else { ("", "") }
+    if !cell.parts.iter().any(awaits) {
+        return (String::new(), "");
+    }
+    let own = || "::onrush::host::block_on(async { ".to_string();
+    (notebook.dependencies.runtime().unwrap_or_else(own), ") }")
 }
 
 /// A file with some items of a cell only, in their places, and the map of its columns.

@@ -101,7 +101,7 @@ fn find(tool: &str) -> Option<PathBuf> {
     }
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
+        .or_else(|| onrush_wire::paths::home().map(|home| home.join(".cargo")));
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).chain(home.map(|h| h.join("bin"))).map(|d| d.join(tool)).find(|p| p.is_file())
 }
@@ -115,6 +115,14 @@ fn stdout_of(command: &mut Command) -> Result<String, String> {
     }
 }
 
+/// Makes a folder of the cache, or refuses one that another user could have put something into: what lies there is run.
+pub fn private_cache(folder: &Path) -> Result<(), Diagnostic> {
+    onrush_wire::paths::private_dir(folder).map_err(|error| {
+        let message = format!("the cache folder {} cannot be used: {error}", folder.display());
+        environment("cache", message).help("make it writable for you alone, or set ONRUSH_CACHE_DIR to another folder")
+    })
+}
+
 /// The compiler that cells will use. Missing: says how to install one.
 pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
     let missing = |tool: &str| {
@@ -126,13 +134,10 @@ pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
             .help("`rustup show` says which toolchain is active; `rustup default stable` installs one")
     };
     let rustc = find("rustc").ok_or_else(|| missing("rustc"))?;
-    let _ = fs::create_dir_all(cache);
+    private_cache(cache)?;
     // rustup chooses a toolchain by folder: the cache folder has no opinion, a notebook's folder might.
     let mut command = Command::new(&rustc);
-    command.args(["--print", "sysroot"]);
-    if cache.is_dir() {
-        command.current_dir(cache);
-    }
+    command.args(["--print", "sysroot"]).current_dir(cache);
     let sysroot = PathBuf::from(stdout_of(&mut command).map_err(broken)?.trim());
     let own = |tool: &str| Some(sysroot.join("bin").join(tool)).filter(|p| p.is_file());
     let rustc = own("rustc").unwrap_or(rustc);
@@ -177,6 +182,10 @@ pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
 
 /// The kit for the installed rustc, built if it is not there. `progress` gets a line and, where it is known, a fraction.
 pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
+    find_or_build(cache, progress).map_err(|diagnostic| crate::space::explained(diagnostic, cache))
+}
+
+fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
     let toolchain = toolchain(cache)?;
     let key = key(&toolchain);
     let kits = cache.join("kit");
@@ -188,7 +197,7 @@ pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Re
         environment("cache", format!("the cache folder {} cannot be used: {e}", kits.display()))
             .help("make it writable, or set ONRUSH_CACHE_DIR to a folder that is")
     };
-    fs::create_dir_all(&kits).map_err(io)?;
+    private_cache(&kits)?;
     let lock = File::create(kits.join("lock")).map_err(io)?;
     // SAFETY: plain system call on an open descriptor.
     if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {

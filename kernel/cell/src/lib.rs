@@ -24,6 +24,7 @@ mod reemit;
 mod rustc;
 mod scan;
 mod shell;
+mod space;
 mod split;
 mod stale;
 mod trace;

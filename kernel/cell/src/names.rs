@@ -147,6 +147,11 @@ impl Names {
         complete::question(self, text)
     }
 
+    /// Whether the `?` of such a question is Rust's operator: its subject is a field that holds a result or an option.
+    pub fn is_tried(&self, subject: &str, turn: u64, frames: &dyn Frames) -> bool {
+        subject.contains('.') && complete::is_tried(self, subject, turn, frames)
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.knowledge.as_ref().map_or(Path::new("."), |known| &known.folder)
     }

@@ -200,6 +200,8 @@ impl CellProcess {
         }
         // A trace of our own frames says nothing about the cell.
         command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+        // Crates that show their values as evcxr's ask for it.
+        command.env("EVCXR_IS_RUNTIME", "1");
         // Large pages: the fork before each cell copies page tables, 195 ms for 8 GB of small ones and 4 ms of large ones.
         if std::env::var_os("GLIBC_TUNABLES").is_none() {
             command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
@@ -399,6 +401,9 @@ impl CellProcess {
                     self.started(Allowance { held, limit: self.limit }, reason, events);
                 }
                 Ok(Some((FromHost::Input { prompt, password }, _))) => {
+                    // A question in evcxr's form was printed before the line is read.
+                    let asked = self.ends.outputs.asked().filter(|_| prompt.is_empty());
+                    let (prompt, password) = asked.unwrap_or((prompt, password));
                     let line = self.question(events, |reply| Event::Input { prompt, password, reply }).flatten();
                     if line.is_none() {
                         self.stop.interrupt();
@@ -458,6 +463,11 @@ impl CellProcess {
                 }
             }
         }
+    }
+
+    /// The folder of the cells, which they may change: as a path that leads there while the process lives.
+    pub fn folder(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/cwd", self.pid))
     }
 
     /// The cell's code begins, with a snapshot or without one for `reason`.

@@ -6,6 +6,7 @@ mod warm;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +23,7 @@ use crate::generate::{BODY, Generated};
 use crate::kit::Kit;
 use crate::notebook::Notebook;
 use crate::process::{Stoppable, interrupted};
+use crate::space;
 use warm::Folder;
 pub use warm::{Warm, remove_abandoned};
 
@@ -62,6 +64,16 @@ fn failed(what: impl std::fmt::Display) -> Diagnostic {
 }
 
 pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
+    match compile_somehow(job).map_err(|diagnostic| space::explained(diagnostic, job.folder()))? {
+        // rustc's own error about a file that it could not write, at no place of the cell.
+        Compiled::Errors(messages) if messages.iter().any(|m| m.primary().is_none() && space::is_full(&m.message)) => {
+            Err(space::full(job.folder()))
+        }
+        compiled => Ok(compiled),
+    }
+}
+
+fn compile_somehow(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     let asks_for_libraries = |text: &String| ["extern \"", "#[link", "global_asm!"].iter().any(|w| text.contains(w));
     let full = job.full_link
         || job.notebook.dependencies.has_static()
@@ -171,10 +183,15 @@ fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Opt
     if !linked {
         return Ok(None);
     }
-    fs::rename(&metadata, metadata_of(job.library)).map_err(failed)?;
+    publish(&metadata, &metadata_of(job.library))?;
     // The library is there only when it is whole, and its metadata before it.
-    fs::rename(&library, job.library).map_err(failed)?;
+    publish(&library, job.library)?;
     Ok(Some(Compiled::Done(messages, phases)))
+}
+
+/// Puts a compiled file into its place, for its owner alone: others might get into the folder later, and it is loaded.
+fn publish(from: &Path, to: &Path) -> Result<(), Diagnostic> {
+    fs::set_permissions(from, fs::Permissions::from_mode(0o600)).and_then(|()| fs::rename(from, to)).map_err(failed)
 }
 
 /// rustc links, as it does for everybody.
@@ -195,8 +212,8 @@ fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     let output = run(command, job.stop)?;
     let messages = messages::parse(&output.stderr);
     if output.success {
-        fs::rename(&metadata, metadata_of(job.library)).map_err(failed)?;
-        fs::rename(&out, job.library).map_err(failed)?;
+        publish(&metadata, &metadata_of(job.library))?;
+        publish(&out, job.library)?;
         return Ok(Compiled::Done(messages, Phases { codegen: begun.elapsed(), ..Phases::default() }));
     }
     errors(job, messages, &output.stderr)

@@ -248,11 +248,11 @@ fn program_of(path: &Path) -> Option<String> {
 fn folders() -> Vec<Finding> {
     let cache = paths::cache_dir();
     let runtime = paths::runtime_dir();
-    let mut findings = vec![match std::fs::create_dir_all(&cache).and_then(|()| find::is_writable(&cache)) {
+    let mut findings = vec![match paths::private_dir(&cache).and_then(|()| find::is_writable(&cache)) {
         Ok(()) => good("cache", format!("{} ({})", cache.display(), megabytes(disk_usage(&cache)))),
         Err(error) => bad(
             "cache",
-            format!("{} cannot be written: {error}", cache.display()),
+            format!("{} cannot be used: {error}", cache.display()),
             format!("make it writable, or set {} to a folder that is", paths::CACHE_DIR),
         ),
     }];

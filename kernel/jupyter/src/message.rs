@@ -29,6 +29,8 @@ pub struct Request {
     pub identities: Vec<Bytes>,
     /// As it came: it becomes the parent header of everything that the request causes.
     pub header: Value,
+    /// The header of what it answers; JSON null where it answers nothing.
+    pub parent: Value,
     pub msg_type: String,
     pub metadata: Value,
     pub content: Value,
@@ -61,8 +63,9 @@ impl Request {
         }
         // Nothing that must be there is in it.
         let metadata = serde_json::from_slice(&raw.jparts[2]).unwrap_or(Value::Null);
+        let parent = serde_json::from_slice(&raw.jparts[1]).unwrap_or(Value::Null);
         let buffers = raw.jparts.split_off(4);
-        Ok(Request { channel, identities: raw.zmq_identities, header, msg_type, metadata, content, buffers })
+        Ok(Request { channel, identities: raw.zmq_identities, header, parent, msg_type, metadata, content, buffers })
     }
 
     /// The content as a type of the protocol; the error says what is wrong with it.
@@ -77,6 +80,11 @@ impl Request {
             None => format!("{}_reply", self.msg_type),
         }
     }
+}
+
+/// For a message that is sent.
+pub fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
 }
 
 /// Builds and signs what the kernel sends.
@@ -103,8 +111,21 @@ impl Signer {
         metadata: &Value,
         content: &Value,
     ) -> ZmqMessage {
+        self.frames_as(&new_id(), identities, parent, msg_type, metadata, content)
+    }
+
+    /// As [`Signer::frames`], for a message whose answer names it.
+    pub fn frames_as(
+        &self,
+        id: &str,
+        identities: &[Bytes],
+        parent: &Value,
+        msg_type: &str,
+        metadata: &Value,
+        content: &Value,
+    ) -> ZmqMessage {
         let header = json!({
-            "msg_id": uuid::Uuid::new_v4().to_string(),
+            "msg_id": id,
             "session": self.session,
             "username": self.username,
             "date": chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true),

@@ -128,9 +128,10 @@ impl Outbox {
     }
 
     /// Asks the front end that sent `request` for a line.
-    pub fn ask(&self, request: &Request, prompt: &str, password: bool) {
+    pub fn ask(&self, id: &str, request: &Request, prompt: &str, password: bool) {
         let content = json!({ "prompt": prompt, "password": password });
-        let frames = self.signer.frames(&request.identities, &request.header, "input_request", &json!({}), &content);
+        let (to, parent) = (&request.identities, &request.header);
+        let frames = self.signer.frames_as(id, to, parent, "input_request", &json!({}), &content);
         let _ = self.ordered.send(Item::Stdin(frames));
     }
 

@@ -43,7 +43,7 @@ impl Connection {
     /// Connects without starting anything.
     pub fn open(socket: &Path, notebook: &NotebookId, role: Role, generation: Generation) -> Result<Self, Diagnostic> {
         let failed = |error: CodecError| unreachable_session(socket, &error.to_string());
-        let stream = UnixStream::connect(socket).map_err(|e| unreachable_session(socket, &e.to_string()))?;
+        let stream = paths::connect(socket).map_err(|e| unreachable_session(socket, &e.to_string()))?;
         let reader = stream.try_clone().map_err(|e| unreachable_session(socket, &e.to_string()))?;
         let mut connection = Connection { stream, reader: BufReader::new(reader), engine: String::new(), pid: 0 };
         connection.limit(Some(ANSWER_LIMIT));

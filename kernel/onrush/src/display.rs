@@ -51,8 +51,14 @@ macro_rules! __show {
         match &$value {
             value => {
                 #[allow(unused_imports)]
-                use $crate::display::{NoEvcxr as _, ViaDebug as _, ViaDisplay as _, ViaNothing as _, ViaOwn as _};
-                if $crate::display::Answer::from((*value).evcxr_display()).is_unhandled() {
+                use $crate::display::{Known as _, NoEvcxr as _, Referent as _, ReferentItself as _};
+                #[allow(unused_imports)]
+                use $crate::display::{ViaDebug as _, ViaDisplay as _, ViaNothing as _, ViaOwn as _};
+                // Without this a value of a type that nothing says would be taken for a reference.
+                (*value).__onrush_known();
+                #[allow(unused_mut)]
+                let mut referent = (&&$crate::display::Shown(value)).__onrush_referent();
+                if $crate::display::Answer::from(referent.evcxr_display()).is_unhandled() {
                     (&&&&$crate::display::Shown(value)).__onrush_show($is_result);
                 }
             }
@@ -162,14 +168,39 @@ impl<T, E> From<Result<T, E>> for Answer {
     }
 }
 
-/// Found when a type has no method `evcxr_display` of its own.
+/// Found when neither a type nor a trait that is in scope has a method `evcxr_display` for it: that takes `&self`, and is looked for
+/// before what takes `&mut self`.
 pub trait NoEvcxr {
-    fn evcxr_display(&self) -> Unhandled {
+    fn evcxr_display(&mut self) -> Unhandled {
         Unhandled
     }
 }
 
 impl<T: ?Sized> NoEvcxr for T {}
+
+/// Where a shown reference leads.
+pub trait Referent<'a, T: ?Sized> {
+    fn __onrush_referent(&self) -> &'a T;
+}
+
+impl<'a, T: ?Sized> Referent<'a, T> for &Shown<'a, &'a T> {
+    #[inline(always)]
+    fn __onrush_referent(&self) -> &'a T {
+        self.0
+    }
+}
+
+/// What is shown, where it is no reference.
+pub trait ReferentItself<'a, T: ?Sized> {
+    fn __onrush_referent(&self) -> &'a T;
+}
+
+impl<'a, T: ?Sized> ReferentItself<'a, T> for Shown<'a, T> {
+    #[inline(always)]
+    fn __onrush_referent(&self) -> &'a T {
+        self.0
+    }
+}
 
 /// A type with a form of its own: tables, plots, lists.
 pub trait Show {

@@ -16,7 +16,7 @@ pub use store::{Done, Preview, Store};
 
 use std::any::Any;
 use std::os::fd::RawFd;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onrush_wire::{FrameId, Generation, NotebookId};
 
@@ -140,6 +140,19 @@ macro_rules! __print {
         ::std::print!($($t)*);
         $crate::host::flush();
     }};
+}
+
+/// A value that is made once for all cells of a process, by its type: the runtime of an asynchronous crate, which must outlive the
+/// cells that wait for what it keeps.
+pub fn once<T: Send + 'static>(make: impl FnOnce() -> T) -> &'static Mutex<T> {
+    static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kept.iter().find_map(|value| value.downcast_ref::<Mutex<T>>()) {
+        return known;
+    }
+    let made: &'static Mutex<T> = Box::leak(Box::new(Mutex::new(make())));
+    kept.push(made);
+    made
 }
 
 /// Runs a future of a cell that awaits at its top level. There is no reactor: what it waits for wakes it from a thread.

@@ -1,14 +1,18 @@
 //! Where Onrush keeps things, one function each. Environment variables that move them are named here and nowhere else.
 
+mod private;
+
 use std::env;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+pub use private::{connect, create_private, private_dir};
 
 /// Moves sockets and other files that live as long as the session. Default: `$XDG_RUNTIME_DIR/onrush`, else
 /// `/tmp/onrush-UID`.
 pub const RUNTIME_DIR: &str = "ONRUSH_RUNTIME_DIR";
-/// Moves what can be made again: compiled cells, the prelude. Default: `$XDG_CACHE_HOME/onrush`, else `~/.cache/onrush`.
+/// Moves what can be made again: compiled cells, the prelude. Default: `$XDG_CACHE_HOME/onrush`, else `~/.cache/onrush`;
+/// for a user without a home folder `/tmp/onrush-UID/cache`.
 pub const CACHE_DIR: &str = "ONRUSH_CACHE_DIR";
 /// Which engine: `auto`, `cpu`, `cuda` or `emulated`.
 pub const ENGINE: &str = "ONRUSH_ENGINE";
@@ -49,43 +53,39 @@ fn set(name: &str) -> Option<PathBuf> {
 }
 
 pub fn runtime_dir() -> PathBuf {
-    set(RUNTIME_DIR).or_else(|| set("XDG_RUNTIME_DIR").map(|d| d.join("onrush"))).unwrap_or_else(|| {
-        use std::os::unix::fs::MetadataExt;
-        // The owner of /proc/self is the effective user; asking it needs no unsafe call.
-        let uid = std::fs::metadata("/proc/self").map(|m| m.uid()).unwrap_or(0);
-        env::temp_dir().join(format!("onrush-{uid}"))
-    })
+    set(RUNTIME_DIR).or_else(|| set("XDG_RUNTIME_DIR").map(|d| d.join("onrush"))).unwrap_or_else(temporary)
 }
 
+/// What is kept there is loaded and run: [`private_dir`] before it is used.
 pub fn cache_dir() -> PathBuf {
     set(CACHE_DIR)
         .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("onrush")))
-        .or_else(|| set("HOME").map(|d| d.join(".cache/onrush")))
-        .unwrap_or_else(|| env::temp_dir().join("onrush-cache"))
+        .or_else(|| home().map(|d| d.join(".cache/onrush")))
+        .unwrap_or_else(|| temporary().join("cache"))
+}
+
+/// `HOME`, else the home folder of the user database if it is there and the user's own: services and `env -i` have no HOME.
+pub fn home() -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let listed = || {
+        let folder = env::home_dir().filter(|folder| folder.is_absolute())?;
+        let metadata = std::fs::metadata(&folder).ok()?;
+        (metadata.is_dir() && metadata.uid() == private::user()).then_some(folder)
+    };
+    set("HOME").or_else(listed)
+}
+
+/// One for each user: a folder in `/tmp` that several users share is a way from one to the other.
+fn temporary() -> PathBuf {
+    env::temp_dir().join(format!("onrush-{}", private::user()))
+}
+
+/// Bytes that this user can still write to the disk with this folder.
+pub fn free(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 pub fn session_socket() -> PathBuf {
     set(SESSION).unwrap_or_else(|| runtime_dir().join("session.sock"))
-}
-
-/// Makes a folder that only its owner can enter, and refuses one that somebody else owns or can enter.
-pub fn private_dir(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-    match std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
-        Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(e) => return Err(e),
-    }
-    let metadata = std::fs::symlink_metadata(path)?;
-    let own = std::fs::metadata("/proc/self")?.uid();
-    if !metadata.is_dir() || metadata.uid() != own {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!("{} is not a folder of this user: remove it, or set {RUNTIME_DIR}", path.display()),
-        ));
-    }
-    if metadata.permissions().mode() & 0o077 != 0 {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
 }

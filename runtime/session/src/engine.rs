@@ -67,14 +67,22 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     onrush_io::FileCache::shared().set_limit(limit / 4);
     let choice = Choice::parse(&std::env::var(paths::ENGINE).unwrap_or_default())?;
     let device_memory = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
-    let cache = Some(paths::cache_dir());
+    let folder = paths::cache_dir();
+    paths::private_dir(&folder).map_err(|error| {
+        Diagnostic::error(
+            Class::Environment,
+            "cache",
+            format!("the folder {} cannot be used: {error}", folder.display()),
+        )
+    })?;
+    let cache = Some(folder.clone());
     let fault_file = std::env::var_os(FAULT).map(Into::into);
     let config = EngineConfig {
         choice,
         cache,
         device_memory,
         memory_limit: limit,
-        disk: Some(paths::cache_dir().join("rows")),
+        disk: Some(folder.join("rows")),
         fault_file,
         ..Default::default()
     };

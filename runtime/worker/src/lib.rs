@@ -102,10 +102,14 @@ fn listen(socket: UnixStream) -> Receiver<(ToWorker, Vec<OwnedFd>)> {
 fn open_device() -> Result<Device, onrush_device::Error> {
     let wanted = std::env::var(paths::ENGINE).unwrap_or_default();
     let capacity = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
-    let cache = Some(paths::cache_dir().join("emulated"));
     let emulated = || {
+        // What lies there is loaded into this process.
+        let folder = paths::cache_dir().join("emulated");
+        let refused = |source| onrush_device::Error::File { path: folder.clone(), source };
+        paths::private_dir(&folder).map_err(refused)?;
+        let cache = Some(folder);
         let emulation = Emulation { checked: true, strict: true, ..Emulation::default() };
-        Device::emulated(&emulation, &Options { capacity, cache: cache.clone() })
+        Device::emulated(&emulation, &Options { capacity, cache })
     };
     match wanted.as_str() {
         "cuda" => Device::cuda(0, &Options { capacity, cache: None }),

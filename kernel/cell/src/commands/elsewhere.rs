@@ -44,6 +44,13 @@ const ELSEWHERE: &[(&str, &str)] = &[
         ":toolchain",
         "cells are compiled by the `rustc` that was there when the kernel was started: choose it with `rustup default NAME` and restart the kernel",
     ),
+    (":fmt", "`Debug` shows a value; `format!(\"{value:#x}\")` as the last expression shows it in another form"),
+    (":version", "`!onrush --version` and `!rustc --version` say the versions"),
+    (":clear_cache", CACHE),
+    (":load_config", "there is no start-up file: put `:dep` and `:opt` lines into the first cell"),
+    (":time_passes", "`:timing` shows where the time of each cell goes"),
+    (":internal_debug", "`:timing` shows where the time of each cell goes"),
+    (":codegen_backend", "`:opt 0` compiles fastest"),
     (":preserve_vars_on_panic", "variables always outlive a panic: they are as before the cell"),
     (":types", "`:vars` shows the types of all variables, `:type NAME` that of one"),
     (":linker", "the linker is chosen by itself; `onrush doctor` shows which"),
@@ -61,6 +68,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     (":time", "write `%%time` as the first line of a cell"),
 ];
 
+const CACHE: &str = "the cache stays below its limit by itself; with no notebook open, deleting the folder that `onrush doctor` shows clears it";
 const TIMEIT: &str = "`%%time` times one run of a cell; for many runs write the loop: `for _ in 0..100 { … }`";
 const CHDIR: &str =
     "each `!` line has a shell of its own: `std::env::set_current_dir(\"folder\")?` changes the folder of the cells";

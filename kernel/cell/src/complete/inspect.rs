@@ -43,12 +43,23 @@ pub fn question<'a>(names: &Names, text: &'a str) -> Option<(&'a str, u8)> {
     }
     // The operator's work: these end the cell, or give what is inside.
     let tries = names.notebook.variables.get(subject).is_some_and(|v| {
-        ["::Result<", "::Option<", "::ControlFlow<", "::Poll<"]
-            .iter()
-            .any(|t| v.type_code.split('<').next().is_some_and(|h| format!("{h}<").ends_with(t)))
+        v.type_code.split_once('<').is_some_and(|(path, _)| TRIED.iter().any(|t| path.ends_with(&format!("::{t}"))))
     });
     (text.starts_with('?') || !tries).then_some((subject, detail))
 }
+
+/// Whether `?` behind a field is the operator, because of what the field is: `config.port?`, `pair.0?`.
+pub fn is_tried(names: &Names, subject: &str, turn: u64, frames: &dyn Frames) -> bool {
+    // In brackets, because `pair.0.` would be read as a number.
+    let (before, text) = (format!("({subject})"), format!("({subject})."));
+    let place = Place::new(names, frames, &text, text.chars().count(), turn);
+    let known = Known::at(&place, &before, &format!(".{PROBE}"));
+    let ty = receiver(&place, &known, &place.tokens);
+    ty.is_some_and(|ty| TRIED.contains(&head(&ty).rsplit("::").next().unwrap_or_default()))
+}
+
+/// Types that the operator `?` takes.
+const TRIED: [&str; 4] = ["Result", "Option", "ControlFlow", "Poll"];
 
 /// `cursor` counts code points; `detail` is Jupyter's.
 pub fn inspect(names: &Names, text: &str, cursor: usize, detail: u8, turn: u64, frames: &dyn Frames) -> Inspection {

@@ -62,6 +62,28 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
     false
 }
 
+/// Names of crates for `:dep`: those of the notebook, and those that cargo has on this machine.
+fn crates<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
+    let before = &place.text[..place.at];
+    let start = before.rfind(char::is_whitespace).map_or(0, |n| n + 1);
+    let line = &before[before.rfind('\n').map_or(0, |n| n + 1)..];
+    let typed = &before[start..];
+    if typed.starts_with(['.', '/']) {
+        files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+        return;
+    }
+    // Behind the name come versions and settings.
+    if line.split_whitespace().count() > 1 + usize::from(!typed.is_empty()) || typed.contains('=') {
+        return;
+    }
+    offers.replace(place.text, start..place.at);
+    let crates = place.names.notebook.dependencies.crates();
+    crates.iter().filter(|c| c.direct.is_some()).for_each(|c| offers.add(0, &c.package, "crate", &c.version));
+    for package in crate::index::crates::on_this_machine() {
+        offers.add(1, &package.name, "crate", &package.version);
+    }
+}
+
 fn arguments<'a>(command: &str, place: &Place<'a>, offers: &mut Offers<'a>) {
     offers.replace(place.text, word_start(place.text, place.at)..place.at);
     match command {
@@ -71,6 +93,7 @@ fn arguments<'a>(command: &str, place: &Place<'a>, offers: &mut Offers<'a>) {
             }
         }
         ":opt" => ["0", "1", "2", "3"].iter().for_each(|level| offers.add(0, level, "argument", "")),
+        ":dep" => crates(place, offers),
         ":sh" => {
             let typed = place.text[..place.at].rsplit(' ').next().unwrap_or("");
             files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);

@@ -84,6 +84,8 @@ pub struct Found {
 pub struct World {
     /// The cells' own first.
     pub indexes: Vec<Arc<Index>>,
+    /// From which one on they are those of crates; 0 if there are none.
+    pub crates: usize,
     /// Names of imported traits.
     pub traits: BTreeSet<String>,
     /// Bounds of type parameters.
@@ -304,16 +306,24 @@ impl World {
                 if items.is_empty() {
                     return true;
                 }
-                items.into_iter().chain(self.impls(&head)).any(|item| {
-                    item.lines().any(|line| match line {
-                        Line::Impl { of, of_trait, parameters } if last(of_trait) == wanted => {
-                            self.covers(of, parameters, ty, depth).is_some()
-                        }
-                        _ => false,
+                // A crate may write its impls by macros that the index does not see through.
+                let in_doubt = self.is_of_a_crate(wanted);
+                in_doubt
+                    || items.into_iter().chain(self.impls(&head)).any(|item| {
+                        item.lines().any(|line| match line {
+                            Line::Impl { of, of_trait, parameters } if last(of_trait) == wanted => {
+                                self.covers(of, parameters, ty, depth).is_some()
+                            }
+                            _ => false,
+                        })
                     })
-                })
             }
         }
+    }
+
+    fn is_of_a_crate(&self, of_trait: &str) -> bool {
+        let home = self.indexes.iter().position(|i| i.named(of_trait).iter().any(|item| item.kind == "trait"));
+        home.is_some_and(|home| self.crates > 0 && home >= self.crates)
     }
 
     /// Whether a trait is one, or has it as a supertrait.

@@ -113,6 +113,8 @@ fn paths_lead_into_modules_and_types() {
     has("enum Shape { Circle(f64), Square { side: f64 } }\nlet s = Shape::|", &["Circle", "Square"]);
     has("struct P; impl P { const N: usize = 1; fn make() -> P { Self::|", &["make", "N"]);
     has("mod geo { pub struct Point; pub fn area() {} }\ngeo::|", &["Point", "area"]);
+    has_not("mod geo { struct Point; fn area() {} pub(crate) fn shared() {} }\ngeo::|", &["Point", "area"]);
+    has("mod geo { fn area() {} pub(crate) fn shared() {} }\ngeo::|", &["shared"]);
     has("trait Named { fn name() -> String; }\nNamed::|", &["name"]);
     has("std::f64::consts::P|", &["PI"]);
     has("std::fs::read_to|", &["read_to_string"]);
@@ -181,6 +183,9 @@ fn commands_and_files() {
     has(":ty|", &[":type"]);
     assert_eq!(offers(":type val|"), ["values"]);
     has(":opt |", &["0", "3"]);
+    // Cargo has it on every machine that compiled this test.
+    has(":dep serde_js|", &["serde_json"]);
+    assert!(offers(":dep serde_json = |").is_empty());
     assert_eq!(offers("%%s|"), ["%%sql"]);
     // Tests run in the crate's folder.
     has("read_csv(\"sr|", &["src/"]);

@@ -98,10 +98,11 @@ impl Known {
         traits.extend(scope.items.iter().filter(|(_, kind)| *kind == "trait").map(|(name, _)| name.clone()));
         let mut indexes = vec![Arc::clone(&present), Arc::clone(&cells), index::prelude()];
         indexes.push(index::standard());
+        let crates = indexes.len();
         if let Some(known) = &place.names.knowledge {
             indexes.extend(known.crates());
         }
-        let mut world = World { indexes, traits: BTreeSet::new(), generics: scope.generics.clone() };
+        let mut world = World { indexes, crates, traits: BTreeSet::new(), generics: scope.generics.clone() };
         for leaf in &uses {
             traits.insert(last(&leaf.path).to_string());
             if leaf.name == "*" {

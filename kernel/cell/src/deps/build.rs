@@ -8,7 +8,8 @@ mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -21,13 +22,14 @@ use super::graph::{Crate, Graph};
 use super::{ROOT, Request, lock};
 use crate::kit::{self, Kit, KitCrate};
 use crate::process::{Stoppable, interrupted};
+use crate::space;
 use cargo::Cargo;
 use store::Store;
 
 /// Compiled by the rustc of the cells when it is first needed.
 const WRAPPER: &str = include_str!("wrapper.rs");
 /// Bump it when graphs of an older Onrush must not be used.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 
 pub type Requests = BTreeMap<String, Request>;
 
@@ -70,6 +72,10 @@ struct Package {
 impl Builder<'_> {
     /// The graph of these requests. `locked`: versions that the notebook had before.
     pub fn ensure(&self, requests: &Requests, locked: Option<&str>) -> Result<(Graph, How), Diagnostic> {
+        self.find_or_build(requests, locked).map_err(|diagnostic| space::explained(diagnostic, self.cache))
+    }
+
+    fn find_or_build(&self, requests: &Requests, locked: Option<&str>) -> Result<(Graph, How), Diagnostic> {
         let store = Store::open(self.cache, &[&self.kit.toolchain.verbose_version, WRAPPER]).map_err(failed)?;
         let key = self.key(requests);
         if let Some(graph) = store.find(&key, locked) {
@@ -151,10 +157,20 @@ impl Builder<'_> {
         let partial = path.with_extension("part");
         let mut command = Command::new(&toolchain.rustc);
         command.args(["--edition", "2024", "-Copt-level=1", "--cap-lints=allow", "-o"]).arg(&partial).arg(&source);
-        command.env_remove("RUSTFLAGS").stdin(Stdio::null());
-        let output = command.output().map_err(failed)?;
-        if !output.status.success() {
-            return Err(failed("rustc cannot build a program").note(String::from_utf8_lossy(&output.stderr)));
+        command.env_remove("RUSTFLAGS").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.process_group(0).spawn().map_err(failed)?;
+        if !self.stop.watch(child.id() as i32) {
+            let _ = child.kill();
+        }
+        let mut said = Vec::new();
+        let read = child.stderr.take().map(|mut pipe| pipe.read_to_end(&mut said));
+        self.stop.unwatch();
+        let status = child.wait().map_err(failed)?;
+        if self.stop.interrupted() {
+            return Err(interrupted());
+        }
+        if !status.success() || !matches!(read, Some(Ok(_))) {
+            return Err(failed("rustc cannot build a program").note(String::from_utf8_lossy(&said)));
         }
         fs::rename(&partial, &path).map_err(failed)?;
         Ok(path)
@@ -288,6 +304,7 @@ fn crates(resolved: &Resolved, artifacts: &[Artifact]) -> (Vec<Crate>, Vec<Strin
             library,
             shared,
             is_macro: artifact.is_macro,
+            features: package.features.clone(),
         });
     }
     (crates, notes)

@@ -1,6 +1,6 @@
 //! A resolved and built graph of crates: what cells link, and what it is locked to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ pub struct Crate {
     /// It is the prelude's own.
     pub shared: bool,
     pub is_macro: bool,
+    /// Those it was built with.
+    #[serde(default)]
+    pub features: BTreeSet<String>,
 }
 
 impl Crate {

@@ -129,7 +129,8 @@ pub fn parse(line: &str) -> Result<(String, Request), String> {
                 return Err(format!("`=` was expected after `{key}`, found `{}`", reader.shown()));
             }
             let value = reader.value()?;
-            request.settings.insert(key, value);
+            // As manifests of editions before 2024 have it: `default_features`.
+            request.settings.insert(key.replace('_', "-"), value);
             if !reader.take(',') && !reader.rest.trim_start().starts_with('}') {
                 return Err(format!("`,` or `}}` was expected, found `{}`", reader.shown()));
             }
@@ -139,6 +140,41 @@ pub fn parse(line: &str) -> Result<(String, Request), String> {
         request.settings.insert("version".to_string(), value);
     }
     if reader.at_end() { Ok((name, request)) } else { Err(format!("`{}` is too much", reader.shown())) }
+}
+
+/// As [`parse`], and evcxr's shorter forms: `../a_crate` for a crate in a folder, seen from `folder`, and a line in braces.
+pub fn parse_in(line: &str, folder: &Path) -> Result<(String, Request), String> {
+    let line = line.trim();
+    if let Some(inner) = line.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        return parse(inner);
+    }
+    let quoted = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let path = quoted.unwrap_or(line);
+    if !path.starts_with(['.', '/', '~']) {
+        return parse(line);
+    }
+    let whole = match (path.strip_prefix("~/"), onrush_wire::paths::home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => folder.join(path),
+    };
+    let manifest = whole.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).map_err(|e| format!("{} cannot be read: {e}", manifest.display()))?;
+    let name = package_name(&text).ok_or_else(|| format!("{} names no package", manifest.display()))?;
+    let path = ("path".to_string(), Setting::Text(whole.display().to_string()));
+    Ok((name, Request { settings: BTreeMap::from([path]) }))
+}
+
+/// The `name` of `[package]`.
+fn package_name(manifest: &str) -> Option<String> {
+    let lines = manifest.lines().map(str::trim).skip_while(|line| !line.starts_with("[package]")).skip(1);
+    let mut lines = lines.take_while(|line| !line.starts_with('['));
+    lines.find_map(|line| {
+        let value = line.strip_prefix("name")?.trim_start().strip_prefix('=')?;
+        match (Reader { rest: value }).value() {
+            Ok(Setting::Text(name)) => Some(name),
+            _ => None,
+        }
+    })
 }
 
 struct Reader<'a> {
@@ -230,6 +266,29 @@ mod tests {
         );
         assert_eq!(code("a = { git = \"https://x/y\", rev = \"12\" }"), "a = { git = \"https://x/y\", rev = \"12\" }");
         assert_eq!(code("b = { package = \"bee\", version = \"2\" }"), "b = { package = \"bee\", version = \"2\" }");
+    }
+
+    /// Forms of evcxr's documentation, and a key as manifests before 2024 have it.
+    #[test]
+    fn shorter_and_older_forms() {
+        assert_eq!(
+            code("num = { version = \"^0.2\", default_features = false }"),
+            "num = { default-features = false, version = \"^0.2\" }"
+        );
+        let folder = std::env::temp_dir().join(format!("onrush-dep-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("bee")).unwrap();
+        std::fs::write(folder.join("bee/Cargo.toml"), "[lib]\nname = \"x\"\n[package]\nname = \"a-bee\" # it\n")
+            .unwrap();
+        for line in ["./bee", "\"./bee\"", &folder.join("bee").display().to_string()] {
+            let (name, request) = parse_in(line, &folder).unwrap();
+            assert_eq!(name, "a-bee");
+            assert!(request.wanted().ends_with("/bee"), "{}", request.wanted());
+        }
+        assert_eq!(parse_in(".", &folder.join("bee")).unwrap().0, "a-bee");
+        assert!(parse_in("./none", &folder).unwrap_err().contains("none/Cargo.toml cannot be read"));
+        assert_eq!(parse_in("{ rand = \"0.7.3\" }", &folder).unwrap().0, "rand");
+        assert_eq!(parse_in("rand", &folder).unwrap().0, "rand");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Executor {
         let mut requests: Requests = self.notebook.dependencies.requests.clone();
         let mut asked: Requests = BTreeMap::new();
         for (line, text) in lines {
-            let (name, mut request) = deps::parse(text).map_err(|what| {
+            let (name, mut request) = deps::parse_in(text, &self.config.folder).map_err(|what| {
                 Diagnostic::error(Class::Compile, "dep", what).at(at(*line, text), "").help(
                     "`:dep regex`, `:dep rand = \"0.9\"`, `:dep serde = { version = \"1\", features = [\"rc\"] }`",
                 )
@@ -46,7 +46,8 @@ impl Executor {
         let built = builder.ensure(&requests, locked.as_deref()).map_err(|diagnostic| {
             // The line of the crate that cargo names, else the first.
             let named = lines.iter().find(|(_, text)| {
-                deps::parse(text).is_ok_and(|(name, _)| diagnostic.message.contains(&format!("`{name}`")))
+                deps::parse_in(text, &self.config.folder)
+                    .is_ok_and(|(name, _)| diagnostic.message.contains(&format!("`{name}`")))
             });
             let (line, text) = named.or(lines.first()).copied().unwrap_or((1, ""));
             diagnostic.at(at(line, text), "")

@@ -17,13 +17,9 @@ use crate::{process, shell};
 impl Executor {
     /// A cell's commands, and its code without them.
     pub(super) fn separate(&self, text: &str, file: &str) -> Result<Separated, Diagnostic> {
-        let is_rust = |line: &str| {
-            let word: String =
-                line[1..].trim_start_matches('!').chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            let name = self.notebook.variables.contains_key(&word) || self.notebook.items.contains_key(&word);
-            name || matches!(word.as_str(), "" | "true" | "false" | "matches") || text.contains(&format!("let {word}"))
-        };
-        commands::separate(text, file, &is_rust)
+        let is_value =
+            |name: &str| self.notebook.variables.contains_key(name) || self.notebook.items.contains_key(name);
+        commands::separate(text, file, &is_value)
     }
 
     pub(super) fn carry_out(
@@ -115,7 +111,12 @@ impl Executor {
             // Those that ask for something were carried out together.
             CommandKind::Dep(_) => say(self.notebook.dependencies.list()),
             CommandKind::Export(folder) => say(self.export(folder.as_deref())?),
-            CommandKind::Shell(line) => shell::run(line, &self.config.folder, &self.stop, events)?,
+            CommandKind::Shell(line) => {
+                // Where the cells are: one of them may have changed it.
+                let folder = self.process.folder();
+                let folder = if folder.is_dir() { folder } else { self.config.folder.clone() };
+                shell::run(line, &folder, &self.stop, events)?
+            }
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Indexes of crates, made from their sources once and kept on disk: those that cells always have, and those that they add.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +46,38 @@ pub fn of_registry(folder: &Path, package: &Package) -> Option<Arc<Index>> {
     Some(index(folder, &package.name, &package.version, &root))
 }
 
+/// What cargo has downloaded, each package in its newest version.
+pub fn on_this_machine() -> Vec<Package> {
+    let Some(home) = cargo_home() else { return Vec::new() };
+    let registries = fs::read_dir(home.join("registry/cache")).into_iter().flatten().flatten();
+    let files = registries.filter_map(|registry| fs::read_dir(registry.path()).ok()).flatten().flatten();
+    let mut newest: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for file in files {
+        let file = file.file_name().to_string_lossy().into_owned();
+        let Some((name, version)) = file.strip_suffix(".crate").and_then(name_and_version) else { continue };
+        let known = newest.entry(name.to_string()).or_default();
+        *known = std::mem::take(known).max(version.split('.').filter_map(|part| part.parse().ok()).collect());
+    }
+    let spelled = |parts: Vec<u64>| parts.iter().map(u64::to_string).collect::<Vec<_>>().join(".");
+    newest.into_iter().map(|(name, version)| Package { name, version: spelled(version) }).collect()
+}
+
+/// `serde-1.0.2` and `a-b-0.1.0-alpha.1`: the version begins behind the first `-` that a number and a dot follow.
+fn name_and_version(stem: &str) -> Option<(&str, &str)> {
+    let begins = |at: &usize| {
+        let rest = &stem[at + 1..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        digits > 0 && rest[digits..].starts_with('.')
+    };
+    let at = stem.match_indices('-').map(|(at, _)| at).find(begins)?;
+    Some((&stem[..at], stem[at + 1..].split(['-', '+']).next()?))
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| onrush_wire::paths::home().map(|home| home.join(".cargo")))
+}
+
 fn version_of<'a>(package: &str, lock: &'a str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"\nversion = \"");
     lock[lock.find(&name)? + name.len()..].split('"').next()
@@ -52,9 +85,27 @@ fn version_of<'a>(package: &str, lock: &'a str) -> Option<&'a str> {
 
 /// `src/lib.rs` of a package in cargo's folder of unpacked sources.
 fn registry_source(package: &str, version: &str) -> Option<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))?;
-    let registries = fs::read_dir(home.join("registry/src")).ok()?;
+    let registries = fs::read_dir(cargo_home()?.join("registry/src")).ok()?;
     let roots = registries.flatten().map(|r| r.path().join(format!("{package}-{version}/src/lib.rs")));
     roots.into_iter().find(|root| root.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// File names as cargo gives them.
+    #[test]
+    fn names_and_versions_of_files() {
+        for (stem, name, version) in [
+            ("serde-1.0.219", "serde", "1.0.219"),
+            ("arrow-array-55.1.0", "arrow-array", "55.1.0"),
+            ("base64-0.22.1", "base64", "0.22.1"),
+            ("h-2-o-0.1.0-alpha.1", "h-2-o", "0.1.0"),
+            ("zstd-sys-2.0.15+zstd.1.5.7", "zstd-sys", "2.0.15"),
+        ] {
+            assert_eq!(name_and_version(stem), Some((name, version)), "{stem}");
+        }
+        assert_eq!(name_and_version("readme"), None);
+    }
 }

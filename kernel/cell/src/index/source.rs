@@ -16,7 +16,20 @@ use syn::{Attribute, Fields, ImplItem, Item, TraitItem, UseTree, Visibility};
 pub enum Which {
     /// Of a crate that is used from outside.
     Public,
+    /// Of a module of a cell: what the rest of the notebook can name.
+    Shared,
+    /// Of a cell itself: its items are made public.
     All,
+}
+
+impl Which {
+    fn sees(self, visibility: &Visibility) -> bool {
+        match self {
+            Which::All => true,
+            Which::Shared => !matches!(visibility, Visibility::Inherited),
+            Which::Public => is_public(visibility),
+        }
+    }
 }
 
 /// One item with the lines below it.
@@ -214,9 +227,7 @@ fn chunk(kind: &str, path: &str, signature: String, attributes: &[Attribute], li
 }
 
 fn collect(item: &Item, module: &str, which: Which, out: &mut Vec<Chunk>) {
-    let wanted = |visibility: &Visibility, attributes: &[Attribute]| {
-        (which == Which::All || is_public(visibility)) && !is_left_out(attributes)
-    };
+    let wanted = |visibility: &Visibility, attributes: &[Attribute]| which.sees(visibility) && !is_left_out(attributes);
     match item {
         Item::Fn(f) if wanted(&f.vis, &f.attrs) => {
             let name = plain(&f.sig.ident);
@@ -288,17 +299,17 @@ fn collect(item: &Item, module: &str, which: Which, out: &mut Vec<Chunk>) {
             let signature = format!("static {name}: {}", spell(&s.ty));
             out.push(chunk("static", &join(module, &name), signature, &s.attrs, String::new()));
         }
-        Item::Macro(m) if which == Which::All || m.attrs.iter().any(|a| a.path().is_ident("macro_export")) => {
+        Item::Macro(m) if which != Which::Public || m.attrs.iter().any(|a| a.path().is_ident("macro_export")) => {
             let Some(name) = m.ident.as_ref().filter(|_| !is_left_out(&m.attrs)).map(plain) else { return };
             // An exported macro is at its crate's root.
             let root = module.split("::").next().unwrap_or("");
             out.push(chunk("macro", &join(root, &name), format!("{name}!(…)"), &m.attrs, String::new()));
         }
-        Item::Mod(m) if which == Which::All && !is_left_out(&m.attrs) => {
+        Item::Mod(m) if which != Which::Public && which.sees(&m.vis) && !is_left_out(&m.attrs) => {
             let path = join(module, &plain(&m.ident));
             out.push(chunk("mod", &path, format!("mod {}", plain(&m.ident)), &m.attrs, String::new()));
             for item in m.content.iter().flat_map(|(_, items)| items) {
-                collect(item, &path, which, out);
+                collect(item, &path, Which::Shared, out);
             }
         }
         Item::Impl(block) if !is_left_out(&block.attrs) => out.extend(impl_chunk(block, which)),
@@ -331,10 +342,10 @@ fn impl_chunk(block: &syn::ItemImpl, which: Which) -> Option<Chunk> {
                 let _ = writeln!(text, ">{}", spell(&t.ty));
             }
             _ if !of_trait.is_empty() => {}
-            ImplItem::Fn(f) if (which == Which::All || is_public(&f.vis)) && !is_left_out(&f.attrs) => {
+            ImplItem::Fn(f) if which.sees(&f.vis) && !is_left_out(&f.attrs) => {
                 text.push_str(&method(&f.sig, &f.attrs));
             }
-            ImplItem::Const(c) if which == Which::All || is_public(&c.vis) => {
+            ImplItem::Const(c) if which.sees(&c.vis) => {
                 let name = plain(&c.ident);
                 let _ = writeln!(text, "c\t{name}\tconst {name}: {}\t{}", spell(&c.ty), docs(&c.attrs));
             }
@@ -397,7 +408,7 @@ fn method(signature: &syn::Signature, attributes: &[Attribute]) -> String {
 fn fields(fields: &Fields, which: Which) -> String {
     let mut lines = String::new();
     for (i, field) in fields.iter().enumerate() {
-        if which == Which::All || is_public(&field.vis) {
+        if which.sees(&field.vis) {
             let name = field.ident.as_ref().map_or_else(|| i.to_string(), plain);
             let _ = writeln!(lines, "f\t{name}\t{}\t{}", spell(&field.ty), docs(&field.attrs));
         }

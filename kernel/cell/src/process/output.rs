@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 use onrush_wire::display::{Content, Display};
 use onrush_wire::host::{FromHost, OutputHeader, Stream};
@@ -27,6 +28,9 @@ const READS: usize = 64;
 const MARKER: u8 = 3;
 const BEGIN: &str = "EVCXR_BEGIN_CONTENT";
 const END: &str = "EVCXR_END_CONTENT";
+const ASKS: &str = "EVCXR_INPUT_REQUEST";
+/// For so long a block waits for others of its output.
+const TOGETHER: Duration = Duration::from_millis(100);
 
 pub struct Outputs {
     framed: File,
@@ -118,14 +122,22 @@ impl Outputs {
     /// Passes on everything that is there. A marker takes the message that it stands for from `control`.
     pub fn drain(&mut self, events: &Sender<Event>, control: &mut MessageReader) {
         let mut buffer = [0u8; 65536];
+        let mut silent = true;
         for _ in 0..READS {
             match self.framed.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(n) => self.bytes.extend_from_slice(&buffer[..n]),
+                Ok(n) => {
+                    silent = false;
+                    self.bytes.extend_from_slice(&buffer[..n]);
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => break,
             }
             self.pieces(events, control);
+        }
+        if silent && self.contents.since.is_some_and(|since| since.elapsed() > TOGETHER) {
+            // The cell does something else now.
+            self.contents.show(Role::Beside, events);
         }
         for (i, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
             for _ in 0..READS {
@@ -195,10 +207,16 @@ impl Outputs {
             let cut = (over..self.stderr_tail.len()).find(|&i| self.stderr_tail.is_char_boundary(i)).unwrap_or(0);
             self.stderr_tail.drain(..cut);
             let text = named(self.places.users(text));
+            self.contents.show(Role::Beside, events);
             self.limit.send(stream, text, events);
         } else {
             self.contents.feed(&named(text), &mut self.limit, events);
         }
+    }
+
+    /// What the cell has said in evcxr's form that the next line is for.
+    pub fn asked(&mut self) -> Option<(String, bool)> {
+        self.contents.asked.take()
     }
 
     fn flush_decoders(&mut self, events: &Sender<Event>) {
@@ -271,7 +289,16 @@ fn escape(bytes: &[u8], text: &mut String) {
     }
 }
 
-/// evcxr's convention: between a line `EVCXR_BEGIN_CONTENT mime/type` and a line `EVCXR_END_CONTENT` there is data to show.
+/// What blocks are: those that a cell ends with are its result, as with evcxr.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Beside,
+    Result,
+}
+
+/// evcxr's conventions. Between a line `EVCXR_BEGIN_CONTENT mime/type` and a line `EVCXR_END_CONTENT` there is data to show; blocks
+/// of different types without anything between them are forms of one output. A line `EVCXR_INPUT_REQUEST:prompt` says what the line
+/// that is read next is for.
 #[derive(Default)]
 struct Contents {
     /// The start of a line that may become a marker, or a whole block so far.
@@ -280,6 +307,12 @@ struct Contents {
     inside: Option<String>,
     /// The end of line after a block belongs to it.
     ends_line: bool,
+    /// Blocks that are not shown yet: others may belong to them.
+    bundle: Vec<(String, String)>,
+    /// When the first of them was there.
+    since: Option<Instant>,
+    /// The prompt of the next question, and whether it asks for a password.
+    asked: Option<(String, bool)>,
 }
 
 impl Contents {
@@ -295,43 +328,65 @@ impl Contents {
             if let Some(mime) = &self.inside {
                 let Some(end) = self.held.find(END) else { return };
                 let data = self.held[..end].strip_suffix('\n').unwrap_or(&self.held[..end]).to_string();
-                let after = end + END.len();
-                let rest = self.held[after..].to_string();
-                let display = Display {
-                    content: Content::Mime(vec![(mime.clone(), data)]),
-                    display_id: None,
-                    update: false,
-                    is_result: false,
-                };
-                let _ = events.send(Event::Display(display));
-                self.held = rest;
+                let mime = mime.clone();
+                if self.bundle.iter().any(|(earlier, _)| *earlier == mime) {
+                    self.show(Role::Beside, events);
+                }
+                self.bundle.push((mime, data));
+                self.since.get_or_insert_with(Instant::now);
+                self.held.drain(..end + END.len());
                 self.inside = None;
                 self.ends_line = true;
                 continue;
             }
-            if let Some(start) = self.held.find(BEGIN) {
-                let Some(line_end) = self.held[start..].find('\n').map(|i| start + i) else {
-                    let before: String = self.held.drain(..start).collect();
-                    limit.send(Stream::Stdout, before, events);
-                    return;
-                };
-                let mime = self.held[start + BEGIN.len()..line_end].trim().to_string();
-                let before = self.held[..start].to_string();
-                limit.send(Stream::Stdout, before, events);
-                self.held.drain(..=line_end);
-                self.inside = Some(mime);
+            let found = [BEGIN, ASKS].iter().filter_map(|marker| self.held.find(marker)).min();
+            if let Some(start) = found {
+                let before: String = self.held.drain(..start).collect();
+                self.print(before, limit, events);
+                let Some(line_end) = self.held.find('\n') else { return };
+                let line: String = self.held.drain(..=line_end).collect();
+                match line.strip_prefix(BEGIN) {
+                    Some(mime) => self.inside = Some(mime.trim().to_string()),
+                    None => self.ask(&line[ASKS.len()..]),
+                }
                 continue;
             }
-            // Hold back only what may be the beginning of the marker.
-            let keep = (1..BEGIN.len()).rev().find(|&n| self.held.ends_with(&BEGIN[..n])).unwrap_or(0);
+            // Hold back only what may be the beginning of a marker.
+            let begins =
+                |n: usize| [BEGIN, ASKS].iter().any(|m| m.get(..n).is_some_and(|start| self.held.ends_with(start)));
+            let keep = (1..BEGIN.len().max(ASKS.len())).rev().find(|&n| begins(n)).unwrap_or(0);
             let shown = self.held.len() - keep;
             let text: String = self.held.drain(..shown).collect();
-            limit.send(Stream::Stdout, text, events);
+            self.print(text, limit, events);
             return;
         }
     }
 
+    /// The rest of a line that asks: `:prompt`, or `_PASSWORD:prompt`.
+    fn ask(&mut self, rest: &str) {
+        let (password, rest) = rest.strip_prefix("_PASSWORD").map_or((false, rest), |rest| (true, rest));
+        self.asked = Some((rest.strip_prefix(':').unwrap_or(rest).trim_end_matches('\n').to_string(), password));
+    }
+
+    fn print(&mut self, text: String, limit: &mut Limit, events: &Sender<Event>) {
+        if !text.is_empty() {
+            self.show(Role::Beside, events);
+            limit.send(Stream::Stdout, text, events);
+        }
+    }
+
+    /// Shows the blocks so far as one output.
+    fn show(&mut self, role: Role, events: &Sender<Event>) {
+        self.since = None;
+        if !self.bundle.is_empty() {
+            let content = Content::Mime(std::mem::take(&mut self.bundle));
+            let is_result = role == Role::Result;
+            let _ = events.send(Event::Display(Display { content, display_id: None, update: false, is_result }));
+        }
+    }
+
     fn flush(&mut self, limit: &mut Limit, events: &Sender<Event>) {
+        self.show(Role::Beside, events);
         if self.inside.is_none() {
             limit.send(Stream::Stdout, std::mem::take(&mut self.held), events);
         }
@@ -339,6 +394,10 @@ impl Contents {
 
     fn finish(&mut self, limit: &mut Limit, events: &Sender<Event>) {
         self.inside = None;
+        self.asked = None;
+        if self.held.trim().is_empty() {
+            self.show(Role::Result, events);
+        }
         self.flush(limit, events);
     }
 }
@@ -451,6 +510,40 @@ mod tests {
             }
             assert_eq!(plain, "before\nafter\n");
             assert_eq!(bundles, [("text/html".to_string(), "<b>x</b>".to_string())]);
+        }
+    }
+
+    /// As evcxr's kernel makes one result of all blocks, and asks for a line when it is told so.
+    #[test]
+    fn evcxr_blocks_of_several_types_are_one_output_and_questions_are_not_shown() {
+        let block = |mime: &str, text: &str| format!("EVCXR_BEGIN_CONTENT {mime}\n{text}\nEVCXR_END_CONTENT\n");
+        let all = [block("text/plain", "a"), block("text/html", "<b>a</b>"), block("text/html", "b")].concat();
+        let asks = "EVCXR_INPUT_REQUEST:Name? \ny\nEVCXR_INPUT_REQUEST_PASSWORD:Key\n";
+        let text = format!("{all}x\n{asks}{}", block("text/html", "c"));
+        for cut in 0..text.len() {
+            let (send, receive) = std::sync::mpsc::channel();
+            let (mut contents, mut limit) = (Contents::default(), Limit::default());
+            contents.feed(&text[..cut], &mut limit, &send);
+            if cut == text.find("y\n").unwrap() {
+                assert_eq!(contents.asked.take(), Some(("Name? ".to_string(), false)));
+            }
+            contents.feed(&text[cut..], &mut limit, &send);
+            assert_eq!(contents.asked, Some(("Key".to_string(), true)));
+            contents.finish(&mut limit, &send);
+            drop(send);
+            let (mut plain, mut displays) = (String::new(), Vec::new());
+            for event in receive {
+                match event {
+                    Event::Output { text, .. } => plain.push_str(&text),
+                    Event::Display(Display { content: Content::Mime(bundle), is_result, .. }) => {
+                        let texts: Vec<String> = bundle.into_iter().map(|(_, text)| text).collect();
+                        displays.push((texts.join(","), is_result));
+                    }
+                    _ => {}
+                }
+            }
+            assert_eq!(plain, "x\ny\n");
+            assert_eq!(displays, [("a,<b>a</b>", false), ("b", false), ("c", true)].map(|(t, r)| (t.to_string(), r)));
         }
     }
 }

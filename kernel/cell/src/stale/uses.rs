@@ -96,8 +96,8 @@ pub fn uses(cell: &Cell, notebook: &Notebook) -> Uses {
 
 /// The names that a cell's text defines: variables, items, macros and imports.
 pub fn defined_names(text: &str) -> BTreeSet<String> {
-    let is_rust = |_: &str| false;
-    let code = crate::commands::separate(text, "", &is_rust).map_or_else(|_| text.to_string(), |cell| cell.code);
+    let is_value = |_: &str| false;
+    let code = crate::commands::separate(text, "", &is_value).map_or_else(|_| text.to_string(), |cell| cell.code);
     let mut names = BTreeSet::new();
     for part in split(&code).parts {
         match part.kind {

@@ -53,7 +53,7 @@ impl History {
     /// A history that cannot be read or written is one of this kernel alone.
     pub fn open() -> History {
         let folder = paths::cache_dir();
-        let opened = std::fs::create_dir_all(&folder).and_then(|()| Self::open_file(&folder.join("history.jsonl")));
+        let opened = paths::private_dir(&folder).and_then(|()| Self::open_file(&folder.join("history.jsonl")));
         opened.unwrap_or_else(|error| {
             log::line(format_args!("the history in {} is not kept: {error}", folder.display()));
             History { session: 1, entries: Vec::new(), file: None }
@@ -77,7 +77,7 @@ impl History {
                 serde_json::to_writer(&mut text, entry)?;
                 text.push(b'\n');
             }
-            std::fs::write(&short, text)?;
+            paths::create_private(&short)?.write_all(&text)?;
             std::fs::rename(&short, path)?;
             file = OpenOptions::new().append(true).open(path)?;
         }

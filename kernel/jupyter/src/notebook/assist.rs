@@ -36,7 +36,11 @@ impl Notebook {
 
     /// The answer to a cell such as `name?`. `None` for a cell that is none.
     pub fn answer(&self, text: &str) -> Option<Result<Bundle, Diagnostic>> {
-        let (subject, detail) = self.worker.names(Duration::ZERO).question(text)?;
+        let names = self.worker.names(Duration::ZERO);
+        let (subject, detail) = names.question(text)?;
+        if !text.trim_start().starts_with('?') && names.is_tried(subject, self.turn(), &*self.session) {
+            return None;
+        }
         let found = self.inspect(subject, subject.chars().count(), detail, self.turn());
         if !found.found {
             let message = format!("nothing is known about `{subject}`");

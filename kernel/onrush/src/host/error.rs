@@ -1,8 +1,9 @@
 //! How a cell fails: an error that `?` passed on, and a panic.
 
-use std::any::Any;
+use std::any::TypeId;
 use std::error::Error;
 use std::fmt::Debug;
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Mutex;
 
@@ -20,8 +21,31 @@ pub fn span_of(location: &Location<'_>) -> Span {
     Span { file: location.file().to_string(), line: location.line(), column: location.column(), length: 1 }
 }
 
-fn from_error(error: &(dyn Error + 'static), location: &Location<'_>) -> CellError {
-    if let Some(diagnostic) = error.downcast_ref::<Diagnostic>() {
+/// The value as one of type `T`, if it is one. Errors may borrow (`mutex.lock()?`), and have no `TypeId` of their own then.
+fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
+    trait Typed {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static;
+    }
+    impl<E> Typed for PhantomData<E> {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<E>()
+        }
+    }
+    let typed: &dyn Typed = &PhantomData::<E>;
+    // SAFETY: only the bound of the trait object changes; the marker holds nothing that could end.
+    let typed = unsafe { std::mem::transmute::<&dyn Typed, &(dyn Typed + 'static)>(typed) };
+    // SAFETY: it is a `T`, but for lifetimes: `&str` is taken for `&'static str`, and what is given back ends with `error`. Nobody
+    // below keeps more than a copy of its text.
+    (typed.id() == TypeId::of::<T>()).then(|| unsafe { &*std::ptr::from_ref(error).cast::<T>() })
+}
+
+fn from_error<'a>(error: &(dyn Error + 'a), own: Option<&Diagnostic>, location: &Location<'_>) -> CellError {
+    if let Some(diagnostic) = own {
         let mut diagnostic = diagnostic.clone();
         if diagnostic.labels.is_empty() {
             diagnostic = diagnostic.at(span_of(location), "");
@@ -37,23 +61,27 @@ fn from_error(error: &(dyn Error + 'static), location: &Location<'_>) -> CellErr
     CellError { diagnostic }
 }
 
-impl<E: Error + 'static> From<E> for CellError {
+impl<E: Error> From<E> for CellError {
     #[track_caller]
     fn from(error: E) -> Self {
-        from_error(&error, Location::caller())
+        from_error(&error, as_type::<Diagnostic, E>(&error), Location::caller())
     }
 }
 
-impl<E: Debug + 'static> From<E> for AnyError {
+impl<E: Debug> From<E> for AnyError {
     #[track_caller]
     fn from(error: E) -> Self {
         let location = Location::caller();
-        let any: &dyn Any = &error;
+        let own = as_type::<Diagnostic, E>(&error);
         macro_rules! as_errors {
-            ($($t:ty),*) => {$(if let Some(error) = any.downcast_ref::<$t>() { return AnyError(from_error(error, location)); })*};
+            ($($t:ty),*) => {$(if let Some(error) = as_type::<$t, E>(&error) {
+                return AnyError(from_error(error, own, location));
+            })*};
         }
         macro_rules! as_boxes {
-            ($($t:ty),*) => {$(if let Some(error) = any.downcast_ref::<$t>() { return AnyError(from_error(&**error, location)); })*};
+            ($($t:ty),*) => {$(if let Some(error) = as_type::<$t, E>(&error) {
+                return AnyError(from_error(&**error, error.downcast_ref::<Diagnostic>(), location));
+            })*};
         }
         as_boxes!(Box<dyn Error>, Box<dyn Error + Send>, Box<dyn Error + Send + Sync>);
         as_errors!(
@@ -71,7 +99,7 @@ impl<E: Debug + 'static> From<E> for AnyError {
             std::net::AddrParseError,
             std::time::SystemTimeError
         );
-        let text = match (any.downcast_ref::<String>(), any.downcast_ref::<&'static str>()) {
+        let text = match (as_type::<String, E>(&error), as_type::<&'static str, E>(&error)) {
             (Some(text), _) => text.clone(),
             (_, Some(text)) => text.to_string(),
             _ => format!("{error:?}"),

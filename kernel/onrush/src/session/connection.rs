@@ -40,7 +40,7 @@ impl Connection {
             .note(e.to_string())
             .help(format!("`onrush doctor` says what is wrong; {} names another socket", paths::SESSION))
         };
-        let socket = UnixStream::connect(socket).map_err(|e| OpenError::NobodyThere(unreachable(&e)))?;
+        let socket = paths::connect(socket).map_err(|e| OpenError::NobodyThere(unreachable(&e)))?;
         let hello = Hello {
             protocol: PROTOCOL,
             notebook,

@@ -1,5 +1,7 @@
 //! The host's C++ compiler: found in PATH, run on a kernel's source behind a header that gives it CUDA's language.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::{env, fs};
@@ -91,7 +93,10 @@ impl HostCompiler {
     ) -> Result<Vec<u8>> {
         let checked = emulation.checked;
         let strict = checked && emulation.strict;
-        let folder = tempfile::tempdir().map_err(|source| Error::File { path: env::temp_dir(), source })?;
+        // Nobody else may exchange what is compiled and loaded, whatever the umask.
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.permissions(Permissions::from_mode(0o700)).tempdir();
+        let folder = folder.map_err(|source| Error::File { path: env::temp_dir(), source })?;
         let input = folder.path().join("kernel.cpp");
         let assembly = folder.path().join("kernel.s");
         let output = folder.path().join("kernel.so");

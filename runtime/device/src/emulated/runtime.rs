@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::fs::{DirBuilder, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -132,8 +134,11 @@ impl Runtime {
             move |source| Error::File { path, source }
         };
         if !path.is_file() {
-            fs::create_dir_all(&folder).map_err(file(&folder))?;
-            let scratch = tempfile::tempdir_in(&folder).map_err(file(&folder))?;
+            // For its owner alone, whatever the umask: what lies there is loaded into this process.
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(file(&folder))?;
+            let mut builder = tempfile::Builder::new();
+            let scratch =
+                builder.permissions(Permissions::from_mode(0o700)).tempdir_in(&folder).map_err(file(&folder))?;
             for (name, text) in SOURCES {
                 fs::write(scratch.path().join(name), text).map_err(file(scratch.path()))?;
             }

@@ -98,7 +98,7 @@ impl Engine {
             let Some(oldest) = oldest.filter(|_| held > self.store.limit) else { return };
             let table = oldest.look();
             task.stage("write to disk what was used longest ago".to_string());
-            let moved = std::fs::create_dir_all(folder)
+            let moved = onrush_wire::paths::private_dir(folder)
                 .map_err(ArrowError::from)
                 .and_then(|()| disk::move_to(folder, &table, stopped));
             let Ok(moved) = moved else {
@@ -165,7 +165,7 @@ impl Engine {
 
 /// A table on disk that begins with these rows.
 fn begin(folder: &Path, schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<DiskWriter, ArrowError> {
-    std::fs::create_dir_all(folder)?;
+    onrush_wire::paths::private_dir(folder)?;
     let mut writer = DiskWriter::create(folder, Arc::clone(schema))?;
     batches.iter().try_for_each(|batch| writer.write(batch))?;
     Ok(writer)

@@ -108,6 +108,9 @@ pub fn serve(options: &Options) -> Result<(), Diagnostic> {
     if let Some(folder) = socket.parent() {
         paths::private_dir(folder).map_err(|e| failed("use the folder", folder, &e))?;
     }
+    // The engine loads compiled kernels from there, and writes rows of frames to it.
+    let cache = paths::cache_dir();
+    paths::private_dir(&cache).map_err(|e| failed("use the folder", &cache, &e))?;
     if options.detached {
         // Jupyter ends whole process groups. It fails only for a process that leads its group already.
         let _ = rustix::process::setsid();

@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use onrush_wire::{Class, Diagnostic};
 use serde_json::Value;
@@ -20,6 +21,9 @@ pub struct Cargo<'a> {
     pub project: &'a Path,
     pub target: &'a Path,
 }
+
+/// Between two looks at whether the user interrupts.
+const LOOK: Duration = Duration::from_millis(20);
 
 enum Line {
     Message(String),
@@ -116,14 +120,22 @@ impl Cargo<'_> {
             child.stderr.take().map(|pipe| read(pipe, sender, Line::Said)),
         ];
         let mut said = String::new();
-        for line in lines {
+        loop {
+            // What has left the group keeps the pipes open: after an interrupt nobody waits for it.
+            let line = match lines.recv_timeout(LOOK) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) if !stop.interrupted() => continue,
+                Err(_) => break,
+            };
             if let Line::Said(text) = &line {
                 said.push_str(text);
                 said.push('\n');
             }
             see(line);
         }
-        readers.into_iter().flatten().for_each(|reader| drop(reader.join()));
+        if !stop.interrupted() {
+            readers.into_iter().flatten().for_each(|reader| drop(reader.join()));
+        }
         stop.unwatch();
         let status = child.wait().map_err(failed)?;
         if stop.interrupted() {

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use onrush_wire::paths;
+
 use super::super::graph::{Crate, Graph};
 use super::super::lock;
 use crate::kit;
@@ -28,7 +30,9 @@ impl Store {
     /// `compilers`: everything that a compiled crate depends on and that cargo does not look at.
     pub fn open(cache: &Path, compilers: &[&str]) -> io::Result<Store> {
         let folder = cache.join("deps");
-        fs::create_dir_all(folder.join("graphs"))?;
+        // Cargo's target folder and the graphs hold what notebooks load: nobody else may write to them.
+        paths::private_dir(&folder.join("graphs"))?;
+        paths::private_dir(&folder)?;
         let target = folder.join(format!(
             "target-{}",
             &kit::hash(&compilers.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())[..8]

@@ -68,6 +68,7 @@ fn request(msg_type: &str, content: Value) -> Request {
     Request {
         channel: Channel::Shell,
         identities: Vec::new(),
+        parent: serde_json::Value::Null,
         header: json!({ "msg_id": msg_type, "msg_type": msg_type }),
         msg_type: msg_type.into(),
         metadata: json!({ "version": "2.1.0" }),
