@@ -1,9 +1,9 @@
-// What grouping keeps of each group: sum, count, minimum and maximum of one column, in a slot of 64-bit words in device memory and in
-// arrays in shared memory. Updates are atomic in both; a block merges its shared ones into device memory once.
+// Accumulators of a group: sum, count, minimum and maximum of one column, in a slot of 64-bit words in device memory and in arrays
+// in shared memory. Updates are atomic in both; a block merges its shared arrays into device memory once.
 //
-// WANT says which, and their order in a slot. A group is there when its COUNT is above zero, or its ROWS, which counts null values too.
-// Determinism: integers wrap and do not depend on order; sums of floats do in their last bits. Minimum and maximum are the total
-// order's keys of prelude.cuh, as i64.
+// WANT selects them, in the order of a slot. A group exists if its COUNT is above zero, or its ROWS, which includes nulls.
+// Determinism: integers wrap and do not depend on the order; float sums vary in their last bits. Minimum and maximum are the
+// total-order keys of prelude.cuh, as i64.
 
 enum { ACC_SUM = 1, ACC_COUNT = 2, ACC_LOW = 4, ACC_HIGH = 8, ACC_ROWS = 16 };
 
@@ -18,7 +18,7 @@ __device__ __forceinline__ void add_sum(u64* to, u64 x) { atomicAdd(to, x); }
 template <class S> __device__ __forceinline__ S sum_of_bits(u64 bits) { return (S)bits; }
 template <> __device__ __forceinline__ f64 sum_of_bits<f64>(u64 bits) { return __longlong_as_double((i64)bits); }
 
-// What is known of one group.
+// The accumulators of one group.
 template <class V> struct Part {
     typename SumOf<V>::type sum;
     u64 count, rows;
@@ -48,7 +48,7 @@ template <class V, int WANT> struct Slots {
     typedef typename SumOf<V>::type Sum;
     static constexpr int WORDS = ones(WANT);
     static constexpr int at(int which) { return ones(WANT & (which - 1)); }
-    // The word that says whether the group is there.
+    // The word that says whether the group exists.
     static constexpr int PRESENCE = at(WANT & ACC_ROWS ? ACC_ROWS : ACC_COUNT);
 
     static __device__ __forceinline__ void clear(u64* words) {
@@ -106,7 +106,7 @@ template <class V, int WANT> struct SharedSlots {
         if (!valid) return;
         if (WANT & ACC_SUM) add_sum(&sums[i], (Sum)x);
         if (WANT & ACC_COUNT) atomicAdd(&counts[i], 1u);
-        // Most values change neither: a look is cheaper than an atomic operation.
+        // Most values change neither: a load is cheaper than an atomic operation.
         if (WANT & ACC_LOW) {
             i64 key = (i64)Order<V>::of(x);
             if (key < peek(&lows[i])) atomicMin(&lows[i], key);
@@ -116,7 +116,7 @@ template <class V, int WANT> struct SharedSlots {
             if (key > peek(&highs[i])) atomicMax(&highs[i], key);
         }
     }
-    // Behind a barrier: adds slot i to `part`.
+    // After a barrier: adds slot i to `part`.
     __device__ __forceinline__ void take(u32 i, Part<V>& part) const {
         if (WANT & ACC_SUM) part.sum += sum_of_bits<Sum>(sums[i]);
         if (WANT & ACC_LOW) part.low = smaller(part.low, lows[i]);
@@ -129,8 +129,8 @@ template <class V, int WANT> struct SharedSlots {
     }
 };
 
-// Calls `write(group, slot)` for each slot that is used, with groups numbered from 0 on: in the order of slots within a tile of
-// THREADS x ITEMS, tiles in no order. One atomic operation for a tile.
+// Calls `write(group, slot)` for each used slot, with groups numbered from 0: in the order of slots within a tile of THREADS x
+// ITEMS, tiles in no order. One atomic operation for each tile.
 template <int THREADS, int ITEMS, class U, class W>
 __device__ __forceinline__ void extract(u64 slots, u64* groups, U used, W write) {
     const u64 TILE = (u64)THREADS * ITEMS;

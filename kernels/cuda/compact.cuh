@@ -1,12 +1,12 @@
-// The values of the rows whose bit is set, in their order, in one pass. The first column of a table finds where each tile's rows go
-// and writes that down for the other columns.
+// Stream compaction in one pass: the values of the rows whose bit is set, in their order. The first column of a table computes the
+// output offset of each tile and stores it for the other columns.
 //
 // Layout: a bitmap of rows to keep, 32-bit words from bit 0 on (bits past the last row may be anything); values of T at any aligned
 // address. Output: values, the count, and the first output row of each tile. Scratch: a ticket and a word for each tile, zero before
 // the launch. Tiles of THREADS x ITEMS rows. Deterministic.
 // Bytes that must cross memory: a bit a row, and twice sizeof(T) for each row that is kept (whole 32-byte sectors when few are).
 
-// Where the kept rows of this warp's share of a tile go. `words[i]` is the mask of round i, the same in all lanes.
+// Output positions of the kept rows of this warp's share of a tile. `words[i]` is the mask of round i, the same in all lanes.
 template <int THREADS, int ITEMS>
 __device__ __forceinline__ u32 compact_masks(const u32* keep, u64 first_row, u64 rows, u32 (&words)[ITEMS]) {
     u32 kept = 0;
@@ -39,8 +39,8 @@ __device__ __forceinline__ void compact_copy(const T* values, u64 first_row, con
     }
 }
 
-// `offsets` has one entry more than there are tiles; the last is the count. T = void pointers aside, `values` may be null: then
-// only the offsets are found.
+// `offsets` has one entry more than there are tiles; the last is the count. `values` may be null: then only the offsets are
+// computed.
 template <class T, int THREADS, int ITEMS>
 __device__ __forceinline__ void compact(const T* values, const u32* keep, u64 rows, u32* ticket, u64* state, u64* offsets, T* out) {
     const u64 WARP_ROWS = (u64)WARP * ITEMS;
@@ -71,7 +71,7 @@ __device__ __forceinline__ void compact(const T* values, const u32* keep, u64 ro
     if (values != nullptr) compact_copy(values, first_row, words, to, out);
 }
 
-// Another column of the same table, with the offsets that `compact` found.
+// Another column of the same table, with the offsets that `compact` computed.
 template <class T, int THREADS, int ITEMS>
 __device__ __forceinline__ void compact_more(const T* values, const u32* keep, u64 rows, const u64* offsets, T* out) {
     const u64 WARP_ROWS = (u64)WARP * ITEMS;

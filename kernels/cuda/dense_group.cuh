@@ -1,16 +1,16 @@
-// Grouping by integer keys of a known small range, without hashing: the key less the lowest one is the slot. The range holds `size`
-// keys; slot `size` is that of null keys. A key outside of the range sets `outside`, and the result is worth nothing: the caller
+// Grouping by integer keys of a small known range, with a direct-address table: the slot is the key minus the lowest key. The range
+// has `size` keys; slot `size` is for null keys. A key outside the range sets `outside`, and the result is invalid: the caller
 // groups by hash.
 //
-// dense_shared: a table of each block in shared memory, `replicas` of it side by side so that lanes with the same key do not meet (few
-// keys), merged into device memory at the end. dense_direct: atomic operations on the table in device memory; while it fits into L2, 51
-// G rows/s for sum and count. Past that the rows are partitioned by key before (partition.cuh), so that what is worked on fits again.
-// Layout: keys and values at any aligned address. Determinism: only the last bits of float sums vary.
-// Bytes: the columns once: 1e8 rows of 8 + 8 bytes take 0.374 ms at 4.28 TB/s.
+// dense_shared: a table of each block in shared memory, replicated `replicas` times so that lanes with the same key do not collide
+// (few keys), merged into device memory at the end. dense_direct: atomic operations on the table in device memory; while it fits
+// into L2, 51 G rows/s for sum and count. Above, the rows are partitioned by key first (partition.cuh), so that the working set
+// fits again. Layout: keys and values at any aligned address. Determinism: only the last bits of float sums vary. Bytes: the
+// columns once: 1e8 rows of 8 + 8 bytes take 0.374 ms at 4.28 TB/s.
 
 template <class K> __device__ __forceinline__ u64 dense_slot(K key, i64 base) { return (u64)(i64)key - (u64)base; }
 
-// Calls `use(slot, value, value is valid)` for each row, UNROLL of a thread under way at a time.
+// Calls `use(slot, value, value is valid)` for each row, UNROLL rows of a thread in flight.
 template <class K, class V, bool NULLS, int UNROLL, class F>
 __device__ __forceinline__ void dense_rows(const K* keys, const u32* key_validity, u64 key_bit, const V* values, const u32* value_validity,
                                            u64 value_bit, u64 rows, i64 base, u64 size, u32* outside, F use) {
@@ -64,7 +64,7 @@ __device__ __forceinline__ void dense_shared(const K* keys, const u32* key_valid
         part.clear();
 #pragma unroll 1
         for (u32 r = 0; r < replicas; r++) {
-            // Each lane starts elsewhere: side by side they would all read the same bank.
+            // Each lane starts at another replica: otherwise all would read the same bank.
             shared.take(slot * replicas + ((r + lane_id()) & (replicas - 1)), part);
         }
         if (shared.is_there(part)) Slots<V, WANT>::merge(table + (u64)slot * STRIDE, part);
@@ -75,7 +75,7 @@ template <class K, class V, int WANT, bool NULLS, int STRIDE, int UNROLL>
 __device__ __forceinline__ void dense_direct(const K* keys, const u32* key_validity, u64 key_bit, const V* values,
                                              const u32* value_validity, u64 value_bit, u64 rows, i64 base, u64 size, u64* table,
                                              u32* outside) {
-    // Null keys are one group, however many keys there are: they are added up in registers first.
+    // Null keys are one group, however many there are: they are aggregated in registers first.
     Part<V> nulls;
     nulls.clear();
     dense_rows<K, V, NULLS, UNROLL>(keys, key_validity, key_bit, values, value_validity, value_bit, rows, base, size, outside,

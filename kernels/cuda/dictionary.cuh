@@ -1,11 +1,11 @@
-// Codes for values: equal values get the same number from 0 on, and one row of each is named. In three steps: each row finds or claims a
-// slot, slots are numbered, and rows get their slot's number.
+// Dictionary encoding: equal values get the same index, counted from 0, and one row represents each index. Three steps: each row
+// finds or claims a slot, slots are numbered, and rows get the number of their slot.
 //
-// A slot is one word, so that no thread waits for another: 24 bits of the value's hash and the 40 bits of the number of the row that
-// claimed it, whose value stands for the slot. Values that have the same hash are told apart by comparing them with that row's. Linear
-// probing; a value that finds no place within DICTIONARY_PROBES slots sets `overflow`, and the caller starts again with a larger table.
-// Layout: `Values` has hash(row) and same(row, row): fixed-width values, or Arrow's strings. Up to 2^40 rows and 2^32 slots. Rows with a
-// null get no code. Determinism: the numbering varies; which rows share a code does not.
+// A slot is one word, so that no thread waits for another: 24 bits of the hash of the value and the 40-bit index of the row that
+// claimed it, whose value represents the slot. Values with the same hash are compared with the value of that row. Linear probing; a
+// value without a free slot within DICTIONARY_PROBES sets `overflow`, and the caller starts again with a larger table. Layout:
+// `Values` has hash(row) and same(row, row): fixed-width values, or strings of Arrow. Up to 2^40 rows and 2^32 slots. Rows with a
+// null get no index. Determinism: the numbering varies; which rows share an index does not.
 
 enum : u64 { EMPTY_SLOT = ~0ull, ROW_BITS = 40 };
 enum : u32 { DICTIONARY_PROBES = 512, NO_CODE = ~0u };
@@ -46,7 +46,7 @@ template <class O> struct StringValues {
     }
 };
 
-// Writes each row's slot into `codes`.
+// Writes the slot of each row into `codes`.
 template <class VALUES>
 __device__ __forceinline__ void dictionary_find(VALUES values, const u32* validity, u64 bit, u64 rows, u64* table, u64 slots, u32* codes,
                                                 u32* overflow) {
@@ -76,7 +76,7 @@ __device__ __forceinline__ void dictionary_find(VALUES values, const u32* validi
     }
 }
 
-// Numbers the slots: writes the row that stands for each code, and each slot's code in the slot's place.
+// Numbers the slots: writes the row that represents each index, and the index of each slot into the slot.
 __device__ __forceinline__ void dictionary_number(u64* table, u64 slots, u64* count, u64* first_rows, u64 capacity) {
     extract<256, 4>(
         slots, count, [&](u64 at) { return table[at] != EMPTY_SLOT; },
@@ -86,7 +86,7 @@ __device__ __forceinline__ void dictionary_number(u64* table, u64 slots, u64* co
         });
 }
 
-// From slots to codes. The code of a row without a value is 0.
+// From slots to indices. The index of a null is 0.
 __device__ __forceinline__ void dictionary_codes(const u64* table, u64 rows, u32* codes) {
     for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {
         u32 slot = codes[row];

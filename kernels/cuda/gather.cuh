@@ -1,15 +1,16 @@
-// Values by row number, and back: out[i] = values[indices[i]], and out[indices[i]] = values[i].
+// Gather and scatter: out[i] = values[indices[i]], and out[indices[i]] = values[i].
 //
-// Layout: values of T, numbers of I (u32 or u64), at any aligned address; nulls of both by bitmaps from any bit on. A null number gives
-// a null, as the rows of an outer join without a partner have. Output: values from a 16-byte boundary on, and with NULLS a bitmap from
-// bit 0 on. The caller vouches for the numbers, and for scattering that none is there twice. Deterministic.
-// Bytes: the numbers and the output once, and a 32-byte sector for each row at random: 1e8 f64 of 8 GB take about 3 ms at 33 G sectors/s.
+// Layout: values of T, indices of I (u32 or u64), at any aligned address; validity of both by bitmaps from any bit on. A null index
+// gives a null, as for the unmatched rows of an outer join. Output: values from a 16-byte boundary on, and with NULLS a bitmap from
+// bit 0 on. The caller guarantees indices in range, and distinct ones for scatter. Deterministic.
+// Bytes: the indices and the output once, and a 32-byte sector for each random row: 1e8 f64 of 8 GB take about 3 ms at 33 G
+// sectors/s.
 
 template <class T, class I, bool NULLS, int UNROLL>
 __device__ __forceinline__ void gather(const T* values, const u32* validity, u64 bit, const I* indices, const u32* index_validity,
                                        u64 index_bit, u64 rows, T* out, u32* out_validity) {
     u64 stride = threads_in_grid();
-    // Whole warps go round together: they vote.
+    // Whole warps iterate together, because they vote.
 #pragma unroll 1
     for (u64 first = thread_in_grid(); first - lane_id() < rows; first += stride * UNROLL) {
         I index[UNROLL];

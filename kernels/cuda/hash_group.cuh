@@ -1,16 +1,17 @@
-// Grouping by a 64-bit key in an open-addressing table in device memory, with the accumulators (accumulate.cuh) beside the key.
+// Grouping by a 64-bit key in an open-addressing table in device memory, with the accumulators (accumulate.cuh) next to the key.
 //
-// A slot is STRIDE 64-bit words, 2 or 4 so that it lies in one 32-byte sector (8 when there is more): the key, then the accumulators.
-// Linear probing from the place that the high bits of the mixed key give, so that rows partitioned by those bits work on a part of
-// the table that fits into L2. Two more slots: one for the key that marks an empty slot, one for null keys. A key that finds no
-// place within PROBES slots sets `overflow`: the caller starts again with a larger table, so an estimate of the number of groups
-// that is too low costs time and never a wrong result.
+// A slot is STRIDE 64-bit words, 2 or 4 so that it lies in one 32-byte sector (8 if there are more): the key, then the
+// accumulators. Linear probing starts at the slot given by the high bits of the mixed key, so that rows partitioned by these bits
+// use a part of the table that fits into L2. Two extra slots: one for the key that marks an empty slot, one for null keys. A key
+// without a free slot within PROBES sets `overflow`: the caller starts again with a larger table, so an estimate of the number of
+// groups that is too low costs time and never gives a wrong result.
 //
-// hash_direct works on that table alone. hash_front has a table in shared memory before it, which takes the first keys that come
-// and is merged at the end of a chunk of rows; other keys go past it. It is for few groups, and for rows that are partitioned; with
-// `replicas` above one, lanes with the same key do not meet.
+// hash_direct uses that table only. hash_front has a table in shared memory in front of it, which takes the first keys that arrive
+// and is merged at the end of a chunk of rows; other keys bypass it. It is for few groups, and for partitioned rows. With
+// `replicas` above one, lanes with the same key do not collide.
 // Layout: keys of up to 64 bits at any aligned address. Determinism: the order of groups and the last bits of float sums vary.
-// Bytes: the columns once; and at random, one sector read and one updated a row: 51 G rows/s while the table fits L2 (32 MB), 14 past it.
+// Bytes: the columns once; and at random, one sector read and one updated for each row: 51 G rows/s while the table fits L2 (32
+// MB), 14 above.
 
 enum : u64 { EMPTY_KEY = ~0ull };
 enum : u32 { FRONT_PROBES = 64 };
@@ -23,7 +24,7 @@ template <int STRIDE> struct HashTable {
     __device__ __forceinline__ u64* slot(u64 at) const { return words + at * STRIDE; }
     __device__ __forceinline__ u64 place(u64 hash) const { return __umul64hi(hash, slots); }
 
-    // The slot of a key, claimed if need be; null when the table is too small. `there` is the key at `place(mix(key))`, loaded before.
+    // The slot of a key, claimed if needed; null if the table is too small. `there` is the key at `place(mix(key))`, loaded before.
     __device__ __forceinline__ u64* find(u64 key, u64 at, u64 there) const {
         const u32 lanes = __activemask();
         u64* found = nullptr;
@@ -37,7 +38,7 @@ template <int STRIDE> struct HashTable {
             at = at + 1 == slots ? 0 : at + 1;
             there = load_relaxed(slot(at));
         }
-        // What comes next is for all of them at once: without this each went on alone.
+        // Reconverges the warp: without this each thread continued alone.
         __syncwarp(lanes);
         if (found == nullptr) store_relaxed(overflow, 1u);
         return found;
@@ -48,13 +49,13 @@ template <int STRIDE> struct HashTable {
         return find(key, at, load_relaxed(slot(at)));
     }
     __device__ __noinline__ u64* find_far(u64 key) const { return find_from(key); }
-    // The slot behind the others: 0 for the key that marks an empty slot, 1 for null keys. Any key marks it as used.
+    // The extra slots: 0 for the key that marks an empty slot, 1 for null keys. Any key marks it as used.
     __device__ __forceinline__ u64* special(u32 which) const {
         u64* here = slot(slots + which);
         if (load_relaxed(here) == EMPTY_KEY) atomicExch(here, 0ull);
         return here;
     }
-    // The word behind a key in a table to which nothing is added any more, all bits set where the key is not there. STRIDE is 2.
+    // The word after a key in a table that is complete, all bits set if the key is missing. STRIDE is 2.
     __device__ __forceinline__ u64 word_of(u64 key) const {
         u64 at = place(mix(key));
         for (u32 probe = 0; probe < PROBES; probe++) {
@@ -66,7 +67,7 @@ template <int STRIDE> struct HashTable {
         return ~0ull;
     }
     __device__ __forceinline__ u64 special_word(u32 which) const { return slot(slots + which)[1]; }
-    // Whether another thread has found the table too small: then going on is a waste.
+    // Whether another thread has found the table too small: then continuing is useless.
     __device__ __forceinline__ bool is_lost() const { return load_relaxed(overflow) != 0; }
 };
 
@@ -80,7 +81,7 @@ template <class V, int WANT, int STRIDE> __device__ __forceinline__ void hash_cl
     }
 }
 
-// UNROLL rows of a thread are under way at a time, up to the first probe.
+// UNROLL rows of a thread are in flight, up to the first probe.
 template <class K, class V, int WANT, bool NULLS, int STRIDE, int UNROLL>
 __device__ __forceinline__ void hash_direct(HashTable<STRIDE> table, const K* keys, const u32* key_validity, u64 key_bit, const V* values,
                                             const u32* value_validity, u64 value_bit, u64 rows) {
@@ -127,7 +128,8 @@ __device__ __forceinline__ void hash_direct(HashTable<STRIDE> table, const K* ke
     if (NULLS && nulls.rows != 0) Slots<V, WANT>::merge(table.special(1) + 1, nulls);
 }
 
-// `front` slots and two special ones, times `replicas`, in dynamic shared memory. Chunks of `chunk` rows: one a block, or several.
+// `front` slots and two extra ones, times `replicas`, in dynamic shared memory. Chunks of `chunk` rows: one for each block, or
+// several.
 template <class K, class V, int WANT, bool NULLS, int STRIDE, int UNROLL>
 __device__ __forceinline__ void hash_front(HashTable<STRIDE> table, const K* keys, const u32* key_validity, u64 key_bit, const V* values,
                                            const u32* value_validity, u64 value_bit, u64 rows, u64 chunk, u32 front, u32 replicas) {
@@ -164,10 +166,10 @@ __device__ __forceinline__ void hash_front(HashTable<STRIDE> table, const K* key
                     bool null_key = NULLS && key_validity != nullptr && !is_valid(key_validity, key_bit + row);
                     u64 word = (u64)key[k];
                     if (null_key || word == EMPTY_KEY) {
-                        // These slots need no key: that they are there is seen by their counts.
+                        // These slots need no key: their counts say that they are used.
                         shared.add((front + (null_key ? 1 : 0)) * replicas + mine, value[k], valid);
                     } else {
-                        // The hash's low bits: the high ones are the same in a part.
+                        // The low bits of the hash: the high ones are the same in a partition.
                         u32 s = __umulhi((u32)mix(word), front);
                         u32 at = 0;
                         bool found = false;

@@ -1,4 +1,4 @@
-// Decoupled look-back (Merrill and Garland 2016): a running sum over the tiles of one launch, without a second pass.
+// Decoupled look-back (Merrill and Garland 2016): a prefix sum over the tiles of one launch, without a second pass.
 //
 // A tile takes its number by a ticket, so that all earlier tiles run or have run. It publishes its own sum, then reads its
 // predecessors' 32 at a time until one knows the sum up to itself, and publishes that. State: a word for each tile of 2 bits flag and
@@ -13,7 +13,7 @@ __device__ __forceinline__ u32 next_tile(u32* ticket, u32* shared) {
     return *shared;
 }
 
-// Called by one whole warp: publishes the sum of `tile` and gives back the sum of all tiles before it.
+// Called by one whole warp: publishes the sum of `tile` and returns the sum of all tiles before it.
 __device__ __forceinline__ u64 lookback(u64* state, u32 tile, u64 own) {
     if (tile == 0) {
         if (lane_id() == 0) store_relaxed(&state[0], LOOKBACK_ALL | own);
@@ -23,10 +23,10 @@ __device__ __forceinline__ u64 lookback(u64* state, u32 tile, u64 own) {
     u64 before = 0;
     for (i64 end = tile;; end -= WARP) {
         i64 at = end - 1 - (i64)lane_id();
-        // What lies before the first tile counts as known, and zero.
+        // The sum before the first tile is known to be zero.
         u64 word = LOOKBACK_ALL;
         if (at >= 0) {
-            // Without naps: with naps of 32 ns the first 100 of 1e8 rows take 0.76 ms rather than 0.61 on an H200.
+            // Without nanosleep: with 32 ns of it the first 100 of 1e8 rows take 0.76 ms instead of 0.61 on an H200.
             while ((word = load_relaxed(&state[at])) >> 62 == 0) {}
         }
         __syncwarp();
@@ -41,7 +41,7 @@ __device__ __forceinline__ u64 lookback(u64* state, u32 tile, u64 own) {
     return before;
 }
 
-// The same for sums of any type: the flag is a word of its own, published after the sums (aggregate, inclusive) beside it.
+// The same for sums of any type: the flag is a separate word, published after the sums (aggregate, inclusive).
 template <class S> struct Lookback {
     u32* flags;
     S* own;

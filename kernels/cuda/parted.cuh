@@ -1,13 +1,14 @@
-// Rows sorted into parts by their group, so that the table of a part fits into shared memory: what generated kernels
-// (runtime/ops/src/codegen/parted.rs) have in common. A part is EACH groups side by side; the order of its rows is none.
+// Radix partitioning by group, so that the table of a partition fits into shared memory: the shared code of generated kernels
+// (runtime/ops/src/codegen/parted.rs). A partition has EACH consecutive groups; its rows have no order.
 //
-// `state`, in 64-bit words: rows of each part (zero before), where its next row goes, where it begins, and its first item; of the latter two
-// one more, behind the last part. An item is at most `limit` rows of a part: what a block adds up at a time, so that a part of many rows is
-// the work of many blocks.
+// `state`, in 64-bit words: the rows of each partition (zero before), the position of its next row, its start, and its first work
+// item; the latter two have one more entry at the end. A work item is at most `limit` rows of a partition: the input of a block, so
+// that many blocks share a large partition.
 
 enum : u32 { MOST_PARTS = 2048 };
 
-// After the rows of this block were counted; the block that comes last makes sums of the counts. The ticket is zero before and after.
+// Called after the rows of this block were counted; the last block turns the counts into offsets. The ticket is zero before and
+// after.
 __device__ __forceinline__ void parted_count(const u32* here, u32 parts, u64* state, u64 limit, u32* ticket) {
     __shared__ u64 sums[2][MOST_PARTS];
     __shared__ bool last;
@@ -50,8 +51,8 @@ __device__ __forceinline__ void parted_count(const u32* here, u32 parts, u64* st
     if (threadIdx.x == 0) *ticket = 0;
 }
 
-// How many rows of a tile are in each part (`here`) becomes where each part begins in the tile; `to` is what a row's place in the tile is
-// added to for its place among all rows. All threads of the block; gives the tile's rows.
+// Turns the rows of a tile in each partition (`here`) into the start of each partition in the tile; adding `to` to the position of
+// a row in the tile gives its position among all rows. Called by all threads of the block; returns the rows of the tile.
 template <int THREADS> __device__ __forceinline__ u32 parted_tile(u32* here, u64* to, u32 parts, u64* next) {
     const u32 EACH = MOST_PARTS / THREADS;
     __shared__ u32 warps[THREADS / WARP];
@@ -88,7 +89,7 @@ template <int THREADS> __device__ __forceinline__ u32 parted_tile(u32* here, u64
     return all;
 }
 
-// The part of an item.
+// The partition of a work item.
 __device__ __forceinline__ u32 parted_part(const u64* items, u32 parts, u64 item) {
     u32 low = 0, high = parts;
     while (high - low > 1) {

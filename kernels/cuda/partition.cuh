@@ -1,9 +1,9 @@
-// Rows sorted into PARTS parts by a function of their key, in two passes: count, then move. Rows of a part lie together; their order
-// within it is none (which grouping and joining do not need), so that no tile waits for another.
+// Radix partitioning of rows into PARTS partitions by a function of their key, in two passes: count, then move. Rows of a partition
+// are contiguous and in no order (grouping and joining need none), so that no tile waits for another.
 //
-// Layout: keys of K and values of V at any aligned address, no nulls. Output: keys and values of the parts one after the other, and
-// PARTS + 1 offsets. Scratch: counts and a ticket, zero before the count and after it. A tile of THREADS x ITEMS rows is sorted in shared
-// memory first, so that what goes to a part is written side by side: 16 rows of 8 bytes are one line of 128.
+// Layout: keys of K and values of V at any aligned address, no nulls. Output: keys and values of the partitions one after another,
+// and PARTS + 1 offsets. Scratch: counts and a ticket, zero before the count and after it. A tile of THREADS x ITEMS rows is sorted
+// in shared memory first, so that rows of a partition are written contiguously: 16 rows of 8 bytes are one line of 128.
 // Bytes that must cross memory: keys twice, values once, and both written once: 1e8 x (8 + 8) take 0.93 ms at 4.28 TB/s.
 
 // Counts; the last block turns counts into offsets.
@@ -63,7 +63,7 @@ __device__ __forceinline__ void partition_count(const K* keys, u64 rows, u64* co
     }
 }
 
-// Moves. One tile a block; `cursors` are where the next row of each part goes.
+// Moves. One tile for each block; `cursors` are the next output positions of each partition.
 template <class K, class V, int PARTS, int THREADS, int ITEMS, class F>
 __device__ __forceinline__ void partition_move(const K* keys, const V* values, u64 rows, u64* cursors, K* out_keys, V* out_values, F part) {
     const u32 TILE = THREADS * ITEMS;
@@ -88,7 +88,7 @@ __device__ __forceinline__ void partition_move(const K* keys, const V* values, u
         }
     }
     __syncthreads();
-    // Part in the low byte, the row's number within the part and this tile above it.
+    // The partition in the low byte, the index of the row within partition and tile above it.
     u32 place[ITEMS];
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
@@ -111,7 +111,7 @@ __device__ __forceinline__ void partition_move(const K* keys, const V* values, u
         u32 before = upto - mine;
         for (u32 w = 0; w < warp_id(); w++) before += warps[w];
         start[threadIdx.x] = before;
-        // So that a row's place in the tile can be added to it.
+        // So that the position of a row in the tile can be added to it.
         to[threadIdx.x] = (mine == 0 ? 0 : atomicAdd(&cursors[threadIdx.x], (u64)mine)) - before;
     }
     __syncthreads();

@@ -1,8 +1,8 @@
-// What generated pipelines are written in: arithmetic with Arrow's rules, conversions, accumulators of any number, the reduction of a
-// block's and then a grid's accumulators, and a hash table for keys of several words.
+// Building blocks of generated pipelines: arithmetic with the rules of Arrow, conversions, any number of accumulators, their
+// reduction across a block and then a grid, and a hash table for keys of several words.
 //
-// Integers wrap; what Arrow reports as an error sets a flag instead, and the caller lets the CPU say what is wrong. Floats compare in the
-// order of Arrow, but for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.
+// Integers wrap. An error of Arrow sets a flag instead, and the caller lets the CPU report the error. Floats compare in the order
+// of Arrow, except for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.
 
 template <int BYTES> struct CarrierOf { typedef u32 type; };
 template <> struct CarrierOf<8> { typedef u64 type; };
@@ -25,7 +25,7 @@ template <class T> __device__ __forceinline__ T times(T a, T b) {
     if constexpr (IsFloat<T>::value) return a * b;
     else return (T)((typename Carrier<T>::type)a * (typename Carrier<T>::type)b);
 }
-// Whether a sum, a difference or a product of integers of up to 64 bits does not fit.
+// Whether a sum, a difference or a product of integers of up to 64 bits overflows.
 template <class T> __device__ __forceinline__ bool plus_overflows(T a, T b) {
     T sum = plus(a, b);
     if constexpr ((T)-1 < (T)0) return (((a ^ sum) & (b ^ sum)) < 0);
@@ -45,12 +45,12 @@ template <class T> __device__ __forceinline__ bool times_overflows(T a, T b) {
         return __umul64hi((u64)a, (u64)b) != 0;
     }
 }
-// To the nearest, halves to the even neighbour; what would leave the range of floats stays as it is.
+// To the nearest, halves to even; values that would leave the range of floats stay as they are.
 __device__ __forceinline__ f64 round_even(f64 x, f64 scale) {
     f64 moved = x * scale;
     return isfinite(moved) ? rint(moved) / scale : x;
 }
-// Whether a quotient or a remainder of integers is an error: by zero, and the lowest number by -1.
+// Whether a quotient or remainder of integers is an error: division by zero, and the smallest integer by -1.
 template <class T> __device__ __forceinline__ bool no_quotient(T a, T b) {
     if constexpr (IsFloat<T>::value) return false;
     else return b == 0 || ((T)-1 < (T)0 && b == (T)-1 && a == Limits<T>::low());
@@ -69,7 +69,7 @@ template <class T> __device__ __forceinline__ T remainder_of(T a, T b) {
     }
 }
 
-// ---- conversions: towards zero, and whether the value has a place in the other type ----
+// ---- conversions: truncating, and whether the value fits into the other type ----
 template <class To, class From> __device__ __forceinline__ bool has_place(From x) {
     if constexpr (IsFloat<To>::value) return true;
     else if constexpr (IsFloat<From>::value) {
@@ -91,17 +91,17 @@ template <class T> __device__ __forceinline__ T shift_right(T a, T by) { return 
 template <class T> __device__ __forceinline__ bool float_equal(T a, T b) { return a == b || (a != a && b != b); }
 template <class T> __device__ __forceinline__ bool float_less(T a, T b) { return a < b || (b != b && a == a); }
 template <class T> __device__ __forceinline__ bool is_nan(T x) { return x != x; }
-// A float as the key of a group: both zeros are one, and so are all NaNs.
+// A float as a group key: both zeros are one, and so are all NaNs.
 __device__ __forceinline__ u64 key_bits(f64 x) { return x == 0 ? 0 : x != x ? 0x7ff8000000000000ull : bits_of(x); }
 __device__ __forceinline__ u64 key_bits(f32 x) { return x == 0 ? 0 : x != x ? 0x7fc00000u : bits_of(x); }
 
 __device__ __forceinline__ i128 wide_of(u64 low, u64 high) { return (i128)((u128)high << 64 | low); }
 
-// What the second round of a variance or covariance adds up.
+// Accumulators of the second pass of a variance or covariance.
 __device__ __forceinline__ f64 distance(f64 x, f64 mean) { return x - mean; }
 __device__ __forceinline__ f64 squared_distance(f64 x, f64 mean) { return (x - mean) * (x - mean); }
 
-// The spread of values that are seen once: Welford 1962, merged as Chan, Golub and LeVeque 1983 do it.
+// Variance in one pass: Welford 1962, merged as in Chan, Golub and LeVeque 1983.
 struct Moments {
     u64 count;
     f64 mean, spread;
@@ -131,7 +131,7 @@ __device__ __forceinline__ void acc_add_w(u64* low, u64* high, i128 x) {
     u64 more = (u64)(x >> 64) + (before + (u64)x < before ? 1 : 0);
     if (more != 0) atomicAdd(high, more);
 }
-// Most values change neither: a look is cheaper than an atomic operation.
+// Most values change neither: a load is cheaper than an atomic operation.
 __device__ __forceinline__ void acc_min_i(u64* at, i64 x) {
     if (x < peek((const i64*)at)) atomicMin((i64*)at, x);
 }
@@ -159,8 +159,8 @@ template <class A> __device__ __forceinline__ A from_lane_below(const A& mine, u
     return there.whole;
 }
 
-// `partials` has a place for each block; the ticket is zero before and after. The last block adds up the others in their order. True for the
-// one thread that has written the result, when all blocks are done.
+// `partials` has an entry for each block; the ticket is zero before and after. The last block merges the others in their order.
+// Returns true for the one thread that has written the result, after all blocks are done.
 template <class A> __device__ __forceinline__ bool merge_grid(A& mine, A* partials, u32* ticket, A* out) {
     __shared__ __align__(16) unsigned char memory[sizeof(A) * WARP];
     __shared__ bool last;
@@ -195,8 +195,8 @@ template <class A> __device__ __forceinline__ bool merge_grid(A& mine, A* partia
     return false;
 }
 
-// What came of a kernel, written to the host's memory by the last thread that does anything: a value, then that it is done (1), or that a row
-// had a fault (2).
+// Sets the completion flag: the last active thread writes the result of a kernel to the memory of the host: a value, then that the
+// kernel is done (1), or that a row had an error (2).
 __device__ __forceinline__ void tell(u32* fault, const u64* value, volatile u64* told) {
     told[1] = value == nullptr ? 0 : *(const volatile u64*)value;
     const u64 word = *(volatile u32*)fault != 0 ? 2 : 1;
@@ -222,8 +222,8 @@ template <int KEYS> __device__ __forceinline__ u64 hash_of(const u64 (&key)[KEYS
     return hash;
 }
 
-// Linear probing from the place that the high bits of the hash give. State: 0 is empty, 1 is being written, else bits of the key's hash
-// with bit 1 set. A thread that meets a slot being written waits.
+// Linear probing from the slot given by the high bits of the hash. State: 0 is empty, 1 is being written, otherwise bits of the
+// hash with bit 1 set. A thread that meets a slot being written waits.
 template <int KEYS, int STRIDE> struct WideTable {
     u64* words;
     u64 slots;
@@ -244,14 +244,15 @@ template <int KEYS, int STRIDE> struct WideTable {
                 __nanosleep(20);
                 state = load_relaxed(here);
             }
-            // Written before the tag, long ago mostly: an acquiring load empties the L1 cache, and is for those that differ.
+            // Usually written long before the tag: an acquiring load invalidates the L1 cache, and is used only for keys that
+            // differ.
             if (state == tag && (is_at(here, key) || (load_acquire(here) == tag && is_at(here, key)))) {
                 found = here;
                 break;
             }
             at = at + 1 == slots ? 0 : at + 1;
         }
-        // What comes next is for all of them at once: without this each went on alone.
+        // Reconverges the warp: without this each thread continued alone.
         __syncwarp(lanes);
         if (found == nullptr) store_relaxed(overflow, 1u);
         return found;
@@ -264,7 +265,7 @@ template <int KEYS, int STRIDE> struct WideTable {
         return same;
     }
 
-    // The state of a slot that was empty before.
+    // The state of a slot that was empty.
     __device__ __forceinline__ static u64 claim(u64* here, const u64 (&key)[KEYS], u64 tag) {
         const u64 state = atomicCAS(here, 0ull, 1ull);
         if (state != 0) return state;
@@ -275,7 +276,7 @@ template <int KEYS, int STRIDE> struct WideTable {
         return tag;
     }
 
-    // The word behind a key in a table to which nothing is added any more, 0 where the key is not there.
+    // The word after a key in a table that is complete, 0 if the key is missing.
     __device__ __forceinline__ u64 word_of(const u64 (&key)[KEYS]) const {
         const u64 hash = hash_of(key);
         const u64 tag = (hash & ~3ull) | 2;
@@ -294,7 +295,7 @@ template <int KEYS, int STRIDE> struct WideTable {
     }
 };
 
-// One byte a row to one bit a row.
+// Packs one byte for each row into one bit.
 __device__ __forceinline__ void pack_bytes(const u8* bytes, u64 rows, u32* bits) {
     for (u64 row = thread_in_grid(); row - lane_id() < rows; row += threads_in_grid()) {
         u32 word = __ballot_sync(ALL_LANES, row < rows && bytes[row] != 0);

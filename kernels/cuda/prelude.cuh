@@ -1,5 +1,5 @@
-// What all kernels share, generated ones too: names of types, lanes, validity bitmaps, 16-byte loads. It stays small: NVRTC reads
-// it for each kernel. No algorithm is here, and no inline PTX (ptx.cuh).
+// Shared by all kernels, also generated ones: names of types, lanes, validity bitmaps, 16-byte loads. It stays small: NVRTC reads
+// it for each kernel. It has no algorithm and no inline PTX (ptx.cuh).
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -80,7 +80,7 @@ LIMITS(i64, -9223372036854775807LL - 1, 9223372036854775807LL)
 LIMITS(u64, 0, 18446744073709551615ull)
 LIMITS(i128, (i128)((u128)1 << 127), (i128)(~((u128)1 << 127)))
 
-// What sums of a type are kept in: integers wrap at 64 bits, floats add up as f64.
+// The type of sums: integers wrap at 64 bits, floats add up as f64.
 template <class T> struct SumOf { typedef i64 type; };
 template <> struct SumOf<u8> { typedef u64 type; };
 template <> struct SumOf<u16> { typedef u64 type; };
@@ -90,7 +90,7 @@ template <> struct SumOf<f32> { typedef f64 type; };
 template <> struct SumOf<f64> { typedef f64 type; };
 template <> struct SumOf<i128> { typedef i128 type; };
 
-// ---- validity bitmaps, as in Arrow: bit set = value there, lowest bit first. `bits` null: all are there. ----
+// ---- validity bitmaps, as in Arrow: bit set = valid, lowest bit first. `bits` null: all rows are valid. ----
 __device__ __forceinline__ bool is_valid(const u32* bits, u64 row) { return bits[row / 32] >> (row % 32) & 1; }
 
 // ---- 16 bytes at a time ----
@@ -106,7 +106,7 @@ template <class T> __device__ __forceinline__ Pack<T> load_pack(const T* at) {
 template <class T> __device__ __forceinline__ void store_pack(T* at, const Pack<T>& pack) {
     *(uint4*)at = *(const uint4*)&pack;
 }
-// Rows before the first one at which 16 bytes can be loaded at once.
+// Rows before the first one that is aligned to 16 bytes.
 template <class T> __device__ __forceinline__ u64 rows_to_alignment(const T* at, u64 rows) {
     u64 head = ((16 - ((u64)at & 15)) & 15) / sizeof(T);
     return head < rows ? head : rows;
@@ -140,7 +140,7 @@ template <> struct Shuffle<u8> : SmallShuffle<u8> {};
 template <> struct Shuffle<i16> : SmallShuffle<i16> {};
 template <> struct Shuffle<u16> : SmallShuffle<u16> {};
 
-// A good mix of the bits of a key: what hash tables and partitions use. (splitmix64's finaliser)
+// Mixes the bits of a key for hash tables and partitions (the finaliser of splitmix64).
 __device__ __forceinline__ u64 mix(u64 x) {
     x ^= x >> 30;
     x *= 0xbf58476d1ce4e5b9ull;
@@ -150,6 +150,6 @@ __device__ __forceinline__ u64 mix(u64 x) {
     return x;
 }
 
-// Places of a hash table at which a key is looked for.
+// Probes of a hash table before it counts as too small.
 enum : u32 { PROBES = 512 };
 

@@ -1,4 +1,4 @@
-// What the emulated device does in another way: the only inline PTX, loads and stores with an order, and which lanes have the same digit.
+// Operations that the emulated device implements differently: the only inline PTX, ordered loads and stores, and `match` of digits.
 
 #ifdef ONRUSH_EMULATED
 template <class T> __device__ __forceinline__ T load_relaxed(const T* p) {
@@ -11,11 +11,11 @@ template <class T> __device__ __forceinline__ T load_acquire(const T* p) {
 }
 template <class T> __device__ __forceinline__ void store_relaxed(T* p, T x) { __atomic_store_n(p, x, __ATOMIC_RELAXED); }
 template <class T> __device__ __forceinline__ void store_release(T* p, T x) { __atomic_store_n(p, x, __ATOMIC_RELEASE); }
-// A look at memory that other threads of the block change by atomic operations meanwhile.
+// A load of memory that other threads of the block change by atomic operations.
 template <class T> __device__ __forceinline__ T peek(const T* p) { return load_relaxed(p); }
-// Loads that are used once: not kept in the nearest cache.
+// Streaming loads: not cached in L1.
 template <class T> __device__ __forceinline__ Pack<T> stream_pack(const T* p) { return load_pack(p); }
-// The lanes of a warp that have the same number of so many bits.
+// The lanes of a warp with the same digit of so many bits.
 template <int BITS> __device__ __forceinline__ u32 same_lanes(u32 x) { return __match_any_sync(ALL_LANES, x); }
 #else
 __device__ __forceinline__ u32 load_relaxed(const u32* p) {
@@ -51,7 +51,7 @@ template <class T> __device__ __forceinline__ Pack<T> stream_pack(const T* p) {
                  : "l"(p));
     return pack;
 }
-// A vote for each bit: `match` takes a turn for each number that a lane has.
+// One vote for each bit: `match` would take one turn for each distinct digit.
 template <int BITS> __device__ __forceinline__ u32 same_lanes(u32 x) {
     u32 same = ALL_LANES;
 #pragma unroll

@@ -54,7 +54,7 @@ template <class T, int WANT> struct Accumulator {
     }
 };
 
-// Only values for which `where` holds count.
+// Counts only values for which `where` is true.
 template <class T, int WANT, bool NULLS, int UNROLL, class F>
 __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64 first_bit, u64 rows, Totals<T>* partials, u32* ticket,
                                        Totals<T>* out, F where) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64
     u64 packs = (rows - head) / N;
     u64 stride = threads_in_grid();
     u64 me = thread_in_grid();
-    // All loads of a round are under way before the first is used.
+    // All loads of a round are in flight before the first is used.
 #pragma unroll 1
     for (u64 p = me; p < packs; p += stride * UNROLL) {
         Pack<T> pack[UNROLL];
@@ -95,7 +95,7 @@ __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64
 
     __shared__ Totals<T> shared[WARP];
     __shared__ bool last;
-    // Twice the same code, which the compiler sees once: a block's threads, and then, in the last block, the blocks.
+    // Twice the same code, which the compiler sees once: the threads of a block, and then, in the last block, the blocks.
 #pragma unroll 1
     for (u32 round = 0; round < 2; round++) {
         a.across_warp();

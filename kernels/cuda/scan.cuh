@@ -1,4 +1,4 @@
-// Running sums of a column, inclusive or exclusive, in one pass.
+// Prefix sums of a column, inclusive or exclusive, in one pass.
 //
 // Layout: values of T at any address that is aligned for T, no nulls (a null column's values are made zero before). Output: sums of
 // S, which may be wider. Scratch: a ticket and the look-back state of each tile, flags zero before the launch. Tiles of THREADS x
@@ -15,7 +15,7 @@ __device__ __forceinline__ void scan(const T* values, u64 rows, u32* ticket, Loo
     __shared__ S sums[THREADS / WARP];
     __shared__ S before_tile;
     u32 tile = next_tile(ticket, &tile_number);
-    // A warp's rows lie together; in each round a lane has 16 bytes.
+    // The rows of a warp are contiguous; in each round a lane has 16 bytes.
     u64 start = (u64)tile * TILE + warp_id() * WARP_ROWS + lane_id() * N;
     bool aligned = sizeof(T) == sizeof(S) && ((u64)values & 15) == 0;
     T x[ROUNDS][N];

@@ -1,8 +1,8 @@
-// Texts: UTF-8 bytes anywhere in device memory. Predicates, positions and pieces are computed of them where they are; what has other bytes
-// than its argument (upper case, joined texts) is measured first and written to its place then.
+// Strings: UTF-8 bytes anywhere in device memory. Predicates, positions and slices are computed in place. Computed strings (upper
+// case, concatenation) are measured first and then written to their final position.
 //
-// Layout: bytes are read in whole words of 8, aligned: the memory that a text lies in begins at a multiple of 8 and has as many bytes.
-// Texts are valid UTF-8. Null handling is the caller's: of a row without a value nothing is read.
+// Layout: bytes are read in aligned words of 8: the memory of a string begins at a multiple of 8 and has a multiple of 8 bytes.
+// Strings are valid UTF-8. The caller handles nulls: nothing is read of a null.
 
 struct Text {
     const u8* at;
@@ -20,7 +20,7 @@ template <class O> __device__ __forceinline__ Text text_at(const O* offsets, con
 // A literal: its length, then its bytes.
 __device__ __forceinline__ Text text_literal(const void* at) { return Text((const u8*)at + 8, *(const i64*)at); }
 
-// The next bytes of a text, `count` of them from 1 to 8, the first one lowest, zeros behind them.
+// The next bytes of a string, `count` of them from 1 to 8, the first one lowest, zero-padded.
 __device__ __forceinline__ u64 text_word(const u8* at, i64 count) {
     u32 skipped = (u32)((u64)at & 7);
     const u64* words = (const u64*)(at - skipped);
@@ -41,7 +41,7 @@ __device__ __forceinline__ bool same_bytes(const u8* a, const u8* b, i64 length)
 __device__ __forceinline__ bool text_equal(const Text& a, const Text& b) {
     return a.length == b.length && same_bytes(a.at, b.at, a.length);
 }
-// Below zero, zero or above it, in the order of bytes, which is that of code points.
+// Negative, zero or positive, in the order of bytes, which is that of code points.
 __device__ __forceinline__ i32 text_compare(const Text& a, const Text& b) {
     i64 length = smaller(a.length, b.length);
 #pragma unroll 1
@@ -61,7 +61,7 @@ __device__ __forceinline__ bool text_ends(const Text& text, const Text& with) {
     return text.length >= with.length && same_bytes(text.at + (text.length - with.length), with.at, with.length);
 }
 
-// The byte from which on a text has another one, from `from` on; -1 where it has not. A window of 8 bytes moves along.
+// The byte offset of a substring, searched from `from` on; -1 if there is none. A window of 8 bytes slides along.
 __device__ __forceinline__ i64 text_find(const Text& text, const Text& what, i64 from) {
     if (what.length == 0) return from <= text.length ? from : -1;
     i64 last = text.length - what.length;
@@ -85,7 +85,7 @@ __device__ __forceinline__ i64 text_find(const Text& text, const Text& what, i64
 }
 __device__ __forceinline__ bool text_contains(const Text& text, const Text& what) { return text_find(text, what, 0) >= 0; }
 
-// Bytes of a word that go on with a character that has begun.
+// Continuation bytes of a word.
 __device__ __forceinline__ u32 continuations(u64 word) { return (u32)__popcll(word >> 7 & ~word >> 6 & EACH_BYTE); }
 __device__ __forceinline__ bool goes_on(u8 byte) { return (byte & 0xc0) == 0x80; }
 __device__ __forceinline__ i64 text_chars(const Text& text) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ i64 text_chars(const Text& text) {
     for (i64 i = 0; i < text.length; i += 8) chars -= continuations(text_word(text.at + i, word_of(text.length - i)));
     return chars;
 }
-// The byte at which character `chars` begins, counted from 0; the text's end where it has fewer.
+// The byte offset of character `chars`, counted from 0; the end of the string if it has fewer.
 __device__ __forceinline__ i64 text_skip(const Text& text, i64 chars) {
     i64 at = 0;
 #pragma unroll 1
@@ -113,7 +113,7 @@ __device__ __forceinline__ i64 text_skip(const Text& text, i64 chars) {
 }
 __device__ __forceinline__ Text text_from(const Text& text, i64 from) { return Text(text.at + from, text.length - from); }
 
-// Characters from `start` on, at most `count` of them. A start before the text uses up some of the count.
+// Characters from `start` on, at most `count` of them. Positions before the string count towards `count`.
 __device__ __forceinline__ Text text_slice(const Text& text, i64 start, i64 count) {
     if (count <= 0) return Text(text.at, 0);
     if (start < 0) {
@@ -124,15 +124,15 @@ __device__ __forceinline__ Text text_slice(const Text& text, i64 start, i64 coun
     Text rest = text_from(text, start < text.length ? text_skip(text, start) : text.length);
     return count < rest.length ? Text(rest.at, text_skip(rest, count)) : rest;
 }
-// SQL's substring: counts from 1.
+// Substring of SQL: counts from 1.
 __device__ __forceinline__ Text text_substring(const Text& text, i64 start, i64 count) {
-    // A start below zero so far that one less would wrap leaves nothing of any count.
+    // A start so negative that one less would wrap leaves nothing, whatever the count.
     return text_slice(text, start == Limits<i64>::low() ? start : start - 1, count);
 }
 __device__ __forceinline__ Text text_substring(const Text& text, i64 start) {
     return start <= 1 ? text : text_from(text, text_skip(text, start - 1));
 }
-// From the end where the start is below zero.
+// Counts from the end if the start is negative.
 __device__ __forceinline__ Text text_slice_signed(const Text& text, i64 start, i64 count) {
     return text_slice(text, start < 0 ? start + text_chars(text) : start, count);
 }
@@ -145,12 +145,12 @@ __device__ __forceinline__ Text text_right(const Text& text, i64 count) {
     i64 start = count < 0 ? -count : larger(text_chars(text) - count, (i64)0);
     return text_slice(text, start, Limits<i64>::high());
 }
-// The character at which a text begins, from 1 on; 0 where it is not there.
+// The character position of a substring, from 1 on; 0 if there is none.
 __device__ __forceinline__ i64 text_position(const Text& text, const Text& what) {
     i64 at = text_find(text, what, 0);
     return at < 0 ? 0 : 1 + text_chars(Text(text.at, at));
 }
-// Part `number` of what separators leave, from 1 on or from the end; the empty text where there is none. `by` is not empty.
+// split_part: field `number` of a split, from 1 on or from the end; the empty string if there is none. `by` is not empty.
 __device__ __forceinline__ Text text_part(const Text& text, const Text& by, i64 number) {
     if (number < 0) {
         i64 parts = 1;
@@ -194,7 +194,7 @@ __device__ __forceinline__ bool is_space(u32 code) {
     return (code >= 9 && code <= 13) || code == 32 || code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
            code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
-// A set of characters: a bit for each of ASCII, then whether all white space is in it.
+// A set of characters: a bit for each ASCII character, then whether all white space is in it.
 __device__ __forceinline__ bool in_set(const u64* set, u32 code) {
     return (code < 128 && (set[code / 64] >> (code % 64) & 1) != 0) || (set[2] != 0 && is_space(code));
 }
@@ -218,8 +218,8 @@ template <bool START, bool END> __device__ __forceinline__ Text text_trim(const 
 }
 
 // ---- patterns: a deterministic automaton over bytes ----
-// Its head: the number of classes of bytes and the state that it begins in; then the class of each byte, the next state of each state and
-// class, and whether a text that ends in a state matches. State 0 matches no more, state 1 for certain.
+// Its header: the number of byte classes and the start state; then the class of each byte, the next state of each state and class,
+// and whether a string that ends in a state matches. State 0 is dead, state 1 matches for certain.
 __device__ __forceinline__ bool text_matches(const Text& text, const void* automaton) {
     const u32* head = (const u32*)automaton;
     u32 classes = head[0], states = head[2], state = head[1];
@@ -235,9 +235,10 @@ __device__ __forceinline__ bool text_matches(const Text& text, const void* autom
     }
     return ends[state] != 0;
 }
-// How often, each from the end of the one before on. Behind the classes are the states that a search begins in by the byte before it, that at
-// the text's begin last; for each state the first bit says that there was a match before its last byte, the second that there is one at
-// the end of the text. Where one that is empty would touch the one before it, the search goes on a character behind it, as `regex` does.
+// Counts non-overlapping matches. After the classes are the start states of a search by the byte before it, the one for the start
+// of the string last. For each state the first bit says that there was a match before its last byte, the second that there is one
+// at the end of the string. If an empty match would touch the match before it, the search continues one character later, as in
+// `regex`.
 __device__ __forceinline__ u32 text_matches_count(const Text& text, const void* automaton) {
     const u32* head = (const u32*)automaton;
     u32 classes = head[0], states = head[2], count = 0;
@@ -269,7 +270,7 @@ __device__ __forceinline__ u32 text_matches_count(const Text& text, const void* 
 
 // ---- numbers ----
 __device__ __forceinline__ bool is_blank(u8 byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\f' || byte == '\r'; }
-// Decimal digits, with a sign or without, and ASCII's blanks around them; whether it is a number that T has a place for. As Arrow reads them.
+// Decimal digits with an optional sign and ASCII blanks around them; whether the number fits into T. As parsed by Arrow.
 template <class T> __device__ __forceinline__ bool text_number(Text text, T& value) {
     while (text.length > 0 && is_blank(text.at[text.length - 1])) text.length--;
     while (text.length > 0 && is_blank(text.at[0])) text = Text(text.at + 1, text.length - 1);
@@ -303,7 +304,7 @@ template <class T> __device__ __forceinline__ u8* put_number(u8* to, T x) {
     return to + length;
 }
 
-// ---- texts that are made: how long, and their bytes ----
+// ---- computed strings: their length and their bytes ----
 __device__ __forceinline__ u8* put_text(u8* to, const Text& text) {
 #pragma unroll 1
     for (i64 i = 0; i < text.length; i += 8) {
@@ -313,7 +314,7 @@ __device__ __forceinline__ u8* put_text(u8* to, const Text& text) {
     }
     return to;
 }
-// Long texts are written by all lanes together, one text behind the other. All lanes of a warp call it.
+// All lanes of a warp write long strings together, one string after another. All lanes of a warp call it.
 __device__ __forceinline__ void put_texts(u8* to, const Text& text) {
     bool is_long = text.length > 48;
     u32 several = __ballot_sync(ALL_LANES, is_long);
@@ -328,14 +329,14 @@ __device__ __forceinline__ void put_texts(u8* to, const Text& text) {
     }
 }
 
-// Where a warp puts together the texts of its rows, which lie one behind the other from `from` to `end` in memory: it is written in whole words
-// then. Texts that have no room in it go to their place directly. All lanes of a warp call what is not `place`.
+// A staging buffer in which a warp assembles the strings of its rows, which are contiguous from `from` to `end` in memory: they are
+// then written in whole words. Strings that do not fit are written directly. All lanes of a warp call every method except `place`.
 struct Stage {
     u8* stage;
     u8* memory;
     u64 from, end;
     u32 room;
-    // The stage begins at a multiple of 8 bytes, as memory does; so does what is written of it.
+    // The staging buffer begins at a multiple of 8 bytes, like memory; so do its writes.
     __device__ __forceinline__ Stage(u8* to, u32 bytes, u8* target, u64 first, u64 last)
         : stage(to), memory(target), from(first), end(last), room(bytes) {}
     __device__ __forceinline__ bool is_used() const { return end - (from & ~7ull) <= room; }
@@ -350,19 +351,19 @@ struct Stage {
                 *(u64*)(memory + at) = *(const u64*)(stage + (at - start));
                 continue;
             }
-            // Of the first and the last word another warp writes the rest.
+            // Another warp writes the rest of the first and the last word.
             for (u64 i = larger(at, from); i < smaller(at + 8, end); i++) memory[i] = stage[i - start];
         }
-        // The next texts come to the same place.
+        // The next strings use the same buffer.
         __syncwarp();
     }
 };
 
-// Upper or lower case: a table of all characters up to the last that has another case. An entry is a character, or says where three of them
-// are behind the table, zeros where they are fewer; or that it depends on its neighbours, which is a fault.
+// Upper or lower case: a table of all characters up to the last one with another case. An entry is a character, or the offset of
+// three characters after the table, zero-padded; or it says that the case depends on the neighbours, which is a row error.
 enum : u32 { CASE_SEVERAL = 0x80000000u, CASE_DEPENDS = ~0u };
 __device__ __forceinline__ u64 ascii_case(u64 word, bool upper) {
-    // Of each byte its highest bit: whether it is a letter of the other case.
+    // The highest bit of each byte: whether it is a letter of the other case.
     u64 first = upper ? 'a' : 'A', last = upper ? 'z' : 'Z';
     u64 letter = (word + EACH_BYTE * (128 - first)) & ~(word + EACH_BYTE * (127 - last)) & EACH_BYTE * 128;
     return word ^ letter >> 2;
@@ -413,7 +414,7 @@ __device__ __forceinline__ u8* put_case(u8* to, const Text& text, const u32* tab
     return to;
 }
 
-// Each occurrence of a text, which is not empty, by another one.
+// Replaces each occurrence of a string, which is not empty.
 __device__ __forceinline__ i64 replace_length(const Text& text, const Text& what, const Text& with) {
     i64 length = text.length;
 #pragma unroll 1
@@ -442,7 +443,7 @@ __device__ __forceinline__ u8* put_reversed(u8* to, const Text& text) {
     }
     return to + text.length;
 }
-// What is longer than the host's texts can be is a fault.
+// A result longer than a string on the host can be is a row error.
 enum : i64 { LONGEST_TEXT = 0x7fffffff };
 __device__ __forceinline__ i64 repeat_length(const Text& text, i64 count, u32& fault) {
     if (count <= 0 || text.length == 0) return 0;
@@ -454,7 +455,7 @@ __device__ __forceinline__ u8* put_repeated(u8* to, const Text& text, i64 count)
     for (; count > 0 && text.length > 0; count--) to = put_text(to, text);
     return to;
 }
-// So many characters of a text, or as many of another one beside it as are missing; without any it stays as it is.
+// lpad and rpad: so many characters, padded with another string; without one the string stays as it is.
 __device__ __forceinline__ i64 pad_length(const Text& text, i64 chars, const Text& with, u32& fault) {
     if (chars > LONGEST_TEXT) fault = 1;
     if (chars <= 0 || fault != 0) return 0;

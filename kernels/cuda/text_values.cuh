@@ -1,7 +1,8 @@
-// Numbers, dates and times from texts and as texts, in Arrow's forms.
+// Parsing of numbers, dates and timestamps from strings, and formatting as strings, in the formats of Arrow.
 //
-// What a text is: NO_VALUE, A_VALUE, or UNSURE where only the host knows, for forms that are rare. Floats are exact: a number of 53 bits by a
-// power of ten up to 22 (Clinger, "How to read floating point numbers accurately", 1990); others are the host's. Deterministic.
+// The result of a parse: NO_VALUE, A_VALUE, or UNSURE for rare formats that only the host parses. Floats are exact: a number of 53
+// bits times a power of ten up to 22 (Clinger, "How to read floating point numbers accurately", 1990); others are parsed by the
+// host. Deterministic.
 
 enum TextValue : u32 { NO_VALUE, A_VALUE, UNSURE };
 
@@ -17,7 +18,7 @@ __device__ __forceinline__ f64 power_of_ten(u32 exponent) {
     for (u32 i = 0; i < exponent; i++) power *= 10;
     return power;
 }
-// Digits with a point or without, and an exponent.
+// Digits with an optional point and exponent.
 __device__ __forceinline__ u32 text_value(Text text, f64& value) {
     text = without_blanks(text);
     value = 0;
@@ -77,13 +78,13 @@ __device__ __forceinline__ bool is_date(i64 year, i32 month, i32 day) {
     i32 last = month == 2 ? (leap ? 29 : 28) : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
     return day <= last;
 }
-// Some digits from `at` on, as many as `most` say; moves behind them.
+// Up to `most` digits from `at` on; moves past them.
 __device__ __forceinline__ i32 next_number(const Text& text, i64& at, i64 most, i64& count) {
     i32 number = 0;
     for (count = 0; count < most && at < text.length && is_digit(text.at[at]); count++, at++) number = number * 10 + (text.at[at] - '0');
     return number;
 }
-// 2020-02-29, also without the zeros of month and day, and 20200229; in days.
+// 2020-02-29, also without the leading zeros of month and day, and 20200229; in days.
 __device__ __forceinline__ u32 text_value(const Text& text, i32& value) {
     value = 0;
     if (text.length == 0) return NO_VALUE;
@@ -100,7 +101,7 @@ __device__ __forceinline__ u32 text_value(const Text& text, i32& value) {
         at++;
         day = next_number(text, at, 2, count);
         if (count == 0) return NO_VALUE;
-        // The host reads no further in some forms with fewer digits: 2020-1-2x is a date.
+        // The host stops early in some formats with fewer digits: 2020-1-2x is a date.
         if (at != text.length) return UNSURE;
     } else {
         if (text.length != 8) return NO_VALUE;
@@ -113,7 +114,7 @@ __device__ __forceinline__ u32 text_value(const Text& text, i32& value) {
     value = (i32)days_of_date(year, month, day);
     return A_VALUE;
 }
-// 2020-02-29T12:34:56.789, with a blank for the T, and without the time; of other forms only the host knows.
+// 2020-02-29T12:34:56.789, with a blank for the T, and without the time; other formats are parsed by the host.
 template <i64 PER_SECOND> __device__ __forceinline__ u32 text_moment(const Text& text, i64& value) {
     value = 0;
     if (text.length < 10 || !is_digit(text.at[0])) return NO_VALUE;
@@ -151,7 +152,7 @@ template <i64 PER_SECOND> __device__ __forceinline__ u32 text_moment(const Text&
     return A_VALUE;
 }
 
-// ---- texts that are made ----
+// ---- computed strings ----
 __device__ __forceinline__ u8* put_digits(u8* to, u64 number, u32 width) {
     for (u32 i = width; i > 0; i--, number /= 10) to[i - 1] = (u8)('0' + number % 10);
     return to + width;
@@ -162,7 +163,7 @@ __device__ __forceinline__ u32 year_width(i64 year) {
     for (u64 left = year < 0 ? (u64)-year : (u64)year; left > 0; left /= 10) digits++;
     return 1 + (digits < 4 ? 4 : digits);
 }
-// Years that the host cannot write are a fault.
+// Years that the host cannot format are a row error.
 __device__ __forceinline__ i64 date_length(i64 days, u32& fault) {
     i64 year = date_of_days(days).year;
     if (year < -262143 || year > 262142) fault = 1;
@@ -181,7 +182,7 @@ __device__ __forceinline__ u8* put_date(u8* to, i64 days) {
     *to++ = '-';
     return put_digits(to, (u64)date.day, 2);
 }
-// Digits behind the second: none, or as many groups of three as tell.
+// Fractional digits of the second: none, or as many groups of three as needed.
 template <i64 PER_SECOND> __device__ __forceinline__ u32 fraction_width(i64 ticks) {
     i64 rest = (ticks - floor_div<PER_SECOND>(ticks) * PER_SECOND) * (1000000000ll / PER_SECOND);
     return rest == 0 ? 0 : rest % 1000000 == 0 ? 3 : rest % 1000 == 0 ? 6 : 9;
@@ -228,18 +229,18 @@ __device__ __forceinline__ u8* put_decimal(u8* to, i128 x, u32 scale) {
     return to + length;
 }
 
-// Floats: the shortest decimal that reads as the same number, of several the nearest one (Giulietti, "The Schubfach way to render doubles",
-// 2021). `powers` are the upper 128 bits of the powers of ten from -292 to 324, rounded up, the upper word first.
+// Floats: the shortest decimal that parses to the same number, of several the nearest one (Giulietti, "The Schubfach way to render
+// doubles", 2021). `powers` are the upper 128 bits of the powers of ten from -292 to 324, rounded up, the upper word first.
 struct Shortest {
     u64 digits;
     i32 exponent;
 };
-// The upper word of a product; its lowest bit says whether there was more below it, too.
+// The upper word of a product; its lowest bit is sticky: it says whether lower bits were set.
 __device__ __forceinline__ u64 product_to_odd(const u64* power, u64 x) {
     u128 whole = (u128)power[0] * x + (u64)((u128)power[1] * x >> 64);
     return (u64)(whole >> 64) | ((u64)whole > 1 ? 1 : 0);
 }
-// Of c * 2^q; `closer`: the next lower number is half as far away as the next higher one.
+// Digits of c * 2^q; `closer`: the next lower number is half as far away as the next higher one.
 __device__ __forceinline__ Shortest shortest(u64 c, i32 q, bool closer, const u64* powers) {
     if (q <= 0 && q > -53 && (c & ((1ull << -q) - 1)) == 0) return {c >> -q, 0};
     // Floors of logarithms, as exact as these exponents need them.
@@ -264,7 +265,7 @@ __device__ __forceinline__ u8* put_word(u8* to, const char* word) {
     for (; *word != 0; word++) *to++ = (u8)*word;
     return to;
 }
-// As the `ryu` crate writes them, which Arrow takes: 0.1, 12.0, 1e16, 1.5e-7.
+// The format of the `ryu` crate, which Arrow uses: 0.1, 12.0, 1e16, 1.5e-7.
 template <class T> __device__ __forceinline__ u8* put_float(u8* to, T x, const u64* powers) {
     const bool wide = sizeof(T) == 8;
     const u32 places = wide ? 52 : 23;

@@ -1,4 +1,4 @@
-//! What grouping keeps of each group, and its results: `cuda/accumulate.cuh`. Used by `dense_group` and `hash_group`.
+//! Accumulators of a group, and their results: `cuda/accumulate.cuh`. Used by `dense_group` and `hash_group`.
 
 use onrush_device::{Arguments, Buffer};
 
@@ -12,15 +12,15 @@ pub const SUM: u32 = 1;
 pub const COUNT: u32 = 2;
 pub const LOW: u32 = 4;
 pub const HIGH: u32 = 8;
-/// Rows of a group, those without a value too: kept beside the others where it is needed, and not given back.
+/// Rows of a group, including nulls: an extra accumulator if it is needed, not part of the result.
 const ROWS: u32 = 16;
 
-/// Keys, values and accumulators: what grouping kernels are made for.
+/// Types of keys, values and accumulators for which grouping kernels are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub key: Scalar,
     pub value: Scalar,
-    /// Accumulators that are given back.
+    /// Accumulators that are part of the result.
     pub want: u32,
     /// Whether keys or values may be null.
     pub nulls: bool,
@@ -38,7 +38,7 @@ impl Shape {
         Ok(Shape { key, value, want, nulls: keys.validity.is_some() || values.validity.is_some() })
     }
 
-    /// With the one that says whether a group is there.
+    /// Including the accumulator that says whether a group exists.
     pub(crate) fn kept(&self) -> u32 {
         if self.nulls || self.want & COUNT == 0 { self.want | ROWS } else { self.want }
     }
@@ -54,7 +54,7 @@ impl Shape {
         4 * narrow + 8 * (self.kept().count_ones() - narrow)
     }
 
-    /// The parameters of a kernel that reads rows, as text.
+    /// The parameters of a kernel that reads rows, as source text.
     pub(crate) fn row_parameters(&self) -> String {
         let (k, v) = (self.key.cuda(), self.value.cuda());
         format!(
@@ -63,7 +63,7 @@ impl Shape {
     }
 }
 
-/// Those parameters by value.
+/// The arguments for these parameters.
 pub(crate) fn rows(keys: &Column, values: &Column) -> Arguments {
     assert_eq!(keys.rows, values.rows, "keys and values have different numbers of rows");
     Arguments::new()
@@ -76,7 +76,7 @@ pub(crate) fn rows(keys: &Column, values: &Column) -> Arguments {
         .value(keys.rows)
 }
 
-/// Where groups are written.
+/// Output buffers of the groups.
 pub(crate) struct Output {
     /// The number of groups, then one more than the null key's group, or 0.
     pub counts: Buffer,
@@ -95,7 +95,7 @@ impl Output {
         })
     }
 
-    /// Waits.
+    /// Synchronises the stream.
     pub fn groups(self, context: &Context, retries: u32) -> Result<Groups> {
         let found = self.counts.read::<u64>(0..2, &context.stream)?;
         Ok(Groups {
@@ -109,7 +109,7 @@ impl Output {
     }
 }
 
-/// Groups, in no order. Accumulators are 64-bit words as they were asked for, one column after the other.
+/// Groups in no order. Accumulators are 64-bit words in the requested order, one column after another.
 pub struct Groups {
     pub count: u64,
     /// Keys, sign-extended or zero-extended to 64 bits as their type is.
@@ -117,7 +117,7 @@ pub struct Groups {
     pub accumulators: Buffer,
     /// Entries of a column of `accumulators`.
     pub capacity: u64,
-    /// Which of the groups has the null key.
+    /// The index of the group of the null key.
     pub null_group: Option<u64>,
     /// How often the table was too small.
     pub retries: u32,

@@ -1,14 +1,14 @@
-//! Compiled kernels on disk, under a hash of all that went into them. A file that is damaged is a file that is not there.
+//! Compiled kernels on disk, under a hash of all their inputs. A damaged file counts as a missing one.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Changes when what is in a file changes its meaning.
+/// Changes with the format of the files.
 const FORMAT: &[u8; 8] = b"onrush01";
 
-/// What a cache has done since it was opened.
+/// Counters since the cache was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     pub compiled: u64,
@@ -20,7 +20,7 @@ pub struct CacheStatistics {
     pub loading: Duration,
 }
 
-/// A folder of compiled kernels; without a folder it keeps nothing.
+/// A folder of compiled kernels; without a folder nothing is cached.
 pub struct DiskCache {
     folder: Option<PathBuf>,
 }
@@ -38,11 +38,11 @@ impl DiskCache {
         (format == FORMAT && blake3::hash(image).as_bytes() == sum).then(|| image.to_vec())
     }
 
-    /// A cache that cannot be written, such as a full disk's, is as good as none: the kernel is compiled again.
+    /// A failed write, for example on a full disk, is ignored: the kernel is compiled again.
     pub fn put(&self, key: &blake3::Hash, image: &[u8]) {
         let Some(path) = self.path(key) else { return };
         let folder = path.parent().unwrap_or(Path::new("."));
-        // Under another name first: a reader, or a crash, never meets half a file.
+        // Written under another name first: neither a reader nor a crash meets half a file.
         let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
             file.write_all(FORMAT)?;
             file.write_all(blake3::hash(image).as_bytes())?;
@@ -81,7 +81,7 @@ mod tests {
         }
         fs::write(&path, &whole[..10]).unwrap();
         assert_eq!(cache.get(&key), None);
-        // And is written anew.
+        // The file is written again.
         cache.put(&key, b"machine code");
         assert_eq!(cache.get(&key).as_deref(), Some(&b"machine code"[..]));
     }

@@ -1,17 +1,17 @@
-//! What a kernel reads: values on a device with an optional bitmap of which are there. A view; it owns nothing.
+//! Input of a kernel: values on a device with an optional validity bitmap. A view; it owns nothing.
 
 use onrush_device::Buffer;
 
 use crate::scalar::Scalar;
 
-/// Values of one type, in Arrow's layout. `first` rows and bits are skipped: a slice.
+/// Values of one type, in the layout of Arrow. `first` rows and bits are skipped: a slice.
 #[derive(Clone, Copy)]
 pub struct Column<'a> {
     pub scalar: Scalar,
     pub values: &'a Buffer,
     pub first: u64,
     pub rows: u64,
-    /// One bit a row, set where the value is there; words of 32 bits. `first` counts for it too.
+    /// Validity, one bit for each row, in words of 32 bits. `first` counts for it too.
     pub validity: Option<&'a Buffer>,
 }
 
@@ -36,18 +36,18 @@ impl<'a> Column<'a> {
         self
     }
 
-    /// Of the first row's value.
+    /// The address of the first row's value.
     pub fn address(&self) -> u64 {
         self.values.address() + self.first * self.scalar.bytes()
     }
 
-    /// Of the bitmap, or 0.
+    /// The address of the bitmap, or 0.
     pub fn validity_address(&self) -> u64 {
         self.validity.map_or(0, Buffer::address)
     }
 }
 
-/// The type that values are moved as which nobody looks at: one kernel for each size.
+/// The type by which values are moved without being interpreted: one kernel for each size.
 pub(crate) fn moved_as(scalar: Scalar) -> &'static str {
     match scalar.bytes() {
         1 => "u8",

@@ -1,4 +1,4 @@
-//! The values of the rows whose bit is set: `cuda/compact.cuh`.
+//! Stream compaction: the values of the rows whose bit is set: `cuda/compact.cuh`.
 
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
@@ -8,14 +8,14 @@ use crate::headers;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-/// Threads of a block, and rows that each looks at.
+/// Threads of a block, and rows of each thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
     pub items: u32,
 }
 
-/// One for all types: the tiles of the first column are those of the others.
+/// One tuning for all types: the tiles of the first column are those of the others.
 pub const TUNING: Tuning = Tuning { threads: 512, items: 16 };
 
 fn tile_rows() -> u64 {
@@ -36,7 +36,7 @@ pub fn program(scalar: Scalar) -> Program {
     Program::new(&[&headers::COMPACT], body, [format!("compact_{t}"), format!("compact_more_{t}")])
 }
 
-/// Where the kept rows of a bitmap go, found with the first column and used by the others.
+/// Output offsets of the kept rows of a bitmap, computed with the first column and used by the others.
 pub struct Compact {
     rows: u64,
     tiles: u64,
@@ -55,7 +55,7 @@ impl Compact {
         context.library.function(&program(scalar), &format!("{entry}_{}", moved_as(scalar)))
     }
 
-    /// The first column. `keep` has a bit for each row; `out` has room for all rows that may be kept.
+    /// The first column. `keep` has a bit for each row; `out` has capacity for all rows that may be kept.
     pub fn first(&self, context: &Context, column: &Column, keep: &Buffer, out: &Buffer) -> Result<()> {
         self.check(column, keep);
         let function = Compact::function(context, column.scalar, "compact")?;
@@ -74,7 +74,7 @@ impl Compact {
         Ok(())
     }
 
-    /// Waits, and reads how many rows are kept.
+    /// Synchronises, and reads the number of kept rows.
     pub fn count(&self, context: &Context) -> Result<u64> {
         let last = self.tiles as usize;
         Ok(self.offsets.read::<u64>(last..last + 1, &context.stream)?[0])

@@ -1,4 +1,4 @@
-//! Parts and truncation of dates and timestamps: `cuda/dates.cuh`.
+//! Fields and truncation of dates and timestamps: `cuda/dates.cuh`.
 
 use onrush_device::{Arguments, Buffer};
 
@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 
 const THREADS: u32 = 256;
 
-/// What a tick is.
+/// The unit of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tick {
     Day,
@@ -88,7 +88,7 @@ pub fn truncate_program(scalar: Scalar, tick: Tick, unit: Unit) -> Program {
     Program::new(&[&headers::DATES], body, ["date_truncate_rows"])
 }
 
-/// One part of each time as i32. Nulls are the input's; their values are anything.
+/// One field of each timestamp as i32. Validity is that of the input; values of nulls are arbitrary.
 pub fn part(context: &Context, column: &Column, tick: Tick, part: Part, out: &Buffer) -> Result<()> {
     check(column)?;
     assert!(out.bytes() >= column.rows * 4, "the output is too short");
@@ -97,7 +97,7 @@ pub fn part(context: &Context, column: &Column, tick: Tick, part: Part, out: &Bu
     fill(context, &function, arguments, column.rows, THREADS, 0)
 }
 
-/// Each time without what is smaller than the unit, in the same ticks.
+/// Each timestamp truncated to the unit, in the same ticks.
 pub fn truncate(context: &Context, column: &Column, tick: Tick, unit: Unit, out: &Buffer) -> Result<()> {
     check(column)?;
     assert!(out.bytes() >= column.rows * column.scalar.bytes(), "the output is too short");

@@ -1,4 +1,4 @@
-//! decimal128 as Arrow computes with it: `cuda/decimal.cuh`.
+//! decimal128 arithmetic as in Arrow: `cuda/decimal.cuh`.
 
 use onrush_device::{Arguments, Buffer};
 
@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 
 const THREADS: u32 = 256;
 
-/// The most digits, and the largest scale.
+/// The maximum precision and scale.
 pub const DIGITS: i8 = 38;
 
 /// Numbered as in the header.
@@ -23,15 +23,15 @@ pub enum Operation {
     Divide,
 }
 
-/// What went wrong in some row; the results are worth nothing then.
+/// Errors of some row; the results are then invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     pub overflow: bool,
     pub by_zero: bool,
 }
 
-/// The scale of a result, and the powers of ten that both sides are multiplied by. Nothing where Arrow refuses: a product's scale
-/// above 38, or a power of ten that does not fit.
+/// The scale of a result, and the powers of ten by which both sides are multiplied. `None` if Arrow refuses: a product
+/// with a scale above 38, or a power of ten that does not fit.
 pub fn scales(operation: Operation, left: i8, right: i8) -> Option<(i8, i128, i128)> {
     let power = |digits: i8| 10_i128.checked_pow(u32::try_from(digits).ok()?);
     match operation {
@@ -79,7 +79,8 @@ fn check(column: &Column, out: &Buffer) -> Result<()> {
     }
 }
 
-/// Two columns with what `scales` says. `faults` is a word, zero before: read it with `faults`. Rows with a null become zero.
+/// Computes two columns with the factors of `scales`. `faults` is a word, zero before: read it with `faults`. Rows with
+/// a null become zero.
 pub fn binary(
     context: &Context,
     operation: Operation,
@@ -100,13 +101,14 @@ pub fn binary(
     fill(context, &function, arguments, a.rows, THREADS, 0)
 }
 
-/// Waits, and reads what went wrong.
+/// Synchronises, and reads the errors.
 pub fn faults(context: &Context, faults: &Buffer) -> Result<Faults> {
     let bits = faults.read_one::<u32>(&context.stream)?;
     Ok(Faults { overflow: bits & 1 != 0, by_zero: bits & 2 != 0 })
 }
 
-/// From one scale to another, into a type of `precision` digits; what does not fit becomes null. Scales are at most 38 apart.
+/// Converts from one scale to another, into a type of `precision` digits; values that do not fit become null. Scales
+/// are at most 38 apart.
 pub fn rescale(
     context: &Context,
     column: &Column,

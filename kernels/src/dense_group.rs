@@ -1,5 +1,6 @@
-//! Grouping by integer keys of a small known range: `cuda/dense_group.cuh`. Dictionary codes, booleans, days, and any column whose
-//! statistics say so. Kernels that are generated from plans use the same tables with expressions for keys and values.
+//! Grouping by integer keys of a small known range: `cuda/dense_group.cuh`. Dictionary indices, booleans, days, and any
+//! column with a small range in its statistics. Kernels that are generated from plans use the same tables with
+//! expressions for keys and values.
 
 use onrush_device::{Arguments, Buffer, Function};
 
@@ -13,15 +14,15 @@ use crate::partition::{By, Partition};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
-    /// Threads of a block, and rows of a thread under way, with a table in shared memory.
+    /// Threads of a block, and rows of a thread in flight, with a table in shared memory.
     pub shared_threads: u32,
     pub shared_unroll: u32,
     /// The same for the table in device memory.
     pub threads: u32,
     pub unroll: u32,
-    /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
+    /// Shared memory that lets two blocks of 1024 threads be resident on a multiprocessor.
     pub half_shared: u32,
-    /// Rows and bytes of table from which on rows are partitioned first.
+    /// Thresholds of rows and table bytes above which rows are partitioned first.
     pub partition_rows: u64,
     pub partition_bytes: u64,
 }
@@ -36,25 +37,25 @@ pub const TUNING: Tuning = Tuning {
     partition_bytes: 40 << 20,
 };
 
-/// How rows find their groups.
+/// The strategy by which rows find their groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// A table of each block in shared memory, so many of it side by side.
+    /// A table of each block in shared memory, replicated so many times.
     Shared { replicas: u32 },
     /// Atomic operations in device memory.
     Direct,
-    /// The same behind a partition by key. Not with nulls.
+    /// Atomic operations after a partition by key. Not with nulls.
     Partitioned,
 }
 
-/// The lowest key, and how many keys there may be from it on.
+/// The lowest key, and the size of the key range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub base: i64,
     pub size: u64,
 }
 
-/// What is best for a shape, a range and a number of rows.
+/// The fastest strategy for a shape, a range and a number of rows.
 pub fn strategy(context: &Context, shape: &Shape, range: Range, rows: u64) -> Strategy {
     let bytes = (range.size.saturating_add(1)).saturating_mul(u64::from(shape.shared_bytes()));
     if bytes <= u64::from(context.device().properties().shared_memory_per_block) {
@@ -69,7 +70,7 @@ pub fn strategy(context: &Context, shape: &Shape, range: Range, rows: u64) -> St
     }
 }
 
-/// 64-bit words of a slot: it does not straddle sectors.
+/// 64-bit words of a slot, which does not straddle sectors.
 fn stride(shape: &Shape) -> u64 {
     shape.words().next_power_of_two()
 }
@@ -113,7 +114,7 @@ pub fn rows_program(shape: &Shape, in_shared: bool) -> Program {
     Program::new(&[&headers::DENSE_GROUP], body, ["dense_direct_rows"])
 }
 
-/// A grouping that can be run many times: kernels, table, and memory for the groups.
+/// A reusable grouping: kernels, table, and memory for the groups.
 pub struct DenseGroup {
     clear: Function,
     rows: Function,
@@ -154,7 +155,7 @@ impl DenseGroup {
         })
     }
 
-    /// Gives all of it to the stream.
+    /// Enqueues all kernels on the stream.
     pub fn run(&self, context: &Context, keys: &Column, values: &Column) -> Result<()> {
         let slots = self.range.size + 1;
         let arguments = Arguments::new().buffer(&self.table).value(slots).buffer(&self.outside);
@@ -186,7 +187,7 @@ impl DenseGroup {
         fill(context, &self.write, arguments, slots, 256, 0)
     }
 
-    /// Waits. Nothing if a key was outside of the range.
+    /// Synchronises. `None` if a key was outside the range.
     pub fn groups(self, context: &Context) -> Result<Option<Groups>> {
         if self.outside.read_one::<u32>(&context.stream)? != 0 {
             return Ok(None);
@@ -195,7 +196,7 @@ impl DenseGroup {
     }
 }
 
-/// Groups by keys of a range; nothing if a key was outside of it.
+/// Groups by keys of a range; `None` if a key was outside it.
 pub fn group(
     context: &Context,
     keys: &Column,

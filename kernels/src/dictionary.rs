@@ -1,4 +1,4 @@
-//! Codes for values, of 64-bit integers and of strings: `cuda/dictionary.cuh`.
+//! Dictionary encoding of 64-bit integers and of strings: `cuda/dictionary.cuh`.
 
 use onrush_device::{Arguments, Buffer};
 
@@ -8,7 +8,7 @@ use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-/// Threads of a block, slots for each value that is expected, and how much larger the next table is when one was too small.
+/// Threads of a block, slots for each expected value, and the growth factor of a table that was too small.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
@@ -19,17 +19,17 @@ pub struct Tuning {
 
 pub const TUNING: Tuning = Tuning { threads: 256, slots_per_value: 2, smallest_table: 1 << 10, growth: 8 };
 
-/// What is encoded: a column's values on a device.
+/// Input: values of a column on a device.
 #[derive(Clone, Copy)]
 pub enum Values<'a> {
     /// Integers, or floats as their bits.
     Fixed { scalar: Scalar, values: &'a Buffer },
-    /// Arrow's strings: one offset more than rows, of 32 or 64 bits (`wide`).
+    /// Strings in the layout of Arrow: one offset more than rows, of 32 or 64 bits (`wide`).
     Strings { offsets: &'a Buffer, bytes: &'a Buffer, wide: bool },
 }
 
 impl Values<'_> {
-    /// The header's type, and the types of two parameters.
+    /// The type of the header, and the types of two parameters.
     fn types(self) -> Result<(String, String, &'static str)> {
         match self {
             Values::Fixed { scalar, .. } if scalar.is_float() || scalar.bytes() > 8 => {
@@ -69,7 +69,7 @@ pub fn program(values: Values) -> Result<Program> {
     Ok(Program::new(&[&headers::DICTIONARY], body, entries))
 }
 
-/// Codes of 32 bits, 0 for rows with a null, and for each code one row that has its value.
+/// Indices of 32 bits, 0 for rows with a null, and for each index one row that has its value.
 pub struct Dictionary {
     pub codes: Buffer,
     pub count: u64,
@@ -78,7 +78,7 @@ pub struct Dictionary {
     pub retries: u32,
 }
 
-/// Encodes `rows` values, of which about `estimate` are different. Nulls by a bitmap from bit 0 on.
+/// Encodes `rows` values, of which about `estimate` are distinct. Validity is a bitmap from bit 0 on.
 pub fn encode(
     context: &Context,
     values: Values,

@@ -1,4 +1,4 @@
-//! What goes wrong with kernels: mostly the device's errors.
+//! Errors of kernels: mostly those of the device.
 
 pub type Result<T> = std::result::Result<T, Error>;
 

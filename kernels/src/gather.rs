@@ -1,4 +1,4 @@
-//! Values by row number, and back: `cuda/gather.cuh`.
+//! Gather and scatter: values by row index: `cuda/gather.cuh`.
 
 use onrush_device::{Arguments, Buffer};
 
@@ -9,7 +9,7 @@ use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-/// Threads of a block, and rows that a thread has under way.
+/// Threads of a block, and rows of a thread in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
@@ -37,8 +37,8 @@ fn check(indices: &Column) -> Result<()> {
     }
 }
 
-/// `out[i] = values[indices[i]]`. `out_validity`, one bit a row in words of 32, is written if one of the columns has nulls. The caller
-/// vouches that the numbers are rows.
+/// `out[i] = values[indices[i]]`. `out_validity`, one bit for each row in words of 32, is written if one of the columns
+/// has nulls. The caller guarantees that the indices are in range.
 pub fn gather(
     context: &Context,
     values: &Column,
@@ -68,7 +68,8 @@ pub fn gather(
     fill(context, &function, arguments, indices.rows.div_ceil(u64::from(TUNING.unroll)), TUNING.threads, 0)
 }
 
-/// `out[indices[i]] = values[i]`, without nulls. The caller vouches that the numbers are rows of `out`, and that none is there twice.
+/// `out[indices[i]] = values[i]`, without nulls. The caller guarantees that the indices are in range of `out` and
+/// distinct.
 pub fn scatter(context: &Context, values: &Column, indices: &Column, out: &Buffer) -> Result<()> {
     check(indices)?;
     assert_eq!(values.rows, indices.rows, "values and numbers have different rows");

@@ -13,23 +13,23 @@ use crate::partition::{By, Partition};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
-    /// Threads of a block, and rows that a thread has under way.
+    /// Threads of a block, and rows of a thread in flight.
     pub threads: u32,
     pub unroll: u32,
-    /// The same with a table in shared memory before the other one.
+    /// The same with a table in shared memory in front of the other one.
     pub front_threads: u32,
     pub front_unroll: u32,
     pub slots_per_group: u64,
     pub smallest_table: u64,
-    /// Groups from which on there are one and a half slots for each.
+    /// Number of groups above which there are one and a half slots for each.
     pub large: u64,
-    /// How much larger the next table is when one was too small.
+    /// The growth factor of a table that was too small.
     pub growth: u64,
-    /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
+    /// Shared memory that lets two blocks of 1024 threads be resident on a multiprocessor.
     pub half_shared: u32,
-    /// Rows that a block adds up in shared memory before it merges them, when rows are partitioned.
+    /// Rows that a block aggregates in shared memory before it merges them, if rows are partitioned.
     pub chunk: u64,
-    /// Rows and bytes of table from which on rows are partitioned first.
+    /// Thresholds of rows and table bytes above which rows are partitioned first.
     pub partition_rows: u64,
     pub partition_bytes: u64,
 }
@@ -49,16 +49,16 @@ pub const TUNING: Tuning = Tuning {
     partition_bytes: 100 << 20,
 };
 
-/// How rows find their groups.
+/// The strategy by which rows find their groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Shared memory first, `front` slots and so many of them side by side.
+    /// A table in shared memory first, `front` slots, replicated so many times.
     Front { front: u32, replicas: u32 },
-    /// The same behind a partition by hash. Not with nulls.
+    /// The same after a partition by hash. Not with nulls.
     PartitionedFront { front: u32 },
-    /// The table in device memory alone.
+    /// The table in device memory only.
     Direct,
-    /// The same behind a partition by hash. Not with nulls.
+    /// The same after a partition by hash. Not with nulls.
     Partitioned,
 }
 
@@ -76,10 +76,10 @@ impl Strategy {
     }
 }
 
-/// What is best for a shape, a number of rows and an estimate of groups.
+/// The fastest strategy for a shape, a number of rows and an estimate of groups.
 pub fn strategy(shape: &Shape, rows: u64, groups: u64) -> Strategy {
     let bytes = 8 + shape.shared_bytes();
-    // Slots that two blocks on a multiprocessor can have each.
+    // Slots that each of two resident blocks can have.
     let half = TUNING.half_shared / bytes - 2;
     if groups.saturating_mul(2) <= u64::from(half) {
         let front = (groups as u32 * 2).max(16);
@@ -90,12 +90,13 @@ pub fn strategy(shape: &Shape, rows: u64, groups: u64) -> Strategy {
     if shape.nulls || rows < TUNING.partition_rows {
         return Strategy::Direct;
     }
-    // One block a multiprocessor with a table in shared memory is slower on the H200, behind a partition too: see docs/measurements.
+    // One block for each multiprocessor with a table in shared memory is slower on the H200, also after a partition:
+    // see docs/measurements.
     if table > TUNING.partition_bytes { Strategy::Partitioned } else { Strategy::Direct }
 }
 
-/// Two for each group that is expected, or one and a half where clearing and reading the table would cost more than probing. There may
-/// be more groups than expected, but with 64 times the rows the next table is the last.
+/// Two slots for each expected group, or one and a half if clearing and reading the table would cost more than probing.
+/// There may be more groups than expected, but with 64 times the rows the next table is the last.
 fn slots(rows: u64, groups: u64) -> u64 {
     let groups = groups.min(rows.saturating_mul(64));
     let slots =
@@ -103,7 +104,7 @@ fn slots(rows: u64, groups: u64) -> u64 {
     slots.max(TUNING.smallest_table)
 }
 
-/// 64-bit words of a slot: the key and the accumulators, in whole sectors or parts of one.
+/// 64-bit words of a slot: the key and the accumulators, in whole sectors or fractions of one.
 fn stride(shape: &Shape) -> u64 {
     (1 + shape.words()).next_power_of_two()
 }
@@ -149,7 +150,7 @@ pub fn rows_program(shape: &Shape, front: bool) -> Program {
     Program::new(&[&headers::HASH_GROUP], body, ["hash_direct_rows"])
 }
 
-/// A grouping that can be run many times: kernels, table, and memory for the groups.
+/// A reusable grouping: kernels, table, and memory for the groups.
 pub struct HashGroup {
     clear: Function,
     rows: Function,
@@ -164,7 +165,7 @@ pub struct HashGroup {
 }
 
 impl HashGroup {
-    /// With a table for about `groups` keys.
+    /// Makes a table for about `groups` keys.
     pub fn new(context: &Context, shape: Shape, rows: u64, groups: u64, strategy: Strategy) -> Result<HashGroup> {
         let table_program = table_program(&shape);
         let front = strategy.front().is_some();
@@ -192,7 +193,7 @@ impl HashGroup {
         self.slots
     }
 
-    /// Gives all of it to the stream.
+    /// Enqueues all kernels on the stream.
     pub fn run(&self, context: &Context, keys: &Column, values: &Column) -> Result<()> {
         let table = |arguments: Arguments| arguments.buffer(&self.table).value(self.slots);
         fill(context, &self.clear, table(Arguments::new()).buffer(&self.overflow), self.slots + 2, 256, 0)?;
@@ -231,7 +232,7 @@ impl HashGroup {
         let chunk = if self.strategy.is_partitioned() {
             TUNING.chunk
         } else {
-            // One chunk for each block that is resident.
+            // One chunk for each resident block.
             let blocks = u64::from(self.rows.resident_blocks(TUNING.front_threads, shared)?);
             rows.div_ceil(blocks).max(1).next_multiple_of(threads)
         };
@@ -239,7 +240,7 @@ impl HashGroup {
         fill(context, &self.rows, arguments, rows.div_ceil(chunk) * threads, TUNING.front_threads, shared)
     }
 
-    /// Waits. Nothing if the table was too small.
+    /// Synchronises. `None` if the table was too small.
     pub fn groups(self, context: &Context, retries: u32) -> Result<Option<Groups>> {
         if self.overflow.read_one::<u32>(&context.stream)? != 0 {
             return Ok(None);
@@ -248,7 +249,7 @@ impl HashGroup {
     }
 }
 
-/// Groups with a table for `estimate` keys, and a larger one when that was too low.
+/// Groups with a table for `estimate` keys, and with a larger one if that was too small.
 pub fn group(
     context: &Context,
     keys: &Column,
@@ -268,7 +269,7 @@ pub fn group(
         if let Some(groups) = table.groups(context, retries)? {
             return Ok(groups);
         }
-        // A table of twice as many slots as rows never overflows but by a bad hash.
+        // A table with twice as many slots as rows overflows only with a bad hash.
         if slots > 64 * keys.rows.max(1) {
             return Err(Error::TooManyGroups { slots });
         }

@@ -1,6 +1,6 @@
-//! The headers of `cuda/`, in the binary: nothing else has to travel with it.
+//! The headers of `cuda/`, embedded in the binary.
 
-/// A header, and those that must stand before it.
+/// A header, and the headers that it needs.
 #[derive(Debug)]
 pub struct Header {
     pub name: &'static str,
@@ -43,7 +43,8 @@ headers! {
     TEXT_VALUES "text_values.cuh" needs [TEXT, DATES]
 }
 
-/// The text of a program: each header once, behind those that it needs, then the body. Compile errors name the header's own lines.
+/// The source of a program: each header once, after those that it needs, then the body. Compile errors have the lines
+/// of the header.
 pub fn assemble(headers: &[&'static Header], body: &str) -> String {
     fn add(header: &'static Header, done: &mut Vec<&'static str>, text: &mut String) {
         if done.contains(&header.name) {

@@ -1,11 +1,11 @@
-//! Launches of kernels that loop over their items.
+//! Launches of grid-stride kernels.
 
 use onrush_device::{Arguments, Function, Grid};
 
 use crate::error::Result;
 use crate::library::Context;
 
-/// As many blocks as the items need, and no more than the device holds at once.
+/// As many blocks as the items need, and no more than are resident at once.
 pub(crate) fn fill(
     context: &Context,
     function: &Function,

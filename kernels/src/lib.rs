@@ -1,5 +1,5 @@
-//! CUDA kernels: the headers they are written in (`cuda/`), what compiles, caches and launches them, and the library of fixed
-//! algorithms with a host reference, tuning data, a test and a benchmark each.
+//! CUDA kernels: their headers (`cuda/`), the code that compiles, caches and launches them, and the library of fixed
+//! algorithms, each with a host reference, tuning data, a test and a benchmark.
 //!
 //! Not here: devices and memory (`runtime/device`), and kernels generated from plans. Those are written in the same headers and
 //! compiled by the same `Library`.

@@ -1,4 +1,4 @@
-//! Compiled kernels of one device: source text to a function that can be launched, by way of a cache in memory and one on disk.
+//! Compiled kernels of one device: from source to a launchable function, through a cache in memory and one on disk.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,11 +12,12 @@ use crate::cache::{CacheStatistics, DiskCache};
 use crate::error::Result;
 use crate::headers::{self, Header};
 
-/// What is compiled together: headers, and a body whose kernels are `entries`. Literals that choose code belong into the body; all
-/// others are parameters, so that one compilation serves them all.
+/// A unit of compilation: headers, and a body whose kernels are `entries`. Literals that choose code belong into the
+/// body. All others are parameters, so that one compilation serves them all.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Text that is not ours and stands before the headers, each piece once. Whatever the body says of it tells it from all others.
+    /// User source before the headers, each piece once. The body must mention it in a way that distinguishes it from
+    /// all other pieces.
     pub before: Vec<Arc<str>>,
     pub headers: Vec<&'static Header>,
     pub body: String,
@@ -34,7 +35,7 @@ impl Program {
         Program { before: Vec::new(), headers: headers.to_vec(), body, entries, options: CompileOptions::default() }
     }
 
-    /// What the compiler reads.
+    /// The input of the compiler.
     pub fn source(&self) -> Source {
         let mut text = String::new();
         for (number, piece) in self.before.iter().enumerate() {
@@ -47,7 +48,7 @@ impl Program {
     }
 }
 
-/// Compilers under way in this process.
+/// The number of running compilers in this process.
 static COMPILING: AtomicUsize = AtomicUsize::new(0);
 
 struct Compiling;
@@ -70,14 +71,14 @@ pub fn is_compiling() -> bool {
     COMPILING.load(Ordering::Relaxed) > 0
 }
 
-/// A kernel that was asked for before.
+/// A kernel that was requested before.
 struct Known {
     body: String,
     entry: String,
     function: Function,
 }
 
-/// FxHash, of whole words: bodies are thousands of bytes long, and are looked up at each call.
+/// FxHash over whole words: bodies have thousands of bytes and are looked up at each call.
 fn quick(text: &str) -> u64 {
     let (words, rest) = text.as_bytes().as_chunks::<8>();
     let add = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
@@ -94,9 +95,10 @@ pub struct Library {
 struct Inner {
     device: Device,
     disk: DiskCache,
-    /// By key; a program that two threads want at once is compiled by the first.
+    /// By key; if two threads need a program at once, the first compiles it.
     modules: Mutex<HashMap<blake3::Hash, Arc<Mutex<Option<Module>>>>>,
-    /// By body: most calls find their kernels here without a hash of all headers. The hash is a quick one, so bodies are compared.
+    /// By body: most calls find their kernels here without a hash of all headers. The hash is a fast one, so bodies are
+    /// compared.
     functions: Mutex<HashMap<u64, Vec<Known>>>,
     statistics: Mutex<CacheStatistics>,
     programs: Mutex<Vec<Program>>,
@@ -125,12 +127,12 @@ impl Library {
         *lock(&self.inner.statistics)
     }
 
-    /// All programs that were asked for so far, each once.
+    /// All programs that were requested so far, each once.
     pub fn programs(&self) -> Vec<Program> {
         lock(&self.inner.programs).clone()
     }
 
-    /// A kernel of a program, compiled if it is not known.
+    /// A kernel of a program, compiled if it is not cached.
     pub fn function(&self, program: &Program, entry: &str) -> Result<Function> {
         let hash = quick(&program.body);
         let find = |known: &Known| known.entry == entry && known.body == program.body;
@@ -178,7 +180,7 @@ impl Library {
         Ok(module)
     }
 
-    /// All that decides what the compiler makes.
+    /// All inputs that determine the output of the compiler.
     fn key(&self, text: &str, program: &Program) -> Result<blake3::Hash> {
         let mut hasher = blake3::Hasher::new();
         let compiler = self.device().compiler()?;
@@ -196,7 +198,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an algorithm runs with: kernels, the stream it is given to, and whom its memory is counted for.
+/// Context of an algorithm: kernels, the stream, and the owner of its memory in the ledger.
 #[derive(Clone)]
 pub struct Context {
     pub library: Library,

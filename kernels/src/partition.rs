@@ -1,4 +1,4 @@
-//! Rows sorted into 256 parts by their key: `cuda/partition.cuh`.
+//! Radix partitioning of rows into 256 partitions by their key: `cuda/partition.cuh`.
 
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 
 pub const PARTS: u64 = 256;
 
-/// Threads of a block, rows that each moves, and keys that each has under way when counting.
+/// Threads of a block, rows that each thread moves, and keys of a thread in flight while counting.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
@@ -19,15 +19,15 @@ pub struct Tuning {
     pub unroll: u32,
 }
 
-/// A tile of 4096 rows: 16 rows for each part, 128 bytes of a column of 8.
+/// A tile of 4096 rows: 16 rows for each partition, 128 bytes of a column of 8.
 pub const TUNING: Tuning = Tuning { threads: 512, items: 8, unroll: 8 };
 
-/// What decides a row's part.
+/// The function that assigns a row to a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The high bits of the key's hash, which is how hash tables place keys.
+    /// The high bits of the hash of the key, as in the slots of hash tables.
     Hash,
-    /// Equal ranges of keys from `base` on, `size` keys in all; the last part takes those that are outside.
+    /// Equal key ranges from `base` on, `size` keys in all; the last partition takes keys outside.
     Range { base: i64, size: u64 },
 }
 
@@ -50,7 +50,7 @@ pub fn program(key: Scalar, value: Scalar, by: By) -> Program {
     Program::new(&[&headers::PARTITION], body, ["partition_count_rows", "partition_move_rows"])
 }
 
-/// Memory and kernels for a number of rows.
+/// Kernels and memory for a number of rows.
 pub struct Partition {
     count: Function,
     move_rows: Function,
@@ -58,7 +58,7 @@ pub struct Partition {
     key: Scalar,
     value: Scalar,
     rows: u64,
-    /// Counts of the parts, then the ticket.
+    /// Counts of the partitions, then the ticket.
     counts: Buffer,
     cursors: Buffer,
     offsets: Buffer,
@@ -90,13 +90,13 @@ impl Partition {
         })
     }
 
-    /// Gives both passes to the stream. Columns without nulls.
+    /// Enqueues both passes on the stream. Columns without nulls.
     pub fn run(&self, context: &Context, keys: &Column, values: &Column) -> Result<()> {
         assert!(keys.rows == self.rows && values.rows == self.rows, "the columns have other rows than the partition");
         assert!(keys.validity.is_none() && values.validity.is_none(), "columns with nulls are not partitioned");
         let (base, scale) = match self.by {
             By::Hash => (0, 0),
-            // A multiplication by it and a shift by 64 bits divide by the size of a part.
+            // A multiplication by it and a shift by 64 bits divide by the size of a partition.
             By::Range { base, size } => (base, ((u128::from(PARTS) << 64) / u128::from(size.max(PARTS + 1))) as u64),
         };
         let arguments = Arguments::new().value(keys.address()).value(self.rows).value(base).value(scale);
@@ -118,7 +118,7 @@ impl Partition {
             .buffer(&self.keys)
             .buffer(&self.values);
         let tiles = self.rows.div_ceil(u64::from(TUNING.threads * TUNING.items));
-        // SAFETY: the parameters are those of `program`; the output has room for all rows.
+        // SAFETY: the parameters are those of `program`; the output has capacity for all rows.
         unsafe { self.move_rows.launch(&Grid::new(tiles as u32, TUNING.threads), moving, &context.stream)? };
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Partition {
         Column::new(self.value, &self.values)
     }
 
-    /// Where each part starts, and the end of the last: 64-bit words.
+    /// The offset of each partition, and the end of the last: 64-bit words.
     pub fn offsets(&self) -> &Buffer {
         &self.offsets
     }

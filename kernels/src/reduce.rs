@@ -8,12 +8,12 @@ use crate::headers;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-/// Bits that say what is wanted beside the count.
+/// Bits of the results that are wanted in addition to the count.
 pub const SUM: u32 = 1;
 pub const LOW: u32 = 2;
 pub const HIGH: u32 = 4;
 
-/// Threads of a block, and loads of 16 bytes that a thread has under way.
+/// Threads of a block, and loads of 16 bytes of a thread in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
@@ -24,25 +24,25 @@ pub struct Tuning {
 /// choices were not measured.
 pub fn tuning(scalar: Scalar) -> Tuning {
     match scalar.bytes() {
-        // More values in 16 bytes, more work for each load: fewer of them are under way.
+        // More values in 16 bytes mean more work for each load: fewer loads are in flight.
         1 | 2 => Tuning { threads: 256, unroll: 2 },
         _ => Tuning { threads: 256, unroll: 4 },
     }
 }
 
-/// What `reduce` finds. The sum is in `Scalar::sum` of the type; the low and high values are of the type itself, and the type's
-/// extremes where no value is there.
+/// The result of `reduce`. The sum is in `Scalar::sum` of the type. The minimum and maximum are of the type itself, and
+/// its extremes if there is no valid value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
     pub sum: Number,
     pub low: Number,
     pub high: Number,
-    /// Values that are there.
+    /// The number of valid values.
     pub count: u64,
 }
 
 impl Totals {
-    /// Nothing where no value is there.
+    /// `None` if there is no valid value.
     pub fn mean(&self) -> Option<f64> {
         let sum = match self.sum {
             Number::Integer(sum) => sum as f64,
@@ -59,7 +59,7 @@ pub enum Number {
     Float(f64),
 }
 
-/// `condition` is CUDA C++ for whether a value `x` counts.
+/// `condition` is CUDA C++ that is true if a value `x` counts.
 pub fn program(scalar: Scalar, want: u32, nulls: bool, condition: &str) -> Program {
     let t = scalar.cuda();
     let unroll = tuning(scalar).unroll;
@@ -72,7 +72,7 @@ pub fn program(scalar: Scalar, want: u32, nulls: bool, condition: &str) -> Progr
     Program::new(&[&headers::REDUCE], body, [format!("reduce_{t}")])
 }
 
-/// A reduction that can be run many times: its kernel and scratch memory.
+/// A reusable reduction: its kernel and scratch memory.
 pub struct Reduce {
     function: Function,
     scalar: Scalar,
@@ -87,7 +87,8 @@ impl Reduce {
         Reduce::filtered(context, scalar, want, nulls, "true")
     }
 
-    /// Of the values for which `condition`, CUDA C++ about a value `x`, holds. A condition that is not an expression does not compile.
+    /// Only values for which `condition`, a CUDA C++ expression of `x`, is true. A condition that is not an expression
+    /// does not compile.
     pub fn filtered(context: &Context, scalar: Scalar, want: u32, nulls: bool, condition: &str) -> Result<Reduce> {
         let function =
             context.library.function(&program(scalar, want, nulls, condition), &format!("reduce_{}", scalar.cuda()))?;
@@ -102,12 +103,12 @@ impl Reduce {
         })
     }
 
-    /// Gives the kernel to the stream.
+    /// Enqueues the kernel on the stream.
     pub fn launch(&self, context: &Context, column: &Column) -> Result<()> {
         debug_assert_eq!(column.scalar, self.scalar);
         let threads = tuning(self.scalar).threads;
         let packs = (column.rows * self.scalar.bytes()).div_ceil(16);
-        // No more blocks than there is work for, and one at least: it writes the result.
+        // No more blocks than needed, and at least one: it writes the result.
         let blocks = packs.div_ceil(u64::from(threads)).clamp(1, u64::from(self.blocks)) as u32;
         let arguments = Arguments::new()
             .value(column.address())
@@ -123,11 +124,11 @@ impl Reduce {
         Ok(())
     }
 
-    /// Waits, and reads the result.
+    /// Synchronises, and reads the result.
     pub fn result(&self, context: &Context) -> Result<Totals> {
         let bytes = self.out.read::<u8>(0..totals_bytes(self.scalar) as usize, &context.stream)?;
         let key = self.scalar.bytes() as usize;
-        // As a C++ compiler lays out Totals: each field aligned to its size.
+        // The layout of Totals in C++: each field aligned to its size.
         let sum_bytes = self.scalar.sum().bytes() as usize;
         let low = number(&bytes[sum_bytes..], self.scalar, true);
         let high = number(&bytes[sum_bytes + key..], self.scalar, true);

@@ -1,6 +1,6 @@
-//! The types of values that kernels work on.
+//! Types of values in kernels.
 
-/// A fixed-width type, as the headers call it.
+/// A fixed-width type, named as in the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scalar {
     I8,
@@ -67,7 +67,7 @@ impl Scalar {
         matches!(self, Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64)
     }
 
-    /// What its sums are kept in: `SumOf` in prelude.cuh.
+    /// The type of its sums: `SumOf` in prelude.cuh.
     pub fn sum(self) -> Scalar {
         match self {
             Scalar::I128 => Scalar::I128,

@@ -1,4 +1,4 @@
-//! Running sums of a column: `cuda/scan.cuh`.
+//! Prefix sums of a column: `cuda/scan.cuh`.
 
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
@@ -8,14 +8,14 @@ use crate::headers;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-/// Whether a row's own value is in its sum.
+/// Inclusive or exclusive: whether the sum of a row includes its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
     Inclusive,
     Exclusive,
 }
 
-/// Threads of a block, and rounds of 16 bytes of output for each.
+/// Threads of a block, and 16-byte rounds of output for each.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
@@ -46,12 +46,12 @@ pub fn program(scalar: Scalar, bounds: Bounds) -> Program {
     Program::new(&[&headers::SCAN], body, [format!("scan_{t}")])
 }
 
-/// A scan that can be run many times over columns of up to a number of rows.
+/// A reusable scan over columns of up to a number of rows.
 pub struct Scan {
     function: Function,
     scalar: Scalar,
     tiles: u64,
-    /// Ticket, then flags: what must be zero.
+    /// Ticket, then flags: the words that must be zero.
     flags: Buffer,
     sums: Buffer,
 }
@@ -68,7 +68,7 @@ impl Scan {
         Ok(Scan { function, scalar, tiles, flags, sums })
     }
 
-    /// `out` has room for the sums of all rows.
+    /// `out` has capacity for the sums of all rows.
     pub fn launch(&self, context: &Context, column: &Column, out: &Buffer) -> Result<()> {
         debug_assert_eq!(column.scalar, self.scalar);
         let tiles = column.rows.div_ceil(tile_rows(self.scalar));

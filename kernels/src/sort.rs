@@ -1,4 +1,4 @@
-//! Stable sorting by unsigned keys: `cuda/sort.cuh`.
+//! Stable radix sort by unsigned keys: `cuda/sort.cuh`.
 
 use std::fmt::Write;
 
@@ -15,18 +15,18 @@ const DIGITS: u64 = 256;
 const COUNT_THREADS: u32 = 512;
 const REPAIR_THREADS: u32 = 256;
 
-/// Keys of a thread in a pass, and blocks that a multiprocessor shall hold.
+/// Keys of a thread in a pass, and resident blocks of a multiprocessor.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub items: u32,
     pub blocks: u32,
 }
 
-/// What is moved with the keys.
+/// The payload that is moved with the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
     Nothing,
-    /// The rows that they were at.
+    /// Original row indices.
     Numbers,
     /// Values of 64 bits.
     Values,
@@ -38,7 +38,8 @@ impl Carried {
     }
 }
 
-/// As many keys as 48 KB of shared memory have room for: fewer tiles look back. Measured on an H200. Values need registers, too.
+/// As many keys as fit into 48 KB of shared memory: fewer tiles look back. Measured on an H200. Values need registers
+/// too.
 pub fn tuning(_: Scalar, carried: Carried) -> Tuning {
     match carried {
         Carried::Nothing => Tuning { items: 20, blocks: 4 },
@@ -47,13 +48,14 @@ pub fn tuning(_: Scalar, carried: Carried) -> Tuning {
     }
 }
 
-/// Rows from which lower digits may be left out: below, the wait for whether that was right costs more than their passes.
+/// Minimum rows for skipping lower digits: below, the check whether the skip was correct costs more than their passes.
 const SHORTER_FROM: u64 = 1 << 18;
 const SHORTER_FROM_EMULATED: u64 = 16;
-/// Pairs of keys, for each key, that the upper digits may leave unordered.
+/// Expected pairs of keys, for each key, that the upper digits may leave unordered.
 const UNORDERED: f64 = 1.0 / 16.0;
 
-/// Digits that are counted only if those above do not tell keys apart: counting is bound by atomic operations in shared memory.
+/// Digits that are counted only if those above do not distinguish the keys: counting is bound by atomic operations in
+/// shared memory.
 fn counted_later(scalar: Scalar) -> u64 {
     if scalar == Scalar::U64 { 3 } else { 0 }
 }
@@ -104,17 +106,17 @@ pub fn program(scalar: Scalar, carried: Carried) -> Program {
     Program::new(&[&headers::SORT], text, entries)
 }
 
-/// Keys in ascending order, and the rows that they were at. Equal keys keep their order.
+/// Keys in ascending order, and their original row indices. Equal keys keep their order.
 pub struct Sorted {
     pub keys: Buffer,
     /// Numbers of 32 bits.
     pub rows: Buffer,
 }
 
-/// Sorts keys of type `u32` or `u64` without nulls. The column stays as it is.
+/// Sorts keys of type `u32` or `u64` without nulls. The input column is not changed.
 ///
 /// # Errors
-/// For other types, for 2^32 rows or more, and where there is no memory for four copies of keys and rows.
+/// For other types, for 2^32 rows or more, and if there is no memory for four copies of keys and rows.
 pub fn sort(context: &Context, column: &Column) -> Result<Sorted> {
     match Sorting::new(context, column, Carried::Numbers)?.run()? {
         (keys, Some(rows)) => Ok(Sorted { keys, rows }),
@@ -122,11 +124,12 @@ pub fn sort(context: &Context, column: &Column) -> Result<Sorted> {
     }
 }
 
-/// As [`sort`], with a value of 64 bits for each key in place of the rows: keys, and values in their order. Their memory is used on the way. No key is
-/// above `highest`, so that which digits there are is known without a look at them: nothing waits.
+/// Sorts keys with a payload of 64 bits for each key instead of the row indices, and returns keys and payload in order.
+/// Their memory is used as scratch. No key is above `highest`, so that the digits are known without reading the keys,
+/// and nothing synchronises.
 ///
 /// # Errors
-/// As for [`sort`], and where there is no memory for one more copy.
+/// As for [`sort`], and if there is no memory for one more copy.
 pub fn sort_with(
     context: &Context,
     (scalar, rows, highest): (Scalar, u64, u64),
@@ -153,7 +156,7 @@ pub fn sort_with(
     }
 }
 
-/// As [`sort`], the keys alone.
+/// Sorts the keys without a payload.
 ///
 /// # Errors
 /// As for [`sort`].
@@ -165,21 +168,21 @@ fn unsupported(scalar: Scalar) -> Error {
     Error::Unsupported { algorithm: "sorting", scalar: scalar.cuda() }
 }
 
-/// Eight bits of the keys, by their number from the lowest on.
+/// Eight bits of the keys, numbered from the lowest on.
 struct Digit {
     number: u32,
-    /// The probability that two keys have the same.
+    /// The probability that two keys have the same digit.
     alike: f64,
 }
 
-/// Keys, and what is carried with them.
+/// Keys and their payload.
 type Pair = (Buffer, Option<Buffer>);
 
 struct Sorting<'a> {
     context: &'a Context,
     scalar: Scalar,
     rows: u64,
-    /// Of the keys as they come.
+    /// The order of the input.
     address: u64,
     carried: Carried,
     program: Program,
@@ -205,7 +208,7 @@ impl Sorting<'_> {
         let later = counted_later(self.scalar);
         let (mut begins, mut needed) = self.digits(&count("sort_count_upper")?, later);
         let mut upper = self.upper(&needed, later > 0);
-        // Digits that are enough among the upper ones are the same with all of them counted.
+        // If upper digits suffice by these counts, they suffice with all digits counted.
         let mut sorted = self.upper_alone(&begins, &needed, upper)?;
         if sorted.is_none() && later > 0 {
             let tried = upper.is_some();
@@ -221,7 +224,7 @@ impl Sorting<'_> {
         }
     }
 
-    /// Adds to `counts` how many keys have each digit, of those that `entry` counts.
+    /// Adds to `counts` how many keys have each of the digits that `entry` counts.
     fn start_count(&self, entry: &str, counts: &Buffer) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
@@ -230,14 +233,14 @@ impl Sorting<'_> {
         fill(self.context, &self.function(entry)?, arguments, self.rows, COUNT_THREADS, 0)
     }
 
-    /// The same, and all that is in `counts`. Waits.
+    /// The same, and returns all `counts`. Synchronises.
     fn count(&self, entry: &str, counts: &Buffer) -> Result<Vec<u64>> {
         let context = self.context;
         self.start_count(entry, counts)?;
         Ok(counts.read::<u64>(0..(self.scalar.bytes() * DIGITS) as usize, &context.stream)?)
     }
 
-    /// Keys in the order of so many of the highest digits, and what that leaves unordered put in order; none where that cannot be done.
+    /// Keys sorted by so many of the highest digits, with unordered runs fixed up; `None` if that is not possible.
     fn upper_alone(&self, begins: &[u64], needed: &[Digit], upper: Option<usize>) -> Result<Option<Pair>> {
         let Some(upper) = upper else { return Ok(None) };
         let upper = &needed[needed.len() - upper..];
@@ -246,8 +249,8 @@ impl Sorting<'_> {
         Ok(repaired.then_some((keys, order)))
     }
 
-    /// How many keys are before those with each digit, and the digits from `first` on in which keys differ. One at least of all, which makes
-    /// the numbers of rows.
+    /// Exclusive digit counts, and the digits from `first` on in which keys differ: at least one, whose pass makes the
+    /// row indices.
     fn digits(&self, counted: &[u64], first: u64) -> (Vec<u64>, Vec<Digit>) {
         let rows = self.rows;
         let mut begins: Vec<u64> = Vec::with_capacity(counted.len());
@@ -269,7 +272,7 @@ impl Sorting<'_> {
         (begins, needed)
     }
 
-    /// How many of the highest digits are enough, where those below can be left out if digits have nothing to do with each other.
+    /// The number of highest digits that suffice to skip the lower ones, assuming independent digits.
     fn upper(&self, needed: &[Digit], others: bool) -> Option<usize> {
         let emulated = self.context.device().is_emulated();
         if self.rows < if emulated { SHORTER_FROM_EMULATED } else { SHORTER_FROM } {
@@ -285,7 +288,7 @@ impl Sorting<'_> {
         None
     }
 
-    /// A stable order by some digits. Keys and values that are given up are the first ones that are read, and written over later.
+    /// A stable sort by some digits. Keys and values that may be overwritten are read first, and reused later.
     fn passes(&self, digits: &[Digit], begins: &Buffer, given: Option<Pair>) -> Result<Pair> {
         let (context, scalar, rows) = (self.context, self.scalar, self.rows);
         let pass = self.function("sort_by_digit")?;
@@ -328,11 +331,11 @@ impl Sorting<'_> {
         from.ok_or_else(|| unsupported(self.scalar))
     }
 
-    /// Puts in order what has the same bits from `shift` on; whether no run was too long for that. Waits.
+    /// Sorts runs with the same bits from `shift` on; returns whether no run was too long for that. Synchronises.
     fn repair(&self, keys: &mut Buffer, numbers: &mut Option<Buffer>, shift: u32) -> Result<bool> {
         let (context, rows) = (self.context, self.rows);
         let words = rows.div_ceil(32);
-        // Behind the marks: whether a run is too long.
+        // After the marks: whether a run is too long.
         let marks = context.zeros(4 * (words + 1))?;
         let too_long = marks.address() + 4 * words;
         let arguments = Arguments::new().buffer(keys).value(rows).value(shift).buffer(&marks).value(too_long);

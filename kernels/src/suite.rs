@@ -1,5 +1,5 @@
-//! The library's own examination: each algorithm against a host reference at awkward sizes, and its speed. Used by the tests and by
-//! `onrush-kernels-bench`, so that a GPU machine runs the same cases as CI.
+//! The conformance suite of the library: each algorithm against a host reference at awkward sizes, and its speed. Used
+//! by the tests and by `onrush-kernels-bench`, so that a GPU machine runs the same cases as CI.
 //!
 //! A reference shares nothing with what it checks: plain loops over slices.
 
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::library::Context;
 
-/// How much of the suite is run.
+/// The coverage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// Sizes up to several blocks: for the checked emulated device and for sanitizers.
@@ -44,7 +44,7 @@ impl Depth {
         sizes
     }
 
-    /// The largest and the smallest ones, for the variations of a case.
+    /// The largest and the smallest sizes, for variants of a case.
     pub fn few_sizes(self) -> Vec<usize> {
         match self {
             Depth::Small => vec![0, 1, 33, 1025, 9001],
@@ -62,7 +62,7 @@ pub struct Cases<'a> {
 }
 
 impl Cases<'_> {
-    /// One case: what it is, and whether what was found is what was expected.
+    /// Checks one case: its name, and whether the result is the expected one.
     pub fn case(
         &mut self,
         name: impl FnOnce() -> String,
@@ -76,7 +76,7 @@ impl Cases<'_> {
     }
 }
 
-/// Says where two slices differ first.
+/// Reports the first difference of two slices.
 pub fn same<T: PartialEq + std::fmt::Debug>(found: &[T], expected: &[T]) -> std::result::Result<(), String> {
     if found.len() != expected.len() {
         return Err(format!("{} values, expected {}", found.len(), expected.len()));
@@ -87,7 +87,7 @@ pub fn same<T: PartialEq + std::fmt::Debug>(found: &[T], expected: &[T]) -> std:
     }
 }
 
-/// The result of one algorithm's cases.
+/// The results of the cases of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub algorithm: &'static str,
@@ -96,14 +96,14 @@ pub struct Outcome {
     pub took: Duration,
 }
 
-/// One measured operation. Times are the device's, by events.
+/// One measured operation. Times are device times, by events.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     pub name: String,
     pub rows: u64,
     pub median: Duration,
     pub fastest: Duration,
-    /// On the host, from the call until the stream is done.
+    /// Time on the host, from the call until the stream is done.
     pub wall: Duration,
     /// Bytes that must cross device memory at least once.
     pub floor_bytes: u64,
@@ -112,14 +112,14 @@ pub struct Measurement {
 /// Runs operations and measures them.
 pub struct Bench<'a> {
     pub context: &'a Context,
-    /// Of the large columns.
+    /// Rows of the large columns.
     pub rows: u64,
     pub repetitions: usize,
     pub measurements: Vec<Measurement>,
 }
 
 impl Bench<'_> {
-    /// After two runs that are not counted.
+    /// Measures after two warm-up executions.
     pub fn measure(
         &mut self,
         name: impl Into<String>,

@@ -1,4 +1,4 @@
-//! The rows of the largest or smallest values: `cuda/top_k.cuh`.
+//! Top-k: the rows of the largest or smallest values: `cuda/top_k.cuh`.
 
 use onrush_device::{Arguments, Buffer, Function};
 
@@ -9,7 +9,7 @@ use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-/// Threads of a block; rows of a thread under way are four, in the header.
+/// Threads of a block; each has four rows in flight, as in the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub threads: u32,
@@ -38,7 +38,7 @@ pub fn program(scalar: Scalar, which: Which) -> Program {
     Program::new(&[&headers::TOP_K], body, ["top_k_count_rows", "top_k_take_rows"])
 }
 
-/// A selection that can be run many times: kernels and memory.
+/// A reusable selection: kernels and memory.
 pub struct TopK {
     count: Function,
     take: Function,
@@ -49,7 +49,7 @@ pub struct TopK {
     rows: Buffer,
 }
 
-/// Bytes of `Selection`, and where `selected` lies.
+/// Size of `Selection`, and the offset of `selected`.
 const SELECTION_WORDS: u64 = 7;
 const SELECTED: usize = 2;
 
@@ -70,14 +70,14 @@ impl TopK {
         })
     }
 
-    /// Gives all rounds to the stream.
+    /// Enqueues all rounds on the stream.
     pub fn launch(&self, context: &Context, column: &Column) -> Result<()> {
         assert_eq!(column.scalar, self.scalar);
         let view = || {
             let arguments = Arguments::new().value(column.address()).value(column.validity_address());
             arguments.value(column.first).value(column.rows)
         };
-        // One block at least: it writes what is selected.
+        // At least one block: it writes the selected rows.
         let items = column.rows.div_ceil(4).max(1);
         for round in 0..(8 * self.scalar.bytes()).div_ceil(DIGIT_BITS) as u32 {
             let arguments = view().value(self.k).value(round).buffer(&self.histogram).buffer(&self.selection);
@@ -87,12 +87,12 @@ impl TopK {
         fill(context, &self.take, arguments, items, TUNING.threads, 0)
     }
 
-    /// Row numbers of 64 bits, in no order: `k` of them if there are so many values.
+    /// 64-bit row indices, in no order: `k` of them if there are so many values.
     pub fn selected(&self) -> &Buffer {
         &self.rows
     }
 
-    /// Waits: row numbers, in no order; fewer than `k` if there are not so many values.
+    /// Synchronises and returns row indices, in no order; fewer than `k` if there are fewer values.
     pub fn rows(&self, context: &Context) -> Result<Vec<u64>> {
         let selected = self.selection.read::<u64>(SELECTED..SELECTED + 1, &context.stream)?[0];
         Ok(self.rows.read::<u64>(0..selected as usize, &context.stream)?)

@@ -1,5 +1,6 @@
-//! Builds the extension with node: `npm ci`, the type check, esbuild. In a folder of its own in the target folder, which keeps
-//! the tools between builds. Where there is no node, or no registry for the tools, the crate is built without the extension.
+//! Builds the extension with node: `npm ci`, the type check, esbuild. It uses a separate folder in the target folder,
+//! which keeps the tools between builds. Without node, or without a registry for the tools, the crate is built without
+//! the extension.
 //!
 //! `ONRUSH_NODE` names a node; `ONRUSH_WEB=require` makes a missing extension an error, `ONRUSH_WEB=none` leaves it out.
 
@@ -9,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What esbuild and the type checker ask for.
+/// Requirements of esbuild and the type checker.
 const OLDEST_NODE: u32 = 20;
 
 const INPUTS: [&str; 10] = [
@@ -56,9 +57,9 @@ fn main() {
 }
 
 enum Problem {
-    /// No node, no registry: the machine's.
+    /// No node, no registry: a fault of the machine.
     Tools(String),
-    /// What is in `ts/` is wrong.
+    /// A fault in `ts/`.
     Sources(String),
 }
 
@@ -128,7 +129,7 @@ fn copy_inputs(source: &Path, work: &Path) -> io::Result<()> {
     for input in INPUTS {
         let (from, to) = (source.join(input), work.join(input));
         if from.is_dir() {
-            // What was deleted must not be found by the next build.
+            // A deleted file must not be found by the next build.
             let _ = fs::remove_dir_all(&to);
             copy_folder(&from, &to)?;
         } else {
@@ -170,7 +171,7 @@ fn install(node: &Path, work: &Path) -> Result<(), String> {
         (program, _) if program.is_file() => Command::new(program),
         _ => Command::new("npm"),
     };
-    // esbuild's own script only saves a moment; none of a package's scripts is run.
+    // The script of esbuild only saves a moment; no script of a package is run.
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]).current_dir(work);
     run(&mut npm).map_err(|why| format!("npm could not install the tools: {}", last_line(&why)))?;
     fs::write(stamp, lock).map_err(|e| e.to_string())

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: measurements that can be repeated. The programs that measure are in `xtask/bench`.
+//! `cargo xtask bench`: repeatable measurements. The measuring programs are in `xtask/bench`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -11,14 +11,14 @@ use crate::{lab, python, test};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// How long a cell takes from Enter to its reply, beside evcxr_jupyter
+    /// How long a cell takes from Enter to its reply, compared with evcxr_jupyter
     Cells,
-    /// How long common steps take on the flights data, beside Polars and DuckDB
+    /// How long common steps take on the flights data, compared with Polars and DuckDB
     Frames,
     /// How long a list of completions takes, for each kind of place
     Completion,
-    /// How long queries take on a GPU, on the device and as whole calls, beside libcudf's times; without a GPU, that they are right on the
-    /// emulated device
+    /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf; without a GPU, whether
+    /// they are correct on the emulated device
     Gpu,
 }
 
@@ -38,7 +38,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
         Suite::Cells => "cells.py",
         Suite::Frames => "frames.py",
         Suite::Completion => "completion.py",
-        Suite::Gpu => return Err(Failure::new("the GPU's suite is a program of its own")),
+        Suite::Gpu => return Err(Failure::new("the GPU suite is a separate program")),
     };
     let peer = if suite == Suite::Cells { Some(evcxr(workspace, start)?) } else { None };
     process::stage(start, script);
@@ -53,7 +53,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
     process::run(script, &mut bench)
 }
 
-/// What the program prints is the table; `out` is a copy of it.
+/// The program prints a table; `out` gets a copy of it.
 fn gpu(workspace: &Workspace, start: Instant, out: Option<&Path>) -> Result<(), Failure> {
     process::stage(start, "Building");
     build_engine(workspace)?;
@@ -61,7 +61,7 @@ fn gpu(workspace: &Workspace, start: Instant, out: Option<&Path>) -> Result<(), 
     let mut probe = workspace.command(&bench);
     probe.args(["--engine", "cuda", "--check", "--only", "mean"]);
     let mut run = workspace.command(&bench);
-    match process::run_quietly("a look for a GPU", &mut probe) {
+    match process::run_quietly("the search for a GPU", &mut probe) {
         Ok(_) => run.args(["--engine", "cuda"]),
         Err(reason) => {
             eprintln!(
@@ -86,7 +86,7 @@ pub fn build_engine(workspace: &Workspace) -> Result<(), Failure> {
     process::run("cargo build", &mut cargo)
 }
 
-/// The version that is compared with. It builds with its own lock file only.
+/// The version of the comparison. It builds with its own lock file only.
 const EVCXR: &str = "0.22.0";
 
 /// evcxr_jupyter as its users have it: installed by cargo, optimised.
@@ -97,7 +97,7 @@ fn evcxr(workspace: &Workspace, start: Instant) -> Result<PathBuf, Failure> {
         process::stage(start, &format!("Installing evcxr_jupyter {EVCXR}: about 10 minutes on 2 cores"));
         let mut cargo = workspace.cargo();
         cargo.args(["install", "evcxr_jupyter", "--version", EVCXR, "--locked", "--root"]).arg(&root);
-        // Its dependencies are not ours: nothing of its build is of use later.
+        // None of its dependencies are shared with Onrush: its build is not reused.
         cargo.env("CARGO_TARGET_DIR", root.join("target"));
         process::run("cargo install evcxr_jupyter", &mut cargo)?;
         let _ = std::fs::remove_dir_all(root.join("target"));

@@ -1,4 +1,4 @@
-//! `cargo xtask bundle`: what a machine without Rust or a network needs to run Onrush, in parts of at most 60 MB.
+//! `cargo xtask bundle`: Onrush for a machine without Rust or a network, in files of at most 60 MB.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -13,14 +13,14 @@ use crate::{bench, lab, test};
 
 const PART: u64 = 60_000_000;
 
-/// What can be packed on its own.
+/// Bundles that can be packed separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// The conformance suite and the benchmark of the CUDA kernels, one binary
     Kernels,
-    /// What proves the engines right and what measures them: two binaries
+    /// The SQL files, random plans and benchmark of the engines: two binaries
     Engine,
-    /// The worker that runs kernels of cells, and its tests: two binaries
+    /// The worker that runs CUDA kernels of cells, and its tests: two binaries
     Worker,
 }
 
@@ -33,7 +33,7 @@ pub fn run(workspace: &Workspace, only: Option<Part>) -> Result<(), Failure> {
     }
 }
 
-/// The headers of the kernels are inside of the binary: it is all that travels.
+/// The headers of the CUDA kernels are inside the binary: it is the only file.
 fn kernels(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
     cargo.arg("build");
@@ -53,7 +53,7 @@ fn kernels(workspace: &Workspace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// SQL files, tables and answers are inside of the binaries.
+/// SQL files, tables and answers are inside the binaries.
 fn engine(workspace: &Workspace) -> Result<(), Failure> {
     bench::build_engine(workspace)?;
     let folder = workspace.target.join("bundle");
@@ -72,7 +72,7 @@ fn engine(workspace: &Workspace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The tests ask the worker as a cell process does: over a socket, from another process.
+/// The tests talk to the worker like a cell process: over a socket, from another process.
 fn worker(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
     cargo.args(["test", "--no-run", "--bins", "--test", "process", "--message-format=json-render-diagnostics"]);
@@ -105,7 +105,7 @@ fn product(workspace: &Workspace) -> Result<(), Failure> {
     lab::check_tools(workspace)?;
     process::stage(start, "Building");
     lab::build(workspace)?;
-    // The kit is built into the bundle and not into this user's cache.
+    // The prelude build belongs into the bundle, not into the cache of this user.
     let folder = workspace.target.join("bundle");
     let tree = folder.join("onrush");
     remove(&folder)?;
@@ -113,7 +113,7 @@ fn product(workspace: &Workspace) -> Result<(), Failure> {
     for name in ["onrush", "onrush-session"] {
         let to = tree.join("bin").join(name);
         fs::copy(workspace.binary(name), &to).map_err(|e| Failure::io(to.display(), e))?;
-        // Line tables are half of the size, and backtraces of the bundle are read with the build at hand.
+        // Line tables are half of the size, and backtraces of the bundle are read where the build is.
         process::run("strip", workspace.command("strip").arg("--strip-debug").arg(&to))?;
     }
     process::stage(start, "Preparing the crate that notebook cells use");

@@ -30,10 +30,10 @@ pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<()
     }
 
     web::prepare(workspace);
-    // Downloading packages and compiling need different things of the machine.
+    // Downloading packages and compiling use different resources of the machine.
     let installed = thread::scope(|scope| {
         let environment = scope.spawn(|| python::prepare(workspace, &[python::LAB]));
-        process::stage(start, "Building Onrush, and beside it JupyterLab's Python environment in .venv");
+        process::stage(start, "Building Onrush and the Python environment of JupyterLab in .venv");
         let built = build(workspace);
         let prepared = environment.join().unwrap_or_else(|_| Err(Failure::new("preparing .venv panicked")));
         built.and(prepared)
@@ -51,8 +51,8 @@ pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<()
     serve(workspace, no_open, port)
 }
 
-/// Builds every binary but the cell process, which `onrush kit` builds. A cargo invocation for each tower: features that one
-/// wants of a shared dependency do not rebuild the other.
+/// Builds every binary except the cell process, which `onrush kit` builds. Each tower has a separate cargo invocation:
+/// features that one tower enables in a shared dependency do not rebuild the other.
 pub fn build(workspace: &Workspace) -> Result<(), Failure> {
     for package in ["onrush-session", "onrush-jupyter"] {
         let mut cargo = workspace.cargo();
@@ -62,7 +62,7 @@ pub fn build(workspace: &Workspace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails with what to install if there is no Rust compiler or no linker.
+/// Fails with the package to install if there is no Rust compiler or no linker.
 pub fn check_tools(workspace: &Workspace) -> Result<(), Failure> {
     let works = |program: &str| workspace.command(program).arg("--version").output().is_ok_and(|o| o.status.success());
     if !works("rustc") {
@@ -94,8 +94,8 @@ fn serve(workspace: &Workspace, no_open: bool, port: u16) -> Result<(), Failure>
     if is_root() {
         jupyter.arg("--allow-root");
     }
-    // Says the address when it answers: a child of its own, because this process becomes Jupyter, so that a signal to it is a
-    // signal to Jupyter.
+    // Prints the address when the server answers. It is a separate child, because this process becomes Jupyter, so that
+    // a signal to it is a signal to Jupyter.
     let mut announcer = workspace.command(python::python(workspace));
     announcer.args(["-c", ANNOUNCE]).arg(port.to_string()).arg(&address);
     announcer.spawn().map_err(|e| Failure::io("python could not be started", e))?;
@@ -114,7 +114,7 @@ while os.getppid() == parent:
     time.sleep(0.1)
 "#;
 
-/// The wanted port, or the first free one from Jupyter's own default.
+/// The requested port, or the first free one from the default of Jupyter.
 fn choose_port(wanted: Option<u16>) -> Result<u16, Failure> {
     let free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     match wanted {
@@ -126,7 +126,7 @@ fn choose_port(wanted: Option<u16>) -> Result<u16, Failure> {
     }
 }
 
-/// 128 random bits: who has the token runs code here.
+/// 128 random bits: anyone with the token can run code here.
 fn token() -> Result<String, Failure> {
     let mut bytes = [0u8; 16];
     File::open("/dev/urandom")

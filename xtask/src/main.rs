@@ -27,7 +27,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Does everything a fresh machine needs, then opens JupyterLab at the tour
+    /// Prepares a fresh machine, then opens JupyterLab at the tour
     Lab {
         /// Serve, print the address, and open no browser
         #[arg(long)]
@@ -36,15 +36,16 @@ enum Task {
         #[arg(long)]
         port: Option<u16>,
     },
-    /// Installs what the tests need and runs all of them
+    /// Installs the tools of the tests and runs all tests
     Test {
         /// Run one area only
         #[arg(long, value_enum)]
         only: Option<test::Area>,
     },
-    /// Takes a picture of every kind of output in light and in dark, and compares them with those of the repository
+    /// Takes a picture of every kind of output in light and in dark, and compares them with the references of the
+    /// repository
     Screenshots {
-        /// Make what there is the pictures of the repository
+        /// Make the new pictures the references of the repository
         #[arg(long)]
         bless: bool,
     },
@@ -52,17 +53,17 @@ enum Task {
     Tidy,
     /// Runs clippy, rustdoc and, where it is installed, cargo-deny, with warnings as errors
     Lint,
-    /// Measures: one suite after the other
+    /// Runs one suite of measurements
     Bench {
         #[arg(value_enum)]
         suite: bench::Suite,
-        /// Write the raw numbers there, one JSON object a line
+        /// Write the raw numbers there, one JSON object for each line
         #[arg(long, value_name = "FILE")]
         out: Option<std::path::PathBuf>,
     },
-    /// Packs the built product into parts of at most 60 MB, for a machine without Rust or a network
+    /// Packs the built product into files of at most 60 MB, for a machine without Rust or a network
     Bundle {
-        /// Pack a part only
+        /// Pack one bundle only
         #[arg(long, value_enum)]
         only: Option<bundle::Part>,
     },

@@ -1,4 +1,4 @@
-//! Running other programs: their output goes through as it is, and a failure says which program failed and how.
+//! Runs other programs: their output is passed through, and a failure names the program and its exit status.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-/// Why a task stopped, as one message for the person at the terminal.
+/// The reason why a task stopped, as one message for the terminal.
 #[derive(Debug)]
 pub struct Failure(String);
 
@@ -26,19 +26,19 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs a command with its output going straight to the terminal.
+/// Runs a command with its output on the terminal.
 pub fn run(what: &str, command: &mut Command) -> Result<(), Failure> {
     let status = command.stdin(Stdio::null()).status().map_err(|e| not_started(what, command, e))?;
     if status.success() { Ok(()) } else { Err(Failure(format!("{what} failed ({status})"))) }
 }
 
-/// What a command printed, both streams, line by line as it came, and whether it succeeded.
+/// The output of a command, both streams, line by line in order, and whether it succeeded.
 pub struct Transcript {
     pub success: bool,
     pub lines: Vec<String>,
 }
 
-/// Runs a command, copies its output to the terminal as it comes, and keeps it.
+/// Runs a command, copies its output to the terminal line by line, and returns it.
 pub fn run_recorded(what: &str, command: &mut Command) -> Result<Transcript, Failure> {
     let mut child = command
         .stdin(Stdio::null())
@@ -56,7 +56,7 @@ pub fn run_recorded(what: &str, command: &mut Command) -> Result<Transcript, Fai
     Ok(Transcript { success: status.success(), lines })
 }
 
-/// Runs a command without showing its output; a failure carries the end of it.
+/// Runs a command without showing its output; a failure has the end of it.
 pub fn run_quietly(what: &str, command: &mut Command) -> Result<String, Failure> {
     let output = command.stdin(Stdio::null()).output().map_err(|e| not_started(what, command, e))?;
     if output.status.success() {
@@ -69,7 +69,7 @@ pub fn run_quietly(what: &str, command: &mut Command) -> Result<String, Failure>
     Err(Failure(format!("{what} failed ({}):\n{tail}", output.status)))
 }
 
-/// Says what starts now, with the minutes and seconds since `start`.
+/// Prints the next stage, with the minutes and seconds since `start`.
 pub fn stage(start: Instant, what: &str) {
     let seconds = start.elapsed().as_secs();
     eprintln!("\n==> [{}:{:02}] {what}", seconds / 60, seconds % 60);

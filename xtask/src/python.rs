@@ -1,4 +1,4 @@
-//! The Python environment under `.venv`: JupyterLab for people, and what the tests need. Made once, remade when the
+//! The Python environment in `.venv`: JupyterLab for people, and the tools of the tests. Made once, and again when the
 //! committed requirements change.
 
 use std::fs;
@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 
 /// Lists of pinned packages, in `xtask/`.
 pub const LAB: &str = "requirements-lab.txt";
-/// Only where the machine has no node.
+/// Only if the machine has no node.
 pub const NODE: &str = "requirements-node.txt";
 pub const TESTS: &str = "requirements-test.txt";
 
@@ -33,7 +33,7 @@ pub fn check(workspace: &Workspace) -> Result<(), Failure> {
     }
 }
 
-/// Makes `.venv` if it is not there and installs the packages of `lists` that are not installed yet.
+/// Makes `.venv` if it does not exist, and installs the missing packages of `lists`.
 pub fn prepare(workspace: &Workspace, lists: &[&str]) -> Result<(), Failure> {
     let venv = workspace.venv();
     if !works(workspace, &venv) {
@@ -65,7 +65,7 @@ pub fn python(workspace: &Workspace) -> PathBuf {
     workspace.venv().join("bin/python")
 }
 
-/// A clone that was moved, or a Python that was upgraded, leaves an environment behind that cannot start.
+/// A moved clone or an upgraded Python leaves an environment that cannot start.
 fn works(workspace: &Workspace, venv: &Path) -> bool {
     let mut pip = workspace.command(python(workspace));
     pip.args(["-c", "import pip, sys; print(sys.prefix)"]);

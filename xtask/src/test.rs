@@ -1,4 +1,4 @@
-//! `cargo xtask test`: installs what the tests need, runs all of them, and ends with one line that counts them.
+//! `cargo xtask test`: installs the tools of the tests, runs all tests, and ends with one line that counts them.
 
 mod count;
 
@@ -15,7 +15,7 @@ use crate::workspace::{self, Workspace};
 use crate::{lab, lint, tidy, web};
 use count::Count;
 
-/// What can be run on its own.
+/// Areas that can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Area {
     /// The rules of the repository
@@ -26,11 +26,11 @@ pub enum Area {
     Lint,
     /// The crates of the workspace
     Rust,
-    /// The device and the kernels alone, which `rust` runs too
+    /// The device and the CUDA kernels alone, which `rust` runs too
     Kernels,
     /// The front end's sources: linter and unit tests
     Web,
-    /// The crates that cells use, in their own build
+    /// The crates that cells use, in their separate build
     Prelude,
     /// The Jupyter protocol, against the real kernel
     Jupyter,
@@ -58,9 +58,9 @@ impl Area {
 struct Finished {
     area: Area,
     count: Count,
-    /// The area as a whole: a program that dies before it counts anything has no failed test to show.
+    /// Success of the area as a whole: a program that crashes before it counts anything has no failed test to show.
     success: bool,
-    /// Why it did not run at all.
+    /// The reason why it did not run.
     note: Option<String>,
     took: Duration,
 }
@@ -70,7 +70,7 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
     lab::check_tools(workspace)?;
     let areas: Vec<Area> = match only {
         Some(area) => vec![area],
-        // A part of `rust`.
+        // Part of `rust`.
         None => Area::value_variants().iter().copied().filter(|area| *area != Area::Kernels).collect(),
     };
     if !workspace.binary("onrush-session").is_file() && only.is_none() {
@@ -162,24 +162,24 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
     }
 }
 
-/// The session tower and the kernel tower, each tested in an invocation of its own, as they are built: features that one wants
-/// of a shared dependency do not rebuild the other.
+/// The session tower and the kernel tower, each tested by a separate cargo invocation, as they are built: features that
+/// one enables in a shared dependency do not rebuild the other.
 pub const TOWERS: [&[&str]; 3] = [
     &["onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-session", "onrush-oracle"],
     &["onrush-wire", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
     KERNELS,
 ];
 
-/// The device, the kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.
+/// The device, the CUDA kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.
 pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels", "onrush-worker"];
 
-/// By nextest where it is installed; then the examples in the documentation of the crates that do not link DataFusion.
+/// Runs nextest if it is installed, then the documentation examples of the crates that do not link DataFusion.
 fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
     let mut transcripts = Vec::new();
     for tower in TOWERS {
         transcripts.push(tower_tests(workspace, tower)?);
     }
-    // What plans mean, on the emulated device, too.
+    // Results of plans, on the emulated device too.
     let mut cargo = workspace.cargo();
     cargo.env("ONRUSH_TEST_ENGINE", "emulated").args(["test", "--no-fail-fast", "--test", "plan"]);
     TOWERS[0].iter().for_each(|package| _ = cargo.args(["--package", package]));
@@ -208,8 +208,9 @@ fn tower_tests(workspace: &Workspace, tower: &[&str]) -> Result<Transcript, Fail
     process::run_recorded("the crates' tests", &mut cargo)
 }
 
-/// The prelude and the cell process share one standard library with the cells: a cargo invocation of their own, as in the
-/// kit that the product builds for itself. In the same target folder, because their dependencies take minutes to build.
+/// The prelude and the cell process share one standard library with the cells. They need a separate cargo invocation,
+/// as in the prelude build of the product. The target folder is the same, because their dependencies take minutes to
+/// build.
 fn prelude(workspace: &Workspace) -> Result<Ran, Failure> {
     let mut cargo = workspace.cargo();
     cargo
@@ -221,7 +222,7 @@ fn prelude(workspace: &Workspace) -> Result<Ran, Failure> {
     Ok(counted(&[tests], count::cargo))
 }
 
-/// Where the newest kit was built, if one was.
+/// The target folder of the newest prelude build, if there is one.
 fn kit_target() -> Option<PathBuf> {
     let entries = fs::read_dir(workspace::cache().ok()?.join("kit")).ok()?;
     let targets = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("target-"));
@@ -241,7 +242,7 @@ fn pytest(workspace: &Workspace, scratch: &Scratch, area: Area, folders: &[&str]
     Ok(counted(&[transcript], count::pytest))
 }
 
-/// What is done with pictures of outputs.
+/// Actions on pictures of outputs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Compare,
@@ -264,7 +265,7 @@ pub fn screenshots(workspace: &Workspace, bless: bool) -> Result<(), Failure> {
     }
 }
 
-/// Chromium is installed only here, and only where that needs nobody's permission.
+/// Chromium is installed only here, and only if that needs no permission.
 fn browser(workspace: &Workspace, scratch: &Scratch, tests: &str, purpose: Purpose) -> Result<Ran, Failure> {
     let Some(chromium) = find_chromium().or_else(|| install_chromium(workspace)) else {
         let note = "no Chromium found: apt install chromium, or set ONRUSH_CHROMIUM to one".to_string();
@@ -281,7 +282,7 @@ fn browser(workspace: &Workspace, scratch: &Scratch, tests: &str, purpose: Purpo
     Ok(counted(&[transcript], count::pytest))
 }
 
-/// The binaries under test, and folders of their own for sockets and outputs: a session that the developer has open is not
+/// The binaries under test, and separate folders for sockets and outputs: an open session of the developer is not
 /// touched.
 fn product_environment(workspace: &Workspace, scratch: &Scratch, area: Area, command: &mut Command) {
     let outputs = workspace.target.join("tests").join(area.name());
@@ -354,7 +355,7 @@ fn summary(finished: &[Finished], took: Duration) -> Result<(), Failure> {
     if sum.failed == 0 { Ok(()) } else { Err(Failure::new("tests failed")) }
 }
 
-/// A folder for sockets, with a short path (a Unix socket's is at most 107 bytes), gone at the end.
+/// A folder for sockets, with a short path (a Unix socket path has at most 107 bytes), deleted at the end.
 struct Scratch {
     path: PathBuf,
 }
@@ -369,7 +370,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left behind is a few sockets in the temporary folder.
+        // Only a few sockets in the temporary folder stay.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

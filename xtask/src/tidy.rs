@@ -4,6 +4,9 @@ mod documents;
 mod edges;
 mod notebooks;
 mod sources;
+mod standing;
+mod types;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -15,9 +18,9 @@ use crate::workspace::Workspace;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub rule: &'static str,
-    /// Relative to the root; with a line where there is one.
+    /// Relative to the root; with a line number if there is one.
     pub place: String,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
@@ -48,7 +51,7 @@ impl Report {
     }
 }
 
-/// A text file of the repository. Binary files are not here.
+/// A text file of the repository. Binary files are excluded.
 pub struct SourceFile {
     /// Relative to the root.
     pub path: PathBuf,
@@ -65,7 +68,7 @@ impl SourceFile {
     }
 }
 
-/// What the rules look at.
+/// The input of the rules.
 pub struct Tree {
     pub root: PathBuf,
     pub paths: Vec<PathBuf>,
@@ -88,6 +91,10 @@ const RULES: &[Rule] = &[
     ("folder-names", edges::folder_names),
     ("document-paths", documents::paths_exist),
     ("documents", documents::required),
+    ("document-width", documents::width),
+    ("words", words::retired_words),
+    ("type-names", types::public_names),
+    ("participles", types::participles),
     ("code-map", documents::map_is_complete),
     ("notebooks", notebooks::well_formed),
 ];

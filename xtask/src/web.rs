@@ -1,4 +1,5 @@
-//! The front end's sources in `widgets/web`: the node that builds them, and their own checks. `widgets/web/build.rs` builds them.
+//! The front end's sources in `widgets/web`: the node that builds them, and their checks. `widgets/web/build.rs` builds
+//! them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use crate::workspace::Workspace;
 
 const OLDEST_NODE: u32 = 20;
 
-/// Before the product is built: installs a node into `.venv` if there is none on PATH. Without a network the product is built
+/// Installs a node into `.venv` before the build if there is none on PATH. Without a network the product is built
 /// without its extension, and says so.
 pub fn prepare(workspace: &Workspace) {
     if node(workspace).is_none()
@@ -20,7 +21,7 @@ pub fn prepare(workspace: &Workspace) {
     }
 }
 
-/// `ONRUSH_NODE`, the one on PATH, or the one in `.venv`: as `widgets/web/build.rs` looks for it.
+/// `ONRUSH_NODE`, the node on PATH, or the node in `.venv`: the order of `widgets/web/build.rs`.
 fn node(workspace: &Workspace) -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("ONRUSH_NODE").filter(|value| !value.is_empty()) {
         return Some(given.into());

@@ -1,4 +1,4 @@
-//! Where things are: the clone, the target folder, the built binaries. And the commands that are run in it.
+//! The clone, the target folder, the built binaries, and commands that run in the clone.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,14 +9,15 @@ use crate::process::Failure;
 
 pub struct Workspace {
     pub root: PathBuf,
-    /// What cargo builds into. Outside the clone unless `CARGO_TARGET_DIR` says otherwise, so that a fresh clone finds
-    /// the DataFusion that an earlier one built.
+    /// The target folder of cargo. Outside the clone unless `CARGO_TARGET_DIR` says otherwise, so that a fresh clone
+    /// reuses the DataFusion of an earlier one.
     pub target: PathBuf,
 }
 
 impl Workspace {
     pub fn find() -> Result<Self, Failure> {
-        // As cargo says it now: several clones share a target folder, and another one may have built this binary.
+        // Read from the environment of this call: several clones share a target folder, and another clone may have
+        // built this binary.
         let own = set("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let root = own.parent().filter(|p| p.join("Cargo.toml").is_file()).ok_or_else(|| {
             Failure::new(format!("there is no workspace above {}; run `cargo xtask` inside the clone", own.display()))
@@ -35,8 +36,8 @@ impl Workspace {
         command
     }
 
-    /// A command in the clone, in the environment that the user's shell would give it: what `cargo run` adds for xtask
-    /// itself is taken out, so that a binary that only works under cargo fails here too.
+    /// A command in the clone, in the environment of the user's shell: variables that `cargo run` adds for xtask are
+    /// removed, so that a binary that only works under cargo fails here too.
     pub fn command(&self, program: impl Into<OsString>) -> Command {
         let mut command = Command::new(program.into());
         command.current_dir(&self.root);
@@ -69,7 +70,7 @@ impl Workspace {
         self.root.join(".venv")
     }
 
-    /// The files of the repository: tracked ones and new ones that git does not ignore, relative to the root, sorted.
+    /// The files of the repository: tracked files and new files that git does not ignore, relative to the root, sorted.
     pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
         let mut git = self.command("git");
         git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -82,7 +83,7 @@ impl Workspace {
         }
         let names = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut files: Vec<PathBuf> = names.split('\0').filter(|n| !n.is_empty()).map(PathBuf::from).collect();
-        // A file that was deleted but is still in the index is no file.
+        // A file that was deleted but is still in the index is skipped.
         files.retain(|f| self.root.join(f).is_file());
         files.sort();
         files.dedup();
@@ -90,7 +91,7 @@ impl Workspace {
     }
 }
 
-/// Where Onrush keeps what can be made again: the same folder as the product's own (`kernel/wire/src/paths.rs`).
+/// The folder of everything that can be rebuilt: the same folder as in the product (`kernel/wire/src/paths.rs`).
 pub fn cache() -> Result<PathBuf, Failure> {
     set("ONRUSH_CACHE_DIR")
         .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("onrush")))

@@ -1,5 +1,5 @@
-//! Runs the conformance suite of the kernels, or measures them, on a GPU or on the emulated device. It needs nothing beside itself: to
-//! be carried to a machine without Rust.
+//! Runs or measures the conformance suite of the CUDA kernels, on a GPU or on the emulated device. It is one
+//! self-contained file for a machine without Rust.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -97,7 +97,7 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
     let begun = Instant::now();
     device.warm_compiler().join().map_err(|_| "the compiler panicked")??;
     let first = milliseconds(begun.elapsed());
-    // What no kernel can be compiled faster than.
+    // The lower bound of the compile time of any kernel.
     let begun = Instant::now();
     device.warm_compiler().join().map_err(|_| "the compiler panicked")??;
     let again = milliseconds(begun.elapsed());
@@ -150,7 +150,7 @@ fn check(context: &Context, arguments: &Arguments) -> bool {
 fn measure(context: &Context, arguments: &Arguments) -> bool {
     let emulated = context.device().properties().kind == Kind::Emulated;
     let rows = arguments.rows.unwrap_or(if emulated { 1_000_000 } else { 100_000_000 });
-    // Device-to-device copies on an H200 move this, bytes read and written together.
+    // Device-to-device copies on an H200 move this many bytes, reads and writes together.
     let rate = 4.28e12;
     println!(
         "\n{:<60} {:>12} {:>10} {:>10} {:>8} {:>8} {:>9} {:>9}",
@@ -169,7 +169,7 @@ fn measure(context: &Context, arguments: &Arguments) -> bool {
         for m in measurements {
             let seconds = m.median.as_secs_f64();
             let floor = m.floor_bytes as f64 / rate;
-            // Targets are for the device's time on an H200.
+            // Targets are device times on an H200.
             let mark = peers::mark(&m.name, m.rows).map_or(String::new(), |mark| {
                 let reached = if seconds * 1e3 <= mark.target { "reached" } else { "MISSED" };
                 format!(" {:>9.3} {:>9.2} {reached}", mark.peer, mark.target)
@@ -189,7 +189,7 @@ fn measure(context: &Context, arguments: &Arguments) -> bool {
     good
 }
 
-/// Whether NVRTC takes what the emulated device's compiler took.
+/// Whether NVRTC accepts the sources that the compiler of the emulated device accepted.
 fn compile_all(library: &Library, architecture: &str) -> bool {
     let mut good = true;
     for program in library.programs() {

@@ -7,7 +7,7 @@ use crate::dates::{Part, Tick, Unit, part, truncate};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// A day as a calendar on the wall has it.
+/// A day of the civil calendar.
 #[derive(Clone, Copy)]
 struct Day {
     /// Since 1970-01-01, a Thursday.
@@ -85,7 +85,7 @@ fn expected_part(calendar: &[Day], at: usize, second: i64, part: Part) -> i32 {
     found as i32
 }
 
-/// The tick at which the unit of this time began.
+/// The tick at which the unit of this timestamp began.
 fn expected_start(calendar: &[Day], at: usize, second: i64, unit: Unit, tick: Tick) -> i64 {
     let day = calendar[at];
     let back = |same: &dyn Fn(&Day) -> bool| {

@@ -108,7 +108,7 @@ pub fn check(cases: &mut Cases) {
             one(cases, &mut random, operation, (&a, 4), (&b, 4), Nulls::Random);
         }
     }
-    // Pairs around the limits, each a column of its own.
+    // Pairs around the limits, each in a separate column.
     let awkward = [
         0,
         1,

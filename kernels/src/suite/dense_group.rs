@@ -51,7 +51,7 @@ pub fn check(cases: &mut Cases) {
         }
         one(cases, &mut random, rows, range, Some(Strategy::Partitioned), absent);
         one(cases, &mut random, rows, Range { base: 0, size: 100_000 }, Some(Strategy::Partitioned), absent);
-        // A key outside is told, whatever finds it.
+        // A key outside the range is reported, whichever strategy meets it.
         for chosen in [Strategy::Shared { replicas: 2 }, Strategy::Direct, Strategy::Partitioned] {
             let keys = (0..rows as i64).map(|row| if row == rows as i64 / 2 { -8 } else { -7 }).collect();
             let table = Table::new(&mut random, keys, Nulls::Absent, Nulls::Absent);

@@ -1,4 +1,5 @@
-//! What the examinations of both groupings share: columns with nulls, and a reference by the standard library's map.
+//! Shared parts of the conformance tests of both groupings: columns with nulls, and a reference by the standard
+//! library's map.
 
 use std::collections::HashMap;
 

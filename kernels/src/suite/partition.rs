@@ -1,4 +1,4 @@
-//! `partition` against the definition of its parts, and its speed.
+//! `partition` against the definition of its partitions, and its speed.
 
 use super::values::{Random, Value};
 use super::{Bench, Cases, same};
@@ -46,7 +46,7 @@ fn check_type<K: Value + Into<i64> + Ord, V: Value + Ord>(cases: &mut Cases, by:
                 let offsets = partition.offsets().read::<u64>(0..PARTS as usize + 1, stream)?;
                 let mut expected: Vec<(u64, K, V)> =
                     (0..rows).map(|row| (part(keys[row + 1].into(), by), keys[row + 1], values[row])).collect();
-                // Rows of a part have no order: both sides are sorted.
+                // Rows of a partition have no order: both sides are sorted.
                 expected.sort();
                 let mut found = Vec::new();
                 for p in 0..PARTS as usize {

@@ -1,9 +1,9 @@
-//! What libcudf and CuPy take for operations of the benchmark on one H200, and what is to be reached, in milliseconds.
+//! Times of libcudf and CuPy for the operations of the benchmark on one H200, and the targets, in milliseconds.
 //!
 //! Peers: RAPIDS 26.10 and CuPy 14.2, driver 580.159, wall time around the call with a synchronisation, median after a warm-up, data
 //! resident. Targets are the least that is accepted, not the floor.
 
-/// Of one operation: other libraries' time, if one does the same, and ours to reach.
+/// Times of one operation: of other libraries, if one has the same operation, and the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     pub peer: f64,

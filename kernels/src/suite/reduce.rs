@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::reduce::{HIGH, LOW, Number, Reduce, SUM, Totals, reduce};
 use crate::scalar::Scalar;
 
-/// What a loop finds. Floats: the sum in order with compensation (Neumaier), and how much it may differ.
+/// Result of a loop. Floats: the sum in order with compensation (Neumaier), and its tolerance.
 trait Reference: Value {
     fn totals(values: &[Self], valid: &[bool]) -> (Totals, f64);
 }

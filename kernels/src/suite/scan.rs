@@ -39,7 +39,7 @@ fn check_type<T: Value + Into<i128>>(cases: &mut Cases) {
     }
 }
 
-/// Sums of whole numbers are exact in any order.
+/// Sums of integers are exact in any order.
 fn check_floats(cases: &mut Cases) {
     let mut random = Random(5);
     for rows in cases.depth.sizes() {

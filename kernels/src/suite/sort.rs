@@ -21,14 +21,14 @@ fn check_type<K: Value + Ord + TryFrom<u64>>(cases: &mut Cases) {
             ("descending", (0..rows as u64).rev().collect()),
             ("all the same", vec![0x55aa; rows]),
             ("highest", (0..rows).map(|_| all - random.below(2)).collect()),
-            // Upper bits that look as if they told keys apart, and do not: long runs, in order or not below.
+            // Upper bits that seem to distinguish the keys, and do not: long runs, sorted or not below.
             (
                 "twice the same",
                 (0..rows).map(|_| random.below(256)).map(|x| (x * 0x0101) << (bits - 16) | (255 - x)).collect(),
             ),
             ("long runs", (0..rows).map(|_| (random.below(2) * 0x0101) << (bits - 16) | random.below(65536)).collect()),
         ];
-        // The large ones take long where a device is only emulated.
+        // Large sizes take long on an emulated device.
         let shapes = if rows > 10_000 { &shapes[..3] } else { &shapes[..] };
         for (shape, keys) in shapes {
             let highest = keys.iter().copied().max().unwrap_or(0);
@@ -92,7 +92,7 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
         sort(context, &column).map(drop)
     })?;
     let values = context.upload(&wide)?;
-    // With a copy of both, which are given up.
+    // Input buffers that may be overwritten need a copy.
     bench.measure("sort u32 of 27 bits with values", rows, rows * (24 + 4 + 4 * 24), |context| {
         let (k, v) = (context.allocate(keys.bytes())?, context.allocate(values.bytes())?);
         k.copy_from(0, &keys, 0, keys.bytes(), &context.stream)?;

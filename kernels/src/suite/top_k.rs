@@ -51,7 +51,7 @@ fn one<T: Ranked>(cases: &mut Cases, random: &mut Random, values: &[T], which: W
                 column = column.with_validity(&bits);
             }
             let top = TopK::new(context, T::SCALAR, which, k)?;
-            // Twice: what it leaves behind must be what it needs.
+            // Twice: the first run must leave the scratch memory as the second one needs it.
             top.launch(context, &column)?;
             top.launch(context, &column)?;
             let mut chosen = top.rows(context)?;

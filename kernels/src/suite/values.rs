@@ -1,4 +1,4 @@
-//! Values to test with: random ones, extremes, NaN and signed zeros, and patterns of nulls. The same in every run.
+//! Test values: random ones, extremes, NaN and signed zeros, and patterns of nulls. The same in every run.
 
 use onrush_device::Pod;
 
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// A type of values with its awkward ones.
+/// A type of values with its edge cases.
 pub trait Value: Pod + PartialEq + std::fmt::Debug {
     const SCALAR: Scalar;
 
@@ -86,7 +86,7 @@ macro_rules! floats {
 }
 floats!(f32 F32 f64 F64);
 
-/// Which rows have a value.
+/// Patterns of valid rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nulls {
     /// No bitmap at all.
@@ -116,7 +116,7 @@ impl Nulls {
     }
 }
 
-/// Words of a bitmap whose bits start at `first`. The other bits are set at random: kernels must not look at them.
+/// Words of a bitmap whose bits start at `first`. The other bits are random: kernels must ignore them.
 pub fn bitmap(random: &mut Random, bits: &[bool], first: usize) -> Vec<u32> {
     let mut words: Vec<u32> = (0..(first + bits.len()).div_ceil(32).max(1)).map(|_| random.next() as u32).collect();
     for (row, bit) in bits.iter().enumerate() {

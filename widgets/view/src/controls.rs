@@ -1,4 +1,4 @@
-//! Controls where nobody can move them: their values as text and as HTML, above what they led to.
+//! Static form of controls: their values as text and as HTML, above the outputs of their callbacks.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::html::escape;
 use crate::table::text::{cut_to, plain};
 use crate::{Bundle, clip};
 
-/// Columns of a terminal, and those of a control's name in it.
+/// Columns of a terminal, and of the name of a control in it.
 const WIDTH: usize = 80;
 const NAME: usize = 30;
 
@@ -54,7 +54,7 @@ pub fn panel(panel: &Panel, outputs: &[Bundle]) -> Bundle {
     bundle
 }
 
-/// A control with its value in words, and what it can be. What only lays out others has none.
+/// A control with its value as text, and its choices. Layout containers have no value.
 fn described(control: &Control) -> Option<(&Control, String, String)> {
     let options = |options: &[String]| match options.len() {
         0..=8 => format!("of {}", options.join(", ")),
@@ -117,7 +117,7 @@ fn output_html(output: &Bundle) -> String {
     }
     if let Some(png) = text("image/png") {
         let alt = text("text/plain").unwrap_or("");
-        // A picture of ours has more pixels than it has room.
+        // Pictures have more pixels than there is space.
         let width = text("image/svg+xml").and_then(svg_width).map(|w| format!(" width=\"{w}\"")).unwrap_or_default();
         return format!("<img src=\"data:image/png;base64,{}\" alt=\"{}\"{width}>\n", escape(png.trim()), escape(alt));
     }
@@ -130,7 +130,7 @@ fn output_html(output: &Bundle) -> String {
     }
 }
 
-/// What the root of a document says.
+/// The width of the root of a document, in pixels.
 fn svg_width(svg: &str) -> Option<u32> {
     let root = &svg[..svg.find('>')?];
     root.split_once(" width=\"")?.1.split('"').next()?.parse().ok()
@@ -164,7 +164,7 @@ mod tests {
             "<i>      30  from 0 to 59\ncarrier  <b>  of UA, <b>\nmany     UA, <b>  of UA, <b>\non       yes\n<script>1"
         );
         let html = bundle["text/html"].as_str().unwrap();
-        // Chinese letters are as wide as two of ours: by hand.
+        // Chinese letters are two columns wide: by hand.
         let text = |label: &str| {
             control(
                 label,

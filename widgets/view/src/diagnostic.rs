@@ -1,4 +1,4 @@
-//! A diagnostic as lines of text, in the manner of rustc: message, place, source with underlines, notes, help. Plain or
+//! A diagnostic as lines of text, in the format of rustc: message, place, source with underlines, notes, help. Plain or
 //! with ANSI colours. Positions count characters; underlines are laid out in terminal cells.
 
 use onrush_wire::diagnostic::Severity;
@@ -7,17 +7,17 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::html::visible;
 
-/// Cells of a tab.
+/// Width of a tab, in cells.
 const TAB: usize = 4;
-/// Cells of a line, where a terminal has no more: words go on below, and source is cut around its labels.
+/// Width of a line, in cells, for terminals: text wraps, and source is cut around its labels.
 const WIDTH: usize = 80;
-/// Cells of the words under a place far to the right.
+/// Minimum width of label text that is far to the right, in cells.
 const ENOUGH: usize = 40;
-/// Cells of source however many digits its line's number has.
+/// Minimum width of source, whatever the number of digits of its line number, in cells.
 const NARROWEST_SOURCE: usize = 40;
-/// Cells that words have however far to the right they begin.
+/// Minimum width of text, however far to the right it begins, in cells.
 const NARROWEST: usize = 28;
-/// What a line that goes on from the one above begins with, in colours: by it a front end that is wider puts them together
+/// The start of a continuation line, in colours: by it a wider front end joins the lines
 /// (`widgets/web/ts/error/read.ts`).
 const GOES_ON: &str = "\x1b[0m";
 
@@ -37,7 +37,7 @@ pub fn lines(
     let code = if diagnostic.code.is_empty() { String::new() } else { format!("[{}]", diagnostic.code) };
     let mut out = Vec::new();
     for (i, line) in diagnostic.message.lines().enumerate() {
-        // What goes on stands two cells to the right.
+        // Continuation lines are indented by two cells.
         let first = if i == 0 { word.len() + code.width() + 2 } else { 0 };
         for (n, part) in wrapped(line, first, 2).into_iter().enumerate() {
             out.push(match (i, n) {
@@ -97,7 +97,7 @@ pub fn lines(
             push_item(&mut out, &start, width, item, paint);
         }
     }
-    // The place itself has been shown: the trace is of those who called.
+    // The place itself has been shown: the trace lists the callers.
     if diagnostic.trace.len() > 1 {
         let calls: Vec<String> = diagnostic.trace.iter().map(|call| described(call, title)).collect();
         let start = format!("{margin} {} {}: ", paint.with(BLUE, "="), paint.with(BOLD, "trace"));
@@ -106,11 +106,11 @@ pub fn lines(
     out
 }
 
-/// With nothing in its words that a terminal obeys or that a page turns around: names of columns and values may hold anything. A name
-/// between backticks stays on its line.
+/// Escapes control characters and direction marks: names of columns and values may hold anything. A name between
+/// backticks stays on its line.
 fn legible(diagnostic: &Diagnostic) -> Diagnostic {
     let mut diagnostic = diagnostic.clone();
-    // Of what the user's own program says, lines are lines.
+    // In the output of the user's own program line breaks are kept.
     let has_names = matches!(diagnostic.class, Class::Plan | Class::Data);
     let clean = |text: &mut String| {
         let is_plain = |c: char| matches!(c, '\n' | '\t') || visible(c).is_none();
@@ -169,8 +169,8 @@ impl Paint {
     }
 }
 
-/// A line of words in as many lines as it needs: the first begins at cell `first`, the others at `others`. Code in backticks stays in
-/// one piece if it can, and what is indented is code: it stays as it is.
+/// Wraps a line of text: the first line begins at cell `first`, the others at `others`. Code in backticks is kept
+/// together if possible, and indented lines are code and not wrapped.
 fn wrapped(line: &str, first: usize, others: usize) -> Vec<String> {
     if first + line.width() <= WIDTH || line.starts_with(' ') {
         return vec![line.to_string()];
@@ -201,7 +201,7 @@ fn wrapped(line: &str, first: usize, others: usize) -> Vec<String> {
     out
 }
 
-/// An item whose further lines stand under its first, and what goes on two cells to the right of it.
+/// An item whose further lines are aligned with its first; continuation lines are indented by two cells.
 fn push_item(out: &mut Vec<String>, start: &str, width: usize, text: &str, paint: Paint) {
     for (i, line) in text.lines().enumerate() {
         for (n, part) in wrapped(line, width, width + 2).into_iter().enumerate() {
@@ -214,7 +214,7 @@ fn push_item(out: &mut Vec<String>, start: &str, width: usize, text: &str, paint
     }
 }
 
-/// The same of lines that stay as they are.
+/// An item whose lines are not wrapped.
 fn push_lines(out: &mut Vec<String>, start: &str, width: usize, text: &str) {
     for (i, line) in text.lines().enumerate() {
         if i == 0 {
@@ -239,7 +239,7 @@ fn by_file(labels: &[Label]) -> Vec<(&str, Vec<&Label>)> {
     files
 }
 
-/// A label's place in a drawn line, in cells.
+/// The position of a label in a drawn line, in cells.
 #[derive(Clone, Copy)]
 struct Mark<'a> {
     start: usize,
@@ -288,7 +288,7 @@ fn numbered(number: u32, gutter: usize, shown: &str, paint: Paint) -> String {
     line.trim_end().to_string()
 }
 
-/// A source line as it is drawn: tabs as spaces, control characters as their pictures.
+/// A source line as drawn: tabs as spaces, control characters as control pictures.
 struct Line<'a> {
     text: String,
     marks: Vec<Mark<'a>>,
@@ -297,7 +297,7 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn new(source: &str, labels: &[&'a Label]) -> Self {
         let mut text = String::new();
-        // The byte in `text` at which each source character starts, and where the last one ends.
+        // The byte offset in `text` of each source character, and the end of the last one.
         let mut starts = Vec::new();
         for c in source.chars() {
             starts.push(text.len());
@@ -325,13 +325,14 @@ impl<'a> Line<'a> {
         Line { text, marks }
     }
 
-    /// The line and its marks; one that is too long in as many parts as its marks need, from left to right.
+    /// The line and its marks; a line that is too long is cut into as many pieces as its marks need, from left to
+    /// right.
     fn parts(&self, width: usize) -> Vec<(String, Vec<Mark<'a>>)> {
         let whole = self.text.width();
         if whole <= width {
             return vec![(self.text.clone(), self.marks.clone())];
         }
-        // An ellipsis may stand at both ends.
+        // There may be an ellipsis at both ends.
         let room = width - 2;
         let mut groups: Vec<Vec<Mark>> = Vec::new();
         for mark in &self.marks {
@@ -354,7 +355,7 @@ impl<'a> Line<'a> {
         groups.into_iter().map(part).collect()
     }
 
-    /// At most so many cells of the line, those from `from` on, with how many marks move to the left.
+    /// At most so many cells of the line, from `from` on, and the shift of its marks to the left.
     fn cut(&self, from: usize, width: usize) -> (String, isize) {
         let whole = self.text.width();
         if whole <= width {
@@ -368,7 +369,7 @@ impl<'a> Line<'a> {
             if position >= from {
                 let first = *first.get_or_insert(position);
                 let before = usize::from(first > 0);
-                // The rest, or as much as leaves room for the ellipsis.
+                // The rest, or as much as leaves space for the ellipsis.
                 if before + whole - first > width && before + position + cells - first > width - 1 {
                     shown.push('…');
                     break;
@@ -384,9 +385,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The rows under a source line: the underlines with the rightmost label's words beside them, then the other words from
-/// right to left, each hanging from its own bar.
-/// Nothing goes past `width`: words of what stands far to the right begin further to the left.
+/// The rows under a source line: the underlines with the text of the rightmost label, then the other labels from right
+/// to left, each connected by a bar. Nothing exceeds `width`: text of places far to the right begins further left.
 fn underlines(marks: &[Mark], width: usize, color: &str, paint: Paint) -> Vec<String> {
     let folded = |text: &str, room: usize| -> Vec<String> {
         let start = WIDTH.saturating_sub(room);
@@ -397,7 +397,7 @@ fn underlines(marks: &[Mark], width: usize, color: &str, paint: Paint) -> Vec<St
         let room = width.saturating_sub(start);
         room >= ENOUGH || text.lines().all(|line| line.width() <= room)
     };
-    // Where words begin that would like to begin at a cell, and their lines.
+    // The start cells of the texts, if there were enough space, and their lines.
     let words_of = |text: &str, start: usize| -> (usize, Vec<String>) {
         if fits(text, start) {
             return (start, folded(text, width.saturating_sub(start)));
@@ -424,7 +424,7 @@ fn underlines(marks: &[Mark], width: usize, color: &str, paint: Paint) -> Vec<St
         });
         i += run;
     }
-    // Words beside the underlines only where nothing else is to the right of them.
+    // Text next to the underlines only if nothing is to the right of them.
     let beside = last.1 >= cells.len() && fits(last.2.text, last.1 + 1);
     let mut out = Vec::new();
     let mut hanging: Vec<&(usize, usize, &Mark)> = visible.iter().filter(|(_, _, m)| !m.text.is_empty()).collect();
@@ -459,10 +459,10 @@ fn underlines(marks: &[Mark], width: usize, color: &str, paint: Paint) -> Vec<St
     out.push(bars(hanging.len()).0);
     for i in (0..hanging.len()).rev() {
         let (start, _, mark) = &hanging[i];
-        // Words that hang from the same place stand below each other, without a bar of their own.
+        // Texts of the same place are below each other, without a second bar.
         let left = hanging[..i].iter().filter(|(other, _, _)| *other < *start).count();
         let (at, lines) = words_of(mark.text, *start);
-        // Bars that words of a place further right lie over go on below these.
+        // Bars that are covered by text of a place further right continue below it.
         let free = hanging[..left].iter().filter(|(other, _, _)| *other + 1 < at).count();
         let (row, width) = bars(if at < *start { free } else { left });
         for (n, line) in lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! HTML from text: escaping, and how characters that cannot be seen are made visible. No layout.
+//! HTML escaping, and visible forms of invisible characters. No layout.
 
 use std::fmt::Write as _;
 
@@ -44,13 +44,13 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
-/// What a character that would be invisible, or would disturb the text around it, is shown as.
+/// The visible form of a character that is invisible, or would disturb the text around it.
 pub fn visible(c: char) -> Option<String> {
     Some(match c {
         '\n' => "↵".to_string(),
         '\r' => "␍".to_string(),
         '\t' => "⇥".to_string(),
-        // Directional overrides can make a table lie; zero-width characters hide differences.
+        // Directional overrides can falsify a table; zero-width characters hide differences.
         c if c.is_control()
             || matches!(c, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
         {
@@ -62,7 +62,7 @@ pub fn visible(c: char) -> Option<String> {
     })
 }
 
-/// Whether the text holds characters that are written from right to left.
+/// Whether the text has right-to-left characters.
 pub fn has_right_to_left(text: &str) -> bool {
     text.chars().any(|c| {
         matches!(c, '\u{0590}'..='\u{08ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')

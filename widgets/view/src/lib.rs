@@ -1,4 +1,4 @@
-//! What the notebook shows: tables, plots, diagnostics and progress as MIME bundles. The only crate that knows HTML.
+//! Outputs of the notebook: tables, plots, diagnostics and progress as MIME bundles. The only crate that knows HTML.
 //!
 //! Pure: plain values in, a bundle out. Every bundle carries a static form that needs no script.
 
@@ -19,7 +19,7 @@ use onrush_wire::{Diagnostic, Value};
 /// MIME type to data, as Jupyter's `data` field.
 pub type Bundle = serde_json::Map<String, serde_json::Value>;
 
-/// What the extension in `widgets/web` draws frames from.
+/// The MIME type from which the extension in `widgets/web` draws frames.
 pub const TABLE: &str = "application/vnd.onrush.table.v1+json";
 
 /// Rows of a frame that static forms show: the first and the last.
@@ -29,7 +29,7 @@ const TAIL: usize = 5;
 pub use html::escape;
 pub use table::{Formats, column_schema};
 
-/// A value as a table shows it.
+/// A value as in a table.
 pub fn value(value: &Value) -> String {
     value::ColumnFormat::of(std::iter::once(value)).cell(value).text
 }
@@ -75,12 +75,12 @@ fn mime_value(mime: &str, data: &str) -> serde_json::Value {
     data.into()
 }
 
-/// Controls as they stand, above what they led to: where nobody can move them.
+/// Controls and their values, above the outputs of their callbacks: the form that needs no front end.
 pub fn panel(panel: &Panel, outputs: &[Bundle]) -> Bundle {
     controls::panel(panel, outputs)
 }
 
-/// At most so many columns of a terminal, in which some letters take two, with an ellipsis where something was cut.
+/// Truncates text to so many columns of a terminal, with an ellipsis. Some letters are two columns wide.
 pub fn clip(text: &str, width: usize) -> String {
     table::text::cut_to(text, width)
 }

@@ -1,11 +1,11 @@
-//! A plan as a tree: each step under the one that it feeds, with where it runs, its rows and its time.
+//! A plan as a tree: each step under the one that it feeds, with its place (CPU or GPU), rows and time.
 
 use std::fmt::Write as _;
 
 use crate::Bundle;
 use crate::html::escape;
 
-/// `text` is what `explain` gives.
+/// `text` is the output of `explain`.
 pub fn plan(text: &str) -> Bundle {
     let mut bundle = Bundle::new();
     bundle.insert("text/html".into(), html(text).into());
@@ -21,7 +21,7 @@ fn html(text: &str) -> String {
         let first = parts.next().unwrap_or("");
         let facts: Vec<&str> = parts.collect();
         let _ = write!(out, "<div style=\"white-space:nowrap;padding-left:{}em\">", depth as f64 * 1.6);
-        // What is true of the whole plan begins with its place, or has none.
+        // Lines about the whole plan begin with its place, or have none.
         let is_step = !first.starts_with('[') && !facts.is_empty();
         if depth > 0 && is_step {
             out.push_str("<span style=\"opacity:.45\">└ </span>");

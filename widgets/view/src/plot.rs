@@ -27,7 +27,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use crate::Bundle;
 
-/// Largest PNG that goes along with an SVG unasked.
+/// Largest PNG that is added to an SVG without a request.
 const PNG_LIMIT: usize = 60_000;
 
 /// The bundle of a plot.
@@ -52,7 +52,7 @@ pub fn bundle(plot: &Plot) -> Bundle {
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
         }
-        // A picture of many thousands of pieces is smaller as its pixels.
+        // A picture of many thousands of elements is smaller as pixels.
         if svg.len() <= vega::LIMIT || !bundle.contains_key("image/png") {
             bundle.insert("image/svg+xml".into(), svg.into());
         }
@@ -64,8 +64,8 @@ pub fn bundle(plot: &Plot) -> Bundle {
     bundle
 }
 
-/// What a user says of an axis that is drawn, said of the data's: in a horizontal plot they are not the same. Matrices have no more cells
-/// than are drawn.
+/// Maps the user's options of drawn axes to the axes of the data: in a horizontal plot they are swapped. Matrices have
+/// no more cells than are drawn.
 fn of_the_data(plot: &Plot) -> Plot {
     let mut plot = matrix::fitting(plot);
     if plot.style.is_horizontal {
@@ -90,7 +90,7 @@ fn svg(plot: &Plot) -> Result<String, Diagnostic> {
         .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the plot could not be drawn: {e}")))
 }
 
-/// For a picture whose letters are drawn here: says which it lacks.
+/// For a picture with rasterised letters: names the letters that the fonts lack.
 fn complete(plot: &Plot, drawn: String) -> Result<String, Diagnostic> {
     const NAMED: usize = 3;
     let letters = raster::undrawn(&drawn);
@@ -104,7 +104,7 @@ fn complete(plot: &Plot, drawn: String) -> Result<String, Diagnostic> {
     svg(&plot)
 }
 
-/// What is said in place of the picture.
+/// The text alternative of the picture.
 fn alt(plot: &Plot) -> String {
     plot.style.alt.clone().filter(|alt| !alt.trim().is_empty()).unwrap_or_else(|| describe(plot))
 }
@@ -145,7 +145,7 @@ pub fn save(plot: &Plot, path: &Path) -> Result<(), Diagnostic> {
     })
 }
 
-/// Through a file beside it, so that a reader never sees half a picture.
+/// Writes to a temporary file in the same folder first, so that a reader never sees half a picture.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     if path.is_dir() {

@@ -1,4 +1,4 @@
-//! Work under way as one line each, and the one line that stays when it has ended.
+//! Progress of running tasks as one line each, and the one line that stays at the end.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use crate::Bundle;
 use crate::html::{bytes, escape};
 
-/// What the extension draws, with a button that stops the work.
+/// The MIME type that the extension draws, with a stop button.
 pub const MIME: &str = "application/vnd.onrush.progress.v1+json";
 
-/// Cells of the bar in text.
+/// Width of the text bar, in cells.
 const BAR: u64 = 20;
-/// Lines at once; of more only the number is said.
+/// Maximum number of lines; of more tasks only the number is shown.
 const MOST: usize = 8;
-/// Work that took less is not named when all is over.
+/// Tasks that took less are not named at the end.
 const SHORT_MS: u64 = 500;
 
-/// One piece of work, and in how many others it is.
+/// One task, and its nesting depth.
 pub struct Line<'a> {
     pub depth: u32,
     pub work: Work<'a>,
@@ -56,7 +56,7 @@ impl Work<'_> {
         matches!(self.state(), TaskState::Done | TaskState::Failed | TaskState::Cancelled)
     }
 
-    /// How much is done, from 0 to 1; by bytes where rows are unknown.
+    /// The fraction done, from 0 to 1; by bytes if rows are unknown.
     fn part(&self) -> Option<f64> {
         let of = |done: u64, total: Option<u64>| total.filter(|t| *t > 0).map(|t| (done as f64 / t as f64).min(1.0));
         match self {
@@ -66,7 +66,7 @@ impl Work<'_> {
     }
 }
 
-/// The lines shown while work is under way; with all of it ended, the line that stays (empty: nothing stays).
+/// The lines while tasks run; if all have ended, the line that stays (empty: nothing stays).
 pub fn progress(lines: &[Line<'_>]) -> Bundle {
     if lines.iter().all(|line| line.work.is_over()) { over(lines) } else { under_way(lines) }
 }
@@ -91,7 +91,7 @@ fn under_way(lines: &[Line<'_>]) -> Bundle {
         let _ = writeln!(html, "{}{more}</div>", division(0, ".65"));
         text.push(more.clone());
     }
-    // Where nothing can be pressed here.
+    // For front ends without buttons.
     html.push_str("<div style=\"font-size:.8em;opacity:.65\">the interrupt button (■) stops it</div>\n");
     let rows: Vec<Value> = shown.iter().map(|line| json_line(line)).collect();
     let mut bundle = Bundle::new();
@@ -101,7 +101,7 @@ fn under_way(lines: &[Line<'_>]) -> Bundle {
     bundle
 }
 
-/// One line that stays: what took long, in how much time, and how many rows. Nothing if all of it was quick.
+/// The line that stays: long tasks, their time and rows. `None` if all were quick.
 fn over(lines: &[Line<'_>]) -> Bundle {
     let mut bundle = Bundle::new();
     let long: Vec<&Line<'_>> =
@@ -129,7 +129,7 @@ fn is_long(line: &Line<'_>) -> bool {
     line.work.elapsed_ms() >= SHORT_MS
 }
 
-/// Several pieces that ended, in one line.
+/// Several finished tasks in one line.
 fn folded(lines: &[&Line<'_>], number: impl Fn(u64) -> String + Copy) -> String {
     if let [line] = lines {
         let mut text = line.work.title().to_string();
@@ -139,7 +139,7 @@ fn folded(lines: &[&Line<'_>], number: impl Fn(u64) -> String + Copy) -> String 
         return text;
     }
     let outer = lines.iter().map(|line| line.depth).min().unwrap_or(0);
-    // Time in inner ones is the outer ones', too.
+    // The time of inner tasks is part of the outer ones.
     let seconds = lines.iter().filter(|l| l.depth == outer).map(|l| l.work.elapsed_ms()).sum::<u64>() as f64 / 1000.0;
     let count: u64 = lines.iter().map(|line| if let Work::Task(task) = line.work { task.rows } else { 0 }).sum();
     let mut text = format!("{} steps", lines.len());
@@ -208,7 +208,7 @@ fn json_line(line: &Line<'_>) -> Value {
     })
 }
 
-/// Stage, rows, bytes, rate, time so far and time left, as far as they are known.
+/// Stage, rows, bytes, rate, elapsed time and remaining time, as far as they are known.
 fn facts(work: &Work<'_>, number: impl Fn(u64) -> String) -> Vec<String> {
     let seconds = work.elapsed_ms() as f64 / 1000.0;
     let mut facts = Vec::new();
@@ -232,7 +232,7 @@ fn facts(work: &Work<'_>, number: impl Fn(u64) -> String) -> Vec<String> {
         }
     }
     facts.push(span(seconds));
-    // An estimate from the first moments would only jump about.
+    // An early estimate would only fluctuate.
     if work.state() == TaskState::Running
         && let Some(part) = work.part()
         && (0.02..1.0).contains(&part)
@@ -340,7 +340,7 @@ mod tests {
         assert!(html.contains("value=\"25\""), "{html}");
         assert_eq!(bundle[MIME]["lines"][0]["task"], 1);
         assert_eq!(bundle[MIME]["lines"][0]["part"], 0.25);
-        // What has ended before it is one line, too.
+        // A task that ended before it is one line too.
         let both = text(&[line(0, Work::Task(&done)), line(0, Work::Task(&running))]);
         assert!(both.starts_with("read <flights>.csv · 250_000 rows · 30.0 MB · 2.0 s\n[#####"), "{both}");
     }

@@ -1,4 +1,4 @@
-//! A frame's preview as a table: what both forms share. `table/html.rs` and `table/text.rs` draw it.
+//! A preview of a frame as a table: the common part of both forms. `table/html.rs` and `table/text.rs` draw it.
 
 mod html;
 mod json;
@@ -13,7 +13,7 @@ use onrush_wire::{DataType, Value};
 
 use crate::value::{Cell, ColumnFormat, right_aligned};
 
-/// A preview with every value formatted.
+/// A preview with formatted values.
 struct Table<'a> {
     preview: &'a TablePreview,
     columns: Vec<Column<'a>>,
@@ -38,7 +38,7 @@ struct Row {
 
 impl<'a> Table<'a> {
     fn new(preview: &'a TablePreview) -> Self {
-        // A row that is too short is shown as nulls: a table that cannot be drawn would hide the rest of the data.
+        // A row that is too short is padded with nulls: a table that cannot be drawn would hide the rest of the data.
         let value = |row: &'a Vec<Value>, column: usize| row.get(column).unwrap_or(&Value::Null);
         let all_rows = || preview.head.iter().chain(&preview.tail);
         let formats: Vec<ColumnFormat> =
@@ -65,7 +65,7 @@ impl<'a> Table<'a> {
         Table { preview, columns, rows, cut }
     }
 
-    /// Whether rows carry their position: a column alone has nothing else to tell them apart.
+    /// Whether rows show their position: in a single column nothing else distinguishes them.
     fn has_index(&self) -> bool {
         self.preview.kind != TableKind::Frame
     }
@@ -89,7 +89,7 @@ fn plural(n: u64, word: &str) -> String {
     if n == 1 { word.to_string() } else { format!("{word}s") }
 }
 
-/// The first and last of `count` columns so that `keep` remain, and the columns left out in the middle.
+/// Selects the first and last of `count` columns so that `keep` remain, and the columns left out in the middle.
 fn middle(count: usize, keep: usize) -> std::ops::Range<usize> {
     if count <= keep {
         return count..count;

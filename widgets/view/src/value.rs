@@ -5,33 +5,33 @@ use std::fmt::Write as _;
 use chrono::{DateTime, Duration, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Utc};
 use onrush_wire::{DataType, TimeUnit, Value};
 
-/// What a cell holds, where it matters for its looks.
+/// The kind of a cell, as far as it matters for its look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Null,
     /// NaN and the infinities.
     NotFinite,
     Plain,
-    /// Text as the user's data has it.
+    /// A string of the user's data.
     Text,
-    /// Text of no characters, or of white space alone.
+    /// A string that is empty or white space only.
     Blank,
 }
 
-/// One cell, not cut and not escaped.
+/// One cell, not truncated and not escaped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub text: String,
     pub kind: Kind,
 }
 
-/// How the values of one column are written.
+/// The format of the values of one column.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnFormat {
     float: FloatFormat,
     /// Digits after the second: 0, 3, 6 or 9.
     second_digits: usize,
-    /// Every timestamp lies at midnight: the time of day is left out where no zone is given.
+    /// Every timestamp is at midnight: the time of day is omitted if there is no time zone.
     midnight: bool,
 }
 
@@ -47,13 +47,13 @@ impl Default for FloatFormat {
     }
 }
 
-/// Whether a column's cells stand at the right edge.
+/// Whether the cells of a column are right-aligned.
 pub fn right_aligned(dtype: &DataType) -> bool {
     dtype.is_numeric() || matches!(dtype, DataType::Duration(_))
 }
 
 impl ColumnFormat {
-    /// The format that suits all of the values that will be shown.
+    /// Chooses the format that suits all shown values.
     pub fn of<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> Self {
         let floats = values.clone().filter_map(|v| match v {
             Value::Float(f) => Some(*f),
@@ -92,7 +92,7 @@ impl ColumnFormat {
             Value::Boolean(b) => write!(out, "{b}"),
             Value::Int(i) => write!(out, "{i}"),
             Value::UInt(u) => write!(out, "{u}"),
-            // Through the shortest text of the f32, so that 0.1 does not become 0.10000000149.
+            // By the shortest representation of the f32, so that 0.1 does not become 0.10000000149.
             Value::Float32(f) => self.write_float(out, f.to_string().parse().unwrap_or(f64::from(*f))),
             Value::Float(f) => self.write_float(out, *f),
             Value::Text(t) if place == Place::Cell => write!(out, "{t}"),
@@ -181,13 +181,13 @@ impl ColumnFormat {
     }
 }
 
-/// Items of a list that are written out.
+/// Maximum number of shown list items.
 const MAX_ITEMS: usize = 8;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Cell,
-    /// Inside a list or struct: text in quotes.
+    /// Inside a list or struct: strings are quoted.
     Nested,
 }
 

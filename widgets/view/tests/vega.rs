@@ -1,4 +1,4 @@
-//! Plots as Vega-Lite: what stands in the specification. That it is valid is tested with the schema, by `tests/notebooks`.
+//! Plots as Vega-Lite: the contents of the specification. `tests/notebooks` tests with the schema that it is valid.
 
 use onrush_view::bundle;
 use onrush_wire::display::Content;
@@ -411,7 +411,8 @@ fn of_a_million_categories_the_first_are_drawn() {
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
-/// Blocks of cells are their means, by hand: of the numbers 0 to 299 in each row three beside each other, the first row being all zeros.
+/// Blocks of cells are their means, by hand: of the numbers 0 to 299 in each row three adjacent ones, the first row
+/// being all zeros.
 #[test]
 fn large_matrices_are_drawn_in_blocks() {
     let names = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();

@@ -1,9 +1,9 @@
 //! The front end's extension as files: what `build.rs` made of the sources in `ts/`. Nothing here runs in a kernel.
 
-/// Path below the extension's folder, and contents. Empty where the build found no node: `MISSING` says why.
+/// Path below the folder of the extension, and contents. Empty if the build found no node: `MISSING` says why.
 pub const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// Why there are no files; empty if there are.
+/// The reason for missing files; empty if there are files.
 pub const MISSING: &str = include_str!(concat!(env!("OUT_DIR"), "/missing"));
 
 /// The extension's name, and its folder below `labextensions`.

@@ -1,8 +1,8 @@
-// A renderer's way to its notebook's kernel: one comm, opened when a kernel is there, and requests with answers over it.
+// A renderer's connection to the kernel of its notebook: one comm, opened when there is a kernel, with requests and answers.
 
 import type { Comm, CommMessage, Kernel, SessionContext } from "./session.ts";
 
-/** Why a request has no answer. */
+/** The reason why a request has no answer. */
 export class Failure extends Error {}
 
 interface Waiting {
@@ -11,17 +11,17 @@ interface Waiting {
 }
 
 export interface Events {
-    /** A comm is open: the first time, and again after the kernel was restarted or the page had lost it. */
+    /** A comm is open: the first time, and again after a restart of the kernel or a lost connection. */
     opened?(): void;
-    /** The comm is gone. `reason` is the kernel's own word, or empty. */
+    /** The comm is closed. `reason` is the message of the kernel, or empty. */
     closed?(reason: string): void;
-    /** A message that answers no request. */
+    /** A message that is not an answer. */
     message?(data: Record<string, unknown>, buffers: DataView[]): void;
 }
 
 /**
- * Answers carry the `id` of their request, and `result` or `error: {message}`. After the kernel has closed the comm itself it
- * is opened again only for another life of the kernel.
+ * Answers have the `id` of their request, and `result` or `error: {message}`. A comm that the kernel closed is opened again only
+ * after a restart of the kernel.
  */
 export class Connection {
     private comm: Comm | null = null;
@@ -41,7 +41,7 @@ export class Connection {
         session.kernelChanged.connect(this.check);
         session.statusChanged.connect(this.check);
         session.connectionStatusChanged.connect(this.check);
-        // Once whoever makes the connection knows it.
+        // After the creator of the connection has stored it.
         queueMicrotask(this.check);
     }
 
@@ -49,7 +49,7 @@ export class Connection {
         return this.comm !== null;
     }
 
-    /** The answer's `result`. Rejected with a `Failure` if the kernel says no, or if it goes away. */
+    /** The `result` of the answer. Rejected with a `Failure` if the kernel refuses, or if it is gone. */
     request(method: string, params: object = {}): Promise<unknown> {
         const comm = this.comm;
         if (!comm) return Promise.reject(new Failure("there is no kernel"));
@@ -82,7 +82,7 @@ export class Connection {
         if (this.disposed) return;
         const kernel = this.session.session?.kernel ?? null;
         const dead = !kernel || kernel.isDisposed || ["restarting", "autorestarting", "dead"].includes(kernel.status);
-        // A restarted kernel is the same object, and knows nothing of its comms.
+        // A restarted kernel is the same object, and has lost its comms.
         if (dead) this.refused = null;
         if (this.comm && (dead || kernel !== this.kernel || this.comm.isDisposed)) this.lose("");
         if (!dead && !this.comm && kernel !== this.refused && kernel.handleComms) this.open(kernel);

@@ -1,19 +1,19 @@
-// Controls: ipywidgets draws them, and where it cannot (the kernel was restarted, there is none, ipywidgets is not installed) their
-// values stand there, never an error. Both are drawn by the page's own renderers.
+// Controls: ipywidgets draws them. If it cannot (the kernel was restarted, there is none, ipywidgets is not installed) their values
+// are shown, never an error. The renderers of the page draw both.
 
 import type { IRenderMimeRegistry, MimeModel, Renderer } from "@jupyterlab/rendermime";
 import { Panel } from "@lumino/widgets";
 import { registryOf } from "./session.ts";
 
 export const CONTROLS = "application/vnd.onrush.controls.v1+json";
-/** Before ipywidgets' own (-10). */
+/** Before the renderer of ipywidgets (-10). */
 export const CONTROLS_RANK = -20;
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
 const STILL = "text/html";
-/** How long ipywidgets may look for a model before the values are shown. */
+/** How long ipywidgets may look for a model before the values are shown, in milliseconds. */
 const PATIENCE = 3000;
-/** How often it is asked for meanwhile. */
+/** The polling interval meanwhile, in milliseconds. */
 const LOOK = 200;
 const LONGEST = 60_000;
 
@@ -48,7 +48,7 @@ export class Controls extends Panel implements Renderer {
         const model = this.model;
         if (!model || !registry) return;
         const id = JSON.stringify(model.data[VIEW] ?? null);
-        // The values of controls that are in use are sent again: what is on the screen has them already.
+        // The values of controls in use are sent again: the screen shows them already.
         if (this.drawn !== id) {
             this.drawn = id;
             this.waited = false;
@@ -57,8 +57,8 @@ export class Controls extends Panel implements Renderer {
             const begun = Date.now();
             this.timer = setInterval(() => {
                 this.waited = Date.now() - begun > PATIENCE;
-                // After a page is loaded, ipywidgets comes to a notebook later than its outputs, and finds only renderers that are
-                // an output as a whole.
+                // After a page load, ipywidgets is registered in a notebook later than its outputs are drawn, and replaces only
+                // renderers of whole outputs.
                 if (this.waits && registry.getFactory(VIEW) !== this.factory) this.enliven(registry, model);
                 this.choose();
                 if ((!this.waits && this.waited) || Date.now() - begun > LONGEST) clearInterval(this.timer);
@@ -72,7 +72,7 @@ export class Controls extends Panel implements Renderer {
         this.choose();
     }
 
-    /** By ipywidgets, as the notebook knows it now. */
+    /** The renderer of ipywidgets, as registered in the notebook now. */
     private enliven(registry: IRenderMimeRegistry, model: MimeModel): void {
         this.watching?.disconnect();
         this.live?.dispose();

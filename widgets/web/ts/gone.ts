@@ -1,5 +1,6 @@
-// Tells the kernel of outputs that are gone for good: cleared, or their notebook was closed. It knows by itself of cells that run
-// again or were deleted. Renderers cannot say it: a page makes and drops them as it likes, when it scrolls or moves a tab.
+// Tells the kernel about outputs that are gone for good: cleared, or in a closed notebook. The kernel knows by itself about cells
+// that run again or were deleted. Renderers cannot do this: a page creates and drops them at any time, when it scrolls or moves a
+// tab.
 
 import { Connection } from "./connection.ts";
 import { CONTROLS } from "./controls.ts";
@@ -7,13 +8,13 @@ import type { SessionContext, Signal } from "./session.ts";
 import { TABLE } from "./table/view.ts";
 
 const TARGET = "onrush.outputs";
-/** Behind these there is something in the kernel or its session. */
+/** MIME types with state in the kernel or its session. */
 const HOLDING = [TABLE, CONTROLS];
-/** A cell that is moved, or an output that is drawn anew, is back after this time. */
+/** Debounce in milliseconds: a moved cell, or a redrawn output, is back after this time. */
 const SETTLED = 700;
-/** A page that was to be left, and is there after this time, stays. */
+/** A page that still exists after this time was not left, in milliseconds. */
 const STAYED = 3000;
-/** Seconds after which a page that was left does not come back: one that is loaded again does, by then. */
+/** Seconds after which a page that was left does not come back: a reload is done by then. */
 const PATIENCE = 60;
 
 interface Cell {
@@ -34,10 +35,10 @@ export interface NotebookModel {
 
 /** One notebook, whatever the number of its views. */
 export class Watch {
-    /** Cells whose outputs hold something, as far as is known. */
+    /** Cells whose outputs hold state, as far as known. */
     private holding = new Set<string>();
     private timer: ReturnType<typeof setTimeout> | undefined;
-    /** Open as long as the page is: when the kernel knows of no page any more, it releases what outputs hold. */
+    /** Open as long as the page is: when the kernel knows no page any more, it releases the state of outputs. */
     private page: Connection | null = null;
     private readonly changed = () => {
         this.timer ??= setTimeout(() => this.look(), SETTLED);
@@ -46,7 +47,7 @@ export class Watch {
         this.page?.dispose();
         this.page = null;
     };
-    /** The page asks whether to save, and may stay: then this comes to pass. */
+    /** The page asks whether to save, and may stay: then this runs. */
     private back: ReturnType<typeof setTimeout> | undefined;
     private readonly leaving = () => {
         this.left();
@@ -68,10 +69,10 @@ export class Watch {
         this.changed();
         this.shown();
         if (!alone) return;
-        // By the time of the second, what is sent may not arrive any more.
+        // At the second event a message may not arrive any more.
         window.addEventListener("beforeunload", this.leaving);
         window.addEventListener("pagehide", this.left);
-        // The page may come back as it was.
+        // The page may be restored from the cache.
         window.addEventListener("pageshow", this.shown);
     }
 
@@ -82,7 +83,7 @@ export class Watch {
         for (const cell of this.model.cells) {
             if (cell.type !== "code") continue;
             if (holds(cell)) holding.add(cell.id);
-            // What was there before a cell began to run, the kernel has released.
+            // The kernel has released the outputs from before the cell began to run.
             else if (this.holding.has(cell.id) && cell.executionState !== "running") gone.push(cell.id);
         }
         const changed = gone.length > 0 || [...holding].some(cell => !this.holding.has(cell));
@@ -121,7 +122,7 @@ function holds(cell: Cell): boolean {
     return false;
 }
 
-/** The used part of a view of a notebook, and of what its views have in common. */
+/** The used part of a view of a notebook, and the shared part of its views. */
 export interface Panel {
     readonly content: { readonly model: NotebookModel | null };
     readonly disposed: Signal<unknown>;
@@ -132,7 +133,7 @@ export interface Context {
     readonly sessionContext: SessionContext;
 }
 
-/** Watches each notebook as long as a view of it is open. To be called for each view. */
+/** Tracks each notebook as long as a view of it is open. Called for each view. */
 export class Watches {
     constructor(private readonly alone: boolean) {}
 

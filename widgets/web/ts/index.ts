@@ -8,7 +8,7 @@ import { type Context, type Panel as NotebookPanel, Watches } from "./gone.ts";
 import { type Draw, type Drawn, RENDERERS } from "./renderers.ts";
 import { editorsOf, sessionOf } from "./session.ts";
 
-/** Before HTML (50), which every bundle has, too. */
+/** Before HTML (50), which every bundle has too. */
 const RANK = 10;
 
 class Output extends Widget implements Renderer {
@@ -49,7 +49,7 @@ class Output extends Widget implements Renderer {
     }
 }
 
-/** An error of ours, or the page's own output for another kernel's. */
+/** An error of Onrush, or the output of the page for an error of another kernel. */
 class ErrorOutput extends Panel implements Renderer {
     private drawn: Drawn | null = null;
     private readonly own = new Widget();
@@ -81,7 +81,7 @@ class ErrorOutput extends Panel implements Renderer {
     }
 }
 
-/** What an error's text is drawn as. */
+/** The MIME type of the text of an error. */
 const USUAL = "application/vnd.jupyter.stderr";
 
 /** The used part of the page's application. */
@@ -107,7 +107,7 @@ export default {
             // Safe: data becomes text, never markup.
             registry.addFactory({ safe: true, mimeTypes: [mimeType], createRenderer }, RANK);
         }
-        // Not safe: an untrusted notebook shows the values alone.
+        // Not safe: an untrusted notebook shows only the values.
         const controls = { safe: false, mimeTypes: [CONTROLS], createRenderer: () => new Controls() };
         registry.addFactory(controls, CONTROLS_RANK);
         const usual = registry.getFactory(USUAL);

@@ -1,4 +1,4 @@
-// The part of Jupyter's interfaces that is used here: their own packages bring a thousand others along. `build.mjs` lists the modules.
+// The used part of the interfaces of Jupyter: its packages have a thousand dependencies. `build.mjs` lists the modules.
 
 declare module "@lumino/widgets" {
     export class Widget {

@@ -1,4 +1,4 @@
-// Lines of progress with a button that stops the work. What comes from the kernel becomes text, never markup.
+// Lines of progress with a stop button. Data from the kernel becomes text, never markup.
 
 import { Connection } from "./connection.ts";
 import type { Drawn } from "./renderers.ts";
@@ -10,10 +10,10 @@ const TARGET = "onrush.progress";
 interface Line {
     depth: number;
     title: string;
-    /** From 0 to 1; null: nobody knows. */
+    /** From 0 to 1; null if unknown. */
     part: number | null;
     facts: string[];
-    /** What the session knows it by; null: a loop of the cell, which is stopped as a whole. */
+    /** The task id of the session; null: a loop of the cell, which is stopped as a whole. */
     task: number | null;
 }
 
@@ -23,7 +23,7 @@ interface Progress {
     more: string | null;
 }
 
-/** What is not as expected is left out: a notebook's file may say anything. */
+/** Unexpected fields are dropped: a notebook file may hold anything. */
 function read(data: unknown): Progress {
     const from = (data ?? {}) as Record<string, unknown>;
     const text = (value: unknown) => (typeof value === "string" ? value : null);
@@ -41,7 +41,7 @@ function read(data: unknown): Progress {
     return { ended: text(from.ended), lines, more: text(from.more) };
 }
 
-/** One line; its elements stay, so that a button can be pressed while numbers change. */
+/** One line; its elements are reused, so that a button can be pressed while numbers change. */
 class Row {
     readonly node = document.createElement("div");
     private readonly bar = document.createElement("progress");
@@ -60,7 +60,7 @@ class Row {
         this.button.type = "button";
         this.button.textContent = "Stop";
         this.button.className = "onrush-progress-stop";
-        // Browsers draw a button's border each in their own way, and another one in each theme.
+        // Browsers and themes draw the borders of buttons differently.
         this.button.style.cssText =
             "font:inherit;font-size:.85em;padding:0 .6em;cursor:pointer;color:inherit;background:transparent;border:1px solid currentColor;border-radius:3px";
         this.button.addEventListener("click", () => {

@@ -1,14 +1,14 @@
-// Which MIME type is drawn by what. A renderer is one entry here and one file.
+// The renderer of each MIME type. A renderer is one entry here and one file.
 
 import { drawProgress, PROGRESS } from "./progress.ts";
 import type { Go, SessionContext } from "./session.ts";
 import { TABLE, table } from "./table/view.ts";
 
-/** What has been drawn. */
+/** A drawn output. */
 export interface Drawn {
     /** The output was replaced in place: the same MIME type with other data. */
     update(data: unknown): void;
-    /** The output stands in a page now, in a notebook or console with this session. May come again after `detached`. */
+    /** The output is in a page now, in a notebook or console with this session. May be called again after `detached`. */
     attached?(session: SessionContext | null, go: Go | null): void;
     detached?(): void;
     dispose(): void;

@@ -1,4 +1,4 @@
-// What an output can find out about the notebook that it stands in. The types are the used part of @jupyterlab/services.
+// Access from an output to its notebook. The types are the used part of @jupyterlab/services.
 
 import type { IRenderMimeRegistry } from "@jupyterlab/rendermime";
 import type { Widget } from "@lumino/widgets";
@@ -40,7 +40,7 @@ export interface SessionContext {
     readonly connectionStatusChanged: Signal<string>;
 }
 
-/** The session of the notebook or console around a widget, also of a view of an output that was put beside its notebook. */
+/** The session of the notebook or console around a widget, also of a view of an output that was moved out of its notebook. */
 export function sessionOf(widget: Widget): SessionContext | null {
     for (let one: Widget | null = widget; one; one = one.parent) {
         const found = one as unknown as {
@@ -53,7 +53,7 @@ export function sessionOf(widget: Widget): SessionContext | null {
     return null;
 }
 
-/** Puts the cursor to a place in the cell with an execution count. Lines and columns count from 1. */
+/** Puts the cursor into the cell with an execution count. Lines and columns count from 1. */
 export type Go = (cell: number, line: number, column: number) => void;
 
 interface Cell {
@@ -74,7 +74,7 @@ interface Notebook {
     scrollToItem?(index: number): Promise<void>;
 }
 
-/** Of the notebook around a widget; `null` where there is none. */
+/** The notebook around a widget; `null` if there is none. */
 export function editorsOf(widget: Widget): Go | null {
     for (let one: Widget | null = widget; one; one = one.parent) {
         const content = (one as unknown as { content?: Notebook }).content;
@@ -86,7 +86,7 @@ export function editorsOf(widget: Widget): Go | null {
 
 async function go(notebook: Notebook, from: Node, number: number, line: number, column: number): Promise<void> {
     const counted = notebook.widgets.filter(cell => cell.model.type === "code" && cell.model.executionCount === number);
-    // After a restart counts come again: the cell around the output is meant if it is one of them.
+    // After a restart execution counts repeat: the cell around the output is preferred.
     const cell = counted.find(cell => cell.node.contains(from)) ?? counted.at(-1);
     if (!cell) return;
     const index = notebook.widgets.indexOf(cell);
@@ -100,7 +100,7 @@ async function go(notebook: Notebook, from: Node, number: number, line: number, 
     cell.editor.focus();
 }
 
-/** What draws the outputs around a widget: each notebook has its own, in which ipywidgets knows its models. */
+/** The renderers of the outputs around a widget: each notebook has a separate registry, in which ipywidgets knows its models. */
 export function registryOf(widget: Widget): IRenderMimeRegistry | null {
     for (let one: Widget | null = widget.parent; one; one = one.parent) {
         const { rendermime } = one as unknown as { rendermime?: IRenderMimeRegistry };

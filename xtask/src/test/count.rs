@@ -1,4 +1,4 @@
-//! How many tests passed: read from what cargo, nextest and pytest print at their ends.
+//! How many tests passed: parsed from the last lines of cargo, nextest and pytest.
 
 use std::ops::AddAssign;
 
@@ -10,7 +10,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Of a check that is one test.
+    /// The count of a check that is one test.
     pub fn one(success: bool) -> Self {
         Count { passed: usize::from(success), failed: usize::from(!success), skipped: 0 }
     }

@@ -1,4 +1,4 @@
-//! Rules about documents: the ones that must be there, and that every path they name exists.
+//! Rules about documents: required files, width of lines, and that every named path exists.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ pub fn required(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// What a document names in backticks or links to. Paths under a top-level folder and names of root documents count; the
-/// rest of what stands in backticks is code.
+/// The paths that a document names in backticks or links to. Paths under a top-level folder and names of root documents
+/// count; the rest in backticks is code.
 pub fn paths_exist(tree: &Tree) -> Vec<Finding> {
     let folders: Vec<&str> = top_folders(tree);
     let mut findings = Vec::new();
@@ -40,6 +40,33 @@ pub fn paths_exist(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Columns of a line of Markdown, as of code (`rustfmt.toml`).
+const MAX_WIDTH: usize = 120;
+
+/// Rows of tables and lines of code blocks cannot be wrapped.
+pub fn width(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.sources.iter().filter(|file| file.is("md")) {
+        for (line, columns) in wide_lines(&file.text) {
+            let message = format!("{columns} columns, and the limit is {MAX_WIDTH}: wrap the line");
+            findings.push(finding("document-width", file.place(line), message));
+        }
+    }
+    findings
+}
+
+/// Number and columns of each line that is too wide.
+fn wide_lines(text: &str) -> Vec<(usize, usize)> {
+    let mut in_block = false;
+    let lines = text.lines().enumerate().filter_map(|(index, line)| {
+        let start = line.trim_start();
+        in_block ^= start.starts_with("```");
+        let columns = line.chars().count();
+        (columns > MAX_WIDTH && !in_block && !start.starts_with('|')).then_some((index + 1, columns))
+    });
+    lines.collect()
 }
 
 /// The map in ARCHITECTURE.md has every crate.
@@ -105,6 +132,13 @@ fn is_path(text: &str, folders: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_is_too_wide_is_found_outside_of_tables_and_code() {
+        let wide = "é".repeat(MAX_WIDTH + 1);
+        let text = format!("{}\n{wide}\n| {wide} |\n```\n{wide}\n```\n{wide}\n", "é".repeat(MAX_WIDTH));
+        assert_eq!(wide_lines(&text), [(2, MAX_WIDTH + 1), (7, MAX_WIDTH + 1)]);
+    }
 
     #[test]
     fn paths_are_told_from_code() {

@@ -1,4 +1,4 @@
-//! Which crate may use which: the shape of the workspace as data, compared with `cargo metadata`.
+//! Allowed dependencies between crates: the shape of the workspace as data, compared with `cargo metadata`.
 //!
 //! A new edge is an architectural change: it is added here and to ARCHITECTURE.md, and its commit says why.
 
@@ -31,7 +31,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Outside crates (by the start of their names) that only some crates may use: one crate knows each outside thing.
+/// Outside crates (by the start of their names) that only some crates may use.
 const OUTSIDE: &[(&str, &[&str], &str)] = &[
     ("jupyter-", &["onrush-jupyter"], "only kernel/jupyter knows Jupyter"),
     ("zeromq", &["onrush-jupyter"], "only kernel/jupyter knows Jupyter"),

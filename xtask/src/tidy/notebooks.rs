@@ -1,4 +1,5 @@
-//! Rules about committed notebooks: the format that every front end reads, our kernel, and nothing of the machine they ran on.
+//! Rules about committed notebooks: the format that every front end reads, the kernel `onrush`, and no paths of the
+//! machine they ran on.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -69,7 +70,8 @@ fn check(file: &SourceFile) -> Vec<Finding> {
                 findings.push(report(format!("the cell `{id}` holds an error and is not tagged `raises-exception`")));
             }
             let text = output.to_string();
-            // `/tmp` and `/home` are of one machine too, but only in what a cell printed; the sources are checked elsewhere.
+            // `/tmp` and `/home` are paths of one machine too, but only in the output of a cell; the sources are
+            // checked elsewhere.
             for path in ["/tmp/", "/home/", "/Users/"] {
                 if text.contains(path) {
                     findings.push(report(format!("an output of the cell `{id}` names `{path}`")));

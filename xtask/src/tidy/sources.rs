@@ -1,16 +1,17 @@
-//! Rules about single files: how they open, how long they are, what they may hold.
+//! Rules about single files: their opening, length and contents.
 
 use std::path::Path;
 
 use super::{Finding, SourceFile, Tree, finding};
 
-/// A file past this is usually two ideas.
+/// A longer file is usually two ideas.
 const MAX_LINES: usize = 800;
 
 /// Catalogues of independent items may be longer. Path and reason.
 const LONG: &[(&str, &str)] = &[];
 
-/// Where `unsafe` may be, by the start of the path, and what for. Everywhere else the compiler's guarantees hold.
+/// Where `unsafe` is allowed, by the start of the path, and the reason. The guarantees of the compiler hold everywhere
+/// else.
 const UNSAFE: &[(&str, &str)] = &[
     ("runtime/device/", "the CUDA driver, NVRTC, memory of devices, and kernels that are loaded into this process"),
     ("kernels/src/", "launches: the arguments are what the kernel takes"),
@@ -24,7 +25,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("kernel/cell/src/kit.rs", "the lock of the folder of kits"),
 ];
 
-/// Code that writes Rust code: the word stands in what it generates.
+/// Code that writes Rust code: the word is in the generated text.
 const WRITES_UNSAFE: &[&str] = &["kernel/cell/src/generate", "kernel/cell/tests/deps.rs", "xtask/src/tidy/"];
 
 /// File names that say nothing.
@@ -67,7 +68,7 @@ pub fn file_size(tree: &Tree) -> Vec<Finding> {
 pub fn no_mod_rs(tree: &Tree) -> Vec<Finding> {
     rust(tree)
         .filter(|file| file.path.file_name().is_some_and(|name| name == "mod.rs"))
-        .map(|file| finding("no-mod-rs", file.place(1), "a module `foo` is `foo.rs` with `foo/` beside it"))
+        .map(|file| finding("no-mod-rs", file.place(1), "a module `foo` is `foo.rs` next to `foo/`"))
         .collect()
 }
 
@@ -109,7 +110,7 @@ pub fn unsafe_code(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a line of code holds the keyword: not in a comment, a string or an attribute such as `unsafe(no_mangle)`.
+/// Whether a line of code has the keyword: not in a comment, a string or an attribute such as `unsafe(no_mangle)`.
 fn has_unsafe(line: &str) -> bool {
     let code = without_strings(line);
     let code = code.split("//").next().unwrap_or_default();
@@ -166,7 +167,7 @@ pub fn machine_paths(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What must not be committed: it panics, or it is a test that never runs.
+/// Code that must not be committed: it panics, or it is a test that never runs.
 pub fn unfinished(tree: &Tree) -> Vec<Finding> {
     let patterns =
         [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("dbg", "!("), concat!("#[ig", "nore")];

@@ -21,8 +21,8 @@ pub struct Canvas {
     width: u32,
     height: u32,
     out: String,
-    /// Filled circles of one colour and radius that wait for more of them. Where they overlap their opacity does not add up;
-    /// `present` ends a path, so that the next one lies over it.
+    /// Filled circles of one colour and radius that wait to be joined into one path. Their opacity does not add up
+    /// where they overlap; `present` ends a path, so that the next one is drawn over it.
     points: Option<(String, u32, String)>,
     dashes: Option<&'static str>,
 }
@@ -34,7 +34,7 @@ pub enum Anchor {
     End,
 }
 
-/// How a piece of text is set. `angle` is in degrees, clockwise, around its anchor.
+/// Layout of a piece of text. `angle` is in degrees, clockwise, around its anchor.
 #[derive(Clone, Copy)]
 pub struct TextLook {
     pub size: f64,
@@ -51,7 +51,7 @@ impl Canvas {
         Canvas { width, height, out: String::new(), points: None, dashes: None }
     }
 
-    /// The whole document; `label` is read out in place of the picture.
+    /// The whole document; `label` is the text for screen readers.
     pub fn finish(&mut self, title: &str, label: &str) -> String {
         self.flush();
         let (w, h) = (self.width, self.height);
@@ -65,7 +65,7 @@ impl Canvas {
         )
     }
 
-    /// What is drawn until [`Canvas::close`] forms a group with this class.
+    /// Elements drawn until [`Canvas::close`] form a group with this class.
     pub fn open(&mut self, class: &str) {
         self.flush();
         let _ = writeln!(self.out, "<g class=\"{}\">", escape(class));
@@ -76,7 +76,7 @@ impl Canvas {
         self.out.push_str("</g>\n");
     }
 
-    /// Lines drawn from here on are dashed (`stroke-dasharray`), or solid again.
+    /// Makes the following lines dashed (`stroke-dasharray`), or solid again.
     pub fn dash(&mut self, dashes: Option<&'static str>) {
         self.flush();
         self.dashes = dashes;
@@ -241,7 +241,7 @@ impl DrawingBackend for Canvas {
             FontTransform::Rotate180 => 180.0,
             FontTransform::Rotate270 => 270.0,
         };
-        // The baseline, from the share of the font's size that is above it.
+        // The baseline, from the ascent of the font.
         let down = match style.anchor().v_pos {
             VPos::Top => 0.76,
             VPos::Center => 0.35,

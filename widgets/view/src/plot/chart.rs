@@ -1,4 +1,4 @@
-//! A plot's frame: what is drawn where, axes, grid, title, legend, colour bar and notes. `marks.rs` draws the data.
+//! The layout of a plot: axes, grid, title, legend, colour bar and notes. `marks.rs` draws the data.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use super::marks;
 use super::scale::{Scale, Tick, number_ticks};
 use super::theme::{Colors, colors, fit_names, fit_text, scale_color, text_width, wrap_text};
 
-/// Drawing in data coordinates.
+/// Draws in data coordinates.
 pub type Area = DrawingArea<Canvas, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 pub type DrawError = plotters::drawing::DrawingAreaErrorKind<std::convert::Infallible>;
 
@@ -28,21 +28,21 @@ const NOTE: f64 = 10.5;
 const LINE: f64 = 1.35;
 /// Widest text of a legend entry.
 const LEGEND: f64 = 130.0;
-/// Widest category label when it is turned, and the angle.
+/// Widest category label if it is rotated, and the angle.
 const TURNED: f64 = 110.0;
 const ANGLE: f64 = 40.0;
 /// Between panels.
 const GAP: f64 = 16.0;
 
-/// Everything that is needed while a plot is drawn.
+/// Context of drawing a plot.
 pub struct Chart {
     pub canvas: Rc<RefCell<Canvas>>,
-    /// Pixels: left, top, right, bottom of where data is drawn.
+    /// The data area in pixels: left, top, right, bottom.
     pub frame: [f64; 4],
     pub text: RGBColor,
 }
 
-/// Width and height in pixels: the user's, or what the panels need.
+/// Width and height in pixels: those of the user, or as the panels need.
 pub fn size(plot: &Plot) -> (u32, u32) {
     let (columns, rows) = grid(plot);
     let (width, height) = match plot.facets.len() {
@@ -52,7 +52,7 @@ pub fn size(plot: &Plot) -> (u32, u32) {
     (plot.style.width.unwrap_or(width).clamp(120, 4000), plot.style.height.unwrap_or(height).clamp(90, 8000))
 }
 
-/// Panels beside and above each other.
+/// Panels in rows and columns.
 pub fn grid(plot: &Plot) -> (usize, usize) {
     let panels = plot.facets.len().max(1);
     let columns = match (plot.style.facet_columns, panels) {
@@ -146,7 +146,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         .fold(0.0, f64::max);
     let left = 10.0 + y_label_width + y_tick_width + 8.0;
     let right = right.max(left + 40.0);
-    // Between panels is room for what stands at the left of the one at the right.
+    // Between panels is space for the labels at the left of the right one.
     let gap = GAP + if free_y { y_tick_width } else { 0.0 } + if has_own_y { y_label_width + GAP * 0.5 } else { 0.0 };
     let panel_width = |left: f64| (((right - left) - gap * (columns - 1) as f64) / columns as f64).max(20.0);
 
@@ -203,7 +203,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
             canvas.borrow_mut().text(&text, (frame[0] + frame[2]) / 2.0, y0 - 5.0, look);
         }
         let chart = Chart { canvas: Rc::clone(&canvas), frame, text: colors.text };
-        // Below a panel without one under it there are labels, too.
+        // Panels without a panel below have labels too.
         let has_x_ticks = i + columns >= panels.len() || free_x;
         let has_y_ticks = column == 0 || free_y;
         if has_own_x {
@@ -217,7 +217,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
             canvas.borrow_mut().text(&text, x0 - beside + LABEL, (frame[1] + frame[3]) / 2.0, y_look);
         }
         let (x_axis, y_ticks) = (x_of(i), &y_of(i).0);
-        // The last label of a panel must not meet the first one of the panel beside it.
+        // The last label of a panel must not overlap the first one of the panel to its right.
         let reach = |panel: usize, tick: &Tick, to_right: bool| {
             let x = &panels[panel].data.x;
             let along = (tick.at - x.low) / (x.high - x.low) * panel_width(left);
@@ -267,7 +267,7 @@ fn draw_panel(
 
     let grid = colors.grid.mix(colors.grid_opacity).stroke_width(UNIT as u32);
     canvas.borrow_mut().open("grid");
-    // The side along which bins lie has no lines.
+    // The axis of the bins has no grid lines.
     let (bins_x, bins_y) = (data.histogram && !sides.is_lying, data.histogram && sides.is_lying);
     if data.y.kind != AxisScale::Category && !bins_y {
         for tick in sides.grid.1 {
@@ -334,7 +334,7 @@ fn are_same(labels: &[String]) -> bool {
     labels.windows(2).all(|two| two[0] == two[1])
 }
 
-/// Every how many categories get a label, where lines of text would lie over each other.
+/// Every n-th category gets a label, if labels would overlap.
 fn thin(scale: &Scale, count: usize, height: f64) -> usize {
     if scale.kind != AxisScale::Category || count == 0 {
         return 1;
@@ -345,7 +345,7 @@ fn thin(scale: &Scale, count: usize, height: f64) -> usize {
 /// Ticks of an x axis that do not touch each other.
 struct XAxis {
     ticks: Vec<Tick>,
-    /// What all their labels share, such as a year.
+    /// The common part of all their labels, such as a year.
     shared: Option<String>,
     is_turned: bool,
 }
@@ -358,7 +358,7 @@ fn x_axis_ticks(scale: &Scale, width: f64) -> XAxis {
         if widest + 6.0 <= slot {
             return XAxis { ticks, shared, is_turned: false };
         }
-        // Labels that are numbers read well with some left out; names are turned first.
+        // Numeric labels may be skipped; names are rotated first.
         let numbers = are_numbers(&ticks.iter().map(|t| t.label.clone()).collect::<Vec<_>>());
         let needed = if numbers { widest + 8.0 } else { TICK * 1.3 };
         let every = (needed / slot).ceil().max(1.0) as usize;
@@ -379,7 +379,7 @@ fn x_axis_ticks(scale: &Scale, width: f64) -> XAxis {
     }
 }
 
-/// Whether all labels are numbers, perhaps with a sign for thousands.
+/// Whether all labels are numbers, perhaps with a thousands separator.
 pub fn are_numbers(labels: &[String]) -> bool {
     let is_number = |label: &String| {
         label.trim_end_matches(char::is_alphabetic).replace(['−', '\u{202f}'], "").parse::<f64>().is_ok()
@@ -387,7 +387,7 @@ pub fn are_numbers(labels: &[String]) -> bool {
     labels.iter().all(is_number)
 }
 
-/// What the legend holds; nothing if there is none.
+/// The entries of the legend; empty if there is no legend.
 pub fn legend_entries(plot: &Plot, data: &Data) -> Vec<Key> {
     match plot.style.legend {
         Some(false) => Vec::new(),
@@ -397,7 +397,7 @@ pub fn legend_entries(plot: &Plot, data: &Data) -> Vec<Key> {
     }
 }
 
-/// The legend at the right edge; returns where the space left of it ends.
+/// The legend at the right edge; returns the right end of the remaining space.
 fn draw_legend(
     root: &DrawingArea<Canvas, Shift>,
     canvas: &RefCell<Canvas>,
@@ -450,7 +450,7 @@ fn draw_legend(
     Ok(left - 16.0)
 }
 
-/// The colour bar at the right edge; returns where the space left of it ends.
+/// The colour bar at the right edge; returns the right end of the remaining space.
 fn color_bar(
     root: &DrawingArea<Canvas, Shift>,
     canvas: &RefCell<Canvas>,

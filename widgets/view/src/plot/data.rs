@@ -33,33 +33,33 @@ pub struct Data {
     pub y: Scale,
     pub shapes: Vec<Shape>,
     pub keys: Vec<Key>,
-    /// The plot's own notes and what could not be drawn.
+    /// Notes of the plot, and what could not be drawn.
     pub notes: Vec<String>,
     /// Whether all layers are histograms: the y axis counts.
     pub histogram: bool,
-    /// Whether marks stand on a base line.
+    /// Whether marks begin at a base line.
     pub from_zero: bool,
     /// Range and label of the colour bar.
     pub color_range: Option<(f64, f64, String)>,
     pub color_map: ColorMap,
-    /// What the area of points stands for.
+    /// The column of the area of points.
     pub size_label: String,
-    /// What the axes say.
+    /// The labels of the axes.
     pub labels: (String, String),
 }
 
-/// Radius of the largest point whose size stands for a number; areas are in proportion.
+/// Radius of the largest point with a numeric size; areas are proportional.
 const LARGEST: f64 = 13.0;
 
-/// A part of the plot with axes of its own.
+/// A part of the plot with separate axes.
 pub struct Panel {
     pub name: String,
     pub data: Data,
 }
 
 impl Data {
-    /// The panels, one without a name if there are no facets. They share scales (but see [`free`]), colours and the legend; notes are
-    /// the first one's.
+    /// The panels, one without a name if there are no facets. They share scales (but see [`free`]), colours and the
+    /// legend; the notes are those of the first panel.
     pub fn panels(plot: &Plot) -> Vec<Panel> {
         let whole = [Facet { layers: plot.layers.clone(), ..Facet::default() }];
         let parts: &[Facet] = if plot.facets.is_empty() { &whole } else { &plot.facets };
@@ -117,8 +117,8 @@ impl Data {
     }
 }
 
-/// Whether each panel has a range of its own, along x and along y: where the user says so, and where the panels' axes cannot be one
-/// because they say different things, or have numbers here and times or categories there.
+/// Whether each panel has a separate range, along x and along y: if the user says so, and if the axes of the panels
+/// have different labels or different kinds of values.
 pub fn free(plot: &Plot) -> (bool, bool) {
     let kinds = |facet: &Facet| {
         let own = Builder::of(plot, &facet.layers.iter().collect::<Vec<_>>());
@@ -130,13 +130,13 @@ pub fn free(plot: &Plot) -> (bool, bool) {
         let labels: Vec<&String> = said.iter().map(label).filter(|label| !label.is_empty()).collect();
         scales.windows(2).any(|two| scale(&two[0]) != scale(&two[1])) || labels.windows(2).any(|two| two[0] != two[1])
     };
-    // Counts are no values that happen to have no name.
+    // Counts are not values whose name is missing.
     let counts = plot.facets.iter().filter(|facet| all_histograms(&facet.layers)).count();
     let is_mixed = counts > 0 && counts < plot.facets.len() && plot.style.y_label.is_none();
     (plot.style.free_x || differ(|s| s.0, |l| &l.0), plot.style.free_y || is_mixed || differ(|s| s.1, |l| &l.1))
 }
 
-/// What a panel's axes say: what the user wrote, or the first layer's columns.
+/// The axis labels of a panel: those of the user, or the columns of the first layer.
 fn labels(plot: &Plot, part: &Facet) -> (String, String) {
     let first = |of: fn(&Layer) -> Option<&Axis>| {
         part.layers.iter().filter_map(of).map(|axis| axis.label.clone()).find(|label| !label.is_empty())
@@ -152,7 +152,7 @@ fn all_histograms(layers: &[Layer]) -> bool {
     !layers.is_empty() && layers.iter().all(|layer| matches!(layer, Layer::Histogram { .. }))
 }
 
-/// A layer's axes; a histogram's counts have none.
+/// The axes of a layer; the counts of a histogram have no name.
 fn axes(layer: &Layer) -> (&Axis, Option<&Axis>) {
     match layer {
         Layer::Xy { x, y, .. } | Layer::Points { x, y, .. } | Layer::Box { x, y, .. } | Layer::HeatMap { x, y, .. } => {
@@ -210,7 +210,7 @@ impl Builder {
         builder
     }
 
-    /// For another panel: with the same scales, and the colours that series have so far.
+    /// A copy for another panel: with the same scales and the colours assigned so far.
     fn next(&self) -> Self {
         Builder {
             x: self.x.clone(),
@@ -226,7 +226,7 @@ impl Builder {
 }
 
 impl Data {
-    /// The same with its axes exchanged; categories go down from the top.
+    /// The same with swapped axes; categories go from top to bottom.
     pub fn lying(mut self) -> Self {
         std::mem::swap(&mut self.x, &mut self.y);
         std::mem::swap(&mut self.labels.0, &mut self.labels.1);
@@ -239,7 +239,7 @@ impl Data {
                 Shape::Bar { x, y, .. } => (*x, *y) = (*y, pair(*x)),
                 Shape::Box { x, is_lying, .. } => (*x, *is_lying) = (turned(*x), true),
                 Shape::Rule { is_vertical, .. } => *is_vertical = !*is_vertical,
-                // What else there is cannot lie.
+                // Other shapes cannot be horizontal.
                 Shape::Line { .. }
                 | Shape::Area { .. }
                 | Shape::Points { .. }
@@ -270,7 +270,7 @@ fn empty_scale(axes: &[&Axis], log: bool, cells: Option<usize>) -> Scale {
         }
     }
     if let Some(cells) = cells {
-        // A matrix without names is numbered.
+        // The rows and columns of a matrix without names are numbered.
         kind = AxisScale::Category;
         categories.extend((categories.len()..cells.min(most)).map(|i| i.to_string()));
     }
@@ -295,9 +295,9 @@ struct Builder {
     color_range: Option<(f64, f64, String)>,
     color_map: ColorMap,
     size_label: String,
-    /// Series without a name so far: in each panel the same have the same colour.
+    /// Unnamed series so far: equal ones have the same colour in each panel.
     unnamed: usize,
-    /// The room of each bar, or of bars beside each other.
+    /// The slot of each bar, or of grouped bars.
     slot: f64,
 }
 
@@ -329,7 +329,8 @@ impl Builder {
         key
     }
 
-    /// Where a layer's category lies on the common axis; numbers stay. Those that are not drawn are all beyond the last one that is.
+    /// The position of a category of a layer on the common axis; numbers are unchanged. All categories that are not
+    /// drawn have positions after the last drawn one.
     fn place(scale: &Scale, axis: &Axis, value: f64) -> f64 {
         if scale.kind != AxisScale::Category || axis.scale != AxisScale::Category || !value.is_finite() || value < 0.0 {
             return value;
@@ -414,7 +415,7 @@ impl Builder {
         }
     }
 
-    /// Runs of points without a gap. What is not a number is a gap and no loss.
+    /// Runs of points without a gap. NaN is a gap and not reported as dropped.
     fn segments(&mut self, x_axis: &Axis, y_axis: &Axis, series: &Series) -> Vec<Vec<(f64, f64)>> {
         let mut segments: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
         for (x, y) in series.x.iter().zip(&series.y) {
@@ -467,7 +468,7 @@ impl Builder {
         }
     }
 
-    /// Every series over the sum of those before it; where a series has no point it counts as 0.
+    /// Stacks every series on the sum of those before it; a missing point counts as 0.
     fn stacked_areas(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
         let mut positions: Vec<f64> =
             series.iter().flat_map(|s| s.x.iter().copied()).filter(|v| v.is_finite()).collect();
@@ -532,7 +533,7 @@ impl Builder {
         }
     }
 
-    /// The room that each x position of bars has: what lies between the two that are closest.
+    /// The slot of each x position of bars: the smallest distance between two of them.
     fn slot<'a>(&self, layers: impl Iterator<Item = &'a Layer>) -> f64 {
         if self.x.kind == AxisScale::Category {
             return 1.0;
@@ -679,7 +680,7 @@ impl Builder {
     }
 }
 
-/// Sets what an axis shows: the range with a share of it added at both ends, or a little around a single value.
+/// Sets the drawn range of an axis: with a margin at both ends, or a small range around a single value.
 fn set_range(scale: &mut Scale, range: Option<(f64, f64)>, (before, after): (f64, f64)) {
     if scale.kind == AxisScale::Category {
         scale.low = -0.5;
@@ -711,7 +712,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// The colour of a number on a scale; grey if it is none.
+/// The colour of a number on a scale; grey if it is NaN.
 pub fn color_at(map: ColorMap, value: f64, low: f64, high: f64) -> RGBColor {
     if !value.is_finite() {
         return RGBColor(0x99, 0x99, 0x99);

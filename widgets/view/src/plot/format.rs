@@ -1,5 +1,5 @@
-//! How a user wants numbers and times written on an axis: the part of d3-format that axes use (`,.1f`, `.0%`, `~s`, `+d`, `$,.2f`),
-//! and strftime for times (`%b %Y`). Vega takes the same texts, so that picture and interactive form agree.
+//! Axis formats: the part of d3-format that axes use (`,.1f`, `.0%`, `~s`, `+d`, `$,.2f`), and strftime for times
+//! (`%b %Y`). Vega takes the same format strings, so that picture and interactive form agree.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use chrono::format::{Item, StrftimeItems};
 use onrush_wire::number::grouped;
 use onrush_wire::plot::AxisScale;
 
-/// Whether an axis of this kind can be written so.
+/// Whether a format fits an axis of this kind.
 pub fn is_valid(format: &str, kind: AxisScale) -> bool {
     match kind {
         AxisScale::Number => Number::parse(format).is_some(),
@@ -17,7 +17,7 @@ pub fn is_valid(format: &str, kind: AxisScale) -> bool {
     }
 }
 
-/// A value as it is written; `None` if the format is not valid.
+/// A formatted value; `None` if the format is not valid.
 pub fn text(format: &str, kind: AxisScale, value: f64) -> Option<String> {
     match kind {
         AxisScale::Number => Some(Number::parse(format)?.text(value)),

@@ -11,9 +11,9 @@ use super::scale::number_label;
 use super::shapes::{Point, Shape};
 use super::theme::text_width;
 
-/// Translucent points are drawn in this many turns: within a turn they form one path, whose overlaps do not add up.
+/// Translucent points are drawn in this many batches: a batch forms one path, whose overlaps do not add up.
 const TURNS: usize = 8;
-/// Cells of a heat map that have their value written in.
+/// Maximum number of heat map cells with their value as text.
 const CELL_LABELS: usize = 200;
 
 /// Radius and opacity of points: the more, the smaller.
@@ -30,7 +30,7 @@ pub fn is_bright(color: RGBColor) -> bool {
     0.3 * f64::from(color.0) + 0.59 * f64::from(color.1) + 0.11 * f64::from(color.2) > 135.0
 }
 
-/// What is written into the cells of a heat map, where all of it fits into cells of this size.
+/// The labels of the cells of a heat map, if all of them fit into cells of this size.
 pub fn cell_labels(data: &Data, width: f64, height: f64) -> Option<Vec<String>> {
     let cells = || {
         data.shapes.iter().filter_map(|s| match s {
@@ -72,7 +72,7 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
         match shape {
             Shape::Bar { x, y, color, opacity, .. } => {
                 let [mut x, mut y] = [(from_left(x.0), from_left(x.1)), (floor(y.0), floor(y.1))];
-                // A gap of half a pixel at each side tells neighbours apart, where bars are wide enough.
+                // A gap of half a pixel at each side separates neighbours, if bars are wide enough.
                 let (side, pixels) = if is_lying {
                     let pixels = pixel(area, (x.0, y.0)).1 - pixel(area, (x.0, y.1)).1;
                     (&mut y, pixels)
@@ -106,14 +106,14 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
                 }
             }
             Shape::ColoredPoints { points, color, .. } => {
-                // In few colours, so that points of one colour form a path; 64 cannot be told from a continuous scale.
+                // Colours are quantised, so that points of one colour form a path; 64 look like a continuous scale.
                 let (low, high) = data.color_range.as_ref().map_or((0.0, 1.0), |c| (c.0, c.1));
                 let few = |value: f64| {
                     let RGBColor(r, g, b) = color.unwrap_or_else(|| color_at(data.color_map, value, low, high));
                     RGBColor(r & 0xfc, g & 0xfc, b & 0xfc)
                 };
                 let mut sorted: Vec<(RGBColor, Point)> = points.iter().map(|p| (few(p.value), *p)).collect();
-                // Large points lie below small ones and are given in that order.
+                // Large points are drawn below small ones.
                 if points.iter().all(|p| p.radius.is_none()) {
                     sorted.sort_by_key(|(c, _)| (c.0, c.1, c.2));
                 }

@@ -1,11 +1,11 @@
-//! Matrices with more cells than can be told apart: blocks of cells as their means.
+//! Downsampling of large matrices: means of blocks of cells.
 
 use onrush_wire::plot::{Axis, Layer, Plot};
 
 /// Cells of a heat map's side.
 pub const CELLS: usize = 100;
 
-/// The plot with blocks of cells where a heat map has too many; a note says how large they are.
+/// Replaces a heat map with too many cells by one with blocks; a note has the size of the blocks.
 pub fn fitting(plot: &Plot) -> Plot {
     let mut fitting = plot.clone();
     let own = fitting.layers.iter_mut().chain(fitting.facets.iter_mut().flat_map(|facet| &mut facet.layers));
@@ -31,7 +31,7 @@ fn width(values: &[Vec<Option<f64>>]) -> usize {
     values.iter().map(Vec::len).max().unwrap_or(0)
 }
 
-/// Means of the values that are there and finite.
+/// Means of the finite values.
 fn blocks(values: &[Vec<Option<f64>>], across: usize, up: usize) -> Vec<Vec<Option<f64>>> {
     let mean = |rows: &[Vec<Option<f64>>], column: usize| {
         let cells = rows.iter().flat_map(|row| row.iter().skip(column * across).take(across));
@@ -46,7 +46,7 @@ fn blocks(values: &[Vec<Option<f64>>], across: usize, up: usize) -> Vec<Vec<Opti
     values.chunks(up).map(|rows| (0..columns).map(|column| mean(rows, column)).collect()).collect()
 }
 
-/// A block is called after its first and last cell.
+/// A block is named after its first and last cell.
 fn thin(axis: &mut Axis, every: usize) {
     let name = |cells: &[String]| match cells {
         [first, .., last] => format!("{first} to {last}"),

@@ -1,4 +1,4 @@
-//! SVG to PDF: lines stay lines and text stays text where its font can be taken along (see `raster.rs`).
+//! SVG to PDF: lines stay lines, and text stays text if its font can be embedded (see `raster.rs`).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub fn pdf(svg: &str) -> Result<Vec<u8>, String> {
         let options = svg2pdf::ConversionOptions { embed_text, ..svg2pdf::ConversionOptions::default() };
         svg2pdf::to_pdf(&tree, options, svg2pdf::PageOptions { dpi: 96.0 })
     };
-    // Not every font of a machine can be taken along: then letters are lines.
+    // Some fonts of a machine cannot be embedded: then letters become paths.
     let (as_text, as_lines) = (true, false);
     made(as_text).or_else(|_| made(as_lines)).map_err(|e| format!("the PDF could not be made: {e}"))
 }

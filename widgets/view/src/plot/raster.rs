@@ -1,11 +1,11 @@
-//! SVG to PNG. A machine may have no fonts at all, so a face of our own (DejaVu Sans) comes along and is the one used: the
-//! same plot gives the same picture everywhere. Characters that it lacks are looked for among the machine's fonts.
+//! SVG to PNG. A machine may have no fonts at all, so DejaVu Sans is embedded and used first: the same plot gives the
+//! same picture everywhere. Characters that it lacks are searched among the fonts of the machine.
 
 use std::sync::{Arc, LazyLock};
 
 use resvg::{tiny_skia, usvg};
 
-/// The fonts that every picture uses. Reading the machine's takes a moment, so that it happens only where a text needs them.
+/// The fonts of all pictures. Loading those of the machine takes time, so that it happens only if a text needs them.
 static OWN: LazyLock<Arc<usvg::fontdb::Database>> = LazyLock::new(|| Arc::new(own()));
 static ALL: LazyLock<Arc<usvg::fontdb::Database>> = LazyLock::new(|| {
     let mut fonts = own();
@@ -22,12 +22,12 @@ fn own() -> usvg::fontdb::Database {
     fonts
 }
 
-/// Whether the face that comes along has all characters of a document.
+/// Whether the embedded face has all characters of a document.
 pub fn own_suffices(svg: &str) -> bool {
     svg.chars().all(|c| (c as u32) < 0x0590 || matches!(c as u32, 0x1e00..=0x22ff))
 }
 
-/// Letters that a PNG or PDF of this document will not show: no font of the machine has them, or as coloured pictures alone.
+/// Letters that a PNG or PDF of this document will not show: no font of the machine has them, or only as colour glyphs.
 pub fn undrawn(svg: &str) -> Vec<char> {
     let mut letters = Vec::new();
     if !own_suffices(svg)
@@ -42,7 +42,7 @@ pub fn undrawn(svg: &str) -> Vec<char> {
 
 fn collect_undrawn(group: &usvg::Group, letters: &mut Vec<char>) {
     const NONE: u32 = 0;
-    // Of a family of people the joiners between them are no letters.
+    // The joiners within a family emoji are not letters.
     let is_shown = |c: &char| {
         !c.is_whitespace() && !c.is_control() && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}')
     };
@@ -85,7 +85,7 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    /// Letters of planes that nobody has given a meaning, and a crab that only coloured fonts have.
+    /// Letters of unassigned planes, and a crab that only colour fonts have.
     #[test]
     fn letters_that_no_font_has_are_told() {
         let of = |text: &str| {

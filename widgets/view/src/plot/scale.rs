@@ -1,4 +1,4 @@
-//! Axes as numbers: the range that is drawn, ticks at round values or dates, and their labels.
+//! Scales of axes: the drawn range, ticks at round values or dates, and their labels.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 use onrush_wire::number::grouped;
@@ -6,22 +6,22 @@ use onrush_wire::plot::AxisScale;
 
 use super::format;
 
-/// One axis. Positions are drawn positions: of a logarithmic axis the logarithm to base 10.
+/// One axis. Positions are drawn positions: the logarithm to base 10 on a logarithmic axis.
 #[derive(Clone, Debug)]
 pub struct Scale {
     pub kind: AxisScale,
     pub log: bool,
     pub low: f64,
     pub high: f64,
-    /// Those that are drawn.
+    /// The drawn categories.
     pub categories: Vec<String>,
     /// How many categories there are.
     pub all_categories: usize,
-    /// What the user wants labels to be.
+    /// The label format of the user.
     pub format: Option<String>,
 }
 
-/// A tick and what stands beside it.
+/// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
     pub at: f64,
@@ -29,7 +29,7 @@ pub struct Tick {
 }
 
 impl Scale {
-    /// A data value's position; `None` where the axis has none for it.
+    /// The position of a data value; `None` if the axis has none for it.
     pub fn position(&self, value: f64) -> Option<f64> {
         if !value.is_finite() {
             None
@@ -40,7 +40,7 @@ impl Scale {
         }
     }
 
-    /// About `count` ticks, and words for the axis label that all tick labels share (a date, a year).
+    /// About `count` ticks, and the part of the axis label that all tick labels share (a date, a year).
     pub fn ticks(&self, count: usize) -> (Vec<Tick>, Option<String>) {
         let count = count.max(2);
         let format = self.format.as_deref().filter(|f| format::is_valid(f, self.kind));
@@ -104,7 +104,7 @@ pub fn number_label(value: f64, step: f64, largest: f64) -> String {
     }
     let step = step / unit;
     let digits = if step >= 1.0 { 0 } else { (-step.log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize };
-    // A step of 2.5 needs a digit more than its size tells.
+    // A step of 2.5 needs one more digit than its magnitude.
     let digits = if step >= 1.0 && (step - step.round()).abs() > 1e-6 { 1 } else { digits };
     let text = format!("{:.digits$}", (value / unit).abs());
     let (whole, part) = text.split_once('.').map_or((text.as_str(), ""), |(w, p)| (w, p));
@@ -124,7 +124,7 @@ fn scientific(value: f64) -> String {
     if value == 0.0 { "0".to_string() } else { format!("{mantissa}e{exponent}") }
 }
 
-/// Powers of ten; between them 2 and 5 where there is room.
+/// Powers of ten; with 2 and 5 in between if there is space.
 fn log_ticks(low: f64, high: f64, count: usize) -> Vec<Tick> {
     let label = |value: f64| {
         let exponent = value.log10().floor();
@@ -174,7 +174,7 @@ fn time_ticks(low: f64, high: f64, count: usize) -> (Vec<Tick>, Option<String>) 
     let rough = span / count as f64;
     let (Some(first), Some(last)) = (at(low), at(high)) else { return (number_ticks(low, high, count), None) };
     if rough < 0.5 {
-        // Below a second, ticks are numbers after a moment that the axis names.
+        // Below a second, ticks are offsets from a timestamp in the axis label.
         let start = low.floor();
         let ticks = number_ticks(low - start, high - start, count)
             .into_iter()

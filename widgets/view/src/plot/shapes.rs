@@ -1,4 +1,5 @@
-//! What a plot is drawn of: bars, lines, areas, points, boxes and cells in drawn positions. Placed by `data.rs`, drawn by `marks.rs`.
+//! The shapes of a plot: bars, lines, areas, points, boxes and cells in drawn positions. Placed by `data.rs`, drawn by
+//! `marks.rs`.
 
 use plotters::style::RGBColor;
 
@@ -6,7 +7,7 @@ use plotters::style::RGBColor;
 pub enum Shape {
     Bar {
         series: String,
-        /// Where the bar belongs; a bin belongs to all of its width.
+        /// The position of the bar; a bin has all of its width.
         at: Option<f64>,
         x: (f64, f64),
         y: (f64, f64),
@@ -32,7 +33,7 @@ pub enum Shape {
         points: Vec<(f64, f64)>,
         color: RGBColor,
     },
-    /// Points with a numeric colour, a size, or both; without a numeric colour they have their series'.
+    /// Points with a numeric colour, a size, or both; without a numeric colour they have the colour of their series.
     ColoredPoints {
         series: String,
         color: Option<RGBColor>,
@@ -64,10 +65,10 @@ pub enum Shape {
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// What the colour stands for; NaN if nothing.
+    /// The value of the colour; NaN if there is none.
     pub value: f64,
     pub size: f64,
-    /// In pixels; `None` for the usual one.
+    /// Radius in pixels; `None` for the default.
     pub radius: Option<f64>,
 }
 
@@ -96,7 +97,7 @@ impl Shape {
         }
     }
 
-    /// Takes away what lies beyond a position; false if nothing is left.
+    /// Removes shapes beyond a position; false if nothing is left.
     pub fn keep_below(&mut self, is_x: bool, limit: f64) -> bool {
         match self {
             Shape::Line { points, .. } | Shape::Points { points, .. } => {

@@ -10,7 +10,7 @@ use plotters::style::colors::colormaps::ColorMap as _;
 /// Colours around the data.
 #[derive(Clone, Copy)]
 pub struct Colors {
-    /// `None` leaves the page's own.
+    /// `None` keeps the colour of the page.
     pub background: Option<RGBColor>,
     pub text: RGBColor,
     pub faint: RGBColor,
@@ -45,8 +45,8 @@ pub fn colors(theme: Theme) -> Colors {
     }
 }
 
-/// Okabe and Ito's colours, told apart by people with any colour vision, in an order that begins with the strongest; black
-/// gives way to grey and yellow is darkened, so that each is seen on a light and on a dark page.
+/// The palette of Okabe and Ito, distinguishable with any colour vision, in an order that begins with the strongest;
+/// black is replaced by grey and yellow is darkened, so that each is visible on a light and on a dark page.
 const SERIES: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xe6, 0x9f, 0x00),
@@ -58,10 +58,10 @@ const SERIES: [RGBColor; 8] = [
     RGBColor(0x80, 0x6a, 0x9e),
 ];
 
-/// What is not a category of its own.
+/// The colour of the group of other categories.
 const OTHER: RGBColor = RGBColor(0x99, 0x99, 0x99);
 
-/// The colour of a series; the ninth is the first one, darker, and is dashed as well.
+/// The colour of a series; the ninth is the first one, darker and dashed.
 pub fn series_color(index: usize, name: &str) -> RGBColor {
     if name == "other" || name == "null" {
         return OTHER;
@@ -79,7 +79,7 @@ pub fn series_dashes(index: usize) -> Option<&'static str> {
     }
 }
 
-/// The colours that a scale goes through, from the smallest number to the largest; `None` for viridis, which has its own.
+/// The colours of a scale, from the smallest number to the largest; `None` for viridis, which is computed.
 pub fn anchors(map: ColorMap) -> Option<&'static [RGBColor]> {
     const fn hex(color: u32) -> RGBColor {
         RGBColor((color >> 16) as u8, (color >> 8) as u8, color as u8)
@@ -130,7 +130,7 @@ pub fn anchors(map: ColorMap) -> Option<&'static [RGBColor]> {
     }
 }
 
-/// 0 is the smallest number's colour, 1 the largest's.
+/// 0 is the colour of the smallest number, 1 that of the largest.
 pub fn scale_color(map: ColorMap, part: f64) -> RGBColor {
     let part = part.clamp(0.0, 1.0);
     let Some(anchors) = anchors(map) else { return ViridisRGB.get_color(part as f32) };
@@ -140,7 +140,7 @@ pub fn scale_color(map: ColorMap, part: f64) -> RGBColor {
     RGBColor(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-/// About how wide a text is, in pixels, in a common sans-serif face. Wide enough for the widest of them (DejaVu Sans).
+/// Estimated width of a text in pixels, in a common sans-serif face: that of the widest (DejaVu Sans).
 pub fn text_width(text: &str, size: f64) -> f64 {
     let em: f64 = text
         .chars()
@@ -160,7 +160,7 @@ pub fn text_width(text: &str, size: f64) -> f64 {
     em * size
 }
 
-/// The text, or as much of it as fits before an ellipsis.
+/// Truncates a text with an ellipsis.
 pub fn fit_text(text: &str, size: f64, width: f64) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text_width(&line, size) <= width {
@@ -179,7 +179,7 @@ pub fn fit_text(text: &str, size: f64, width: f64) -> String {
     out + "…"
 }
 
-/// Names with so much room each. Where two would be the same without their ends, their middles are left out.
+/// Truncates names to a width each. Names that would be equal without their ends lose their middles instead.
 pub fn fit_names<'n>(names: impl Iterator<Item = &'n str>, size: f64, width: f64) -> Vec<String> {
     let names: Vec<&str> = names.collect();
     let cut: Vec<String> = names.iter().map(|name| fit_text(name, size, width)).collect();
@@ -226,7 +226,7 @@ pub fn wrap_text(text: &str, size: f64, width: f64) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// What is left begins and ends as the name does, and takes no more room than there is.
+    /// The result begins and ends like the name, and is not wider than allowed.
     #[test]
     fn names_that_differ_at_their_ends_lose_their_middles() {
         let fitted = |names: &[&str]| fit_names(names.iter().copied(), 10.0, 80.0);

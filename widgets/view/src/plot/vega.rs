@@ -20,33 +20,33 @@ use super::scale::Scale;
 use super::shapes::Shape;
 use super::theme::{anchors, colors, text_width};
 
-/// What a front end draws by itself.
+/// The MIME type that front ends draw themselves.
 pub const MIME: &str = "application/vnd.vegalite.v5+json";
 
 /// Largest specification that goes into a bundle, in bytes.
 pub const LIMIT: usize = 512 * 1024;
 
-/// Points that go into one; of more, each series keeps its share. A point takes about 40 bytes.
+/// Maximum number of points; above, each series keeps its share. A point takes about 40 bytes.
 const POINTS: usize = 8_000;
-/// Pixels of names on an axis and in the legend; what is longer is cut.
+/// Maximum width of names on an axis and in the legend, in pixels; longer names are truncated.
 const X_LABEL: f64 = 110.0;
 const Y_LABEL: f64 = 160.0;
 const LEGEND_LABEL: f64 = 130.0;
 
-/// Marks of one kind that follow each other.
+/// Consecutive marks of one kind.
 #[derive(Default)]
 struct Unit {
     rows: Vec<Value>,
     transform: Vec<Value>,
     mark: Value,
     encoding: Map<String, Value>,
-    /// Whether series are told apart in it.
+    /// Whether it distinguishes series.
     is_keyed: bool,
     /// Draws the same rows as the unit before it.
     shares_rows: bool,
 }
 
-/// Why there is no specification.
+/// The reasons for no specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
     Empty,
@@ -54,7 +54,7 @@ pub enum Absent {
     TooLarge,
 }
 
-/// The specification. `alt` is what a screen reader says.
+/// The specification. `alt` is the text for screen readers.
 pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
     let mut panels = Data::panels(plot);
     if panels.iter().all(|p| p.data.is_empty()) {
@@ -64,7 +64,7 @@ pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
     let (width, height) = chart::size(plot);
     let (columns, rows) = chart::grid(plot);
     let is_faceted = !plot.facets.is_empty();
-    // Beside the panels stand axes and the legend.
+    // Axes and the legend are outside the panels.
     let size = match is_faceted {
         true => (
             (f64::from(width) - 110.0) / columns as f64 - 12.0,
@@ -72,7 +72,7 @@ pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
         ),
         false => (f64::from(width), f64::from(height)),
     };
-    // What all panels say of an axis is said once.
+    // Properties that all panels share are set once.
     let differ = |of: fn(&Data) -> &String| panels.windows(2).any(|two| of(&two[0].data) != of(&two[1].data));
     let (own_x, own_y) = (differ(|d| &d.labels.0), differ(|d| &d.labels.1));
     let (own_x, own_y) = if plot.style.is_horizontal { (own_y, own_x) } else { (own_x, own_y) };
@@ -118,7 +118,7 @@ pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
     if length <= LIMIT { Ok(spec) } else { Err(Absent::TooLarge) }
 }
 
-/// Fewer points where there are more than [`POINTS`], and a note about it.
+/// Downsamples to [`POINTS`], and adds a note.
 fn thin(panels: &mut [Panel]) {
     let count = |shape: &Shape| match shape {
         Shape::Line { points, .. } | Shape::Points { points, .. } => points.len(),
@@ -147,7 +147,7 @@ fn thin(panels: &mut [Panel]) {
         }
         drawn += count(shape);
     }
-    // Cells and bars stay.
+    // Cells and bars are kept.
     if let Some(first) = panels.first_mut().filter(|_| drawn < all) {
         first.data.notes.push(format!(
             "{} of {} points here, all of them in the picture",
@@ -157,7 +157,7 @@ fn thin(panels: &mut [Panel]) {
     }
 }
 
-/// Of each stretch the lowest and the highest point.
+/// The lowest and the highest point of each pixel bucket.
 fn extremes(points: &[(f64, f64)], every: usize) -> Vec<(f64, f64)> {
     let stretches = points.chunks((2 * every).max(2));
     stretches
@@ -176,7 +176,7 @@ fn extremes(points: &[(f64, f64)], every: usize) -> Vec<(f64, f64)> {
 struct Spec<'a> {
     plot: &'a Plot,
     data: &'a Data,
-    /// In pixels; of a panel without what stands around it.
+    /// In pixels; for a panel without axes and labels.
     size: (f64, f64),
     place: Place,
 }
@@ -223,7 +223,7 @@ impl Spec<'_> {
             layers.push(Value::from(layer));
         }
         if layers.is_empty() {
-            // Vega takes no view without layers; a panel of nothing keeps its place.
+            // Vega accepts no view without layers; an empty panel keeps its place.
             let words = json!({ "type": "text", "text": "no data to draw", "fontSize": 12, "color": hex(colors(self.plot.style.theme).faint) });
             layers.push(json!({ "data": { "values": [{}] }, "mark": words }));
         }
@@ -235,7 +235,7 @@ impl Spec<'_> {
         view
     }
 
-    /// Channels of the data's axes as channels of those that are drawn.
+    /// Maps channels of the data axes to channels of the drawn axes.
     fn as_drawn(&self, encoding: Map<String, Value>) -> Map<String, Value> {
         if !self.plot.style.is_horizontal {
             return encoding;
@@ -247,7 +247,7 @@ impl Spec<'_> {
         encoding.into_iter().map(|(name, channel)| (exchanged(name), channel)).collect()
     }
 
-    /// Where the data's axis is drawn.
+    /// The drawn axis of a data axis.
     fn drawn(&self, side: Side) -> Side {
         match (self.plot.style.is_horizontal, side) {
             (false, side) => side,
@@ -256,12 +256,12 @@ impl Spec<'_> {
         }
     }
 
-    /// Pixels of where the data's axis is drawn.
+    /// Length in pixels of the drawn axis of a data axis.
     fn pixels(&self, side: Side) -> f64 {
         if self.drawn(side) == Side::X { self.size.0 } else { self.size.1 }
     }
 
-    /// The title, and under it the notes.
+    /// The title, and the notes as its subtitle.
     fn title(&self) -> Option<Value> {
         let text = self.plot.style.title.as_deref().filter(|t| !t.trim().is_empty());
         match (text, self.data.notes.is_empty()) {
@@ -275,7 +275,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Zoom where an axis is continuous, and a legend that takes clicks. The flag: only where there are series.
+    /// Zoom if an axis is continuous, and a clickable legend. The flag: only if there are series.
     fn parameters(&self) -> Vec<(bool, Value)> {
         let mut all = Vec::new();
         let continuous = |scale: &Scale| scale.kind != AxisScale::Category;
@@ -284,7 +284,7 @@ impl Spec<'_> {
         if continuous(&self.data.x) {
             sides.push(name(Side::X));
         }
-        // What stands on a base line keeps it.
+        // Marks on a base line keep it.
         if continuous(&self.data.y) && !self.data.from_zero {
             sides.push(name(Side::Y));
         }
@@ -296,7 +296,7 @@ impl Spec<'_> {
                 json!({ "name": format!("zoom{}", self.place.index), "bind": "scales", "select": { "type": "interval", "encodings": sides, "zoom": wheel } }),
             ));
         }
-        // The first panel's legend is everyone's.
+        // The legend of the first panel is shared.
         if self.has_legend() && self.place.index == 0 {
             all.push((
                 true,
@@ -360,7 +360,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The channel of a position: scale, axis and title are those of the picture.
+    /// The channel of a position: scale, axis and title as in the picture.
     fn position(&self, side: Side, field: &str, bands: bool) -> Value {
         let scale = self.scale(side);
         let label = self.label(side);
@@ -379,11 +379,11 @@ impl Spec<'_> {
                 if drawn == Side::X {
                     let slot = pixels * 0.82 / domain.len().max(1) as f64;
                     let widest = domain.iter().map(|c| text_width(c, 11.0)).fold(0.0, f64::max);
-                    // Some numbers can be left out, names are turned.
+                    // Numbers may be skipped, names are rotated.
                     let is_turned = widest + 6.0 > slot && !chart::are_numbers(&domain);
                     axis.insert("labelAngle".into(), if is_turned { -40 } else { 0 }.into());
                 }
-                // Names that fit beside each other are all written, which Vega would not do with turned ones.
+                // Names that fit next to each other are all shown; Vega would skip some if they were rotated.
                 let slot = pixels * 0.8 / domain.len().max(1) as f64;
                 let is_crowded = slot < 13.0 || (drawn == Side::X && chart::are_numbers(&domain));
                 let is_lying = self.plot.style.is_horizontal && drawn == Side::Y;
@@ -432,7 +432,7 @@ impl Spec<'_> {
         channel
     }
 
-    /// How numbers of an axis are written: with a unit where the picture has one.
+    /// Number format of an axis: with a unit if the picture has one.
     fn format(&self, side: Side) -> Option<String> {
         let scale = self.scale(side);
         if let Some(format) = scale.format.as_ref().filter(|f| format::is_valid(f, scale.kind)) {
@@ -443,7 +443,7 @@ impl Spec<'_> {
             AxisScale::Number => Some(
                 match largest {
                     _ if scale.log => "~s",
-                    // Beyond the prefixes of units.
+                    // Beyond the SI prefixes.
                     l if l >= 1e24 => ".3~e",
                     l if l >= 1e6 => "~s",
                     l if l >= 1e4 => ",~r",
@@ -456,7 +456,7 @@ impl Spec<'_> {
         }
     }
 
-    /// A line of a tooltip. Moments are written by an expression, since tooltips know the reader's time zone only.
+    /// A line of a tooltip. An expression formats timestamps, because tooltips know only the time zone of the reader.
     fn told(&self, unit: &mut Unit, side: Side, field: &str, title: &str) -> Value {
         let title = tooltip_title(title);
         match self.scale(side).kind {
@@ -574,8 +574,9 @@ impl Spec<'_> {
     }
 }
 
-/// A tooltip's `image` would be loaded and its `title` be set apart. Vega-Lite writes titles between the quotes of an expression as they
-/// are: what would end or break that text is replaced by what looks like it.
+/// Escapes titles: an `image` in a tooltip would be loaded and a `title` be set apart. Vega-Lite writes titles between
+/// the quotes of an expression without escaping: characters that would end or break that text are replaced by similar
+/// ones.
 fn tooltip_title(title: &str) -> String {
     match title {
         "image" | "title" => format!("{title} "),
@@ -591,8 +592,8 @@ fn unbroken(c: char) -> char {
     }
 }
 
-/// Whether a channel's title breaks the expression that Vega-Lite makes of it for screen readers: in that one nothing can be replaced
-/// without changing the axis.
+/// Whether the title of a channel breaks the expression that Vega-Lite makes of it for screen readers: in that one
+/// nothing can be replaced without changing the axis.
 fn breaks_expressions(encoding: &Map<String, Value>) -> bool {
     let titles = encoding.values().flat_map(|channel| [channel.get("title"), channel["legend"].get("title")]);
     titles.flatten().filter_map(Value::as_str).any(|title| title.chars().any(|c| c == '"' || unbroken(c) != c))
@@ -602,7 +603,7 @@ fn hex(RGBColor(r, g, b): RGBColor) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// Seven significant digits; whole numbers in full.
+/// Seven significant digits; integers in full.
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         return (value as i64).into();
@@ -611,10 +612,10 @@ fn number(value: f64) -> Value {
     serde_json::Number::from_f64(rounded).map_or(Value::Null, Value::Number)
 }
 
-/// How names are written that would be the same if their ends were cut off, as an expression of Vega: without their middles. `None` if
-/// they differ, or have letters that JavaScript counts as two.
+/// A Vega expression that shortens names in the middle, if they would be equal without their ends. `None` if they
+/// differ, or have letters that JavaScript counts as two.
 fn without_middle(names: &[impl AsRef<str>], limit: f64) -> Option<Value> {
-    /// Pixels of a letter, about.
+    /// Estimated width of a letter in pixels.
     const LETTER: f64 = 6.6;
     let half = ((limit / LETTER - 1.0) / 2.0) as usize;
     let long = || names.iter().map(AsRef::as_ref).filter(|name| name.chars().count() > 2 * half + 1);

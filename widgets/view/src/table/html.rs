@@ -1,5 +1,5 @@
-//! A table as HTML without script. It must read well where `<style>` and `style=` are taken away (GitHub, untrusted
-//! notebooks): alignment and emphasis are also said by attributes and elements, and colours come from the page.
+//! A table as HTML without script. It must read well without `<style>` and `style=` (GitHub, untrusted notebooks):
+//! attributes and elements also express alignment and emphasis, and colours come from the page.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use super::{Table, middle};
 use crate::html::{bytes, escape, has_right_to_left, visible};
 use crate::value::{Cell, Kind};
 
-/// Columns shown at most.
+/// Maximum number of columns.
 const COLUMNS: usize = 30;
-/// Characters of a cell shown at most.
+/// Maximum number of characters of a cell.
 const CELL: usize = 50;
-/// Characters of a cut cell's whole text kept as its title.
+/// Maximum number of characters in the title attribute of a truncated cell.
 const TITLE: usize = 1000;
 
 const STYLE: &str = "<style>\
@@ -121,7 +121,7 @@ fn ellipsis_row(out: &mut String, table: &Table, left_out: &std::ops::Range<usiz
     out.push_str("</tr>\n");
 }
 
-/// A cell's markup and its title attribute.
+/// The markup of a cell and its title attribute.
 fn content(cell: &Cell) -> (String, String) {
     match cell.kind {
         Kind::Null => ("<i>null</i>".to_string(), String::new()),
@@ -148,7 +148,7 @@ fn cut_plain(text: &str) -> String {
     escape(&plain(&shown)) + "…"
 }
 
-/// The user's text: cut, with what is invisible made visible, in its own direction.
+/// Text of the user: truncated, with invisible characters made visible, with its own direction.
 fn text(text: &str) -> (String, String) {
     let long = too_long(text);
     let mut out = String::new();
@@ -160,7 +160,7 @@ fn text(text: &str) -> (String, String) {
             None => out.push_str(&escape(c.encode_utf8(&mut [0; 4]))),
         }
     }
-    // Spaces at the ends cannot be seen otherwise.
+    // Spaces at the ends are invisible otherwise.
     if let Some(rest) = out.strip_prefix(' ') {
         out = format!("<i>␣</i>{rest}");
     }

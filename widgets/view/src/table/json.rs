@@ -1,5 +1,5 @@
-//! A frame for a renderer that scrolls and sorts: its columns as Positron's data explorer describes them, and its first rows as
-//! texts and codes. Bounded, because it is saved with the notebook.
+//! A frame for a renderer that scrolls and sorts: its columns as Positron's data explorer describes them, and its first
+//! rows as strings and codes. Bounded, because it is saved with the notebook.
 
 use onrush_wire::display::TablePreview;
 use onrush_wire::{DataType, FrameId, Value};
@@ -7,20 +7,20 @@ use serde_json::{Value as Json, json};
 
 use crate::value::{Cell, ColumnFormat, Kind, right_aligned};
 
-/// Bytes of JSON at most, about: what the rows are cut to.
+/// Approximate limit of the rows, in bytes of JSON.
 const MOST: usize = 64 << 10;
-/// Columns at most; the others are there while a kernel is.
+/// Maximum number of saved columns; the others need a kernel.
 const COLUMNS: usize = 500;
 /// Characters of one value.
 const CELL: usize = 200;
 
-/// Positron's codes for what is no text.
+/// Positron's codes for special values.
 const NULL: i64 = 0;
 const NAN: i64 = 2;
 const INFINITY: i64 = 10;
 const NEGATIVE_INFINITY: i64 = 11;
 
-/// How the values of a frame's columns are written, wherever its rows are looked at: the first rows decide.
+/// The formats of the columns of a frame, wherever its rows are shown: the first rows decide.
 #[derive(Clone, Debug, Default)]
 pub struct Formats(Vec<ColumnFormat>);
 
@@ -32,7 +32,7 @@ impl Formats {
         Formats((0..preview.columns.len()).map(|column| ColumnFormat::of(values(column))).collect())
     }
 
-    /// A value as Positron's `ColumnValue`: a text of at most `most` characters, or a code.
+    /// A value as Positron's `ColumnValue`: a string of at most `most` characters, or a code.
     pub fn value(&self, column: usize, value: &Value, most: usize) -> Json {
         let plain = ColumnFormat::default();
         let cell = self.0.get(column).unwrap_or(&plain).cell(value);
@@ -97,7 +97,7 @@ pub fn column_schema(index: usize, name: &str, dtype: &DataType) -> Json {
     schema
 }
 
-/// What the renderer gets: see `widgets/web/ts/table/data.ts`.
+/// The data of the renderer: see `widgets/web/ts/table/data.ts`.
 pub fn json(frame: FrameId, preview: &TablePreview) -> Json {
     let formats = Formats::of(preview);
     let shown = preview.columns.len().min(COLUMNS);
@@ -119,7 +119,7 @@ pub fn json(frame: FrameId, preview: &TablePreview) -> Json {
         let values = row[..shown.min(row.len())].iter().enumerate();
         let row = Json::from(values.map(|(column, value)| formats.value(column, value, CELL)).collect::<Vec<_>>());
         let length = row.to_string().len() + 1;
-        // One row at least, so that a table is never without any.
+        // At least one row, so that a table is never empty.
         if length > left && !rows.is_empty() {
             break;
         }

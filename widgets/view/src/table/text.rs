@@ -8,11 +8,11 @@ use super::{Table, middle};
 use crate::html::visible;
 use crate::value::{Cell, Kind};
 
-/// Widest table.
+/// Maximum width of a table.
 const WIDTH: usize = 80;
-/// Widest cell.
+/// Maximum width of a cell.
 const CELL: usize = 32;
-/// Cells of a list are not cut to less.
+/// Minimum width of a truncated cell in a list.
 const NARROWEST: usize = 8;
 
 /// The table with its size above it.
@@ -78,7 +78,7 @@ impl Boxed {
     }
 }
 
-/// How many columns can be shown; all, or as many as leave room for the column of ellipses. At least two of many.
+/// How many columns fit; all, or as many as leave space for the column of ellipses. At least two of many.
 fn fit(widths: &[usize]) -> usize {
     let total = |keep: usize| {
         let out = middle(widths.len(), keep);
@@ -88,7 +88,7 @@ fn fit(widths: &[usize]) -> usize {
     (1..=widths.len()).rev().find(|keep| total(*keep) <= WIDTH).unwrap_or(widths.len().min(2))
 }
 
-/// Cuts the widest cells until all columns fit: in a list of things every column is wanted, in part rather than not at all.
+/// Truncates the widest cells until all columns fit: a list needs every column, in part rather than not at all.
 fn squeeze(columns: &mut [Boxed]) {
     let total = |columns: &[Boxed]| columns.iter().map(|c| c.width() + 3).sum::<usize>() + 1;
     while total(columns) > WIDTH {
@@ -123,7 +123,7 @@ fn draw(columns: &[Boxed]) -> String {
     out
 }
 
-/// A cell's text on one line; what could be mistaken for something else stands in quotes.
+/// The text of a cell on one line; ambiguous text is quoted.
 fn shown(cell: &Cell) -> String {
     match cell.kind {
         Kind::Blank => format!("\"{}\"", plain(&cell.text)),
@@ -134,12 +134,12 @@ fn shown(cell: &Cell) -> String {
     }
 }
 
-/// A column's name; one that could not be seen stands in quotes.
+/// The name of a column; an invisible name is quoted.
 fn named(name: &str) -> String {
     if name.chars().all(char::is_whitespace) { format!("\"{}\"", plain(name)) } else { plain(name) }
 }
 
-/// With what cannot be seen as signs, on one line.
+/// Invisible characters as signs, on one line.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -155,7 +155,7 @@ fn cut(text: &str) -> String {
     cut_to(text, CELL)
 }
 
-/// At most so wide, with an ellipsis where something was cut.
+/// Truncates to a width, with an ellipsis.
 pub fn cut_to(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_string();

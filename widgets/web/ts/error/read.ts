@@ -1,5 +1,5 @@
-// From the traceback of an error, which is text with colours, to its parts. The kernel writes it (widgets/view/src/diagnostic.rs);
-// a notebook's file may hold anything: what is not as expected is text.
+// Parses the traceback of an error, which is coloured text. The kernel writes it (widgets/view/src/diagnostic.rs); a notebook file
+// may hold anything: unexpected input stays text.
 
 export interface Mark {
     /** In characters of the line; `end` is after the last one. */
@@ -8,7 +8,7 @@ export interface Mark {
     primary: boolean;
 }
 
-/** Some words under a line of code. */
+/** A label under a line of code. */
 export interface Words {
     text: string;
     primary: boolean;
@@ -63,7 +63,7 @@ const BOLD = "1";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character begins a colour.
 const COLOUR = /\x1b\[([0-9;]*)m/;
 
-/** What a line begins with that goes on from the one above, where the kernel had no more room. */
+/** The start of a continuation line, where the kernel had to wrap. */
 const GOES_ON = "\x1b[0m";
 
 function pieces(line: string): Piece[] {
@@ -99,7 +99,7 @@ function callOf(text: string): Call {
     return { place: { title: text, cell: null, line: 0, column: 0 }, text: "" };
 }
 
-/** Cells of a terminal: what the kernel's underlines are laid out in. */
+/** Width in terminal cells: the unit of the kernel's underlines. */
 export function width(character: string): number {
     const code = character.codePointAt(0) ?? 0;
     if (code < 0x300) return 1;
@@ -118,7 +118,7 @@ export function width(character: string): number {
     return wide ? 2 : 1;
 }
 
-/** The offset in a text that stands at a cell; past its end: cells are counted on. */
+/** The offset in a text of a cell; past the end of the text cells are counted on. */
 function offsetAt(text: string, cell: number): number {
     let at = 0;
     let offset = 0;
@@ -134,7 +134,7 @@ const isUnderline = (piece: Piece) =>
     (piece.style === BLUE && /^-+$/.test(piece.text)) ||
     ((piece.style === RED || piece.style === YELLOW) && /^\^+$/.test(piece.text));
 
-/** Marks of the line of code above, and the words that are left. */
+/** Marks of the line of code above, and the remaining text. */
 function underlines(all: Piece[], code: string): { marks: Mark[]; words: Words[] } {
     const marks: Mark[] = [];
     const words: Words[] = [];
@@ -215,7 +215,7 @@ class Reader {
         const name = all[at];
         const rest = plain(all.slice(at + 1));
         if (framed >= 0 && framed <= 1 && name?.style !== BOLD) {
-            // Words of a place whose source is not at hand.
+            // A label without source.
             one.items.push({ name: "", text: plain(all.slice(framed + 1)).trim() });
             this.indent = plain(all.slice(0, framed + 1)).length + 1;
             return true;
@@ -243,7 +243,7 @@ class Reader {
         }
         if (first.text.trim() || second?.style !== BLUE || second.text !== "|") return false;
         const rest = all.slice(2);
-        // One space is between the bar and what stands below the code.
+        // One space separates the bar from the text below the code.
         if (rest[0]) rest[0] = { style: rest[0].style, text: rest[0].text.replace(/^ /, "") };
         const last = rows.at(-1);
         const code = last?.kind === "code" ? last : null;
@@ -257,7 +257,7 @@ class Reader {
     }
 }
 
-/** The errors and warnings of a failed cell; `null` if another kernel's error is meant. */
+/** The errors and warnings of a failed cell; `null` for an error of another kernel. */
 export function read(output: unknown): Diagnostic[] | null {
     const traceback = (output as { traceback?: unknown } | null)?.traceback;
     if (!Array.isArray(traceback) || !traceback.every(line => typeof line === "string")) return null;
@@ -274,7 +274,7 @@ export function read(output: unknown): Diagnostic[] | null {
     return reader.found;
 }
 
-/** What to write in place of what stands there, if a help says that in so many words. */
+/** The replacement code, if a help states it. */
 export function replacement(help: string): string | null {
     const [said = "", ...more] = help.split("\n");
     if (said.endsWith(":") && more.length) {

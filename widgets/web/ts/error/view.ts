@@ -1,4 +1,4 @@
-// The error of a cell: its source with the place underlined, what to do, and the calls that led there, folded. Text from cells and
+// The error of a cell: its source with the place underlined, the help, and the calls that led there, folded. Text from cells and
 // data only ever becomes text.
 
 import type { Drawn } from "../renderers.ts";
@@ -7,10 +7,10 @@ import { button, el, toClipboard } from "../table/dom.ts";
 import { type Call, type Diagnostic, type Place, type Row, read, replacement, type Words } from "./read.ts";
 import css from "./style.css";
 
-/** JupyterLab's own type for the outputs that nbformat calls `error`; the kernel has no way to add another form. */
+/** The internal type of JupyterLab for outputs that nbformat calls `error`; the kernel cannot add another representation. */
 export const ERROR = "application/vnd.jupyter.error";
 
-/** A place that can be gone to, as far as there is a cell with that number. */
+/** A place to jump to, if there is a cell with that number. */
 function link(place: Place, text: string, go: Go): HTMLElement {
     const { cell } = place;
     if (cell === null) return el("span", "place", text);
@@ -121,7 +121,7 @@ function diagnostic(one: Diagnostic, go: Go): HTMLElement {
     return node;
 }
 
-/** `null`: it is no error of ours. */
+/** `null`: not an error of Onrush. */
 export function drawError(node: HTMLElement, output: unknown): Drawn | null {
     if (!read(output)) return null;
     const root = el("div", "root");

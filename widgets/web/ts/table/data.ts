@@ -1,7 +1,7 @@
-// What a table is made of, and what can be said about it without a page: kinds of values, texts for them, orders of rows that were
-// saved. The names are those of Positron's data explorer.
+// The data of a table, and functions of it that need no page: kinds of values, their strings, sort orders of saved rows. The names
+// are those of Positron's data explorer.
 
-/** A text, or a code for what is none. */
+/** A string, or a code for a special value. */
 export type Cell = string | number;
 
 export const NULL = 0;
@@ -14,7 +14,7 @@ export interface Column {
     column_index: number;
     type_name: string;
     type_display: string;
-    /** Stands at the right edge. */
+    /** Right-aligned. */
     right?: boolean;
     nulls?: number;
 }
@@ -22,7 +22,7 @@ export interface Column {
 /** The data of `application/vnd.onrush.table.v1+json`. */
 export interface Saved {
     version: number;
-    /** By which the kernel knows it; missing in a file that was written without one. */
+    /** The id of the frame in the kernel; missing in a file that was written without one. */
     frame?: string;
     num_rows: number;
     num_columns: number;
@@ -65,7 +65,7 @@ export interface Profile {
 
 export type Kind = "plain" | "null" | "special" | "blank" | "missing";
 
-/** A cell as it is shown: texts of no or blank characters, null, NaN and infinity look like nothing else. */
+/** The display of a cell: empty or blank strings, null, NaN and infinity are distinguishable from other values. */
 export function shown(cell: Cell | undefined): { text: string; kind: Kind } {
     if (cell === undefined) return { text: "", kind: "missing" };
     if (typeof cell === "number") {
@@ -79,12 +79,12 @@ export function shown(cell: Cell | undefined): { text: string; kind: Kind } {
     return { text: visible(cell), kind: "plain" };
 }
 
-/** White space as signs. */
+/** White space as visible signs. */
 export function spaces(text: string): string {
     return text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\s/g, "␣");
 }
 
-/** On one line, and as it was written: letters that change the direction of what follows, or that cannot be seen, are named. */
+/** On one line, in logical order: direction marks and invisible letters are shown by name. */
 export function visible(text: string): string {
     return text
         .replace(/\r\n|\n|\r/g, "⏎")
@@ -95,12 +95,12 @@ export function visible(text: string): string {
         );
 }
 
-/** A column's name as it is shown. */
+/** The display of a column name. */
 export function named(name: string): string {
     return name.trim() === "" ? `"${spaces(name)}"` : visible(name);
 }
 
-/** A cell as it is copied: null is nothing. */
+/** A cell as copied: null is empty. */
 export function copied(cell: Cell | undefined): string {
     if (cell === undefined || cell === NULL) return "";
     if (cell === NAN) return "NaN";
@@ -124,7 +124,7 @@ export function isNested(column: Column): boolean {
     return ["array", "struct"].includes(column.type_display);
 }
 
-/** As the session sorts: nulls last, NaN above all numbers. */
+/** The sort order of the session: nulls last, NaN above all numbers. */
 export function compare(a: Cell, b: Cell, column: Column, ascending: boolean): number {
     const aNull = a === NULL;
     const bNull = b === NULL;
@@ -148,7 +148,7 @@ function number(cell: Cell): number {
     return typeof cell === "number" ? Number.NaN : Number(cell);
 }
 
-/** Positions of saved rows in an order; ties stay as they are. */
+/** Positions of saved rows in a sort order; the sort is stable. */
 export function orderOf(rows: Cell[][], sort: SortKey[], columns: Column[]): number[] {
     const order = rows.map((_, i) => i);
     if (sort.length === 0) return order;
@@ -165,7 +165,7 @@ export function orderOf(rows: Cell[][], sort: SortKey[], columns: Column[]): num
     });
 }
 
-/** The keys after a click on a column's head: rising, falling, none. With `add` the other keys stay. */
+/** The sort keys after a click on a column header: ascending, descending, none. With `add` the other keys are kept. */
 export function nextSort(sort: SortKey[], column: number, add: boolean): SortKey[] {
     const old = sort.find(key => key.column_index === column);
     const next = !old ? { column_index: column, ascending: true } : old.ascending ? { ...old, ascending: false } : null;
@@ -183,7 +183,7 @@ const SEARCHES: Record<string, string> = {
     regex_match: "matches",
 };
 
-/** A filter in a few words, without the column's name. */
+/** A short description of a filter, without the column name. */
 export function filterText(filter: Filter): string {
     const params = filter.params ?? {};
     const quoted = (value: unknown) => (isNumber(filter.column_schema) ? String(value) : `"${String(value)}"`);
@@ -220,7 +220,7 @@ export function filterText(filter: Filter): string {
     }
 }
 
-/** The filter for bars `first` to `last` of a histogram. Edges of whole numbers: each bar has its lower one only. */
+/** The filter for bars `first` to `last` of a histogram. Integer edges: each bar includes its lower edge only. */
 export function brushed(
     edges: string[],
     first: number,
@@ -243,7 +243,7 @@ export function grouped(n: number): string {
     return thousands.format(n).replaceAll(",", "\u202f");
 }
 
-/** `12.3k`, `4.5M`: for places with little room. */
+/** `12.3k`, `4.5M`: for narrow places. */
 export function short(n: number): string {
     if (n < 10_000) return grouped(n);
     for (const [size, sign] of [

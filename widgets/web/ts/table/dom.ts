@@ -25,7 +25,7 @@ export function button(
     return element;
 }
 
-/** Makes these the parent's children. Those that are there already are not taken out, so that what is pressed or focused stays so. */
+/** Sets the children of a parent. Present children are not removed and added again: pressed or focused elements stay so. */
 export function keep(parent: Element, children: Element[]): void {
     const kept = new Set(children);
     for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
@@ -43,7 +43,7 @@ export function svg(tag: string, attributes: Record<string, string | number>): S
     return element;
 }
 
-/** To the clipboard, also where the page has no permission to use it by itself. */
+/** Copies to the clipboard, also if the page has no permission for it. */
 export async function toClipboard(text: string): Promise<void> {
     try {
         await navigator.clipboard.writeText(text);

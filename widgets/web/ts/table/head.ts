@@ -1,4 +1,4 @@
-// The head of a column: its name, type, what is known of its values, and a picture of them that is also a filter.
+// The header of a column: its name, type, summary, and a picture of its values that is also a filter.
 
 import {
     brushed,
@@ -18,12 +18,12 @@ import type { Model } from "./model.ts";
 const WIDTH = 100;
 const HEIGHT = 24;
 
-/** The id of the filter that a column's picture sets. */
+/** The id of the filter that the picture of a column sets. */
 export function brushId(column: Column): string {
     return `brush-${column.column_index}`;
 }
 
-/** What the line under the type says. */
+/** The line under the type. */
 export function facts(column: Column, profile: Profile | undefined): string {
     const nulls = profile?.null_count ?? column.nulls;
     const stats = profile?.summary_stats;
@@ -36,7 +36,7 @@ export function facts(column: Column, profile: Profile | undefined): string {
     return parts.join(" · ");
 }
 
-/** Everything known, for the title. */
+/** The whole summary, for the title. */
 export function explained(column: Column, profile: Profile | undefined): string {
     const stats = profile?.summary_stats;
     const lines = [`${named(column.column_name)}: ${visible(column.type_name)}`];
@@ -51,7 +51,7 @@ export function explained(column: Column, profile: Profile | undefined): string 
     return lines.join("\n");
 }
 
-/** The picture, or nothing if there is none to draw. */
+/** The picture, or null if there is none. */
 export function picture(model: Model, column: Column, profile: Profile | undefined): Element | null {
     if (!profile) return null;
     const own = model.filters.find(filter => filter.filter_id === brushId(column));
@@ -79,7 +79,7 @@ function histogram(
     drawn.setAttribute("aria-label", `histogram of ${named(column.column_name)}: drag to filter`);
     const width = WIDTH / bars;
     const rects = counts.map((count, i) => {
-        // What is there is seen, however little it is.
+        // Small counts stay visible.
         const height = count === 0 ? 0 : Math.max(1, (count / most) * HEIGHT);
         const gap = Math.min(0.6, width * 0.15);
         const rect = svg("rect", { x: i * width, y: HEIGHT - height, width: width - gap, height, class: "bar" });
@@ -122,7 +122,7 @@ function histogram(
             const range = brushed(edges, Math.min(from, to), Math.max(from, to), whole);
             const same = chosen && from === to && chosen[0] === from && chosen[1] === from;
             if (same || !range) {
-                // A click on what is chosen lets everything through again.
+                // A second click on the selection removes the filter.
                 model.setFilters(model.filters.filter(filter => filter !== own));
                 return;
             }
@@ -153,7 +153,7 @@ function stretch(edges: string[], own: Filter, whole: boolean): [number, number]
     return null;
 }
 
-/** The most frequent values as parts of a bar; a click filters. */
+/** The most frequent values as segments of a bar; a click filters. */
 function shares(
     model: Model,
     column: Column,

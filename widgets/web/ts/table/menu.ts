@@ -1,4 +1,4 @@
-// What opens over the table: a column's menu with its filter, a value with everything that its cell cuts off, the steps as Rust.
+// Popups over the table: the menu of a column with its filter, a full value, the steps as Rust.
 
 import { type Column, type Filter, isNested, isNumber, isTemporal, named } from "./data.ts";
 import { button, el, toClipboard } from "./dom.ts";
@@ -13,7 +13,7 @@ export interface ColumnActions {
     apply(filter: Filter | null): void;
 }
 
-/** One thing open at a time, closed by Escape and by a click elsewhere. */
+/** One open popup at a time, closed by Escape and by a click elsewhere. */
 export class Popup {
     private open: HTMLElement | null = null;
     private closing: (() => void) | null = null;
@@ -32,7 +32,7 @@ export class Popup {
         const frame = el("div", "popup");
         frame.setAttribute("role", "dialog");
         frame.append(content);
-        // In the page's top layer: no notebook cell cuts it off.
+        // In the top layer of the page: no notebook cell clips it.
         frame.popover = "manual";
         this.root.append(frame);
         frame.showPopover();
@@ -175,7 +175,7 @@ function filterForm(column: Column, actions: ColumnActions, done: () => void): H
             if (kind.value.endsWith("between")) {
                 if (left && right) return { filter_type: kind.value, params: { left_value: left, right_value: right } };
                 if (kind.value === "not_between" || (!left && !right)) return null;
-                // One end alone.
+                // One bound only.
                 return {
                     filter_type: "compare",
                     params: left ? { op: ">=", value: left } : { op: "<=", value: right },

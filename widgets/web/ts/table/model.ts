@@ -1,5 +1,5 @@
-// A table's state, and its way to the kernel: which rows are wanted and there, the filters, the order, the summaries. Nothing of how
-// it looks. Without a kernel the saved rows are all there is.
+// The state of a table, and its connection to the kernel: loaded rows, filters, sort order, summaries. No drawing. Without a kernel
+// only the saved rows are available.
 
 import { type Connection, Failure } from "../connection.ts";
 import {
@@ -16,12 +16,12 @@ import {
     shown,
 } from "./data.ts";
 
-/** Rows and columns that are asked for together. */
+/** Rows and columns of a request. */
 const BLOCK = 100;
 const COLUMNS = 16;
-/** Blocks that are kept. */
+/** Maximum number of cached blocks. */
 const KEPT = 600;
-/** Requests for rows under way at a time: what was scrolled past while they are is never asked for. */
+/** Maximum number of concurrent requests for rows: rows that were scrolled past meanwhile are never requested. */
 const UNDER_WAY = 2;
 
 const FORMAT = { large_num_digits: 2, small_num_digits: 4, max_integral_digits: 7, max_value_length: 200 };
@@ -41,18 +41,18 @@ interface Wanted {
 
 export class Model {
     columns: Column[];
-    /** Of the frame. */
+    /** Rows of the frame. */
     readonly total: number;
-    /** That pass the filters. */
+    /** Rows that pass the filters. */
     selected: number;
     sort: SortKey[] = [];
     filters: Filter[] = [];
-    /** What is being computed. */
+    /** The work in progress. */
     busy = "";
     error = "";
     /** A comm is open. */
     live = false;
-    /** There was one, and it is gone. */
+    /** There was a comm, and it is closed. */
     wasLive = false;
     private connection: Connection | null = null;
     private blocks = new Map<string, Cell[][]>();
@@ -72,7 +72,7 @@ export class Model {
     constructor(
         readonly saved: Saved,
         private readonly changed: () => void,
-        /** The rows are others, or in another order: where one was looking is nowhere. */
+        /** The rows or their order have changed: the scroll position has no meaning any more. */
         private readonly rearranged: () => void,
     ) {
         this.columns = saved.columns;
@@ -81,7 +81,7 @@ export class Model {
         this.order = orderOf(saved.rows, [], saved.columns);
     }
 
-    /** Rows that can be looked at. */
+    /** The number of available rows. */
     get rows(): number {
         return this.live ? this.selected : this.saved.rows.length;
     }
@@ -90,7 +90,7 @@ export class Model {
         this.connection = connection;
     }
 
-    /** A comm was opened. The kernel closes it if it does not know the frame, so nothing is offered before it has answered. */
+    /** A comm was opened. The kernel closes it if it does not know the frame, so nothing is enabled before it has answered. */
     async opened(): Promise<void> {
         const connection = this.connection;
         try {
@@ -120,16 +120,16 @@ export class Model {
         this.changed();
     }
 
-    /** The cell if it is there. */
+    /** The cell if it is loaded. */
     cell(row: number, column: number): Cell | undefined {
         if (!this.live) return this.saved.rows[this.order[row] ?? -1]?.[column];
         const block = this.blocks.get(`${Math.floor(row / BLOCK)}:${Math.floor(column / COLUMNS)}`);
         const found = block?.[column % COLUMNS]?.[row % BLOCK];
-        // Before the first answer the saved rows are what the kernel will say.
+        // Before the first answer the saved rows are shown.
         return found ?? (this.isPlain ? this.saved.rows[row]?.[column] : undefined);
     }
 
-    /** Where a row is in the frame, from 0. */
+    /** The position of a row in the frame, from 0. */
     position(row: number): number | undefined {
         if (!this.live) return this.order[row];
         return this.isPlain ? row : this.positions.get(Math.floor(row / BLOCK))?.[row % BLOCK];
@@ -139,7 +139,7 @@ export class Model {
         return this.sent.filters === "[]" && this.sent.sort === "[]";
     }
 
-    /** Says what is on the screen: what is missing of it is asked for. */
+    /** Sets the viewport: missing blocks are requested. */
     want(first: number, end: number, columns: number[]): void {
         this.wanted = { first, end, columns };
         this.pump();
@@ -170,7 +170,7 @@ export class Model {
         this.changed();
     }
 
-    /** Of the view; of the whole frame for a column with a filter of its own, which would otherwise cut off what it is chosen from. */
+    /** The summary of the view; of the whole frame for a column with a filter, which would otherwise hide the other choices. */
     profile(column: number): Profile | undefined {
         const own = this.filters.some(filter => filter.column_schema.column_index === column);
         return (own ? this.whole.get(column) : undefined) ?? this.profiles.get(column) ?? this.whole.get(column);
@@ -187,10 +187,10 @@ export class Model {
         const asked = this.profileUnderWay;
         if (!asked || params.callback_id !== asked.callback) return;
         this.profileUnderWay = null;
-        // Stopped by a newer filter: asked for again when that is done.
+        // Cancelled by a newer filter: requested again afterwards.
         if (params.error_message && this.busy) return;
         if (asked.epoch === this.epoch) {
-            // A column that cannot be summarised is not asked for again.
+            // The summary of a column that failed is not requested again.
             const profile = params.profiles[0] ?? {};
             this.profiles.set(asked.column, profile);
             if (this.isUnfiltered) this.whole.set(asked.column, profile);
@@ -199,7 +199,7 @@ export class Model {
         this.pumpProfiles();
     }
 
-    /** A value with everything that the table cuts off. */
+    /** A full value, as the table truncates it. */
     async value(row: number, column: number): Promise<string> {
         const cell = this.cell(row, column);
         const schema = this.columns[column];
@@ -242,7 +242,7 @@ export class Model {
                   selection: { row_indices: indices(range.top, range.bottom), column_indices: picked },
               };
         const answer = (await this.ask("export_data_selection", { selection, format: "tsv" })) as { data: string };
-        // The contract's first line has the names; a spreadsheet's copy has not.
+        // The first line of the protocol has the names; the copy of a spreadsheet has none.
         return answer.data.slice(answer.data.indexOf("\n") + 1).replace(/\n$/, "");
     }
 
@@ -306,7 +306,7 @@ export class Model {
         }
     }
 
-    /** Tells the session the filters and the order, where they are others than it was told. */
+    /** Sends filters and sort order to the session, if they have changed. */
     private async apply(): Promise<void> {
         const change = ++this.change;
         const before = { ...this.sent };
@@ -332,7 +332,7 @@ export class Model {
                 const profiles = this.profiles;
                 this.sent.sort = sort;
                 this.forget();
-                // The same rows: what is known of the columns stays.
+                // The same rows: summaries stay valid.
                 this.profiles = profiles;
             }
         } catch (why) {
@@ -340,7 +340,7 @@ export class Model {
             if (!this.live) return;
             this.filters = JSON.parse(good.filters) as Filter[];
             this.sort = JSON.parse(good.sort) as SortKey[];
-            // The session took the request that failed for the view that is wanted.
+            // The session took the failed request for the current view.
             this.ask("set_row_filters", { filters: this.filters }).catch(() => {});
             this.fail(why);
         }
@@ -377,7 +377,7 @@ export class Model {
             if (this.blocks.size > KEPT && oldest !== undefined) this.blocks.delete(oldest);
         } catch (why) {
             if (epoch === this.epoch && this.live) {
-                // Not again and again: until the view changes the rows stay blank.
+                // No retry: until the view changes the rows stay blank.
                 this.blocks.set(key, []);
                 this.fail(why);
             }

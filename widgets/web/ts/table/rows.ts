@@ -1,12 +1,12 @@
-// The rows on the page. A cell that stays in view stays the same element, however often the table is drawn: a click is a press and a
-// release over one element, and the press alone makes the table draw anew.
+// The visible rows. A cell that stays in view keeps its element, however often the table is drawn: a click is a press and a release
+// over one element, and the press alone causes a redraw.
 
 import { type Column, grouped, type shown } from "./data.ts";
 import { el, keep } from "./dom.ts";
 
 export interface Placed {
     column: Column;
-    /** Among the columns that can be scrolled to. */
+    /** The index among the scrollable columns. */
     at: number;
     left: number;
     width: number;
@@ -19,7 +19,7 @@ interface Line {
     cells: Map<number, HTMLElement>;
 }
 
-/** What a row shows, and how. */
+/** The content of a row, and its look. */
 export interface Content {
     position(row: number): number | undefined;
     cell(row: number, column: number): ReturnType<typeof shown>;
@@ -32,7 +32,7 @@ export class Rows {
 
     constructor(private readonly body: HTMLElement) {}
 
-    /** Rows `first` to `end`, the first of them at `top` pixels. With none of them, what `none` says. */
+    /** Rows `first` to `end`, the first of them at `top` pixels. Without rows, the text `none`. */
     draw(
         first: number,
         end: number,

@@ -1,6 +1,6 @@
-// The table on the page: head, rows, bars around them, and what mouse and keys do. Rows and columns are drawn as far as they are in
-// view. Everything is looked at again when something changes, at most once for each frame of the screen; elements that are still right
-// stay, since what is pressed, focused or hovered must not go away under the hand.
+// The table on the page: header, rows, scroll bars, mouse and keyboard. Only rows and columns in view are drawn. A change causes at
+// most one update for each frame of the screen. Elements that are still correct are reused, because pressed, focused or hovered
+// elements must not be replaced.
 
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";
@@ -27,9 +27,9 @@ import style from "./style.css";
 
 const ROW = 24;
 const HEAD = 84;
-/** Without pictures. */
+/** Height without pictures, in pixels. */
 const HEAD_SAVED = 44;
-/** Rows that show at most, unless the table is made taller. */
+/** Maximum number of visible rows, unless the table is made taller. */
 const SHOWN = 14;
 const NARROWEST = 48;
 const WIDEST = 380;
@@ -74,7 +74,7 @@ class TableView implements Drawn {
     private headsMade = new Map<number, { state: string; cell: HTMLElement }>();
     private tall = SHOWN;
     private notice = "";
-    /** Something in a head is being dragged. */
+    /** A drag in a header is in progress. */
     private held = false;
 
     constructor(host: HTMLElement, data: unknown) {
@@ -191,7 +191,7 @@ class TableView implements Drawn {
         });
     }
 
-    /** Columns in the order in which they show. */
+    /** Columns in display order. */
     private columns(): Column[] {
         const all = this.model.columns.filter(column => !this.hidden.has(column.column_index));
         const pinned = all.filter(column => this.pinned.has(column.column_index));
@@ -202,7 +202,7 @@ class TableView implements Drawn {
         const set = this.widths.get(column.column_index);
         if (set !== undefined) return set;
         const index = column.column_index;
-        // Heads are bold, and have a sign of the order and the menu beside the name.
+        // Headers are bold, and have the sort sign and the menu next to the name.
         let most = Math.max(
             Math.min(named(column.column_name).length, 28) * 1.15 + 3,
             visible(column.type_name).length + 4,
@@ -250,7 +250,7 @@ class TableView implements Drawn {
         if (model.live) model.wantProfiles(indices);
     }
 
-    /** The columns in view with their places; pinned ones stand still. */
+    /** The visible columns with their positions; pinned ones do not scroll. */
     private placed(columns: Column[]): Placed[] {
         const placed: Placed[] = [];
         const offset = this.scroller.scrollLeft;
@@ -271,7 +271,7 @@ class TableView implements Drawn {
     private drawHead(visible: Placed[], height: number): void {
         const { model } = this;
         this.head.style.height = `${height}px`;
-        // A head is made anew only if something in it has changed: a brush in the hand must not be.
+        // A header is rebuilt only if it has changed: a brush that is being dragged must not be.
         const before = this.headsMade;
         if (!this.held) this.headsMade = new Map();
         const heads = visible.map(({ column, left, width, pinned }) => {
@@ -525,7 +525,7 @@ class TableView implements Drawn {
                   : event.deltaY;
         const before = this.scroll.top;
         this.scroll.go(before + pixels / ROW);
-        // At an end the page scrolls on.
+        // At an end the page scrolls.
         if (this.scroll.top === before) return;
         event.preventDefault();
         this.draw();
@@ -564,7 +564,7 @@ class TableView implements Drawn {
         event.preventDefault();
         this.scroller.focus({ preventScroll: true });
         if (at.column < 0) {
-            // A row's number stands for the row.
+            // The row number stands for the row.
             this.anchor = { row: event.shiftKey ? this.anchor.row : at.row, column: 0 };
             this.choose({ row: at.row, column: this.columns().length }, true);
             return;
@@ -601,7 +601,7 @@ class TableView implements Drawn {
         if (step) {
             event.preventDefault();
             event.stopPropagation();
-            // The first key shows where the cursor is, unless it says itself where to go.
+            // The first key only shows the cursor, unless the key names a target.
             const to = this.chosen || far ? step : [Math.ceil(this.scroll.top), 0];
             this.choose({ row: to[0] ?? 0, column: to[1] ?? 0 }, event.shiftKey && this.chosen !== null);
             this.scroll.reveal(this.cursor.row);
@@ -660,7 +660,7 @@ class TableView implements Drawn {
         );
     }
 
-    /** The heads stay while one of them is in the hand. */
+    /** Headers are not rebuilt during a drag in one of them. */
     private resizing(): void {
         const cells = [...this.head.children] as HTMLElement[];
         const visible = this.placed(this.columns());

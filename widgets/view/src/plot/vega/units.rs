@@ -99,7 +99,7 @@ impl Spec<'_> {
         tooltip
     }
 
-    /// Lines of several series, each in its pieces.
+    /// Lines of several series, each in its segments.
     pub fn lines(&self, shapes: &[Shape]) -> Unit {
         let mut unit = Unit::default();
         let (mut first, mut longest, mut is_forward) = (None, 0, true);
@@ -121,7 +121,7 @@ impl Spec<'_> {
                 unit.rows.push(row.into());
             }
         }
-        // A curve goes as its points do, not from left to right.
+        // A curve follows the order of its points, not from left to right.
         if !is_forward {
             for (i, row) in unit.rows.iter_mut().enumerate() {
                 row["o"] = i.into();
@@ -269,7 +269,7 @@ impl Spec<'_> {
             }
         }
         if has_sizes {
-            // The area of a point is in proportion, as in the picture.
+            // The area of a point is proportional, as in the picture.
             let top = 26.0 * 26.0 * std::f64::consts::PI / 4.0;
             let text = hex(colors(self.plot.style.theme).text);
             let most = if largest > 0.0 { largest * 13.0 * 13.0 } else { 1.0 };
@@ -381,7 +381,7 @@ impl Spec<'_> {
         units
     }
 
-    /// The picture's, in cells of about the same size.
+    /// As in the picture, in cells of about the same size.
     fn cell_labels(&self) -> Option<Vec<String>> {
         let side = |pixels: f64, scale: &Scale| pixels * 0.72 / (scale.high - scale.low);
         cell_labels(self.data, side(self.size.0, &self.data.x), side(self.size.1, &self.data.y))
