@@ -370,7 +370,10 @@ def main():
             print(f"{error}"[:3000], flush=True)
             if isinstance(error, KeyboardInterrupt):
                 break
+            met = bench.met
+            bench.close()
             bench = Bench(specs, folder, arguments.seed + 1000 * failures, arguments.verbose)
+            bench.met = met
         if (n + 1) % 50 == 0:
             print(f"{n + 1} trials, {failures} failures, {time.monotonic() - begun:.0f} s", flush=True)
     for process in PROCESSES:
