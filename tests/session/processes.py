@@ -45,8 +45,8 @@ def engine() -> int | None:
     return below[0] if below else None
 
 
-def cell_processes(kernel: int) -> list[int]:
-    """The runner and snapshots of a kernel process."""
+def below(kernel: int, executable: str) -> list[int]:
+    """Processes of that program that a kernel process started, or that those started."""
     above = parents()
 
     def is_below(process: int) -> bool:
@@ -56,7 +56,12 @@ def cell_processes(kernel: int) -> list[int]:
             process = above[process]
         return False
 
-    return [p for p in named("onrush-cell") if is_below(p)]
+    return [p for p in named(executable) if is_below(p)]
+
+
+def cell_processes(kernel: int) -> list[int]:
+    """The runner and snapshots of a kernel process."""
+    return below(kernel, "onrush-cell")
 
 
 def resident_bytes(process: int) -> int:

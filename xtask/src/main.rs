@@ -3,6 +3,7 @@
 mod bench;
 mod bundle;
 mod lab;
+mod lint;
 mod process;
 mod python;
 mod test;
@@ -50,7 +51,7 @@ enum Task {
     },
     /// Checks the rules of the repository: module docs, crate edges, paths in documents, file sizes and more
     Tidy,
-    /// Runs clippy
+    /// Runs clippy, rustdoc and, where it is installed, cargo-deny, with warnings as errors
     Lint,
     /// Runs one suite of measurements
     Bench {
@@ -89,7 +90,8 @@ fn main() -> ExitCode {
 }
 
 fn lint(workspace: &Workspace) -> Result<(), Failure> {
-    let mut cargo = workspace.cargo();
-    cargo.args(["clippy", "--all-targets", "--", "--deny", "warnings"]);
-    process::run("clippy", &mut cargo)
+    match lint::check(workspace)?.iter().filter(|transcript| !transcript.success).count() {
+        0 => Ok(()),
+        failed => Err(Failure::new(format!("{failed} of the linters found something"))),
+    }
 }

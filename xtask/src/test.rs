@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use crate::process::{self, Failure, Transcript};
 use crate::python;
 use crate::workspace::{self, Workspace};
-use crate::{lab, tidy, web};
+use crate::{lab, lint, tidy, web};
 use count::Count;
 
 /// Areas that can be run separately.
@@ -22,6 +22,8 @@ pub enum Area {
     Tidy,
     /// rustfmt
     Format,
+    /// clippy and rustdoc with warnings as errors, and cargo-deny where it is installed
+    Lint,
     /// The crates of the workspace
     Rust,
     /// The device and the CUDA kernels alone, which `rust` runs too
@@ -136,6 +138,12 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
             cargo.args(["fmt", "--all", "--check"]);
             let transcript = process::run_recorded("cargo fmt", &mut cargo)?;
             Ok((Count::one(transcript.success), transcript.success, None))
+        }
+        Area::Lint => {
+            let transcripts = lint::check(workspace)?;
+            let passed = transcripts.iter().filter(|transcript| transcript.success).count();
+            let count = Count { passed, failed: transcripts.len() - passed, skipped: 0 };
+            Ok((count, count.failed == 0, None))
         }
         Area::Rust => rust(workspace),
         Area::Kernels => kernels(workspace),

@@ -39,6 +39,7 @@ fn main() {
     });
     let mut executor = Executor::start(config, &events).unwrap_or_else(|d| {
         print_diagnostic("error", &d);
+        #[expect(clippy::disallowed_methods, reason = "an example: there is nothing to clean up yet")]
         std::process::exit(1);
     });
     drop(events);

@@ -20,6 +20,7 @@ use onrush_wire::host::{Fault, Finished, FromHost, ToHost};
 fn main() {
     if let Err(error) = prepare() {
         eprintln!("onrush-cell is started by the Onrush kernel, not by hand: {error}");
+        #[expect(clippy::disallowed_methods, reason = "nothing is buffered before the first message")]
         std::process::exit(2);
     }
     let mut store = Store::new();

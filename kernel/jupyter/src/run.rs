@@ -162,6 +162,7 @@ fn catch_interrupts(notebook: Arc<Notebook>, stopped: Arc<AtomicBool>) -> std::i
             while interrupts.recv().await.is_some() {
                 if stopped.swap(true, Ordering::Relaxed) {
                     notebook.shutdown();
+                    #[expect(clippy::disallowed_methods, reason = "the second Ctrl-C ends the program at once")]
                     std::process::exit(130);
                 }
                 notebook.interrupt();

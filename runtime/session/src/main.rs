@@ -106,7 +106,7 @@ fn engine_role() -> ExitCode {
         }
     };
     match engine::serve(stream) {
-        // Threads may still compute for callers that are gone.
+        #[expect(clippy::disallowed_methods, reason = "threads may still compute for callers that are gone")]
         Ok(()) => std::process::exit(0),
         Err(diagnostic) => {
             eprintln!("onrush-session engine: {diagnostic}");

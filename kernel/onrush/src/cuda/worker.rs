@@ -57,7 +57,7 @@ pub fn with<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T
 fn with_printed<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Failure> {
     let mut guard = lock(&WORKER);
     let owner = (std::process::id(), host::context().map_or(Generation(0), |c| c.generation));
-    if guard.as_ref().is_some_and(|worker| worker.owner != owner) {
+    if guard.as_mut().is_some_and(|worker| worker.owner != owner || worker.has_ended()) {
         *guard = None;
     }
     let worker = match &mut *guard {
@@ -185,6 +185,12 @@ impl Worker {
             Ok(_) => Err(worker.broken().0),
             Err((diagnostic, _)) => Err(diagnostic),
         }
+    }
+
+    /// Whether its process ended since it was last asked something, as when it is killed from outside. It took no contents with it:
+    /// what the device alone has is in memory that the buffers hold.
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     pub fn load(&mut self, program: &'static Program) -> Result<(), Failure> {
