@@ -2,7 +2,20 @@
 
 fn main() {
     println!("cargo:rustc-link-arg-bins=-rdynamic");
-    for name in ["read", "write", "writev", "open", "open64", "openat", "openat64"] {
+    for name in [
+        "read",
+        "write",
+        "writev",
+        "open",
+        "open64",
+        "openat",
+        "openat64",
+        "pthread_create",
+        "syscall",
+        "waitpid",
+        "unsetenv",
+        "_Unwind_Backtrace",
+    ] {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");

@@ -55,7 +55,7 @@ fn main() {
                         Content::Text(text) | Content::Plan(text) => println!("  shows {text}"),
                         other => println!("  shows {other:?}"),
                     },
-                    Event::Begin { reply, .. } => drop(reply.send(())),
+                    Event::Begin { reply, .. } => drop(reply.send(Ok(()))),
                     Event::Input { reply, .. } => drop(reply.send(Some("typed".to_string()))),
                     Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),
                     Event::NeedSession { reply } => {

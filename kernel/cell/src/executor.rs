@@ -16,7 +16,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use onrush_wire::host::{Finished, Stream};
-use onrush_wire::{Diagnostic, Generation};
+use onrush_wire::{Class, Diagnostic};
 
 use crate::again;
 use crate::compile::{self, Compiler, Ready};
@@ -27,7 +27,7 @@ use crate::keep;
 use crate::kit;
 use crate::names::{Knowledge, Names};
 use crate::notebook::{KnownVariable, Notebook};
-use crate::process::{self, CellProcess, Ended, Launch, Stoppable};
+use crate::process::{self, Bell, CellProcess, Ended, Launch, Stoppable};
 use crate::reemit;
 use crate::rustc::{Phases, remove_abandoned};
 use crate::scan;
@@ -146,7 +146,7 @@ impl Executor {
         };
         compiler.prepare();
         remove_abandoned(&compiler.folder);
-        let process = CellProcess::start(launch, Arc::clone(&stop), Generation(1))?;
+        let process = CellProcess::start(launch, Arc::clone(&stop), process::next_generation())?;
         Ok(Executor {
             config,
             compiler,
@@ -186,9 +186,16 @@ impl Executor {
     pub fn execute(&mut self, cell: u64, text: &str, events: &Sender<Event>) -> Outcome {
         self.knowledge.probe.stop();
         self.stop.begin();
+        self.process.open(cell);
         let outcome = self.execute_watched(cell, text, events);
+        self.process.close();
         self.stop.end();
         outcome
+    }
+
+    /// Passes on what threads and child processes of earlier cells print, until `bell` rings. Call it between two cells.
+    pub fn between(&mut self, bell: &Bell, events: &Sender<Event>) {
+        self.process.between(bell, events);
     }
 
     fn failed(&self, diagnostics: Vec<Diagnostic>, ran: bool) -> Outcome {
@@ -222,6 +229,9 @@ impl Executor {
             Outcome::Ok { frames, released, published, lineage: before, .. } => {
                 if !code.trim().is_empty() || !left_out.is_empty() {
                     self.ran.push(Ran { number, code, text: text.clone(), left_out });
+                }
+                if !separated.after.is_empty() {
+                    self.stop.begin();
                 }
                 let complaint = self.carry_out(&separated.after, &file, events).err();
                 // `:restart-cells` after code: what the code made has gone.

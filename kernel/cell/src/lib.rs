@@ -35,4 +35,5 @@ pub use executor::{
     Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
 };
 pub use names::{Frames, Names, NoFrames};
+pub use process::Bell;
 pub use stale::{Flow, Origin, Stale, defined_names};

@@ -8,6 +8,7 @@ mod ending;
 mod memory;
 mod orphans;
 mod output;
+mod stop;
 
 use std::fs::File;
 use std::io;
@@ -16,29 +17,37 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use onrush_wire::codec::write_message;
 use onrush_wire::control::Change;
-use onrush_wire::host::{Address, Finished, FromHost, LastWords, Stream, ToHost, Variable};
+use onrush_wire::host::{Address, Finished, FromHost, LastWords, Stream, ToHost};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, limits};
 
-use crate::executor::{Event, Interrupt};
+use crate::executor::{Event, Interrupt as _};
 use crate::generate::SourceMap;
 pub use clock::ProcessorTime;
+pub use descriptors::Bell;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
 use ending::{Circumstances, Death, Failure, Variables};
 use memory::{Allowance, Watch};
 use output::{Outputs, Places};
+pub use stop::Stoppable;
+use stop::{children_of, is_stopped, kill_group, state_of, thread_names, wake_group, with_descendants};
 
 /// Stack of a cell. The main thread's stack grows as it is used.
 const STACK_BYTES: u64 = 64 << 20;
 /// How long a process may take to say that it is ready.
 const READY: Duration = Duration::from_secs(10);
-/// And a snapshot: it is there already, and has to wake up only.
-const AWAKE: Duration = Duration::from_secs(5);
+/// And a snapshot: it is there already, and has to wake up only. One that waits for something after this time waits for ever.
+const AWAKE: Duration = Duration::from_secs(1);
+/// A snapshot that computes or is read from disk meanwhile has longer.
+const AWAKE_AT_WORK: Duration = Duration::from_secs(10);
+/// After this time without a sign of life it is said that the process was stopped.
+const SILENT: Duration = Duration::from_secs(1);
 /// How long a cell that was interrupted may take to get its snapshot. One that does not is stopped without it.
 const HUNG: Duration = Duration::from_secs(2);
 
@@ -52,71 +61,6 @@ pub struct Launch {
     pub session_socket: PathBuf,
     /// Where output over the limit is written.
     pub overflow: PathBuf,
-}
-
-/// What can be stopped at this moment, shared with [`Interrupt`]ers.
-#[derive(Default)]
-pub struct Stoppable {
-    state: Mutex<StopState>,
-}
-
-#[derive(Default)]
-struct StopState {
-    /// A process group to kill.
-    group: Option<i32>,
-    busy: bool,
-    interrupted: bool,
-}
-
-impl Stoppable {
-    fn state(&self) -> MutexGuard<'_, StopState> {
-        self.state.lock().unwrap_or_else(|p| p.into_inner())
-    }
-
-    /// A cell begins: an interrupt from here on counts.
-    pub fn begin(&self) {
-        *self.state() = StopState { busy: true, ..StopState::default() };
-    }
-
-    pub fn end(&self) {
-        *self.state() = StopState::default();
-    }
-
-    /// Makes a process group the one to stop; `false` if it was interrupted already.
-    pub fn watch(&self, group: i32) -> bool {
-        let mut state = self.state();
-        state.group = Some(group);
-        !state.interrupted
-    }
-
-    /// Call before the process is reaped, so that its id cannot belong to another one when a signal is sent.
-    pub fn unwatch(&self) {
-        self.state().group = None;
-    }
-
-    pub fn interrupted(&self) -> bool {
-        self.state().interrupted
-    }
-}
-
-impl Interrupt for Stoppable {
-    fn interrupt(&self) {
-        let mut state = self.state();
-        if state.busy {
-            state.interrupted = true;
-            if let Some(group) = state.group {
-                kill_group(group);
-            }
-        }
-    }
-}
-
-fn kill_group(group: i32) {
-    // SAFETY: plain system calls; the group is that of a child which has not been reaped.
-    unsafe {
-        libc::kill(-group, libc::SIGKILL);
-        libc::kill(group, libc::SIGKILL);
-    }
 }
 
 /// How a cell ended in its process.
@@ -135,6 +79,8 @@ struct Ends {
     outputs: Outputs,
     /// Never written to: when it closes, the cell process ends.
     _lifetime: OwnedFd,
+    /// The writing ends of the plain pipes: the next process gets them, too.
+    writers: [OwnedFd; 2],
 }
 
 pub struct CellProcess {
@@ -153,6 +99,18 @@ pub struct CellProcess {
     told: u64,
     /// That led to the error of the cell that ran last.
     calls: Vec<Address>,
+    /// The cell that runs, or ran last.
+    cell: u64,
+    /// Groups of processes that cells have started before a cell failed: they live as long as the notebook.
+    left: Vec<i32>,
+}
+
+/// The generation of the newest cell process of this program: one that is started after a fault of the kernel's own goes on from there.
+static NEWEST: AtomicU64 = AtomicU64::new(0);
+
+/// The generation of a first cell process.
+pub fn next_generation() -> Generation {
+    Generation(NEWEST.load(Ordering::Relaxed) + 1)
 }
 
 /// What is known of a cell while it runs.
@@ -160,8 +118,16 @@ pub struct CellProcess {
 struct Running {
     /// Wakes the snapshot; and its process.
     wake: Option<(OwnedFd, i32)>,
-    /// Threads of earlier cells.
+    /// Threads of earlier cells, and their names.
     threads: u32,
+    names: Vec<Option<String>>,
+    /// Processes that earlier cells have started, the cell process's own children.
+    children: Vec<i32>,
+    /// Those and what they have started.
+    spared: Vec<i32>,
+    /// When the process has last said something, and whether it was said that it is stopped.
+    heard: Option<Instant>,
+    is_known_to_be_stopped: bool,
     watch: Option<Watch>,
     machine_kills: u64,
     /// Since when a cell that was interrupted waits for its snapshot.
@@ -173,7 +139,7 @@ fn internal(what: &str, error: impl std::fmt::Display) -> Diagnostic {
 }
 
 /// The five descriptors of the cell process, in the order of `kernel/host`'s `DESCRIPTORS`: control, output, lifetime, 1, 2.
-fn channels() -> io::Result<(Ends, [OwnedFd; 5])> {
+fn channels(overflow: &Path) -> io::Result<(Ends, [OwnedFd; 5])> {
     let (control, control_host) = socket_pair(libc::SOCK_STREAM)?;
     let (output, output_host) = pipe()?;
     let (lifetime_host, lifetime) = pipe()?;
@@ -181,8 +147,9 @@ fn channels() -> io::Result<(Ends, [OwnedFd; 5])> {
     let (err, err_host) = pipe()?;
     let ends = Ends {
         control: MessageReader::new(UnixStream::from(control)),
-        outputs: Outputs::new(File::from(output), [File::from(out), File::from(err)])?,
+        outputs: Outputs::new(File::from(output), [File::from(out), File::from(err)], overflow)?,
         _lifetime: lifetime,
+        writers: [out_host.try_clone()?, err_host.try_clone()?],
     };
     Ok((ends, [control_host, output_host, lifetime_host, out_host, err_host]))
 }
@@ -191,7 +158,8 @@ impl CellProcess {
     pub fn start(launch: Launch, stop: Arc<Stoppable>, generation: Generation) -> Result<Self, Diagnostic> {
         orphans::adopt();
         let allowed = limits::cell_memory()?;
-        let (ends, hosts) = channels().map_err(|e| internal("no pipes for the cell process", e))?;
+        output::remove_left_files(&launch.overflow);
+        let (ends, hosts) = channels(&launch.overflow).map_err(|e| internal("no pipes for the cell process", e))?;
         let raw: Vec<RawFd> = hosts.iter().map(|fd| fd.as_raw_fd()).collect();
         let mut command = Command::new(&launch.host);
         command.current_dir(&launch.folder).env("LD_LIBRARY_PATH", &launch.library_path);
@@ -246,7 +214,10 @@ impl CellProcess {
             limit: allowed,
             told: 0,
             calls: Vec::new(),
+            cell: 0,
+            left: Vec::new(),
         };
+        NEWEST.fetch_max(generation.0, Ordering::Relaxed);
         process.configure(READY).map_err(|e| internal("the cell process does not answer", e))?;
         Ok(process)
     }
@@ -289,28 +260,60 @@ impl CellProcess {
         }
     }
 
-    /// The next message, without regard to output.
+    /// The next message, without regard to output. A process that is at work when the time is over has some more.
     fn receive(&mut self, timeout: Duration) -> io::Result<FromHost> {
-        let end = Instant::now() + timeout;
+        let begun = Instant::now();
         loop {
             if let Some((message, _)) = self.ends.control.next()? {
                 return Ok(message);
             }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let waited = begun.elapsed();
+            if waited > timeout && (waited > AWAKE_AT_WORK || !matches!(state_of(self.pid), Some('R' | 'D'))) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            poll(&[self.ends.control.as_raw_fd()], left)?;
+            poll(&[self.ends.control.as_raw_fd()], Duration::from_millis(50))?;
         }
     }
 
-    /// Drops variables; all of them if `names` is empty.
-    pub fn forget(&mut self, names: Vec<String>) -> Result<Vec<Variable>, Diagnostic> {
-        self.send(&ToHost::Forget { names }).map_err(|e| internal("the cell process is gone", e))?;
-        match self.receive(READY) {
-            Ok(FromHost::Variables(variables)) => Ok(variables),
-            Ok(other) => Err(internal("the cell process said something else", format!("{other:?}"))),
-            Err(e) => Err(internal("the cell process does not answer", e)),
+    /// Drops variables, all of them if `names` is empty: code of the user's that runs as a cell does.
+    pub fn forget(&mut self, names: Vec<String>, events: &Sender<Event>) -> Ended {
+        self.attempt(&ToHost::Forget { cell: self.cell, names }, events)
+    }
+
+    fn advance(&mut self) {
+        self.generation = Generation(self.generation.0 + 1);
+        NEWEST.fetch_max(self.generation.0, Ordering::Relaxed);
+    }
+
+    /// What is printed from here on is this cell's.
+    pub fn open(&mut self, cell: u64) {
+        self.cell = cell;
+        self.ends.outputs.begin(cell);
+    }
+
+    /// The cell is over. What its threads print from here on comes with [`Self::between`].
+    pub fn close(&mut self) {
+        self.ends.outputs.end();
+    }
+
+    /// Passes on what threads and child processes of earlier cells print, until `bell` rings. No cell runs meanwhile.
+    pub fn between(&mut self, bell: &Bell, events: &Sender<Event>) {
+        let rings = bell.descriptor();
+        let mut watched = self.ends.outputs.descriptors();
+        loop {
+            let fds: Vec<RawFd> = watched.iter().copied().chain([rings]).collect();
+            match poll(&fds, Duration::from_secs(3600)) {
+                Ok(ready) if ready.last() == Some(&true) => return bell.silence(),
+                Ok(ready) if !ready.contains(&true) => continue,
+                Ok(_) => {}
+                Err(_) => return,
+            }
+            if !self.ends.outputs.drain_between(events, &mut self.ends.control) {
+                // The other end was closed: the process is gone, and the next cell says so.
+                watched.clear();
+            }
+            // One that prints without an end is read slowly, so that it waits instead of the machine.
+            let _ = poll(&[rings], Duration::from_millis(20));
         }
     }
 
@@ -322,12 +325,12 @@ impl CellProcess {
     /// Runs a compiled cell, passing on what it shows.
     pub fn run(&mut self, cell: u64, library: &Path, entry: &str, events: &Sender<Event>) -> Ended {
         let message = ToHost::Run { cell, library: library.display().to_string(), entry: entry.to_string() };
-        self.run_as(cell, &message, events)
+        self.run_as(&message, events)
     }
 
     /// Runs what cells have left to be done when controls change, as if it were a cell.
-    pub fn react(&mut self, cell: u64, change: Change, events: &Sender<Event>) -> Ended {
-        self.run_as(cell, &ToHost::React { change }, events)
+    pub fn react(&mut self, change: Change, events: &Sender<Event>) -> Ended {
+        self.run_as(&ToHost::React { cell: self.cell, change }, events)
     }
 
     /// Controls that are on no screen any more.
@@ -336,32 +339,63 @@ impl CellProcess {
         let _ = self.send(&ToHost::DropControls { ids });
     }
 
-    fn run_as(&mut self, cell: u64, message: &ToHost, events: &Sender<Event>) -> Ended {
-        let (reply, begun) = mpsc::channel();
-        if events.send(Event::Begin { generation: self.generation, reply }).is_ok() {
-            let _ = begun.recv();
-        }
-        self.ends.outputs.begin(cell, &self.launch.overflow, self.places.clone());
+    fn run_as(&mut self, message: &ToHost, events: &Sender<Event>) -> Ended {
         if self.stop.interrupted() {
-            // Interrupted before the cell began: nothing has to be undone.
-            let diagnostic = ending::describe(Failure::Interrupted, &Variables::Kept, &Circumstances::default());
-            return Ended::Failed { diagnostic, variables_lost: false };
+            // Before anybody was told of the cell: nothing has to be undone.
+            return Ended::Failed { diagnostic: interrupted(), variables_lost: false };
         }
-        let mut running = Running { machine_kills: memory::machine_kills(), ..Running::default() };
+        let (reply, begun) = mpsc::channel();
+        let told = events.send(Event::Begin { generation: self.generation, reply }).is_ok();
+        let answer = if told { begun.recv().unwrap_or(Ok(())) } else { Ok(()) };
+        match answer {
+            Err(refused) => self.withdraw(refused),
+            Ok(()) if self.stop.interrupted() => self.withdraw(interrupted()),
+            Ok(()) => self.attempt(message, events),
+        }
+    }
+
+    /// The session knows of the beginning of a cell that does not run. It takes that for a rollback, and hears no more of this
+    /// generation: the cell process gets the next one.
+    fn withdraw(&mut self, diagnostic: Diagnostic) -> Ended {
+        self.stop.unwatch();
+        self.advance();
+        wake_group(self.pid);
+        match self.configure(AWAKE) {
+            Ok(_) => Ended::Failed { diagnostic, variables_lost: false },
+            Err(error) => {
+                self.reap(&[]);
+                let diagnostic = self.start_anew(
+                    diagnostic
+                        .note(format!("the variables are lost because the cell process did not answer ({error})")),
+                );
+                Ended::Failed { diagnostic, variables_lost: true }
+            }
+        }
+    }
+
+    /// Has the cell process run something with a snapshot to go back to.
+    fn attempt(&mut self, message: &ToHost, events: &Sender<Event>) -> Ended {
+        let mut running =
+            Running { machine_kills: memory::machine_kills(), heard: Some(Instant::now()), ..Running::default() };
+        self.ends.outputs.know(self.places.clone());
         let result = match self.send(message) {
             Ok(()) => self.attend(&mut running, events),
             Err(_) => Err(Failure::Died(Death::Unknown)),
         };
         match result {
-            Ok(mut finished) => match finished.outcome {
-                Ok(()) => {
-                    self.stop.unwatch();
+            Ok(mut finished) => match std::mem::replace(&mut finished.outcome, Ok(())) {
+                // From here on an interrupt stops nothing, and only then does the snapshot end.
+                Ok(()) if self.stop.settle() => {
+                    if self.send(&ToHost::Committed).is_err() {
+                        return self.roll_back(Failure::Died(Death::Unknown), running, events);
+                    }
                     self.ends.outputs.finish(events);
                     if let Some(warning) = running.watch.as_mut().and_then(Watch::doubled) {
                         let _ = events.send(Event::Warning(warning));
                     }
                     Ended::Ok(finished)
                 }
+                Ok(()) => self.roll_back(Failure::Interrupted, running, events),
                 Err(diagnostic) => {
                     let ended = self.roll_back(Failure::Said(diagnostic), running, events);
                     self.calls = std::mem::take(&mut finished.calls);
@@ -387,16 +421,25 @@ impl CellProcess {
             if let Some(over) = running.watch.as_mut().and_then(Watch::look) {
                 return Err(Failure::Memory(over));
             }
+            if matches!(message, Ok(Some(_))) {
+                running.heard = Some(Instant::now());
+            }
             match message {
                 Ok(Some((FromHost::Finished(finished), _))) => return Ok(finished),
                 Ok(Some((FromHost::Started { snapshot_pid, reason, threads, held }, descriptor))) => {
                     running.wake = descriptor.zip(snapshot_pid.map(|pid| pid as i32));
                     running.threads = threads;
-                    // Only now: a runner that is killed before there is a snapshot takes the variables along.
-                    if !self.stop.watch(self.pid) {
-                        kill_group(self.pid);
+                    if threads > 0 {
+                        running.names = thread_names(self.pid);
                     }
                     let snapshot = running.wake.as_ref().map(|(_, pid)| *pid);
+                    running.children = children_of(self.pid);
+                    running.children.retain(|pid| Some(*pid) != snapshot);
+                    running.spared = with_descendants(&running.children);
+                    // Only now: a runner that is killed before there is a snapshot takes the variables along.
+                    if !self.stop.watch_sparing(self.pid, running.spared.clone()) {
+                        kill_group(self.pid, &running.spared);
+                    }
                     running.watch = Some(Watch::start(self.limit, self.pid, snapshot, held));
                     self.started(Allowance { held, limit: self.limit }, reason, events);
                 }
@@ -426,11 +469,7 @@ impl CellProcess {
                     let _ = self.send(&ToHost::ControlSetting(setting));
                 }
                 Ok(Some((
-                    FromHost::Display(_)
-                    | FromHost::Capture
-                    | FromHost::ClearOutput { .. }
-                    | FromHost::Ready { .. }
-                    | FromHost::Variables(_),
+                    FromHost::Display(_) | FromHost::Capture | FromHost::ClearOutput { .. } | FromHost::Ready { .. },
                     _,
                 ))) => {}
                 // An output that was waited for brought it along.
@@ -449,6 +488,7 @@ impl CellProcess {
                     if stopped || self.hangs(running) {
                         return Err(Failure::Interrupted);
                     }
+                    self.tell_of_silence(running, events);
                     let mut fds = self.ends.outputs.descriptors();
                     fds.push(self.ends.control.as_raw_fd());
                     fds.push(self.pidfd.as_raw_fd());
@@ -485,12 +525,41 @@ impl CellProcess {
     /// Whether a cell that was interrupted does not even get as far as its snapshot: a thread of an earlier cell holds a lock that
     /// the cell process needs.
     fn hangs(&self, running: &mut Running) -> bool {
-        // A process that computes is in the middle of the fork: with many gigabytes that takes seconds.
-        if running.watch.is_some() || !self.stop.interrupted() || !sleeps(self.pid) {
+        if running.watch.is_some() || !self.stop.interrupted() {
+            return false;
+        }
+        let state = state_of(self.pid);
+        if matches!(state, Some('T' | 't')) && running.interrupted_at.is_none() {
+            // It goes on as far as its snapshot, and is stopped there without a loss.
+            wake_group(self.pid);
+        } else if !matches!(state, Some('S' | 'T' | 't')) {
+            // A process that computes is in the middle of the fork: with many gigabytes that takes seconds.
             running.interrupted_at = None;
             return false;
         }
         running.interrupted_at.get_or_insert_with(Instant::now).elapsed() > HUNG
+    }
+
+    /// Says once why a cell does not go on, if the reason is not the cell.
+    fn tell_of_silence(&self, running: &mut Running, events: &Sender<Event>) {
+        if running.is_known_to_be_stopped || running.heard.is_none_or(|heard| heard.elapsed() < SILENT) {
+            return;
+        }
+        running.heard = Some(Instant::now());
+        let pid = self.pid;
+        let (message, help) = if is_stopped(pid) {
+            let message = format!("the cell process ({pid}) was stopped by a signal, so the cell does not go on");
+            (message, format!("`kill -CONT {pid}` lets it go on; an interrupt ends the cell"))
+        } else if running.watch.is_none() && state_of(pid) == Some('S') {
+            let message = "the cell has not begun: a thread of an earlier cell holds a lock that its snapshot needs \
+                           (of standard output or standard error)";
+            (message.to_string(), "an interrupt ends the cell process, and the variables are lost with it".to_string())
+        } else {
+            return;
+        };
+        running.is_known_to_be_stopped = true;
+        let warning = Diagnostic::error(Class::Environment, "stopped", message).help(help);
+        let _ = events.send(Event::Warning(Diagnostic { severity: onrush_wire::Severity::Warning, ..warning }));
     }
 
     /// Asks the front end and waits for its answer, or for an interrupt: `None`.
@@ -523,12 +592,12 @@ impl CellProcess {
         }
     }
 
-    /// Kills the runner and what it started, and takes it from the process table.
-    fn reap(&mut self) {
+    /// Kills the runner and what it started, but for what is spared, and takes it from the process table.
+    fn reap(&mut self, spared: &[i32]) {
         // SAFETY: `info` is written by the kernel; waiting on a pidfd reaps that process only.
         unsafe {
             let fd = self.pidfd.as_raw_fd() as libc::id_t;
-            kill_group(self.pid);
+            kill_group(self.pid, spared);
             let mut info: libc::siginfo_t = std::mem::zeroed();
             while libc::waitid(libc::P_PIDFD, fd, &mut info, libc::WEXITED) != 0 {
                 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -539,9 +608,9 @@ impl CellProcess {
     }
 
     /// The same, but another thread waits for its end.
-    fn reap_later(&mut self) {
-        kill_group(self.pid);
-        let Ok(process) = self.pidfd.try_clone() else { return self.reap() };
+    fn reap_later(&mut self, spared: &[i32]) {
+        kill_group(self.pid, spared);
+        let Ok(process) = self.pidfd.try_clone() else { return self.reap(spared) };
         std::thread::spawn(move || {
             // SAFETY: `info` is written by the kernel; waiting on a pidfd reaps that process only.
             unsafe {
@@ -571,19 +640,24 @@ impl CellProcess {
             Failure::Died(_) | Failure::Interrupted => 0,
         };
         match (&failure, &running.wake) {
-            (Failure::Interrupted, Some(_)) => self.reap_later(),
-            _ => self.reap(),
+            (Failure::Interrupted, Some(_)) => self.reap_later(&running.spared),
+            _ => self.reap(&running.spared),
+        }
+        if !running.spared.is_empty() {
+            orphans::keep(&running.children);
+            self.left.push(self.pid);
         }
         self.ends.outputs.drain(events, &mut self.ends.control);
         self.ends.outputs.finish(events);
         let mut known = Circumstances {
             stderr: self.ends.outputs.stderr_tail().to_string(),
             threads: (running.threads, own),
+            names: running.names.into_iter().flatten().collect(),
             allowance: Allowance { held: running.watch.as_ref().map_or(0, |w| w.held), limit: self.limit },
             out_of_memory: memory::machine_kills() > running.machine_kills,
             words: LastWords::default(),
         };
-        self.generation = Generation(self.generation.0 + 1);
+        self.advance();
         let variables = match running.wake {
             Some((wake, pid)) => match self.take_over(wake, pid) {
                 Ok(words) => {
@@ -592,44 +666,64 @@ impl CellProcess {
                 }
                 Err(error) => Variables::Lost(format!("the snapshot did not answer ({error})")),
             },
-            None if self.stop.interrupted() => {
-                Variables::Lost("a thread of an earlier cell kept the cell process from taking a snapshot".to_string())
-            }
+            None if self.stop.interrupted() => Variables::Lost(
+                "the cell process took no snapshot: it was stopped, or a thread of an earlier cell holds a lock"
+                    .to_string(),
+            ),
             None => Variables::Lost("the process ended before it could take a snapshot".to_string()),
         };
         let mut diagnostic = ending::describe(failure, &variables, &known);
         let variables_lost = matches!(variables, Variables::Lost(_));
         if variables_lost {
-            match CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), self.generation) {
-                Ok(process) => *self = CellProcess { places: self.places.clone(), ..process },
-                Err(error) => diagnostic = diagnostic.note(error.message),
-            }
+            diagnostic = self.start_anew(diagnostic);
         }
         Ended::Failed { diagnostic, variables_lost }
+    }
+
+    /// Another process in place of the one that is gone; if there is none, the diagnostic says why.
+    fn start_anew(&mut self, diagnostic: Diagnostic) -> Diagnostic {
+        match CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), self.generation) {
+            Ok(mut process) => {
+                process.ends.outputs.inherit(&mut self.ends.outputs);
+                let (places, left) = (std::mem::take(&mut self.places), std::mem::take(&mut self.left));
+                *self = CellProcess { places, left, cell: self.cell, ..process };
+                diagnostic
+            }
+            Err(error) => diagnostic.note(error.message),
+        }
     }
 
     fn take_over(&mut self, wake: OwnedFd, pid: i32) -> io::Result<LastWords> {
         self.pidfd = pidfd(pid)?;
         self.pid = pid;
+        // Whoever has stopped the runner may have stopped this one, too.
+        wake_group(pid);
         let answer = self.wake(&wake);
         if answer.is_err() {
-            self.reap();
+            self.reap(&[]);
         }
         answer
     }
 
     fn wake(&mut self, snapshot: &OwnedFd) -> io::Result<LastWords> {
-        let (ends, hosts) = channels()?;
+        let (ends, [control, output, lifetime, ..]) = channels(&self.launch.overflow)?;
+        // Child processes of earlier cells hold the plain pipes: they stay as they are.
+        let [out, err] = &self.ends.writers;
+        let hosts = [control, output, lifetime, out.try_clone()?, err.try_clone()?];
         send_descriptors(snapshot, &hosts)?;
         drop(hosts);
-        self.ends = ends;
+        self.ends.control = ends.control;
+        self.ends._lifetime = ends._lifetime;
+        self.ends.outputs.reconnect(ends.outputs);
         self.configure(AWAKE)
     }
 
     pub fn shutdown(mut self) {
         let _ = self.send(&ToHost::Shutdown);
         let _ = poll(&[self.pidfd.as_raw_fd()], Duration::from_millis(500));
-        self.reap();
+        self.reap(&[]);
+        orphans::end(&self.left);
+        self.ends.outputs.remove_files();
     }
 }
 
@@ -642,12 +736,6 @@ pub fn interrupted() -> Diagnostic {
 fn threads_of(pid: i32) -> u32 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.flatten().count());
     tasks.saturating_sub(1) as u32
-}
-
-/// Whether the main thread waits for something.
-fn sleeps(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
 }
 
 /// Both the limit and what it may be raised to.

@@ -42,12 +42,13 @@ fn collect(events: Receiver<Event>, input: &str) -> Run {
         match event {
             Event::Output { stream: Stream::Stdout, text } => run.shown.push_str(&text),
             Event::Output { stream: Stream::Stderr, text } => run.shown.push_str(&format!("[{text}]")),
+            Event::Late { cell, text, .. } => run.shown.push_str(&format!("<{cell}: {text}>")),
             Event::Display(display) => match display.content {
                 Content::Text(text) => run.results.push(text),
                 Content::Mime(bundle) => run.results.push(format!("{bundle:?}")),
                 other => run.results.push(format!("{other:?}")),
             },
-            Event::Begin { reply, .. } => drop(reply.send(())),
+            Event::Begin { reply, .. } => drop(reply.send(Ok(()))),
             Event::Input { reply, .. } => drop(reply.send(Some(input.to_string()))),
             Event::Warning(warning) => run.warnings.push(warning),
             Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),

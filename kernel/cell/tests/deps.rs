@@ -53,7 +53,7 @@ fn collect(events: Receiver<Event>) -> Run {
                 other => run.results.push(format!("{other:?}")),
             },
             Event::Output { text, .. } => run.results.push(text),
-            Event::Begin { reply, .. } => drop(reply.send(())),
+            Event::Begin { reply, .. } => drop(reply.send(Ok(()))),
             Event::Warning(warning) => run.warnings.push(warning.message),
             Event::Working { what, .. } => run.working.push(what),
             _ => {}

@@ -3,19 +3,23 @@
 //!
 //! It starts no threads and knows neither rustc nor Jupyter nor the session.
 
+mod children;
 mod crash;
 mod files;
+mod held;
+mod next;
 mod pools;
 mod run;
 mod snapshot;
 mod stdio;
+mod threads;
 
 use std::io;
 use std::os::unix::net::UnixStream;
 
 use onrush::host::{self, CONTROL_FD, Context, LIFETIME_FD, OUTPUT_FD, Store, last_words};
 use onrush_wire::codec::{CodecError, read_message, write_message};
-use onrush_wire::host::{Fault, Finished, FromHost, ToHost};
+use onrush_wire::host::{Fault, Finished, FromHost, LastWords, ToHost};
 
 fn main() {
     if let Err(error) = prepare() {
@@ -75,24 +79,26 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
     match read_message::<ToHost>(&mut *control)? {
         ToHost::Configure { notebook, generation, session_socket } => {
             host::configure(Context { notebook, generation, session_socket });
-            let ready = FromHost::Ready { pid: std::process::id(), generation, last: last_words::read() };
+            let last = LastWords { opened: threads::take_opened(), ..last_words::read() };
+            let ready = FromHost::Ready { pid: std::process::id(), generation, last };
             write_message(&mut *control, &ready)?;
         }
-        ToHost::Run { library, entry, .. } => {
+        ToHost::Run { cell, library, entry } => {
+            threads::begin(cell);
             transaction(store, &mut control, |store| run::run(store, &library, &entry))?
         }
-        ToHost::React { change } => transaction(store, &mut control, |store| run::react(store, &change))?,
-        ToHost::DropControls { ids } => onrush::controls::forget(&ids),
-        ToHost::Forget { names } => {
-            store.forget(&names);
-            if names.is_empty() {
-                onrush::controls::forget_all();
-            }
-            write_message(&mut *control, &FromHost::Variables(store.variables()))?;
+        ToHost::React { cell, change } => {
+            threads::begin(cell);
+            transaction(store, &mut control, |store| run::react(store, &change))?
+        }
+        ToHost::DropControls { ids } => run::drop_controls(&ids),
+        ToHost::Forget { cell, names } => {
+            threads::begin(cell);
+            transaction(store, &mut control, |store| run::forget(store, &names))?
         }
         ToHost::Shutdown => return Ok(Turn::End),
-        // Answers to questions that nobody waits for any more.
-        ToHost::InputReply(_) | ToHost::Answer(_) | ToHost::ControlSetting(_) => {}
+        // Of a cell without a snapshot, and answers to questions that nobody waits for any more.
+        ToHost::Committed | ToHost::InputReply(_) | ToHost::Answer(_) | ToHost::ControlSetting(_) => {}
     }
     Ok(Turn::Again)
 }
@@ -105,17 +111,25 @@ fn transaction(
 ) -> Result<(), CodecError> {
     last_words::begin();
     let (threads, held) = (snapshot::other_threads(), snapshot::held());
-    match snapshot::take() {
+    match snapshot::take(threads) {
         snapshot::Fork::Runner { wake, pid } => {
             let started = FromHost::Started { snapshot_pid: Some(pid), reason: None, threads, held };
             snapshot::send_with_descriptor(&started, wake)?;
             let finished = run_alone(store, &work);
             let succeeded = finished.outcome.is_ok();
             write_message(control, &FromHost::Finished(finished))?;
+            // Until the kernel process has said that it stops the cell no more, an interrupt may end this process.
+            while succeeded && !matches!(read_message::<ToHost>(control)?, ToHost::Committed) {}
             snapshot::reap(pid, succeeded);
         }
         // The cell failed: this process is the cell process now, and the kernel process configures it.
-        snapshot::Fork::TookOver => pools::forget(),
+        snapshot::Fork::TookOver => {
+            pools::forget();
+            onrush::host::took_over();
+            if threads > 0 {
+                threads::abandoned(store);
+            }
+        }
         snapshot::Fork::Failed(reason) => {
             let started = FromHost::Started { snapshot_pid: None, reason: Some(reason), threads, held };
             write_message(control, &started)?;

@@ -1,4 +1,4 @@
-//! One cell: load its shared object, call its entry, and say how it ended.
+//! One cell: load its shared object, call its entry, and say how it ended. And the end of variables, which is code of the user's, too.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
@@ -20,13 +20,45 @@ pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
 /// What cells have left to be done when controls change.
 pub fn react(store: &Store, change: &Change) -> Finished {
     let begun = Instant::now();
-    forget();
+    forget_caught();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| onrush::controls::react(&change.controls))).map_err(describe);
     finish(store, outcome, Duration::ZERO, begun.elapsed())
 }
 
+/// Drops variables, all of them if `names` is empty. What the session is told of frames waits for the next cell.
+pub fn forget(store: &mut Store, names: &[String]) -> Finished {
+    let begun = Instant::now();
+    forget_caught();
+    let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
+        store.forget(names);
+        if names.is_empty() {
+            onrush::controls::forget_all();
+        }
+    }));
+    let outcome = dropped.map_err(describe);
+    flush();
+    let calls = if outcome.is_err() { host::calls::take() } else { Vec::new() };
+    Finished {
+        outcome,
+        variables: store.variables(),
+        frames: store.frames(),
+        released: Vec::new(),
+        published: Vec::new(),
+        load_micros: 0,
+        run_micros: micros(begun.elapsed()),
+        calls,
+    }
+}
+
+/// Drops what was to be done when these controls change. No cell runs that a panic of a `Drop` could end.
+pub fn drop_controls(ids: &[String]) {
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| onrush::controls::forget(ids))) {
+        eprintln!("a value of a control panicked in its `Drop`: {}", describe(payload).message);
+    }
+}
+
 fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: Duration) -> Finished {
-    host::flush();
+    flush();
     onrush::bindings::clear();
     let (released, published) = host::take_ledger();
     let calls = if outcome.is_err() { host::calls::take() } else { Vec::new() };
@@ -40,6 +72,12 @@ fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: D
         run_micros: micros(run),
         calls,
     }
+}
+
+/// What was printed and has no end of line yet, in Rust and in C.
+fn flush() {
+    host::flush();
+    crate::stdio::flush();
 }
 
 fn micros(time: Duration) -> u64 {
@@ -63,7 +101,7 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
     let entry: Symbol<Entry> =
         unsafe { library.get(entry.as_bytes()) }.map_err(|e| failed("the compiled cell has no entry function", e))?;
     let entry: Entry = *entry;
-    forget();
+    forget_caught();
     loaded();
     match panic::catch_unwind(AssertUnwindSafe(|| entry(store))) {
         Ok(Ok(Done { .. })) => Ok(()),
@@ -77,17 +115,18 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
 }
 
 /// What an earlier cell has caught.
-fn forget() {
+fn forget_caught() {
     host::last_panic();
     host::calls::take();
 }
 
 fn describe(payload: Box<dyn std::any::Any + Send>) -> Diagnostic {
-    if let Some(diagnostic) = onrush::host::raised(&*payload) {
-        return diagnostic;
-    }
-    let panic = host::last_panic().unwrap_or(Panic { message: message_of(&*payload), span: None });
-    host::describe_panic(&panic)
+    let raised = onrush::host::raised(&*payload);
+    let panic = host::last_panic().unwrap_or_else(|| Panic { message: message_of(&*payload), span: None });
+    // A payload may be a value of the user's, whose `Drop` panics.
+    let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    std::mem::forget(dropped);
+    raised.unwrap_or_else(|| host::describe_panic(&panic))
 }
 
 fn message_of(payload: &dyn std::any::Any) -> String {

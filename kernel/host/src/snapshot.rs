@@ -74,7 +74,68 @@ pub fn held() -> u64 {
     if let [_, resident, shared, ..] = pages[..] { resident.saturating_sub(shared) * page } else { 0 }
 }
 
-pub fn take() -> Fork {
+/// How often a snapshot is tried that has no lock of a gone thread in it.
+const TRIES: u32 = 200;
+/// How often a new snapshot is looked at.
+const LOOK_MS: c_int = 1;
+/// What it has time for at most, if it computes.
+const LOOKS: u32 = 1000;
+
+/// Forks. With other `threads` the child may have got a lock of the C library or of the standard library that such a thread held
+/// at that moment: one that cannot take them is given up, and another one is made.
+pub fn take(threads: u32) -> Fork {
+    for _ in 0..TRIES {
+        match fork(threads > 0) {
+            Fork::Runner { wake, pid } if threads > 0 && !is_usable(wake, pid) => {
+                close(wake);
+                reap(pid, true);
+            }
+            other => return other,
+        }
+    }
+    Fork::Failed(
+        "threads of earlier cells hold locks of the standard library or of the C library all the time".to_string(),
+    )
+}
+
+/// In the child: takes the locks that the rest of this process may need. The allocator's and those of open C streams are free after
+/// a fork, and [`super::held::fork`] holds those of the standard library.
+fn try_locks() {
+    let _ = std::env::var_os("ONRUSH_SNAPSHOT");
+    drop(std::backtrace::Backtrace::force_capture());
+    drop(std::io::stderr().lock());
+    // SAFETY: reads the time zone, under the lock that all functions of local time take.
+    unsafe { tzset() };
+    // SAFETY: loads nothing: it asks for the executable itself.
+    unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_NOW) };
+}
+
+unsafe extern "C" {
+    fn tzset();
+}
+
+/// In the parent: whether the child could take all locks. One that waits for something does so for ever.
+fn is_usable(wake: c_int, pid: u32) -> bool {
+    let mut waited = 0;
+    for _ in 0..LOOKS {
+        let mut poll = libc::pollfd { fd: wake, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd.
+        if unsafe { libc::poll(&mut poll, 1, LOOK_MS) } == 1 {
+            let mut byte = 0u8;
+            // SAFETY: room for one byte.
+            return unsafe { libc::recv(wake, (&raw mut byte).cast(), 1, 0) } == 1;
+        }
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let waits = stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'));
+        waited = if waits { waited + 1 } else { 0 };
+        if waited > 1 {
+            return false;
+        }
+    }
+    false
+}
+
+fn fork(with_threads: bool) -> Fork {
     let mut pair = [0; 2];
     // SAFETY: `pair` has room for two descriptors.
     let made =
@@ -83,7 +144,7 @@ pub fn take() -> Fork {
         return Fork::Failed(format!("no socket for the snapshot: {error}"));
     }
     let [wake, sleeper] = pair;
-    match host::fork() {
+    match if with_threads { super::held::fork() } else { host::fork() } {
         -1 => {
             let error = io::Error::last_os_error();
             close(wake);
@@ -92,6 +153,11 @@ pub fn take() -> Fork {
         }
         0 => {
             close(wake);
+            if with_threads {
+                try_locks();
+                // SAFETY: one byte of a constant. The parent waits for it.
+                unsafe { libc::send(sleeper, c"1".as_ptr().cast(), 1, libc::MSG_NOSIGNAL) };
+            }
             prefer_to_kill(b"200");
             sleep(sleeper);
             Fork::TookOver

@@ -2,14 +2,14 @@
 //! loader's search, so libstd's calls arrive here. Pieces of both output streams go to one pipe in the order in which they were
 //! written; reading asks the notebook's user for a line.
 //!
-//! What calls the kernel directly, or runs in a process that the cell started, goes to descriptors 1 and 2: plain pipes that
-//! the kernel process reads too.
+//! C's `stdout` and `stderr` go the same way. What calls the kernel directly, or runs in a process that the cell started, goes to
+//! descriptors 1 and 2: plain pipes that the kernel process reads too.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use libc::{c_int, c_void, iovec, size_t, ssize_t};
+use libc::{c_char, c_int, c_void, iovec, size_t, ssize_t};
 use onrush::host::OUTPUT_FD;
 use onrush_wire::host::{OutputHeader, Stream};
 
@@ -18,6 +18,53 @@ static FRAMED: AtomicBool = AtomicBool::new(false);
 /// From here on, output is framed.
 pub fn start() {
     FRAMED.store(true, Ordering::Release);
+    streams();
+}
+
+/// What `fopencookie` of the C library takes.
+#[repr(C)]
+struct Functions {
+    read: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, size_t) -> ssize_t>,
+    write: Option<unsafe extern "C" fn(*mut c_void, *const c_char, size_t) -> ssize_t>,
+    seek: Option<unsafe extern "C" fn(*mut c_void, *mut i64, c_int) -> c_int>,
+    close: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
+}
+
+unsafe extern "C" {
+    static mut stdout: *mut libc::FILE;
+    static mut stderr: *mut libc::FILE;
+    fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: Functions) -> *mut libc::FILE;
+}
+
+/// # Safety
+/// As of `cookie_write_function_t`.
+unsafe extern "C" fn write_of_stream(fd: *mut c_void, bytes: *const c_char, length: size_t) -> ssize_t {
+    // SAFETY: the C library's promise.
+    let written = unsafe { write(fd as usize as c_int, bytes.cast(), length) };
+    // An error is told by a 0.
+    written.max(0)
+}
+
+/// The C library's own `stdout` and `stderr` write where Rust's do, so that both keep their order. A line is written at once.
+fn streams() {
+    let functions = || Functions { read: None, write: Some(write_of_stream), seek: None, close: None };
+    // SAFETY: no thread uses the streams yet. Both variables may be set; those that they held are never closed.
+    unsafe {
+        let out = fopencookie(1 as *mut c_void, c"w".as_ptr(), functions());
+        let err = fopencookie(2 as *mut c_void, c"w".as_ptr(), functions());
+        if !out.is_null() && !err.is_null() {
+            libc::setvbuf(out, std::ptr::null_mut(), libc::_IOLBF, 4096);
+            libc::setvbuf(err, std::ptr::null_mut(), libc::_IONBF, 0);
+            stdout = out;
+            stderr = err;
+        }
+    }
+}
+
+/// Writes out what C code has left in the buffer of its standard output.
+pub fn flush() {
+    // SAFETY: the stream is open.
+    unsafe { libc::fflush(stdout) };
 }
 
 /// Ends the process at once: no destructors of variables, no exit handlers.
@@ -45,7 +92,7 @@ unsafe fn framed(stream: Stream, bytes: *const c_void, length: size_t) -> ssize_
     let mut done = 0;
     while done < length {
         let piece = (length - done).min(OutputHeader::MAX_PIECE);
-        let header = OutputHeader { stream, length: piece as u32 }.to_bytes();
+        let header = OutputHeader { stream, length: piece as u32, cell: super::threads::cell() }.to_bytes();
         let parts = [
             iovec { iov_base: header.as_ptr() as *mut c_void, iov_len: header.len() },
             // SAFETY: `done + piece <= length`.

@@ -14,6 +14,7 @@ mod stop;
 mod usage;
 mod widgets;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +22,10 @@ use std::time::Duration;
 use jupyter_protocol::ConnectionInfo;
 use jupyter_zmq_client as zmq;
 use jupyter_zmq_client::RawMessage;
+use onrush_wire::host::Stream;
 use parking_lot::Mutex;
 use ring::hmac;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use zeromq::{RouterRecvHalf, SocketRecv, SocketSend};
 
@@ -52,6 +54,16 @@ pub enum KernelError {
     Runtime(#[from] std::io::Error),
 }
 
+/// Cells whose threads are told apart.
+const PARENTS: usize = 1000;
+
+fn stream_name(stream: Stream) -> &'static str {
+    match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+    }
+}
+
 /// Everything that requests work on.
 pub struct Kernel {
     pub notebook: Arc<Notebook>,
@@ -65,6 +77,8 @@ pub struct Kernel {
     pub usage: usage::Usage,
     /// Header of the cell that runs; null between cells.
     pub current: Arc<Mutex<Value>>,
+    /// Headers of the cells that have run last, by number: what their threads print later belongs to them.
+    parents: Mutex<BTreeMap<u64, Value>>,
     shutdown: Notify,
 }
 
@@ -125,10 +139,17 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
         stdin: stdin::Stdin::default(),
         usage: usage::Usage::default(),
         current,
+        parents: Mutex::new(BTreeMap::new()),
         shutdown: Notify::new(),
     });
     kernel.comms.register(&[outputs::NAME], Arc::new(outputs::Outputs::new(&kernel)))?;
     let cells = Arc::clone(&kernel);
+    let late = Arc::downgrade(&kernel);
+    kernel.notebook.show_late_output(move |cell, stream, text| {
+        if let Some(kernel) = late.upgrade() {
+            kernel.late(cell, stream, &text);
+        }
+    });
     std::thread::Builder::new().name("execution".into()).spawn(move || execution::run(&cells))?;
 
     tokio::spawn(receive(shell_in, key.clone(), Channel::Shell, Arc::clone(&kernel)));
@@ -140,6 +161,22 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
 }
 
 impl Kernel {
+    /// Remembers which request runs as the cell of this number.
+    fn runs_as(&self, cell: u64, header: &Value) {
+        let mut parents = self.parents.lock();
+        parents.insert(cell, header.clone());
+        while parents.len() > PARENTS {
+            parents.pop_first();
+        }
+    }
+
+    /// Text that a thread or a child process of an earlier cell has printed.
+    fn late(&self, cell: u64, stream: Stream, text: &str) {
+        let parent = self.parents.lock().get(&cell).cloned();
+        let Some(parent) = parent.filter(|_| !text.is_empty()) else { return };
+        self.outbox.publish(&parent, "stream", &json!({ "name": stream_name(stream), "text": text }));
+    }
+
     /// Ends [`serve`].
     pub fn end(&self) {
         self.shutdown.notify_one();

@@ -24,7 +24,7 @@ use onrush_wire::session::{CellEnd, NamedFrame};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, Severity, paths};
 use parking_lot::Mutex;
 
-use crate::session::Session;
+use crate::session::{self, Session};
 pub use facts::TABLES;
 use progress::Progress;
 use stream::Coalescer;
@@ -32,6 +32,9 @@ use worker::Worker;
 
 /// Numbers of cells that have no execution count (silent ones, user expressions) start here.
 pub const HIDDEN: u64 = 1 << 32;
+
+/// Between two looks at whether the session has been stopped.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// One thing that a cell shows.
 #[derive(Clone, Debug)]
@@ -98,6 +101,10 @@ pub trait Front {
     fn setting(&mut self, _id: &str) -> Option<Setting> {
         None
     }
+    /// A thread or a child process of an earlier cell has printed this.
+    fn late(&mut self, _cell: u64, stream: Stream, text: String) {
+        self.output(Output::Stream { stream, text });
+    }
     /// The cell process has forgotten everything.
     fn lost(&mut self) {}
     /// `interrupted` becomes true when the question is moot.
@@ -150,9 +157,24 @@ impl Notebook {
             return;
         }
         self.interrupted.store(true, Ordering::Release);
+        self.session.interrupt();
         self.worker.interrupt();
         let session = Arc::clone(&self.session);
         let _ = std::thread::Builder::new().name("session cancel".into()).spawn(move || session.cancel());
+    }
+
+    /// What threads and child processes of earlier cells print between two cells is given to `show` from here on, on a thread of its
+    /// own: the number of the cell, and the text.
+    pub fn show_late_output(&self, show: impl Fn(u64, Stream, String) + Send + 'static) {
+        let (events, received) = mpsc::channel();
+        self.worker.pass_late_output_to(events);
+        let _ = std::thread::Builder::new().name("late output".into()).spawn(move || {
+            while let Ok(event) = received.recv() {
+                if let Event::Late { cell, stream, text } = event {
+                    show(cell, stream, text);
+                }
+            }
+        });
     }
 
     /// Version of rustc, once it is known.
@@ -188,6 +210,7 @@ impl Notebook {
 
     fn run(&self, number: u64, work: Work<'_>, front: &mut dyn Front) -> Result<(), CellError> {
         self.interrupted.store(false, Ordering::Release);
+        self.session.go_on();
         self.running.store(true, Ordering::Release);
         self.session.forget_tasks();
         let mut run = Run {
@@ -201,6 +224,7 @@ impl Notebook {
             refusal: None,
             begun: None,
             captures: Vec::new(),
+            stopped_session: false,
         };
         let result = run.whole(work);
         self.running.store(false, Ordering::Release);
@@ -223,7 +247,7 @@ impl Notebook {
                 evalue: "the cell failed and gave no reason".into(),
                 traceback: vec!["the cell failed and gave no reason".into()],
             },
-            Some(first) => CellError { ename: first.code.clone(), evalue: first.message.clone(), traceback },
+            Some(first) => CellError { ename: first.code.clone(), evalue: on_lines(&first.message), traceback },
         }
     }
 
@@ -234,6 +258,11 @@ impl Notebook {
         let lines = onrush_view::diagnostic(diagnostic, &source, &title, true);
         if lines.is_empty() { diagnostic.to_string().lines().map(str::to_string).collect() } else { lines }
     }
+}
+
+/// Text that may quote data: without anything that a terminal obeys, in as many lines as before.
+fn on_lines(text: &str) -> String {
+    text.split('\n').map(onrush_view::plain).collect::<Vec<_>>().join("\n")
 }
 
 /// `cell_3.rs` is cell 3.
@@ -266,6 +295,8 @@ struct Run<'a> {
     begun: Option<Generation>,
     /// Outputs that wait for the panel that they belong to.
     captures: Vec<Vec<Output>>,
+    /// It was said that the session's process is stopped.
+    stopped_session: bool,
 }
 
 /// What is run.
@@ -359,7 +390,7 @@ impl Run<'_> {
         };
         let outcome = self.pump(&events, &ticket);
         self.flush();
-        let (newest, end, result) = match outcome {
+        let (newest, end, mut result) = match outcome {
             Outcome::Ok { generation, complaint, frames, released, published, lineage } => {
                 let result = complaint.map_or(Ok(()), |diagnostic| Err(vec![diagnostic]));
                 (generation, CellEnd::Committed { names: frames, released, published, lineage }, result)
@@ -375,7 +406,10 @@ impl Run<'_> {
         };
         // A cell without code to run has no beginning and no end.
         if let Some(begun) = self.begun.take() {
-            self.notebook.session.end_cell(begun, end);
+            let ended = self.notebook.session.end_cell(begun, end);
+            if let (Ok(()), Err(refused)) = (&result, ended) {
+                result = Err(vec![refused]);
+            }
         }
         self.notebook.session.set_generation(newest);
         result
@@ -383,9 +417,10 @@ impl Run<'_> {
 
     /// Handles events until the executor has returned and every event sent before that is handled.
     fn pump(&mut self, events: &Receiver<Event>, ticket: &worker::Ticket) -> Outcome {
+        let mut look = Instant::now() + LOOK;
         loop {
             let now = Instant::now();
-            let wait = self.streams.due(now).unwrap_or(Duration::MAX).min(self.progress.due(now));
+            let wait = self.streams.due(now).unwrap_or(LOOK).min(self.progress.due(now)).min(LOOK);
             match events.recv_timeout(wait) {
                 Ok(event) => self.event(event),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -405,6 +440,22 @@ impl Run<'_> {
                 return outcome;
             }
             self.progress.tick(self.started, &self.notebook.session, self.front);
+            if now > look {
+                look = now + LOOK;
+                self.look_at_session();
+            }
+        }
+    }
+
+    /// Says once if the session, for which the cell may wait, has been stopped.
+    fn look_at_session(&mut self) {
+        if !self.stopped_session
+            && let Some(why) = session::stopped()
+        {
+            self.stopped_session = true;
+            let text = format!("note: the session does not answer: {why}; an interrupt ends the cell\n");
+            self.flush();
+            self.show(Output::Stream { stream: Stream::Stderr, text });
         }
     }
 
@@ -434,6 +485,10 @@ impl Run<'_> {
                 for (stream, text) in self.streams.push(stream, text, Instant::now()) {
                     self.show(Output::Stream { stream, text });
                 }
+            }
+            Event::Late { cell, stream, text } => {
+                self.flush();
+                self.front.late(cell, stream, text);
             }
             Event::Display(display) => {
                 self.flush();
@@ -488,12 +543,16 @@ impl Run<'_> {
             Event::Begin { generation, reply } => {
                 self.progress.working_done(self.front);
                 self.begun = Some(generation);
-                self.notebook.session.begin_cell(self.cell, generation);
+                let begun = self.notebook.session.begin_cell(self.cell, generation);
+                if let Ok(Some(notice)) = &begun {
+                    self.stopped_session = true;
+                    self.show(Output::Stream { stream: Stream::Stderr, text: format!("note: {notice}\n") });
+                }
                 if self.interrupted() {
                     // It came before the executor had taken the cell up, and did nothing then.
                     self.notebook.worker.interrupt();
                 }
-                let _ = reply.send(());
+                let _ = reply.send(begun.map(drop));
             }
             Event::Working { what, fraction } => self.progress.working(&what, fraction),
             Event::Flow(flow) => self.front.flow(flow),

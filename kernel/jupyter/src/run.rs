@@ -2,6 +2,7 @@
 
 mod check;
 mod ipynb;
+mod neutral;
 mod terminal;
 
 use std::collections::HashMap;

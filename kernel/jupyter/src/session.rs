@@ -1,8 +1,10 @@
 //! The kernel process's side of the session: starting it, saying when cells begin and end, stopping its work, and watching
 //! its tasks. The kernel lives without a session: whatever is asked of one that is not there is a plain error.
 
+mod connection;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufReader};
+use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -15,86 +17,21 @@ use std::time::{Duration, Instant};
 use onrush_cell::Frames;
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::progress::{Task, TaskState};
-use onrush_wire::session::{CellEnd, Event, Hello, NamedFrame, Reply, Request, Role, Status, Welcome};
-use onrush_wire::{Arg, Class, Diagnostic, Expr, ExprKind, FrameId, Generation, NotebookId, PROTOCOL, TaskId, paths};
+use onrush_wire::session::{CellEnd, Event, NamedFrame, Reply, Request, Role, Status};
+use onrush_wire::{Arg, Class, Diagnostic, Expr, ExprKind, FrameId, Generation, NotebookId, TaskId, paths};
 use parking_lot::Mutex;
 
 use crate::log;
+use connection::{ANSWER_LIMIT, unreachable_session};
+pub use connection::{Connection, stopped};
 
 /// A fresh session has this long until it answers.
 const START_LIMIT: Duration = Duration::from_secs(20);
-/// Bookkeeping requests that take longer mean that the session hangs.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Completion does without columns rather than wait longer.
 const NAMES_LIMIT: Duration = Duration::from_millis(300);
 
 /// What a summary of a column may take, for each number.
 const SUMMARY_LIMIT: Duration = Duration::from_millis(700);
-
-/// One connection, after its [`Hello`].
-pub struct Connection {
-    stream: UnixStream,
-    reader: BufReader<UnixStream>,
-    pub engine: String,
-    pub pid: u32,
-}
-
-impl Connection {
-    /// Connects without starting anything.
-    pub fn open(socket: &Path, notebook: &NotebookId, role: Role, generation: Generation) -> Result<Self, Diagnostic> {
-        let failed = |error: CodecError| unreachable_session(socket, &error.to_string());
-        let stream = paths::connect(socket).map_err(|e| unreachable_session(socket, &e.to_string()))?;
-        let reader = stream.try_clone().map_err(|e| unreachable_session(socket, &e.to_string()))?;
-        let mut connection = Connection { stream, reader: BufReader::new(reader), engine: String::new(), pid: 0 };
-        connection.limit(Some(ANSWER_LIMIT));
-        let hello = Hello {
-            protocol: PROTOCOL,
-            notebook: notebook.clone(),
-            role,
-            generation,
-            pid: std::process::id(),
-            token: String::new(),
-        };
-        codec::write_message(&mut connection.stream, &hello).map_err(failed)?;
-        match codec::read_message(&mut connection.reader).map_err(failed)? {
-            Welcome::Accepted { pid, engine, .. } => {
-                connection.pid = pid;
-                connection.engine = engine;
-                Ok(connection)
-            }
-            Welcome::Refused(diagnostic) => Err(diagnostic),
-        }
-    }
-
-    fn limit(&self, limit: Option<Duration>) {
-        let _ = self.stream.set_read_timeout(limit);
-        let _ = self.stream.set_write_timeout(limit);
-    }
-
-    /// For work whose length nobody knows.
-    pub fn wait_as_long_as_it_takes(&self) {
-        self.limit(None);
-    }
-
-    /// A handle by which another thread can end the connection.
-    pub fn closer(&self) -> Option<UnixStream> {
-        self.stream.try_clone().ok()
-    }
-
-    pub fn ask(&mut self, request: &Request) -> Result<Reply, CodecError> {
-        codec::write_message(&mut self.stream, request)?;
-        codec::read_message(&mut self.reader)
-    }
-}
-
-fn unreachable_session(socket: &Path, why: &str) -> Diagnostic {
-    Diagnostic::error(
-        Class::Environment,
-        "no-session",
-        format!("the session at {} does not answer: {why}", socket.display()),
-    )
-    .help("run the cell again: a new session is started when a frame is next used; `onrush doctor` says what is wrong")
-}
 
 /// Tasks of this notebook, as the session last reported them.
 #[derive(Default)]
@@ -112,6 +49,16 @@ struct State {
     open_cell: Option<u64>,
     /// The engine that a cell asked for before a session ran.
     engine: Option<String>,
+    /// Ends of cells that the session has not heard of.
+    owed: Vec<Request>,
+}
+
+/// What became of a request.
+enum Told {
+    Yes,
+    Refused(Diagnostic),
+    /// There is no connection, or it broke.
+    No,
 }
 
 /// This notebook's session.
@@ -123,6 +70,8 @@ pub struct Session {
     subscribed: AtomicBool,
     starting: Mutex<()>,
     closed: AtomicBool,
+    /// The user has interrupted the running cell: answers are not waited for.
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -130,11 +79,18 @@ impl Session {
         Arc::new(Session {
             socket,
             notebook,
-            state: Mutex::new(State { connection: None, generation: Generation(0), open_cell: None, engine: None }),
+            state: Mutex::new(State {
+                connection: None,
+                generation: Generation(0),
+                open_cell: None,
+                engine: None,
+                owed: Vec::new(),
+            }),
             board: Mutex::new(Board::default()),
             subscribed: AtomicBool::new(false),
             starting: Mutex::new(()),
             closed: AtomicBool::new(false),
+            interrupted: Arc::default(),
         })
     }
 
@@ -212,7 +168,10 @@ impl Session {
             }
             state.connection = None;
         }
-        let mut connection = Connection::open(&self.socket, &self.notebook, Role::Kernel, state.generation)?;
+        let interrupted = Some(Arc::clone(&self.interrupted));
+        let (socket, notebook, generation) = (&self.socket, &self.notebook, state.generation);
+        let mut connection =
+            Connection::open_within(socket, notebook, Role::Kernel, generation, ANSWER_LIMIT, interrupted)?;
         // Another notebook may have started it meanwhile. What was asked for is never quietly another engine, but for once: then it
         // is known that the session has its own.
         if let Some(wanted) = state.engine.take_if(|wanted| *wanted != "auto" && *wanted != connection.engine) {
@@ -224,39 +183,87 @@ impl Session {
                     "run the cell again, or say `:engine auto`, to work with the engine that runs; or end the kernels of all notebooks first",
                 ));
         }
+        let unreachable = |e: CodecError| unreachable_session(&self.socket, &e.to_string());
+        while let Some(end) = state.owed.first() {
+            if let Reply::Failed(refused) = connection.ask(end).map_err(unreachable)? {
+                log::line(format_args!("the session refused the end of a cell: {refused}"));
+            }
+            state.owed.remove(0);
+        }
         if let Some(cell) = state.open_cell {
             let begin = Request::BeginCell { cell, generation: state.generation };
-            connection.ask(&begin).map_err(|e| unreachable_session(&self.socket, &e.to_string()))?;
+            connection.ask(&begin).map_err(unreachable)?;
         }
         state.connection = Some(connection);
         Ok(())
     }
 
-    /// The code of a cell starts. A session that is not there is told when it comes.
-    pub fn begin_cell(self: &Arc<Self>, cell: u64, generation: Generation) {
+    /// The code of a cell starts. A session that is not there is told when it comes. Gives a word about one that is there and does
+    /// not answer.
+    ///
+    /// # Errors
+    /// If the session does not take the cell.
+    pub fn begin_cell(self: &Arc<Self>, cell: u64, generation: Generation) -> Result<Option<String>, Diagnostic> {
         let told = {
             let mut state = self.state.lock();
             state.generation = generation;
             state.open_cell = Some(cell);
             tell(&mut state, &Request::BeginCell { cell, generation })
         };
-        if !told && self.socket.exists() && self.connect().is_ok() {
-            self.subscribe();
+        match told {
+            Told::Refused(diagnostic) => return Err(diagnostic.note("the cell did not run")),
+            Told::No if self.socket.exists() => match self.connect() {
+                Ok(()) => self.subscribe(),
+                Err(_) => return Ok(stopped().map(|why| format!("the session does not answer: {why}"))),
+            },
+            _ => {}
         }
+        Ok(None)
     }
 
     /// `generation` is the one in which the cell began.
-    pub fn end_cell(&self, generation: Generation, end: CellEnd) {
-        let mut state = self.state.lock();
-        state.open_cell = None;
+    ///
+    /// # Errors
+    /// If the session refuses it, or has to know what the cell has published and does not answer: the cell must not look as if it
+    /// had succeeded.
+    pub fn end_cell(&self, generation: Generation, end: CellEnd) -> Result<(), Diagnostic> {
+        let publishes = matches!(&end, CellEnd::Committed { published, .. } if !published.is_empty());
         let request = Request::EndCell { generation, end };
-        if !tell(&mut state, &request) && self.socket.exists() {
-            drop(state);
-            // The session was restarted meanwhile, or another process started it for a frame.
-            if self.connect().is_ok() {
-                tell(&mut self.state.lock(), &request);
+        let told = {
+            let mut state = self.state.lock();
+            state.open_cell = None;
+            match tell(&mut state, &request) {
+                Told::No if self.socket.exists() => {
+                    state.owed.push(request);
+                    Told::No
+                }
+                told => told,
             }
+        };
+        match told {
+            Told::Yes => Ok(()),
+            Told::Refused(diagnostic) => Err(diagnostic
+                .note("the cell has run, and its variables stay; the session does not know what it has published")),
+            Told::No if self.socket.exists() => match self.connect() {
+                // The session was restarted meanwhile, or another process started it for a frame: now it has heard of it.
+                Ok(()) => Ok(()),
+                Err(diagnostic) if publishes => Err(diagnostic.note(
+                    "the cell has run, and its variables stay; what it has published is there when the session answers",
+                )),
+                Err(_) => Ok(()),
+            },
+            Told::No => Ok(()),
         }
+    }
+
+    /// The user interrupts the running cell: whoever waits for an answer does not any more. Until [`Self::go_on`].
+    pub fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Release);
+    }
+
+    /// A cell begins.
+    pub fn go_on(&self) {
+        self.interrupted.store(false, Ordering::Release);
     }
 
     /// The newest generation of the cell process: new connections say it.
@@ -290,6 +297,10 @@ impl Session {
     pub fn show(&self, frame: FrameId) -> bool {
         let mut state = self.state.lock();
         let answer = state.connection.as_mut().map(|connection| connection.ask(&Request::Show { frame }));
+        if matches!(answer, Some(Err(_))) {
+            // A late answer would be taken for that to the next question.
+            state.connection = None;
+        }
         matches!(answer, Some(Ok(Reply::Done)))
     }
 
@@ -316,8 +327,9 @@ impl Session {
             return None;
         }
         let generation = self.state.try_lock()?.generation;
-        let mut connection = Connection::open(&self.socket, &self.notebook, Role::Kernel, generation).ok()?;
-        connection.limit(Some(NAMES_LIMIT));
+        let (socket, notebook) = (&self.socket, &self.notebook);
+        let mut connection =
+            Connection::open_within(socket, notebook, Role::Kernel, generation, NAMES_LIMIT, None).ok()?;
         connection.ask(request).ok()
     }
 
@@ -455,19 +467,19 @@ impl Frames for Session {
     }
 }
 
-/// One request on the kernel's connection; false if there is none or it broke.
-fn tell(state: &mut State, request: &Request) -> bool {
-    let Some(connection) = &mut state.connection else { return false };
+/// One request on the kernel's connection.
+fn tell(state: &mut State, request: &Request) -> Told {
+    let Some(connection) = &mut state.connection else { return Told::No };
     match connection.ask(request) {
         Ok(Reply::Failed(diagnostic)) => {
             log::line(format_args!("the session refused a request: {diagnostic}"));
-            true
+            Told::Refused(diagnostic)
         }
-        Ok(_) => true,
+        Ok(_) => Told::Yes,
         Err(error) => {
             log::line(format_args!("the session's connection broke: {error}"));
             state.connection = None;
-            false
+            Told::No
         }
     }
 }
@@ -589,7 +601,8 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::sync::mpsc;
 
-    use onrush_wire::{DataType, Field, FrameId, Schema};
+    use onrush_wire::session::{Hello, Welcome};
+    use onrush_wire::{DataType, Field, FrameId, PROTOCOL, Schema};
 
     fn socket(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("onrush-{name}-{}.sock", std::process::id()));
@@ -613,6 +626,9 @@ mod tests {
             device_bytes: None,
         }
     }
+
+    /// The end of a cell of this generation is refused.
+    const REFUSED: Generation = Generation(99);
 
     /// A session that answers everything and notes down what it was told.
     fn fake(path: &Path) -> mpsc::Receiver<Request> {
@@ -649,6 +665,11 @@ mod tests {
                                 let reason = "it was killed".to_string();
                                 codec::write_message(&mut stream, &Event::EngineRestarted { reason })?;
                             }
+                            Request::EndCell { generation: REFUSED, .. } => {
+                                let refusal =
+                                    Diagnostic::error(Class::Run, "rolled-back", "this process was rolled back");
+                                codec::write_message(&mut stream, &Reply::Failed(refusal))?;
+                            }
                             _ => codec::write_message(&mut stream, &Reply::Done)?,
                         }
                     }
@@ -670,8 +691,8 @@ mod tests {
     fn without_a_session_nothing_fails_and_nothing_waits() {
         let session = Session::new(NotebookId("n".into()), socket("absent"));
         let begun = Instant::now();
-        session.begin_cell(1, Generation(1));
-        session.end_cell(Generation(1), CellEnd::RolledBack);
+        session.begin_cell(1, Generation(1)).unwrap();
+        session.end_cell(Generation(1), CellEnd::RolledBack).unwrap();
         session.cancel();
         assert!(session.frames().is_empty() && session.pids().is_empty() && session.tasks().is_empty());
         assert!(begun.elapsed() < Duration::from_secs(10));
@@ -681,10 +702,10 @@ mod tests {
     fn a_session_that_comes_in_the_middle_of_a_cell_hears_of_its_beginning() {
         let path = socket("late");
         let session = Session::new(NotebookId("n".into()), path.clone());
-        session.begin_cell(3, Generation(2));
+        session.begin_cell(3, Generation(2)).unwrap();
         let heard = fake(&path);
         session.ensure().unwrap();
-        session.end_cell(Generation(2), CellEnd::RolledBack);
+        session.end_cell(Generation(2), CellEnd::RolledBack).unwrap();
         let told: Vec<Request> = heard.try_iter().filter(|r| !matches!(r, Request::Subscribe)).collect();
         assert_eq!(
             told,
@@ -712,6 +733,31 @@ mod tests {
     }
 
     #[test]
+    fn an_end_that_the_session_refuses_or_does_not_hear_of_is_an_error_for_the_cell() {
+        let path = socket("refuses");
+        let session = Session::new(NotebookId("n".into()), path.clone());
+        let end = |published| CellEnd::Committed {
+            names: Vec::new(),
+            released: Vec::new(),
+            published,
+            lineage: Generation(1),
+        };
+        // Something that is no session is at the socket.
+        std::fs::write(&path, "").unwrap();
+        let publishes = || end(vec![("shared".to_string(), FrameId(1))]);
+        assert_eq!(session.end_cell(Generation(1), end(Vec::new())), Ok(()));
+        assert_eq!(session.end_cell(Generation(1), publishes()).unwrap_err().code, "no-session");
+        std::fs::remove_file(&path).unwrap();
+        let heard = fake(&path);
+        session.ensure().unwrap();
+        let told: Vec<Request> = heard.try_iter().filter(|r| matches!(r, Request::EndCell { .. })).collect();
+        assert_eq!(told.len(), 2, "it hears of them when it answers");
+        let refused = session.end_cell(REFUSED, publishes()).unwrap_err();
+        assert_eq!(refused.code, "rolled-back");
+        assert!(refused.notes[0].contains("its variables stay"), "{refused:?}");
+    }
+
+    #[test]
     fn a_broken_connection_is_opened_anew() {
         let path = socket("broken");
         let heard = fake(&path);
@@ -720,8 +766,8 @@ mod tests {
         if let Some(connection) = &session.state.lock().connection {
             connection.stream.shutdown(Shutdown::Both).unwrap();
         }
-        session.begin_cell(1, Generation(1));
-        session.end_cell(Generation(1), CellEnd::RolledBack);
+        session.begin_cell(1, Generation(1)).unwrap();
+        session.end_cell(Generation(1), CellEnd::RolledBack).unwrap();
         let told: Vec<Request> = heard.try_iter().filter(|r| !matches!(r, Request::Subscribe)).collect();
         assert_eq!(told.len(), 2, "{told:?}");
     }

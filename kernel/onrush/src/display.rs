@@ -3,6 +3,8 @@
 //! `__show!` chooses at compile time: `evcxr_display` if the type has it, then our own types and lists, then `Debug`, then
 //! `Display`. A method call finds the first of these by the number of references it has to take.
 
+mod layout;
+
 use std::cell::Cell;
 use std::fmt::{self, Debug, Write};
 
@@ -324,7 +326,8 @@ fn debug_text(value: &dyn Debug, address: usize) -> Content {
         return content;
     }
     if line.len() > WIDE && line.chars().count() > WIDE && !line.contains('\n') {
-        return Content::Text(limited(format_args!("{value:#?}")));
+        let text = layout::wrap(&line, WIDE);
+        return Content::Text(text.unwrap_or_else(|| limited(format_args!("{value:#?}"))));
     }
     Content::Text(line)
 }

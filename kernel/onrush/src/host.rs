@@ -8,6 +8,7 @@ pub mod calls;
 mod channel;
 mod error;
 pub mod last_words;
+mod locks;
 mod store;
 
 pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_plot, tell};
@@ -109,16 +110,22 @@ pub fn take_ledger() -> (Vec<FrameId>, Vec<(String, FrameId)>) {
     (std::mem::take(&mut state.released), std::mem::take(&mut state.published))
 }
 
-/// Forks with the locks of this module and of standard output held, so that the child gets them unlocked and whole.
+/// Forks with the locks of this module and of standard output and error held, so that the child gets them unlocked and whole.
 /// Returns what `fork` returns.
 pub fn fork() -> i32 {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     let _ = out.flush();
+    let _err = std::io::stderr().lock();
     let _channel = channel::lock();
     let _state = state();
     // SAFETY: the child runs only the forking thread; the locks that it needs are held by that thread.
     unsafe { libc::fork() }
+}
+
+/// A snapshot has taken over: what threads of the runner had locked is theirs for ever.
+pub fn took_over() {
+    crate::session::begin_anew();
 }
 
 /// Writes out what `print!` left in the buffer of standard output.

@@ -9,6 +9,7 @@ pub(crate) mod start;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use arrow::array::RecordBatch;
@@ -22,8 +23,16 @@ use crate::raise::raise;
 use connection::Connection;
 
 /// The connection, with the process and the generation that made it: after a fork, or when a snapshot took over, another
-/// one is needed.
-static CONNECTION: Mutex<Option<(u32, Generation, Connection)>> = Mutex::new(None);
+/// one is needed. And with that another lock, because a thread that asked in the process before holds this one for ever.
+static CONNECTIONS: [Mutex<Option<(u32, Generation, Connection)>>; 64] = [const { Mutex::new(None) }; 64];
+
+/// How often a snapshot took over.
+static TAKEN_OVER: AtomicUsize = AtomicUsize::new(0);
+
+/// A snapshot has taken over.
+pub(crate) fn begin_anew() {
+    TAKEN_OVER.fetch_add(1, Ordering::Relaxed);
+}
 
 /// A program's own choice of a session, instead of the user's.
 static SOCKET: OnceLock<PathBuf> = OnceLock::new();
@@ -53,7 +62,8 @@ pub(crate) fn restarted() -> Diagnostic {
 }
 
 fn lock() -> MutexGuard<'static, Option<(u32, Generation, Connection)>> {
-    CONNECTION.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    let lock = &CONNECTIONS[TAKEN_OVER.load(Ordering::Relaxed) % CONNECTIONS.len()];
+    lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Sends one request and gives its reply. `Err` is what the session answered, or why it could not be reached.

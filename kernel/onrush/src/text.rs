@@ -44,8 +44,23 @@ pub fn table(preview: &TablePreview) -> String {
 }
 
 fn cut(text: &str) -> String {
-    let line = text.replace('\n', "⏎");
+    let line = signs(text);
     if line.chars().count() <= WIDTH { line } else { line.chars().take(WIDTH - 1).chain(['…']).collect() }
+}
+
+/// On one line, and without anything that a terminal obeys.
+fn signs(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push('⏎'),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// One value as a person reads it.
@@ -100,6 +115,7 @@ mod tests {
             location: String::new(),
         };
         assert_eq!(table(&preview), "name     n\nstr    i64\na        1\n…        …\nnull  1000\n9 rows × 2 columns");
+        assert_eq!(cut("a\x1b]0;t\x07\nb"), "a\\u{1b}]0;t\\u{7}⏎b");
         assert_eq!(decimal(-1234, 2), "-12.34");
         assert_eq!(decimal(5, 3), "0.005");
     }

@@ -27,6 +27,7 @@ pub enum ToHost {
     },
     /// As [`ToHost::Run`], but what runs is what the cells have left to be done when these controls change.
     React {
+        cell: u64,
         change: Change,
     },
     /// These controls are on no screen any more: what was to be done when they change is forgotten.
@@ -39,10 +40,13 @@ pub enum ToHost {
     InputReply(Option<String>),
     /// Answer to [`FromHost::SavePlot`] and [`FromHost::NeedSession`].
     Answer(Result<(), Diagnostic>),
-    /// Forget variables (`:clear`, or all with an empty list).
+    /// As [`ToHost::Run`], but what runs is the end of these variables (`:clear`): all of them if the list is empty.
     Forget {
+        cell: u64,
         names: Vec<String>,
     },
+    /// What ran has succeeded and nobody stops it any more: its snapshot is not needed.
+    Committed,
     Shutdown,
 }
 
@@ -90,10 +94,9 @@ pub enum FromHost {
     },
     /// No session answers at the socket: start one. Answer: [`ToHost::Answer`].
     NeedSession,
-    /// The cell returned, with everything that the kernel process must know about it.
+    /// The cell returned, with everything that the kernel process must know about it. The snapshot stays until
+    /// [`ToHost::Committed`].
     Finished(Finished),
-    /// Answer to [`ToHost::Forget`].
-    Variables(Vec<Variable>),
 }
 
 /// What a cell's process noted down in memory that outlives it: its snapshot reads it.
@@ -104,6 +107,8 @@ pub struct LastWords {
     /// Panics of the main thread, the oldest first.
     pub panics: Vec<LastPanic>,
     pub fault: Option<Fault>,
+    /// Variables whose locks a gone thread held: they are open again.
+    pub opened: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,6 +128,8 @@ pub enum Fault {
     Address(u64),
     /// Not of memory: the socket to the kernel process does not work any more.
     Channel,
+    /// The main thread waits for something that only a thread could give that is gone since a cell failed.
+    Abandoned,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,12 +167,14 @@ pub struct Variable {
     pub bytes: u64,
 }
 
-/// In front of every piece of output in the output pipe: five bytes, written with the piece in one `writev` of at most
-/// `PIPE_BUF` bytes, so that pieces of several threads never mix and both streams keep their order.
+/// In front of every piece of output in the output pipe: written with the piece in one `writev` of at most `PIPE_BUF` bytes, so
+/// that pieces of several threads never mix and both streams keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputHeader {
     pub stream: Stream,
     pub length: u32,
+    /// The cell that printed it, or that started the thread that did.
+    pub cell: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,7 +184,9 @@ pub enum Stream {
 }
 
 impl OutputHeader {
-    pub const LEN: usize = 5;
+    pub const LEN: usize = 13;
+    /// First byte of a piece that stands for a message on the control socket; its other bytes are 0.
+    pub const MARKER: u8 = 3;
     /// POSIX guarantees 512; Linux has 4096.
     pub const MAX_PIECE: usize = 4096 - Self::LEN;
 
@@ -185,7 +196,9 @@ impl OutputHeader {
             Stream::Stdout => 1,
             Stream::Stderr => 2,
         };
-        [stream, l[0], l[1], l[2], l[3]]
+        let mut bytes = [stream, l[0], l[1], l[2], l[3], 0, 0, 0, 0, 0, 0, 0, 0];
+        bytes[5..].copy_from_slice(&self.cell.to_le_bytes());
+        bytes
     }
 
     /// `None` if the bytes are no header.
@@ -196,6 +209,9 @@ impl OutputHeader {
             _ => return None,
         };
         let length = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
-        (length as usize <= Self::MAX_PIECE).then_some(OutputHeader { stream, length })
+        let mut cell = [0; 8];
+        cell.copy_from_slice(&bytes[5..]);
+        let cell = u64::from_le_bytes(cell);
+        (length as usize <= Self::MAX_PIECE).then_some(OutputHeader { stream, length, cell })
     }
 }

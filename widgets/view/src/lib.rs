@@ -27,6 +27,7 @@ const HEAD: usize = 10;
 const TAIL: usize = 5;
 
 pub use html::escape;
+pub use table::text::plain;
 pub use table::{Formats, column_schema};
 
 /// A value as in a table.

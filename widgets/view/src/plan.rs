@@ -4,12 +4,15 @@ use std::fmt::Write as _;
 
 use crate::Bundle;
 use crate::html::escape;
+use crate::table::text::plain;
 
 /// `text` is the output of `explain`.
 pub fn plan(text: &str) -> Bundle {
     let mut bundle = Bundle::new();
     bundle.insert("text/html".into(), html(text).into());
-    bundle.insert("text/plain".into(), text.trim_end_matches('\n').into());
+    // Values and names of the user's data stand in a plan.
+    let lines: Vec<String> = text.trim_end_matches('\n').split('\n').map(plain).collect();
+    bundle.insert("text/plain".into(), lines.join("\n").into());
     bundle
 }
 

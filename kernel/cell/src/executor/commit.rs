@@ -12,6 +12,7 @@ use crate::compile::{Ends, Ready};
 use crate::hints::keeping;
 use crate::keep::meaning;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
+use crate::process::Ended;
 use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, is_value};
 use crate::types::{Spelling, is_function, spell};
 
@@ -150,8 +151,23 @@ impl Executor {
             }
         }
         if !forget.is_empty() {
-            let _ = self.process.forget(forget);
+            self.forget_unnamed(forget, events);
         }
+    }
+
+    /// Drops values that nothing can name any more. The cell has succeeded; if a `Drop` fails, the values stay where they are.
+    fn forget_unnamed(&mut self, names: Vec<String>, events: &Sender<Event>) {
+        self.stop.begin();
+        let listed = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        if let Ended::Failed { diagnostic, variables_lost } = self.process.forget(names, events) {
+            if variables_lost {
+                self.lose_variables(events);
+            }
+            self.process.take_calls();
+            let message = format!("the earlier value of {listed} could not be dropped: {}", diagnostic.message);
+            self.warn(events, "drop", message, "it stays in memory; all variables are as the cell has left them");
+        }
+        self.stop.settle();
     }
 
     /// The newest of a name holds: a function hides an older variable, and a variable an older constant. Gives the variables that

@@ -100,7 +100,8 @@ impl Executor {
         if lost.is_empty() {
             return Ok(());
         }
-        self.process.forget(lost.iter().map(|(name, _)| name.trim_start_matches("r#").to_string()).collect())?;
+        let names = lost.iter().map(|(name, _)| name.trim_start_matches("r#").to_string()).collect();
+        self.forget_variables(names, events)?;
         for (name, crate_) in &lost {
             self.notebook.variables.remove(name);
             let crate_ = crate_.trim_start_matches(deps::INDIRECT);

@@ -70,7 +70,14 @@ pub enum Event {
     /// The cell's code starts in this generation: the session's `BeginCell` must be said before `reply` is answered.
     Begin {
         generation: Generation,
-        reply: Sender<()>,
+        /// An error: the session does not take the cell, and it does not run.
+        reply: Sender<Result<(), Diagnostic>>,
+    },
+    /// A thread or a child process of an earlier cell has printed this.
+    Late {
+        cell: u64,
+        stream: Stream,
+        text: String,
     },
     /// Long work before the cell runs: `building the prelude for rustc 1.96`, with a fraction if it is known.
     Working {

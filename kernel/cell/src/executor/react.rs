@@ -20,7 +20,9 @@ impl Executor {
         if !dropped.is_empty() {
             self.process.drop_controls(dropped);
         }
-        let ended = self.process.react(number, change, events);
+        self.process.open(number);
+        let ended = self.process.react(change, events);
+        self.process.close();
         let outcome = match ended {
             Ended::Ok(Finished { variables, frames, released, published, .. }) => {
                 for variable in variables {

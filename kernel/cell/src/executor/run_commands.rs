@@ -9,10 +9,12 @@ use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 
 use super::{Event, Executor, VariableInfo};
 use crate::commands::{self, Command, CommandKind, Separated};
+use crate::generate::SourceMap;
 use crate::notebook::Notebook;
+use crate::process::Ended;
 use crate::stale::Stale;
 use crate::types::short;
-use crate::{process, shell};
+use crate::{process, shell, trace};
 
 impl Executor {
     /// A cell's commands, and its code without them.
@@ -66,7 +68,7 @@ impl Executor {
             }
             CommandKind::Help => say(commands::HELP.to_string()),
             CommandKind::Clear => {
-                self.process.forget(Vec::new())?;
+                self.forget_variables(Vec::new(), events)?;
                 let _ = events.send(Event::Lost);
                 self.ledger.forget();
                 let old = std::mem::take(&mut self.notebook);
@@ -81,7 +83,7 @@ impl Executor {
                 // The session hears of it as of a cell that dropped its variables.
                 let (reply, begun) = channel();
                 if events.send(Event::Begin { generation: self.process.generation(), reply }).is_ok() {
-                    let _ = begun.recv();
+                    begun.recv().unwrap_or(Ok(()))?;
                 }
             }
             CommandKind::Type(name) => match self.notebook.variables.get(name) {
@@ -119,6 +121,28 @@ impl Executor {
             }
         }
         Ok(())
+    }
+
+    /// Drops variables, all of them if there are no `names`. If a `Drop` fails, they stay.
+    pub(super) fn forget_variables(&mut self, names: Vec<String>, events: &Sender<Event>) -> Result<(), Diagnostic> {
+        if self.stop.interrupted() {
+            return Err(process::interrupted());
+        }
+        match self.process.forget(names, events) {
+            Ended::Ok(_) => {
+                // Commands may follow, which an interrupt stops.
+                self.stop.begin();
+                Ok(())
+            }
+            Ended::Failed { mut diagnostic, variables_lost } => {
+                if variables_lost {
+                    self.lose_variables(events);
+                }
+                diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, None);
+                self.map_labels(&mut diagnostic, "", &SourceMap::default());
+                Err(diagnostic)
+            }
+        }
     }
 
     fn no_variable(&self, name: &str) -> Diagnostic {

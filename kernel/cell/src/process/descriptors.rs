@@ -1,13 +1,17 @@
 //! Pipes, sockets and waiting: thin safe functions over the system calls that the standard library has no words for.
 
 use std::collections::VecDeque;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onrush_wire::codec;
 use onrush_wire::host::FromHost;
+
+/// How long the message of a marker may stay away.
+const SILENT: Duration = Duration::from_secs(10);
 
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -65,6 +69,35 @@ pub fn poll(fds: &[RawFd], timeout: Duration) -> io::Result<Vec<bool>> {
         Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(vec![false; fds.len()]),
         Err(e) => Err(e),
         Ok(_) => Ok(polls.iter().map(|p| p.revents != 0).collect()),
+    }
+}
+
+/// Wakes a thread that waits for descriptors.
+pub struct Bell {
+    ear: File,
+    hammer: File,
+}
+
+impl Bell {
+    pub fn new() -> io::Result<Bell> {
+        let (ear, hammer) = pipe()?;
+        nonblocking(ear.as_raw_fd())?;
+        nonblocking(hammer.as_raw_fd())?;
+        Ok(Bell { ear: File::from(ear), hammer: File::from(hammer) })
+    }
+
+    pub fn ring(&self) {
+        // A pipe that is full rings already.
+        let _ = (&self.hammer).write(&[1]);
+    }
+
+    pub fn descriptor(&self) -> RawFd {
+        self.ear.as_raw_fd()
+    }
+
+    pub fn silence(&self) {
+        let mut buffer = [0; 64];
+        while (&self.ear).read(&mut buffer).is_ok_and(|n| n > 0) {}
     }
 }
 
@@ -139,14 +172,19 @@ impl MessageReader {
 
     /// The next output, which a marker has announced: waits for it while the other side lives.
     pub fn wait_for_output(&mut self) -> io::Result<FromHost> {
+        let mut heard = Instant::now();
         loop {
             if let Some(message) = self.outputs.pop_front() {
                 return Ok(message);
             }
             if self.fill()? {
+                heard = Instant::now();
                 self.sort()?;
+            } else if heard.elapsed() > SILENT {
+                // A process that was stopped between the two: the message comes later, and its place is lost.
+                return Err(io::ErrorKind::TimedOut.into());
             } else {
-                poll(&[self.stream.as_raw_fd()], Duration::from_millis(500))?;
+                poll(&[self.stream.as_raw_fd()], Duration::from_millis(100))?;
             }
         }
     }

@@ -36,6 +36,8 @@ pub struct Circumstances {
     pub stderr: String,
     /// Threads that earlier cells had started, and those that this one had.
     pub threads: (u32, u32),
+    /// Of the earlier cells' threads those that have names.
+    pub names: Vec<String>,
     pub allowance: Allowance,
     /// Whether the machine ended processes for want of memory meanwhile.
     pub out_of_memory: bool,
@@ -69,14 +71,22 @@ pub fn describe(failure: Failure, variables: &Variables, known: &Circumstances) 
         Failure::Memory(over) => out_of_memory(&over, kept),
         Failure::Died(death) => describe_death(death, kept, known),
     };
+    let (earlier, own) = known.threads;
+    let of_this_cell = if earlier > 0 && own > 0 { format!(", and so are {own} of this cell") } else { String::new() };
     match known.threads {
         (0, 0) => {}
-        (earlier, 0) => diagnostic = diagnostic.note(format!("{} gone", threads(earlier, "earlier cells"))),
-        (0, own) => diagnostic = diagnostic.note(format!("{} gone", threads(own, "this cell"))),
-        (earlier, own) => {
-            let text = format!("{} gone, and so are {own} of this cell", threads(earlier, "earlier cells"));
-            diagnostic = diagnostic.note(text);
+        (0, own) => diagnostic = diagnostic.note(format!("{} gone", threads(own, "this cell", &[]))),
+        (earlier, _) => {
+            let gone = threads(earlier, "earlier cells", &known.names);
+            let locks = "; a lock inside of a value that such a thread held stays locked";
+            diagnostic = diagnostic.note(format!("{gone} gone{of_this_cell}{locks}"));
         }
+    }
+    if !known.words.opened.is_empty() {
+        let names = known.words.opened.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        diagnostic = diagnostic.note(format!(
+            "such a thread held the lock of {names}, which is open again: the value may be half changed"
+        ));
     }
     if let Some(text) = files(&known.words.written) {
         diagnostic = diagnostic.note(text);
@@ -89,10 +99,14 @@ pub fn describe(failure: Failure, variables: &Variables, known: &Circumstances) 
     diagnostic
 }
 
-fn threads(count: u32, who: &str) -> String {
+fn threads(count: u32, who: &str, names: &[String]) -> String {
+    const NAMED: usize = 5;
+    let listed = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let more = if names.len() > NAMED || (!names.is_empty() && (names.len() as u32) < count) { ", …" } else { "" };
+    let listed = if listed.is_empty() { listed } else { format!(" ({listed}{more})") };
     match count {
-        1 => format!("the thread that {who} had started is"),
-        count => format!("{count} threads that {who} had started are"),
+        1 => format!("the thread that {who} had started{listed} is"),
+        count => format!("{count} threads that {who} had started{listed} are"),
     }
 }
 
@@ -157,6 +171,14 @@ fn describe_death(death: Death, kept: &str, known: &Circumstances) -> Diagnostic
                 "the cell closed or used up descriptors of its process that are not its own".into(),
             )
             .help("leave the descriptors 3, 4 and 5 alone: the cell process speaks to the kernel over them");
+        }
+        Death::Exit(_) if known.words.fault == Some(Fault::Abandoned) => {
+            return run(
+                "abandoned",
+                "the cell waited for a lock or a message that only a thread could give which ended when an earlier cell failed"
+                    .into(),
+            )
+            .help("run the cells again that make the lock or the channel and start the thread");
         }
         Death::Exit(number) => {
             return run("exit", format!("the cell ended its process with exit code {number}")).help(
@@ -306,8 +328,13 @@ mod tests {
         let words = LastWords { written: vec!["a".into(), "b".into(), "c".into(), "d".into()], ..Default::default() };
         let known = Circumstances { words, threads: (2, 1), ..Default::default() };
         let notes = describe(Failure::Interrupted, &Variables::Kept, &known).notes;
-        assert_eq!(notes[0], "2 threads that earlier cells had started are gone, and so are 1 of this cell");
+        let locks = "a lock inside of a value that such a thread held stays locked";
+        let gone = "2 threads that earlier cells had started are gone, and so are 1 of this cell";
+        assert_eq!(notes[0], format!("{gone}; {locks}"));
         assert_eq!(notes[1], "the files `a`, `b`, `c` and 1 more, which the cell wrote, stay as it left them");
+        let known = Circumstances { threads: (2, 0), names: vec!["logger".into()], ..Default::default() };
+        let notes = describe(Failure::Interrupted, &Variables::Kept, &known).notes;
+        assert_eq!(notes[0], format!("2 threads that earlier cells had started (`logger`, …) are gone; {locks}"));
         assert_eq!(files(&[]), None);
     }
 }

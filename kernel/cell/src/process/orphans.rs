@@ -2,10 +2,37 @@
 //! started them ends. Here they are taken from the process table when they end, and stopped when the notebook is closed.
 
 use std::fs;
-use std::sync::Once;
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 const ROUND: Duration = Duration::from_secs(2);
+/// Ended processes whose status is kept for a cell to ask for.
+const KEPT: usize = 1000;
+
+/// Child processes of a cell process that failed: its snapshot may still wait for them (`kernel/host/src/children.rs`), so they
+/// stay in the process table with their status.
+static CHILDREN: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+/// These were started by cells that have succeeded, and their parent ends now.
+pub fn keep(pids: &[i32]) {
+    let mut kept = CHILDREN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    kept.extend(pids);
+    let over = kept.len().saturating_sub(KEPT);
+    kept.drain(..over);
+}
+
+fn is_kept(pid: i32) -> bool {
+    CHILDREN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).contains(&pid)
+}
+
+/// Ends the processes that are left of these groups.
+pub fn end(groups: &[i32]) {
+    for child in children().into_iter().filter(|child| groups.contains(&child.group)) {
+        // SAFETY: plain system call on a child of this process, which nobody else takes from the process table.
+        unsafe { libc::kill(child.pid, libc::SIGKILL) };
+    }
+    CHILDREN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+}
 
 /// Makes this process the one that orphans below it come to, and clears them away from here on.
 pub fn adopt() {
@@ -16,10 +43,12 @@ pub fn adopt() {
         let _ = std::thread::Builder::new().name("orphans".into()).spawn(|| {
             loop {
                 std::thread::sleep(ROUND);
-                children().into_iter().filter(|child| child.orphan && child.ended).for_each(|child| {
-                    // SAFETY: plain system call on a process that has ended; nobody else waits for it.
-                    unsafe { libc::waitpid(child.pid, std::ptr::null_mut(), libc::WNOHANG) };
-                });
+                children().into_iter().filter(|child| child.orphan && child.ended && !is_kept(child.pid)).for_each(
+                    |child| {
+                        // SAFETY: plain system call on a process that has ended; nobody else waits for it.
+                        unsafe { libc::waitpid(child.pid, std::ptr::null_mut(), libc::WNOHANG) };
+                    },
+                );
             }
         });
     });
@@ -31,6 +60,7 @@ struct Child {
     /// It came to this process when its parent ended.
     orphan: bool,
     ended: bool,
+    group: i32,
 }
 
 fn children() -> Vec<Child> {
@@ -54,7 +84,7 @@ fn child(stat: &str, (own_group, own_session): (i32, i32)) -> Option<Child> {
     let (group, session) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
     let pid = pid.parse().ok()?;
     let orphan = session != own_session || (group != pid && group != own_group);
-    Some(Child { pid, orphan, ended: state == "Z" })
+    Some(Child { pid, orphan, ended: state == "Z", group })
 }
 
 #[cfg(test)]
@@ -69,7 +99,10 @@ mod tests {
         assert!(!is_orphan("61 (rustc) R 50 50 50 0 -1"), "in our own group");
         assert!(is_orphan("62 (sleep (a) b) Z 50 60 50 0 -1"), "in the group of a cell process");
         assert!(is_orphan("63 (onrush-session) S 50 63 63 0 -1"), "a session of its own");
-        assert_eq!(child("62 (sleep) Z 50 60 50 0 -1", own), Some(Child { pid: 62, orphan: true, ended: true }));
+        assert_eq!(
+            child("62 (sleep) Z 50 60 50 0 -1", own),
+            Some(Child { pid: 62, orphan: true, ended: true, group: 60 })
+        );
         assert_eq!(child("nonsense", own), None);
     }
 
@@ -77,7 +110,7 @@ mod tests {
     fn children_are_found() {
         let mut sleeper = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let pid = sleeper.id() as i32;
-        assert!(children().contains(&Child { pid, orphan: false, ended: false }));
+        assert!(children().iter().any(|child| (child.pid, child.orphan, child.ended) == (pid, false, false)));
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
     }

@@ -1,5 +1,6 @@
 //! What a cell prints: pieces from the output pipe become text events in their order, bytes that are no UTF-8 become `\xNN`,
-//! evcxr's content blocks become displays, and what is over the limit goes to a file.
+//! evcxr's content blocks become displays, and what is over the limit goes to a file. What threads and child processes print when
+//! their cell is over goes to that cell.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,13 +20,13 @@ use crate::types::without_crates;
 
 /// Text of one cell that is shown; the rest is written to a file.
 const SHOWN: usize = 2 << 20;
-/// What is written there at most: a loop that prints must not fill the disk.
-const WRITTEN: usize = 1 << 30;
+/// What a notebook writes to files at most: a loop that prints must not fill the disk.
+const WRITTEN: usize = 256 << 20;
 /// Reads of one [`Outputs::drain`]: more than a pipe holds, so that all that was written before is seen, and not without an end
 /// where a cell prints faster than it is read.
 const READS: usize = 64;
-/// As in `kernel/onrush`: a piece that stands for a message on the control socket.
-const MARKER: u8 = 3;
+/// And between two cells, where a thread that prints without an end must not keep a processor busy.
+const READS_BETWEEN: usize = 4;
 const BEGIN: &str = "EVCXR_BEGIN_CONTENT";
 const END: &str = "EVCXR_END_CONTENT";
 const ASKS: &str = "EVCXR_INPUT_REQUEST";
@@ -39,8 +40,21 @@ pub struct Outputs {
     decoders: [Decoder; 2],
     contents: Contents,
     limit: Limit,
+    /// The cell that runs, or ran last.
+    cell: u64,
+    runs: bool,
+    /// Earlier cells that have printed something after their end.
+    late: BTreeMap<u64, Late>,
+    files: Files,
     stderr_tail: String,
     places: Places,
+}
+
+/// An earlier cell whose threads or child processes print.
+#[derive(Default)]
+struct Late {
+    decoders: [Decoder; 2],
+    limit: Limit,
 }
 
 /// How the columns of generated files lead to the user's.
@@ -84,7 +98,7 @@ impl Places {
 }
 
 impl Outputs {
-    pub fn new(framed: File, plain: [File; 2]) -> io::Result<Self> {
+    pub fn new(framed: File, plain: [File; 2], folder: &Path) -> io::Result<Self> {
         for file in [&framed, &plain[0], &plain[1]] {
             nonblocking(file.as_raw_fd())?;
         }
@@ -95,19 +109,56 @@ impl Outputs {
             decoders: Default::default(),
             contents: Contents::default(),
             limit: Limit::default(),
+            cell: 0,
+            runs: false,
+            late: BTreeMap::new(),
+            files: Files { folder: folder.to_path_buf(), names: Vec::new(), written: 0 },
             stderr_tail: String::new(),
             places: Places::default(),
         })
     }
 
-    pub fn begin(&mut self, cell: u64, overflow: &Path, places: Places) {
-        self.places = places;
-        self.limit = Limit {
-            shown: 0,
-            path: overflow.join(format!("output-{}-cell_{cell}.txt", std::process::id())),
-            file: None,
-        };
+    /// What is printed from here on is this cell's.
+    pub fn begin(&mut self, cell: u64) {
+        let earlier = std::mem::take(&mut self.limit);
+        if earlier.shown > 0 {
+            self.late.entry(self.cell).or_default().limit = earlier;
+        }
+        self.cell = cell;
+        self.limit = self.late.remove(&cell).unwrap_or_default().limit;
+        self.runs = true;
         self.stderr_tail.clear();
+    }
+
+    /// How the places that the cell prints lead to the user's.
+    pub fn know(&mut self, places: Places) {
+        self.places = places;
+    }
+
+    /// The cell that ran is over, with all that may follow its code.
+    pub fn end(&mut self) {
+        self.runs = false;
+    }
+
+    /// A snapshot has taken over: it prints into the pipe of `fresh`. The plain pipes stay.
+    pub fn reconnect(&mut self, fresh: Outputs) {
+        self.framed = fresh.framed;
+        self.bytes.clear();
+    }
+
+    /// Of a process that was started in place of another one: what was shown of which cell is known on.
+    pub fn inherit(&mut self, old: &mut Outputs) {
+        std::mem::swap(self, old);
+        std::mem::swap(&mut self.framed, &mut old.framed);
+        std::mem::swap(&mut self.plain, &mut old.plain);
+        self.bytes.clear();
+    }
+
+    /// The files of long outputs go with the notebook.
+    pub fn remove_files(&mut self) {
+        for path in self.files.names.drain(..) {
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     pub fn descriptors(&self) -> Vec<RawFd> {
@@ -121,43 +172,54 @@ impl Outputs {
 
     /// Passes on everything that is there. A marker takes the message that it stands for from `control`.
     pub fn drain(&mut self, events: &Sender<Event>, control: &mut MessageReader) {
+        self.read(READS, events, control);
+    }
+
+    /// Passes on what is printed between two cells, some of it if it is much. `false`: nothing was there.
+    pub fn drain_between(&mut self, events: &Sender<Event>, control: &mut MessageReader) -> bool {
+        self.read(READS_BETWEEN, events, control)
+    }
+
+    fn read(&mut self, reads: usize, events: &Sender<Event>, control: &mut MessageReader) -> bool {
+        let mut found = false;
         let mut buffer = [0u8; 65536];
-        let mut silent = true;
-        for _ in 0..READS {
+        for _ in 0..reads {
             match self.framed.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(n) => {
-                    silent = false;
-                    self.bytes.extend_from_slice(&buffer[..n]);
-                }
+                Ok(n) => self.bytes.extend_from_slice(&buffer[..n]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => break,
             }
+            found = true;
             self.pieces(events, control);
         }
-        if silent && self.contents.since.is_some_and(|since| since.elapsed() > TOGETHER) {
+        if !found && self.contents.since.is_some_and(|since| since.elapsed() > TOGETHER) {
             // The cell does something else now.
             self.contents.show(Role::Beside, events);
         }
         for (i, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
-            for _ in 0..READS {
+            for _ in 0..reads {
                 match self.plain[i].read(&mut buffer) {
-                    Ok(n) if n > 0 => self.text(stream, &buffer[..n], events),
+                    Ok(n) if n > 0 => {
+                        found = true;
+                        self.piece(self.cell, stream, &buffer[..n], events);
+                    }
                     _ => break,
                 }
             }
         }
+        found
     }
 
     fn pieces(&mut self, events: &Sender<Event>, control: &mut MessageReader) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut rest = bytes.as_slice();
         // Neighbouring pieces of one stream are one event.
-        let mut run: Option<(Stream, Vec<u8>)> = None;
+        let mut run: Option<(u64, Stream, Vec<u8>)> = None;
         while let Some((header, body)) = rest.split_first_chunk::<{ OutputHeader::LEN }>() {
-            if header[0] == MARKER {
-                if let Some((stream, text)) = run.take() {
-                    self.text(stream, &text, events);
+            if header[0] == OutputHeader::MARKER {
+                if let Some((cell, stream, text)) = run.take() {
+                    self.piece(cell, stream, &text, events);
                 }
                 self.flush_decoders(events);
                 match control.wait_for_output() {
@@ -183,19 +245,47 @@ impl Outputs {
             if body.len() < length {
                 break;
             }
+            let same = |(cell, stream, _): &(u64, Stream, Vec<u8>)| (*cell, *stream) == (header.cell, header.stream);
             match &mut run {
-                Some((stream, text)) if *stream == header.stream => text.extend_from_slice(&body[..length]),
+                Some(last) if same(last) => last.2.extend_from_slice(&body[..length]),
                 _ => {
-                    if let Some((stream, text)) = run.replace((header.stream, body[..length].to_vec())) {
-                        self.text(stream, &text, events);
+                    let next = (header.cell, header.stream, body[..length].to_vec());
+                    if let Some((cell, stream, text)) = run.replace(next) {
+                        self.piece(cell, stream, &text, events);
                     }
                 }
             }
             rest = &body[length..];
         }
         self.bytes = rest.to_vec();
-        if let Some((stream, text)) = run {
-            self.text(stream, &text, events);
+        if let Some((cell, stream, text)) = run {
+            self.piece(cell, stream, &text, events);
+        }
+    }
+
+    /// Text of a cell: of the one that runs, or of an earlier one.
+    fn piece(&mut self, cell: u64, stream: Stream, bytes: &[u8], events: &Sender<Event>) {
+        if self.runs && cell == self.cell {
+            return self.text(stream, bytes, events);
+        }
+        // What is known of the cell that ran last is still here.
+        let mut last = (cell == self.cell)
+            .then(|| Late { decoders: std::mem::take(&mut self.decoders), limit: std::mem::take(&mut self.limit) });
+        let late = match &mut last {
+            Some(last) => last,
+            None => self.late.entry(cell).or_default(),
+        };
+        let text = named(self.places.users(late.decoders[stream as usize].decode(bytes)));
+        let is_cut = late.limit.file.is_some();
+        let shown = late.limit.take(text, cell, &mut self.files);
+        if !shown.is_empty() {
+            let _ = events.send(Event::Late { cell, stream, text: shown });
+        }
+        if !is_cut && late.limit.file.is_some() {
+            let _ = events.send(Event::Late { cell, stream: Stream::Stderr, text: late.limit.goes_on(&self.files) });
+        }
+        if let Some(last) = last {
+            (self.decoders, self.limit) = (last.decoders, last.limit);
         }
     }
 
@@ -208,9 +298,10 @@ impl Outputs {
             self.stderr_tail.drain(..cut);
             let text = named(self.places.users(text));
             self.contents.show(Role::Beside, events);
-            self.limit.send(stream, text, events);
+            self.limit.send(stream, text, self.cell, &mut self.files, events);
         } else {
-            self.contents.feed(&named(text), &mut self.limit, events);
+            let mut sink = Sink { limit: &mut self.limit, cell: self.cell, files: &mut self.files };
+            self.contents.feed(&named(text), &mut sink, events);
         }
     }
 
@@ -220,20 +311,24 @@ impl Outputs {
     }
 
     fn flush_decoders(&mut self, events: &Sender<Event>) {
-        self.contents.flush(&mut self.limit, events);
+        let mut sink = Sink { limit: &mut self.limit, cell: self.cell, files: &mut self.files };
+        self.contents.flush(&mut sink, events);
     }
 
     /// The cell is over: what was held back as an unfinished character or block is shown as it is.
     pub fn finish(&mut self, events: &Sender<Event>) {
+        let mut sink = Sink { limit: &mut self.limit, cell: self.cell, files: &mut self.files };
         for stream in [Stream::Stdout, Stream::Stderr] {
             let rest = self.decoders[stream as usize].finish();
             match stream {
-                Stream::Stdout => self.contents.feed(&rest, &mut self.limit, events),
-                Stream::Stderr => self.limit.send(stream, rest, events),
+                Stream::Stdout => self.contents.feed(&rest, &mut sink, events),
+                Stream::Stderr => sink.send(stream, rest, events),
             }
         }
-        self.contents.finish(&mut self.limit, events);
-        self.limit.finish(events);
+        self.contents.finish(&mut sink, events);
+        if let Some(text) = self.limit.said(&self.files) {
+            let _ = events.send(Event::Output { stream: Stream::Stderr, text });
+        }
     }
 }
 
@@ -316,7 +411,7 @@ struct Contents {
 }
 
 impl Contents {
-    fn feed(&mut self, text: &str, limit: &mut Limit, events: &Sender<Event>) {
+    fn feed(&mut self, text: &str, sink: &mut Sink<'_>, events: &Sender<Event>) {
         self.held.push_str(text);
         loop {
             if self.ends_line && !self.held.is_empty() {
@@ -342,7 +437,7 @@ impl Contents {
             let found = [BEGIN, ASKS].iter().filter_map(|marker| self.held.find(marker)).min();
             if let Some(start) = found {
                 let before: String = self.held.drain(..start).collect();
-                self.print(before, limit, events);
+                self.print(before, sink, events);
                 let Some(line_end) = self.held.find('\n') else { return };
                 let line: String = self.held.drain(..=line_end).collect();
                 match line.strip_prefix(BEGIN) {
@@ -357,7 +452,7 @@ impl Contents {
             let keep = (1..BEGIN.len().max(ASKS.len())).rev().find(|&n| begins(n)).unwrap_or(0);
             let shown = self.held.len() - keep;
             let text: String = self.held.drain(..shown).collect();
-            self.print(text, limit, events);
+            self.print(text, sink, events);
             return;
         }
     }
@@ -368,10 +463,10 @@ impl Contents {
         self.asked = Some((rest.strip_prefix(':').unwrap_or(rest).trim_end_matches('\n').to_string(), password));
     }
 
-    fn print(&mut self, text: String, limit: &mut Limit, events: &Sender<Event>) {
+    fn print(&mut self, text: String, sink: &mut Sink<'_>, events: &Sender<Event>) {
         if !text.is_empty() {
             self.show(Role::Beside, events);
-            limit.send(Stream::Stdout, text, events);
+            sink.send(Stream::Stdout, text, events);
         }
     }
 
@@ -385,73 +480,137 @@ impl Contents {
         }
     }
 
-    fn flush(&mut self, limit: &mut Limit, events: &Sender<Event>) {
+    fn flush(&mut self, sink: &mut Sink<'_>, events: &Sender<Event>) {
         self.show(Role::Beside, events);
         if self.inside.is_none() {
-            limit.send(Stream::Stdout, std::mem::take(&mut self.held), events);
+            sink.send(Stream::Stdout, std::mem::take(&mut self.held), events);
         }
     }
 
-    fn finish(&mut self, limit: &mut Limit, events: &Sender<Event>) {
+    fn finish(&mut self, sink: &mut Sink<'_>, events: &Sender<Event>) {
         self.inside = None;
         self.asked = None;
         if self.held.trim().is_empty() {
             self.show(Role::Result, events);
         }
-        self.flush(limit, events);
+        self.flush(sink, events);
     }
 }
 
+/// Where the text of the running cell goes.
+struct Sink<'a> {
+    limit: &'a mut Limit,
+    cell: u64,
+    files: &'a mut Files,
+}
+
+impl Sink<'_> {
+    fn send(&mut self, stream: Stream, text: String, events: &Sender<Event>) {
+        self.limit.send(stream, text, self.cell, self.files, events);
+    }
+}
+
+/// The files of a notebook's long outputs.
+struct Files {
+    folder: PathBuf,
+    names: Vec<PathBuf>,
+    /// Bytes in all of them.
+    written: usize,
+}
+
+impl Files {
+    fn create(&mut self, cell: u64) -> Option<(File, PathBuf)> {
+        let path = self.folder.join(format!("output-{}-cell_{cell}.txt", std::process::id()));
+        std::fs::create_dir_all(&self.folder).ok()?;
+        let file = File::create(&path).ok()?;
+        self.names.push(path.clone());
+        Some((file, path))
+    }
+}
+
+/// How much of a cell was shown, and where the rest is.
 #[derive(Default)]
 struct Limit {
     shown: usize,
-    path: PathBuf,
-    file: Option<(File, usize)>,
+    file: Option<(File, PathBuf)>,
+    /// Bytes that were not shown, and those that were not written either.
+    over: usize,
+    lost: usize,
+    /// `over` when it was last said.
+    told: usize,
 }
 
 impl Limit {
-    fn send(&mut self, stream: Stream, text: String, events: &Sender<Event>) {
-        if text.is_empty() {
-            return;
+    fn send(&mut self, stream: Stream, text: String, cell: u64, files: &mut Files, events: &Sender<Event>) {
+        let text = self.take(text, cell, files);
+        if !text.is_empty() {
+            let _ = events.send(Event::Output { stream, text });
         }
-        if self.shown < SHOWN {
-            let room = SHOWN - self.shown;
-            let cut = if text.len() <= room {
-                text.len()
-            } else {
-                (0..=room).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
-            };
-            self.shown += text.len();
-            let (now, rest) = text.split_at(cut);
-            let _ = events.send(Event::Output { stream, text: now.to_string() });
-            if !rest.is_empty() {
-                self.shown = SHOWN;
-                self.write(rest);
-            }
+    }
+
+    /// The part of the text that is shown; the rest is written.
+    fn take(&mut self, mut text: String, cell: u64, files: &mut Files) -> String {
+        let room = SHOWN.saturating_sub(self.shown);
+        if text.len() > room {
+            let rest = text.split_off(text.floor_char_boundary(room));
+            self.shown = SHOWN;
+            self.write(&rest, cell, files);
         } else {
-            self.write(&text);
+            self.shown += text.len();
         }
+        text
     }
 
-    fn write(&mut self, text: &str) {
+    fn write(&mut self, text: &str, cell: u64, files: &mut Files) {
         if self.file.is_none() {
-            let _ = self.path.parent().map(std::fs::create_dir_all);
-            self.file = File::create(&self.path).ok().map(|f| (f, 0));
+            self.file = files.create(cell);
         }
-        if let Some((file, bytes)) = &mut self.file {
-            if *bytes < WRITTEN {
-                let _ = file.write_all(text.as_bytes());
-            }
-            *bytes += text.len();
+        self.over += text.len();
+        let fits = files.written + text.len() <= WRITTEN;
+        let file = self.file.as_mut().filter(|_| fits && self.lost == 0);
+        match file.map(|(file, _)| file.write_all(text.as_bytes())) {
+            Some(Ok(())) => files.written += text.len(),
+            _ => self.lost += text.len(),
         }
     }
 
-    fn finish(&mut self, events: &Sender<Event>) {
-        if let Some((_, bytes)) = self.file.take() {
-            let what = if bytes < WRITTEN { "they are" } else { "the first of them are" };
-            let text =
-                format!("\n[the cell printed {:.1} MB more; {what} in {}]\n", bytes as f64 / 1e6, self.path.display());
-            let _ = events.send(Event::Output { stream: Stream::Stderr, text });
+    /// What was not shown since this was last asked.
+    fn said(&mut self, files: &Files) -> Option<String> {
+        let more = self.over - self.told;
+        self.told = self.over;
+        (more > 0).then(|| format!("\n[the cell printed {:.1} MB more; {}]\n", more as f64 / 1e6, self.place(files)))
+    }
+
+    /// Said at once where nobody knows when the output ends.
+    fn goes_on(&mut self, files: &Files) -> String {
+        self.told = self.over;
+        format!("\n[threads or programs of this cell print more lines; {}]\n", self.place(files))
+    }
+
+    fn place(&self, files: &Files) -> String {
+        match &self.file {
+            None => format!("they were not kept: no file can be made in {}", files.folder.display()),
+            Some((_, path)) if self.lost == 0 => format!("they are in {} until the notebook is closed", path.display()),
+            Some((_, path)) => format!(
+                "the first of them are in {} until the notebook is closed, and {:.1} MB were not kept: a notebook keeps {} MiB of \
+                 long outputs at most",
+                path.display(),
+                self.lost as f64 / 1e6,
+                WRITTEN >> 20
+            ),
+        }
+    }
+}
+
+/// Files of long outputs that a kernel which was killed has left.
+pub fn remove_left_files(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner =
+            name.to_str().and_then(|name| name.strip_prefix("output-")?.split_once("-cell_")?.0.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 }
@@ -495,10 +654,11 @@ mod tests {
         for cut in 0..text.len() {
             let (send, receive) = std::sync::mpsc::channel();
             let mut contents = Contents::default();
-            let mut limit = Limit::default();
-            contents.feed(&text[..cut], &mut limit, &send);
-            contents.feed(&text[cut..], &mut limit, &send);
-            contents.finish(&mut limit, &send);
+            let mut files = Files { folder: std::env::temp_dir(), names: Vec::new(), written: 0 };
+            let mut sink = Sink { limit: &mut Limit::default(), cell: 1, files: &mut files };
+            contents.feed(&text[..cut], &mut sink, &send);
+            contents.feed(&text[cut..], &mut sink, &send);
+            contents.finish(&mut sink, &send);
             drop(send);
             let (mut plain, mut bundles) = (String::new(), Vec::new());
             for event in receive {
@@ -523,13 +683,15 @@ mod tests {
         for cut in 0..text.len() {
             let (send, receive) = std::sync::mpsc::channel();
             let (mut contents, mut limit) = (Contents::default(), Limit::default());
-            contents.feed(&text[..cut], &mut limit, &send);
+            let mut files = Files { folder: std::env::temp_dir(), names: Vec::new(), written: 0 };
+            let mut sink = Sink { limit: &mut limit, cell: 1, files: &mut files };
+            contents.feed(&text[..cut], &mut sink, &send);
             if cut == text.find("y\n").unwrap() {
                 assert_eq!(contents.asked.take(), Some(("Name? ".to_string(), false)));
             }
-            contents.feed(&text[cut..], &mut limit, &send);
+            contents.feed(&text[cut..], &mut sink, &send);
             assert_eq!(contents.asked, Some(("Key".to_string(), true)));
-            contents.finish(&mut limit, &send);
+            contents.finish(&mut sink, &send);
             drop(send);
             let (mut plain, mut displays) = (String::new(), Vec::new());
             for event in receive {
@@ -545,5 +707,28 @@ mod tests {
             assert_eq!(plain, "x\ny\n");
             assert_eq!(displays, [("a,<b>a</b>", false), ("b", false), ("c", true)].map(|(t, r)| (t.to_string(), r)));
         }
+    }
+
+    #[test]
+    fn what_is_too_long_goes_to_a_file_up_to_a_limit_and_with_the_notebook() {
+        let folder = std::env::temp_dir().join(format!("onrush-outputs-{}", std::process::id()));
+        let mut files = Files { folder: folder.clone(), names: Vec::new(), written: 0 };
+        let mut limit = Limit::default();
+        assert_eq!(limit.take("a".repeat(SHOWN + 5), 1, &mut files).len(), SHOWN);
+        let said = limit.said(&files).unwrap();
+        let path = files.names[0].clone();
+        assert!(said.contains(&path.display().to_string()) && std::fs::read(&path).unwrap() == b"aaaaa", "{said}");
+        assert_eq!(limit.said(&files), None, "it is said once");
+        files.written = WRITTEN - 1;
+        limit.take("bb".into(), 1, &mut files);
+        let said = limit.said(&files).unwrap();
+        assert!(said.contains("256 MiB of long outputs at most"), "{said}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"aaaaa");
+        // A process of this number cannot be.
+        let of_another = folder.join("output-4194305-cell_1.txt");
+        std::fs::write(&of_another, "x").unwrap();
+        remove_left_files(&folder);
+        assert!(path.exists() && !of_another.exists());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -109,11 +109,11 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
         }
     };
     for event in events {
-        if !matches!(event, Event::Output { .. }) {
+        if !matches!(event, Event::Output { .. } | Event::Late { .. }) {
             close(&mut open, &mut lines);
         }
         match event {
-            Event::Output { stream, text } => {
+            Event::Output { stream, text } | Event::Late { stream, text, .. } => {
                 let mark = if stream == Stream::Stdout { "//>" } else { "//2>" };
                 if open.as_ref().is_some_and(|(other, _)| *other != mark) {
                     close(&mut open, &mut lines);
@@ -146,7 +146,7 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                 }
                 Content::Plot(_) => lines.push("//= a plot".to_string()),
             },
-            Event::Begin { reply, .. } => drop(reply.send(())),
+            Event::Begin { reply, .. } => drop(reply.send(Ok(()))),
             Event::Input { prompt, reply, .. } => {
                 lines.push(format!("//= asks {prompt}"));
                 drop(reply.send(Some("typed".to_string())));

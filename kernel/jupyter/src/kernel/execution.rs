@@ -211,6 +211,9 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     if !execute.silent {
         kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
     }
+    if !execute.silent {
+        kernel.runs_as(number, &request.header);
+    }
     let mut origin = counter.lineage.origin(request);
     // What the cell showed before is replaced, and what deleted cells showed is gone.
     let gone = origin.id.iter().filter(|_| !execute.silent).chain(&origin.deleted);
@@ -366,10 +369,7 @@ impl Front for JupyterFront<'_> {
                 if text.is_empty() {
                     return;
                 }
-                let name = match stream {
-                    Stream::Stdout => "stdout",
-                    Stream::Stderr => "stderr",
-                };
+                let name = super::stream_name(stream);
                 self.outbox().publish(parent, "stream", &json!({ "name": name, "text": text }));
             }
             Output::Display { data, display_id, update } => {
@@ -440,6 +440,10 @@ impl Front for JupyterFront<'_> {
 
     fn setting(&mut self, id: &str) -> Option<Setting> {
         self.kernel.widgets.setting(id)
+    }
+
+    fn late(&mut self, cell: u64, stream: Stream, text: String) {
+        self.kernel.late(cell, stream, &text);
     }
 
     fn lost(&mut self) {

@@ -3,10 +3,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use onrush_cell::{Config, Event, Executor, Interrupt, Names, Origin, Outcome};
+use onrush_cell::{Bell, Config, Event, Executor, Interrupt, Names, Origin, Outcome};
 use onrush_wire::control::Change;
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, Diagnostic, Generation};
@@ -44,6 +44,10 @@ struct Shared {
     names: Mutex<Arc<Names>>,
     interrupter: Mutex<Option<Arc<dyn Interrupt>>>,
     rustc: Mutex<Option<String>>,
+    /// Rings when there is a command, while what earlier cells' threads print is read.
+    bell: Option<Bell>,
+    /// Where that goes. `None`: it waits for the next cell.
+    late: Mutex<Option<Sender<Event>>>,
 }
 
 /// Where the outcome of one cell appears.
@@ -74,6 +78,8 @@ impl Worker {
             names: Mutex::new(Arc::default()),
             interrupter: Mutex::new(None),
             rustc: Mutex::new(None),
+            bell: Bell::new().ok(),
+            late: Mutex::new(None),
         });
         let (commands, inbox) = mpsc::channel();
         let _ = commands.send(Command::Start);
@@ -99,7 +105,7 @@ impl Worker {
                 Slot::Failed(diagnostic) => {
                     let diagnostic = diagnostic.clone();
                     *slot = Slot::Starting(None);
-                    let _ = self.commands.send(Command::Start);
+                    self.send(Command::Start);
                     return Readiness::Failed(diagnostic);
                 }
                 Slot::Stopped => {
@@ -121,14 +127,30 @@ impl Worker {
     pub fn execute(&self, cell: u64, text: &str, origin: Origin, events: Sender<Event>) -> Ticket {
         let ticket = Ticket(Arc::new(Mutex::new(None)));
         let command = Command::Execute { cell, text: text.to_string(), origin, events, ticket: ticket.clone() };
-        let _ = self.commands.send(command);
+        self.send(command);
         ticket
+    }
+
+    fn send(&self, command: Command) -> bool {
+        let sent = self.commands.send(command).is_ok();
+        if let Some(bell) = &self.shared.bell {
+            bell.ring();
+        }
+        sent
+    }
+
+    /// What threads and child processes of earlier cells print between two cells goes there from here on.
+    pub fn pass_late_output_to(&self, events: Sender<Event>) {
+        *self.shared.late.lock() = Some(events);
+        if let Some(bell) = &self.shared.bell {
+            bell.ring();
+        }
     }
 
     /// As [`Worker::execute`], for what cells have left to be done when controls change.
     pub fn react(&self, number: u64, change: Change, dropped: Vec<String>, events: Sender<Event>) -> Ticket {
         let ticket = Ticket(Arc::new(Mutex::new(None)));
-        let _ = self.commands.send(Command::React { number, change, dropped, events, ticket: ticket.clone() });
+        self.send(Command::React { number, change, dropped, events, ticket: ticket.clone() });
         ticket
     }
 
@@ -154,7 +176,7 @@ impl Worker {
 
     /// Ends the executor and waits for that, but not longer than `limit`.
     pub fn stop(&self, limit: Duration) {
-        if self.commands.send(Command::Stop).is_err() {
+        if !self.send(Command::Stop) {
             return;
         }
         let end = Instant::now() + limit;
@@ -169,7 +191,7 @@ impl Worker {
 }
 
 fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
-    while let Ok(command) = inbox.recv() {
+    while let Some(command) = next(shared, inbox) {
         match command {
             Command::Start => start(shared),
             Command::Execute { cell, text, origin, events, ticket } => {
@@ -187,6 +209,26 @@ fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
                 *shared.slot.lock() = Slot::Stopped;
                 shared.changed.notify_all();
                 return;
+            }
+        }
+    }
+}
+
+/// The next command. Until it comes, what earlier cells' threads print is passed on.
+fn next(shared: &Arc<Shared>, inbox: &Receiver<Command>) -> Option<Command> {
+    loop {
+        match inbox.try_recv() {
+            Ok(command) => return Some(command),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => {}
+        }
+        let late = shared.late.lock().clone();
+        let mut executor = shared.executor.lock();
+        match (&mut *executor, &shared.bell, late) {
+            (Some(executor), Some(bell), Some(late)) => executor.between(bell, &late),
+            _ => {
+                drop(executor);
+                return inbox.recv().ok();
             }
         }
     }

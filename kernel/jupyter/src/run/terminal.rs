@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use onrush_wire::host::Stream;
 use serde_json::Value;
 
+use super::neutral::{Neutral, neutral};
 use crate::notebook::{self, CellError, Output};
 
 pub struct Terminal {
@@ -21,6 +22,8 @@ pub struct Terminal {
     open_line: bool,
     /// When something was last said where lines cannot be replaced.
     said: Instant,
+    /// Standard output and standard error of the cell.
+    streams: [Neutral; 2],
 }
 
 /// A log file gets a line of progress this often.
@@ -36,6 +39,7 @@ impl Terminal {
             live_line: false,
             open_line: false,
             said: Instant::now(),
+            streams: Default::default(),
         }
     }
 
@@ -50,7 +54,7 @@ impl Terminal {
         let mut text = String::new();
         for (index, line) in source.trim_end().lines().enumerate() {
             let lead = if index == 0 { prompt.clone() } else { format!("{:>1$}", "...: ", prompt.len()) };
-            text.push_str(&format!("{}{line}\n", self.paint("32", &lead)));
+            text.push_str(&format!("{}{}\n", self.paint("32", &lead), neutral(line)));
         }
         self.print(&text);
     }
@@ -62,7 +66,7 @@ impl Terminal {
             self.replace_line(&onrush_view::clip(line, 79));
             if !self.live && !line.is_empty() && self.said.elapsed() > QUIET {
                 self.said = Instant::now();
-                eprintln!("{line}");
+                eprintln!("{}", onrush_view::plain(line));
             }
             return;
         }
@@ -70,8 +74,12 @@ impl Terminal {
             return;
         }
         match output {
-            Output::Stream { stream: Stream::Stdout, text } => self.print(text),
+            Output::Stream { stream: Stream::Stdout, text } => {
+                let text = self.streams[0].pass(text);
+                self.print(&text);
+            }
             Output::Stream { stream: Stream::Stderr, text } => {
+                let text = self.streams[1].pass(text);
                 self.clear_line();
                 let _ = std::io::stdout().flush();
                 let _ = std::io::stderr().write_all(text.as_bytes());
@@ -90,7 +98,7 @@ impl Terminal {
     /// The text of a bundle; several lines stand below the prompt.
     fn bundle(&mut self, data: &onrush_view::Bundle, lead: &str) {
         let text = match data.get("text/plain").and_then(Value::as_str) {
-            Some(text) => text.to_string(),
+            Some(text) => neutral(text),
             None => format!("[{}]", data.keys().map(String::as_str).collect::<Vec<_>>().join(", ")),
         };
         self.fresh_line();
@@ -104,7 +112,9 @@ impl Terminal {
 
     pub fn end_of_cell(&mut self) {
         self.clear_line();
+        let rest = self.streams.each_mut().map(Neutral::finish).concat();
         if !self.to_file {
+            self.print(&rest);
             self.fresh_line();
         }
     }
@@ -115,7 +125,7 @@ impl Terminal {
             return;
         }
         self.fresh_line();
-        let text = error.traceback.join("\n");
+        let text = neutral(&error.traceback.join("\n"));
         let text = if self.colors { text } else { without_colors(&text) };
         if self.to_file {
             eprintln!("{text}");
@@ -127,12 +137,12 @@ impl Terminal {
     pub fn failure(&mut self, text: &str) {
         self.clear_line();
         let _ = std::io::stdout().flush();
-        eprintln!("onrush: {text}");
+        eprintln!("onrush: {}", neutral(text));
     }
 
     pub fn prompt(&mut self, prompt: &str) {
         self.fresh_line();
-        self.print(prompt);
+        self.print(&neutral(prompt));
         self.open_line = false;
     }
 
@@ -158,7 +168,7 @@ impl Terminal {
             return;
         }
         self.fresh_line();
-        let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+        let _ = write!(std::io::stderr(), "\r\x1b[K{}", onrush_view::plain(text));
         let _ = std::io::stderr().flush();
         self.live_line = true;
     }

@@ -11,15 +11,18 @@ use std::sync::{Mutex, MutexGuard};
 use onrush_wire::codec::{read_message, write_message};
 use onrush_wire::control::Setting;
 use onrush_wire::display::{Content, Display};
-use onrush_wire::host::{FromHost, ToHost};
+use onrush_wire::host::{FromHost, OutputHeader, ToHost};
 use onrush_wire::plot::Plot;
 use onrush_wire::{Class, Diagnostic};
 
 use super::{CONTROL_FD, OUTPUT_FD};
 
-/// A piece of the output pipe that stands for one message on the control socket: an output header's five bytes with a
-/// stream number of its own.
-pub const MARKER: [u8; 5] = [3, 0, 0, 0, 0];
+/// A piece of the output pipe that stands for one message on the control socket: an output header with a stream number of its own.
+pub const MARKER: [u8; OutputHeader::LEN] = {
+    let mut bytes = [0; OutputHeader::LEN];
+    bytes[0] = OutputHeader::MARKER;
+    bytes
+};
 
 static CHANNEL: Mutex<()> = Mutex::new(());
 
@@ -41,7 +44,7 @@ fn socket() -> ManuallyDrop<UnixStream> {
 pub fn output(message: &FromHost) {
     super::flush();
     let _guard = lock();
-    // SAFETY: five bytes of a constant; the pipe takes them in one piece.
+    // SAFETY: bytes of a constant; the pipe takes them in one piece.
     unsafe { libc::write(OUTPUT_FD, MARKER.as_ptr().cast(), MARKER.len()) };
     let _ = write_message(&mut *socket(), message);
 }

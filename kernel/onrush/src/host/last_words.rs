@@ -87,6 +87,7 @@ pub fn fault(fault: Fault) {
         Fault::ThreadStack => (2, 0),
         Fault::Address(address) => (3, address),
         Fault::Channel => (4, 0),
+        Fault::Abandoned => (5, 0),
     };
     page.address.store(address, Ordering::Relaxed);
     page.fault.store(kind, Ordering::Release);
@@ -101,6 +102,7 @@ pub fn read() -> LastWords {
         2 => Some(Fault::ThreadStack),
         3 => Some(Fault::Address(page.address.load(Ordering::Relaxed))),
         4 => Some(Fault::Channel),
+        5 => Some(Fault::Abandoned),
         _ => None,
     };
     let used = page.used.load(Ordering::Acquire).min(ROOM);

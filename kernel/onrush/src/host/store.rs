@@ -70,6 +70,16 @@ impl Store {
         Done(())
     }
 
+    /// Opens the locks that a gone thread holds, as far as they are variables; gives their names.
+    ///
+    /// # Safety
+    /// No other thread runs, and no cell.
+    pub unsafe fn open_locks(&self) -> Vec<String> {
+        let variables = self.slots.iter().map(|(name, slot)| (name.as_str(), slot.type_name, &*slot.value));
+        // SAFETY: the caller's promise; the names were taken with the values.
+        unsafe { super::locks::open(variables) }
+    }
+
     /// All of them if `names` is empty.
     pub fn forget(&mut self, names: &[String]) {
         if names.is_empty() {

@@ -70,7 +70,7 @@ impl Asker {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                let connection =
+                let mut connection =
                     Connection::open(&self.socket, &self.notebook, Role::Observer, Generation(0)).map_err(Some)?;
                 connection.wait_as_long_as_it_takes();
                 connection

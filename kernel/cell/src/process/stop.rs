@@ -1,0 +1,205 @@
+//! What an interrupt stops: one process group at a time. Processes that earlier cells have started are spared.
+
+use std::fs;
+use std::sync::{Mutex, MutexGuard};
+
+use crate::executor::Interrupt;
+
+/// What can be stopped at this moment, shared with [`Interrupt`]ers.
+#[derive(Default)]
+pub struct Stoppable {
+    state: Mutex<StopState>,
+}
+
+#[derive(Default)]
+struct StopState {
+    /// A process group to kill.
+    group: Option<i32>,
+    /// Processes of that group that are not killed.
+    spared: Vec<i32>,
+    busy: bool,
+    interrupted: bool,
+}
+
+impl Stoppable {
+    fn state(&self) -> MutexGuard<'_, StopState> {
+        self.state.lock().unwrap_or_else(|p| p.into_inner())
+    }
+
+    /// A cell begins: an interrupt from here on counts.
+    pub fn begin(&self) {
+        *self.state() = StopState { busy: true, ..StopState::default() };
+    }
+
+    pub fn end(&self) {
+        *self.state() = StopState::default();
+    }
+
+    /// Makes a process group the one to stop; `false` if it was interrupted already.
+    pub fn watch(&self, group: i32) -> bool {
+        self.watch_sparing(group, Vec::new())
+    }
+
+    /// The same, but these processes of the group live on.
+    pub fn watch_sparing(&self, group: i32, spared: Vec<i32>) -> bool {
+        let mut state = self.state();
+        state.group = Some(group);
+        state.spared = spared;
+        !state.interrupted
+    }
+
+    /// Call before the process is reaped, so that its id cannot belong to another one when a signal is sent.
+    pub fn unwatch(&self) {
+        self.state().group = None;
+    }
+
+    /// The code of the cell has come to its end: an interrupt from here on does nothing. `false` if one came before.
+    pub fn settle(&self) -> bool {
+        let mut state = self.state();
+        state.group = None;
+        state.busy = state.interrupted;
+        !state.interrupted
+    }
+
+    pub fn interrupted(&self) -> bool {
+        self.state().interrupted
+    }
+}
+
+impl Interrupt for Stoppable {
+    fn interrupt(&self) {
+        let mut state = self.state();
+        if state.busy {
+            state.interrupted = true;
+            if let Some(group) = state.group {
+                kill_group(group, &state.spared);
+            }
+        }
+    }
+}
+
+/// Ends the processes of a group, but not those that are spared.
+pub fn kill_group(group: i32, spared: &[i32]) {
+    // SAFETY: plain system calls; the group is that of a child which has not been reaped.
+    unsafe {
+        if spared.is_empty() {
+            libc::kill(-group, libc::SIGKILL);
+        }
+        libc::kill(group, libc::SIGKILL);
+    }
+    if !spared.is_empty() {
+        for pid in members(group).into_iter().filter(|pid| !spared.contains(pid)) {
+            // SAFETY: plain system call.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
+}
+
+/// Lets the processes of a group go on that somebody has stopped.
+pub fn wake_group(group: i32) {
+    // SAFETY: plain system calls; the group is that of a child which has not been reaped.
+    unsafe {
+        libc::kill(-group, libc::SIGCONT);
+        libc::kill(group, libc::SIGCONT);
+    }
+}
+
+fn members(group: i32) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| group_of(*pid) == Some(group)).collect()
+}
+
+/// From `/proc/PID/stat`, whose second field, a name, may hold anything.
+fn fields(pid: i32) -> Option<Vec<String>> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(stat.rsplit_once(')')?.1.split_whitespace().map(str::to_string).collect())
+}
+
+fn group_of(pid: i32) -> Option<i32> {
+    fields(pid)?.get(2)?.parse().ok()
+}
+
+/// The state of the main thread as Linux names it: `S` waits, `T` was stopped by a signal.
+pub fn state_of(pid: i32) -> Option<char> {
+    fields(pid)?.first()?.chars().next()
+}
+
+/// Whether somebody has stopped the process: by SIGSTOP, Ctrl+Z or a debugger.
+pub fn is_stopped(pid: i32) -> bool {
+    matches!(state_of(pid), Some('T' | 't'))
+}
+
+/// The processes that a process has started and that still are its children.
+pub fn children_of(pid: i32) -> Vec<i32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
+}
+
+/// These processes and all that they have started.
+pub fn with_descendants(pids: &[i32]) -> Vec<i32> {
+    let mut all = pids.to_vec();
+    let mut at = 0;
+    while let Some(pid) = all.get(at).copied() {
+        all.extend(children_of(pid));
+        at += 1;
+    }
+    all
+}
+
+/// The names that a process has given to its threads beside the main one; `None` for one without.
+pub fn thread_names(pid: i32) -> Vec<Option<String>> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let name = |path: &std::path::Path| fs::read_to_string(path.join("comm")).unwrap_or_default().trim().to_string();
+    let usual = name(std::path::Path::new(&format!("/proc/{pid}/task/{pid}")));
+    let others = tasks.flatten().filter(|task| task.file_name().to_str() != Some(pid.to_string().as_str()));
+    others.map(|task| Some(name(&task.path())).filter(|name| *name != usual && !name.is_empty())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn what_is_spared_lives_on() {
+        use std::os::unix::process::CommandExt;
+        let mut leader = Command::new("sleep").arg("100").process_group(0).spawn().unwrap();
+        let group = leader.id() as i32;
+        let mut spared = Command::new("sleep").arg("100").process_group(group).spawn().unwrap();
+        let mut other = Command::new("sleep").arg("100").process_group(group).spawn().unwrap();
+        kill_group(group, &[spared.id() as i32]);
+        assert!(!leader.wait().unwrap().success() && !other.wait().unwrap().success());
+        assert!(spared.try_wait().unwrap().is_none());
+        spared.kill().unwrap();
+        spared.wait().unwrap();
+    }
+
+    #[test]
+    fn an_interrupt_counts_until_the_cell_has_come_to_its_end() {
+        let stop = Stoppable::default();
+        stop.begin();
+        assert!(stop.settle());
+        stop.interrupt();
+        assert!(!stop.interrupted(), "the cell has ended");
+        stop.begin();
+        stop.interrupt();
+        assert!(!stop.settle() && stop.interrupted(), "it came before the end");
+    }
+
+    #[test]
+    fn a_stopped_process_is_told_from_one_that_waits() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = child.id() as i32;
+        assert!(children_of(std::process::id() as i32).contains(&pid) && !is_stopped(pid));
+        // SAFETY: plain system call on a child of ours.
+        unsafe { libc::kill(pid, libc::SIGSTOP) };
+        while !is_stopped(pid) {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
