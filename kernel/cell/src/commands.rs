@@ -29,6 +29,8 @@ pub enum CommandKind {
     /// A line as of `[dependencies]`; an empty one asks what there is.
     Dep(String),
     Shell(String),
+    /// `:test`, with a part of the names if some are meant.
+    Test(String),
     /// `:export crate`, with a folder if one is given.
     Export(Option<String>),
 }
@@ -70,6 +72,7 @@ Look
   :engine          where frames are computed, and what the session holds
   :top             the session's tasks, and its memory by notebook
   :timing          say after each cell where its time went (again: stop)
+  :test [NAME]     run the cells' `#[test]` functions, as `cargo test` does
   :help            this text
 Change
   :dep NAME        a crate for this notebook, as cargo takes it: `:dep regex`,
@@ -93,7 +96,7 @@ In the code
   read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     ":vars",
     ":stale",
     ":top",
@@ -106,6 +109,7 @@ const NAMES: [&str; 12] = [
     ":engine",
     ":dep",
     ":export",
+    ":test",
 ];
 const MAGICS: [&str; 5] = ["%%time", "%%sql", "%%cuda", "%%html", "%%markdown"];
 
@@ -141,7 +145,7 @@ pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Resul
     }
     let mut found: Vec<Command> = Vec::new();
     let mut code = String::with_capacity(text.len());
-    let mut open_string = false;
+    let mut open = crate::scan::Open::default();
     let mut first_code = None;
     for (i, line) in text.split('\n').enumerate() {
         let number = i as u32 + 1;
@@ -149,6 +153,7 @@ pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Resul
             code.push('\n');
         }
         // Inside a string or a block comment of many lines, nothing is a command.
+        let open_string = open != crate::scan::Open::Nothing;
         let rest = line.trim_end();
         let is_command = !open_string
             && (rest.strip_prefix(':').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -162,7 +167,7 @@ pub fn separate(text: &str, file: &str, is_rust: &dyn Fn(&str) -> bool) -> Resul
                 first_code = Some(number);
             }
             code.push_str(line);
-            open_string = crate::scan::scan(&code).unterminated.is_some();
+            open = open.after(&format!("{line}\n"));
         }
     }
     let (before, after) =
@@ -300,6 +305,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
             ("crate", folder) => Ok(CommandKind::Export(Some(folder.to_string()).filter(|f| !f.is_empty()))),
             _ => Err(fails("argument", "`:export` writes a cargo project".into()).help("`:export crate [FOLDER]`")),
         },
+        ":test" => Ok(CommandKind::Test(argument.to_string())),
         ":dep" => Ok(CommandKind::Dep(argument.to_string())),
         _ if MAGICS.contains(&name) => Err(fails("magic", format!("`{name}` stands below the first line of its cell"))
             .help("make it the first line, or give it a cell of its own")),
