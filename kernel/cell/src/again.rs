@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use quote::ToTokens;
 use syn::visit::Visit;
 
-use crate::generate::{SourceMap, lay_out_only, use_code};
+use crate::generate::{SourceMap, globs, lay_out_only, use_code};
 use crate::keep::{has_static, meaning};
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, identifiers, is_value, split, without_commands};
+use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, identifiers, is_value, split, without_commands};
 
 /// A function to be compiled again.
 #[derive(Clone, Debug)]
@@ -163,7 +163,18 @@ fn again(
         return None;
     }
     let mut crates = BTreeSet::new();
-    let mut prologue = "#![allow(warnings)] use ::onrush::prelude::*; ".to_string();
+    let mut prologue = "#![allow(warnings)] ".to_string();
+    let uses: Vec<&UseLeaf> = notebook.uses.iter().collect();
+    let found: Vec<&UseLeaf> = uses.iter().copied().filter(|leaf| leaf.name == "*").collect();
+    if found.is_empty() {
+        prologue.push_str("use ::onrush::prelude::*; ");
+    } else {
+        let is_other =
+            |word: &&String| !notebook.items.contains_key(*word) && !uses.iter().any(|leaf| leaf.name == **word);
+        let words = known.mentions.iter().filter(is_other).cloned().collect();
+        let names = globs::imports(&words, &found, &notebook.missing, &Cell::default(), notebook);
+        prologue.push_str(&format!("use ::onrush::prelude::{{{}}}; ", names.join(", ")));
+    }
     for (item, &index) in &notebook.items {
         let wanted = known.mentions.contains(item) || notebook.traits.contains(item) && home.links.contains(&index);
         if item == name || !wanted {
@@ -178,7 +189,8 @@ fn again(
     }
     for leaf in &notebook.uses {
         let is_there = notebook.items.contains_key(leaf.first());
-        if !is_there && (matches!(leaf.name.as_str(), "*" | "_") || known.mentions.contains(&leaf.name)) {
+        let is_wanted = !leaf.has_name() || known.mentions.contains(&leaf.name);
+        if !is_there && is_wanted && !leaf.is_macro_use() {
             prologue.push_str(&format!("use {}; ", use_code(leaf, notebook)));
         }
     }

@@ -30,6 +30,8 @@ pub enum CommandKind {
     /// A line as of `[dependencies]`; an empty one asks what there is.
     Dep(String),
     Shell(String),
+    /// `:test`, with a part of the names if some are meant.
+    Test(String),
     /// `:export crate`, with a folder if one is given.
     Export(Option<String>),
 }
@@ -71,6 +73,7 @@ Look
   :engine          where frames are computed, and what the session holds
   :top             the session's tasks, and its memory by notebook
   :timing          say after each cell where its time went (again: stop)
+  :test [NAME]     run the cells' `#[test]` functions, as `cargo test` does
   :help            this text
 Change
   :dep NAME        a crate for this notebook, as cargo takes it: `:dep regex`,
@@ -94,7 +97,7 @@ In the code
   read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     ":vars",
     ":stale",
     ":top",
@@ -107,6 +110,7 @@ const NAMES: [&str; 12] = [
     ":engine",
     ":dep",
     ":export",
+    ":test",
 ];
 const MAGICS: [&str; 5] = ["%%time", "%%sql", "%%cuda", "%%html", "%%markdown"];
 
@@ -142,7 +146,7 @@ pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Resu
     }
     let mut found: Vec<Command> = Vec::new();
     let mut code = String::with_capacity(text.len());
-    let mut open_string = false;
+    let mut open = crate::scan::Open::default();
     let mut first_code = None;
     let lines: Vec<&str> = text.split('\n').collect();
     for (i, &line) in lines.iter().enumerate() {
@@ -151,6 +155,7 @@ pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Resu
             code.push('\n');
         }
         // Inside a string or a block comment of many lines, nothing is a command.
+        let open_string = open != crate::scan::Open::Nothing;
         let rest = line.trim_end();
         let is_command = !open_string
             && (rest.strip_prefix(':').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -165,7 +170,7 @@ pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Resu
                 first_code = Some(number);
             }
             code.push_str(line);
-            open_string = crate::scan::scan(&code).unterminated.is_some();
+            open = open.after(&format!("{line}\n"));
         }
     }
     let (before, after) =
@@ -303,6 +308,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
             ("crate", folder) => Ok(CommandKind::Export(Some(folder.to_string()).filter(|f| !f.is_empty()))),
             _ => Err(fails("argument", "`:export` writes a cargo project".into()).help("`:export crate [FOLDER]`")),
         },
+        ":test" => Ok(CommandKind::Test(argument.to_string())),
         ":dep" => Ok(CommandKind::Dep(argument.to_string())),
         // evcxr's name for the list.
         ":show_deps" => Ok(CommandKind::Dep(String::new())),

@@ -1,5 +1,7 @@
 //! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
 
+pub mod borrowers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::again::{self, Again};
-use crate::generate::{Generated, Request, SourceMap, generate};
+use crate::generate::{Generated, Request, SourceMap, generate, globs};
 use crate::hints;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
@@ -37,6 +39,8 @@ pub enum Ends {
     Borrows,
     /// It borrows, and must be dropped before the others are put back: a guard.
     Holds,
+    /// Some variable of its cell borrows, and rustc does not say which: all that the cell makes ends with it.
+    WithCell,
     /// It is a closure that does not end, and that changes what it captured.
     CallsMut,
     /// The same, and it can be called once.
@@ -58,8 +62,8 @@ pub const SHOWN: &str = "";
 /// What the cache remembers beside the shared object.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Remembered {
-    omitted: BTreeMap<String, Ends>,
-    any_error: bool,
+    #[serde(flatten)]
+    choices: Choices,
     file: String,
     #[serde(default)]
     warnings: Vec<Diagnostic>,
@@ -70,12 +74,51 @@ struct Remembered {
     alone: bool,
 }
 
+/// What rustc's errors have decided about the generated code.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Choices {
+    /// Variables that are not put back, or not as they are.
+    pub omitted: BTreeMap<String, Ends>,
+    /// Whether `?` takes errors that are not `std::error::Error`.
+    pub any_error: bool,
+    /// Names of the prelude that the user's globs have not.
+    #[serde(default)]
+    pub missing: BTreeSet<String>,
+    /// A `return` at the top level keeps nothing.
+    #[serde(default)]
+    pub returns_bare: bool,
+    /// Closures that are given to generic types are in no boxes.
+    #[serde(default)]
+    pub plain_arguments: bool,
+}
+
+impl Choices {
+    /// What is generated with them.
+    pub fn request<'a>(
+        &'a self,
+        cell: &'a Cell,
+        crate_name: &'a str,
+        file: &'a str,
+        notebook: &'a Notebook,
+        again: &'a [Again],
+    ) -> Request<'a> {
+        Request {
+            omit: &self.omitted,
+            any_error: self.any_error,
+            missing: &self.missing,
+            returns_bare: self.returns_bare,
+            plain_arguments: self.plain_arguments,
+            again,
+            ..Request::new(cell, crate_name, file, notebook)
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub library: PathBuf,
     pub generated: Generated,
-    pub omitted: BTreeMap<String, Ends>,
-    pub any_error: bool,
+    pub choices: Choices,
     pub from_cache: bool,
     pub phases: Phases,
     /// What rustc warned of, in the cell's lines; the same when the cell comes from the cache.
@@ -106,12 +149,10 @@ impl Compiler {
         notebook: &Notebook,
         mut callers: Vec<Again>,
     ) -> Result<Ready, Vec<Diagnostic>> {
-        let mut omitted: BTreeMap<String, Ends> = BTreeMap::new();
-        let mut any_error = false;
-        let make = |omitted: &BTreeMap<String, Ends>, any_error: bool, again: &[Again]| {
-            generate(&Request { cell, crate_name, file, notebook, omit: omitted, any_error, probes: &[], again })
-        };
-        let first = make(&omitted, any_error, &callers);
+        let mut choices = Choices { missing: notebook.missing.clone(), ..Choices::default() };
+        let make =
+            |choices: &Choices, again: &[Again]| generate(&choices.request(cell, crate_name, file, notebook, again));
+        let first = make(&choices, &callers);
         let key = self.key(&first, crate_name, notebook);
         let record = self.folder.join(format!("{crate_name}-{key}.json"));
         if let Some(remembered) = read_record(&record) {
@@ -120,14 +161,13 @@ impl Compiler {
                 if remembered.alone {
                     callers.clear();
                 }
-                let generated = make(&remembered.omitted, remembered.any_error, &callers);
-                let Remembered { omitted, any_error, warnings, unchanged, .. } = remembered;
+                let generated = make(&remembered.choices, &callers);
+                let Remembered { choices, warnings, unchanged, .. } = remembered;
                 let (from_cache, phases) = (true, Phases::default());
                 return Ok(Ready {
                     library,
                     generated,
-                    omitted,
-                    any_error,
+                    choices,
                     from_cache,
                     phases,
                     warnings,
@@ -141,6 +181,9 @@ impl Compiler {
         let mut generated = first;
         let mut alone = false;
         let mut tried = Duration::ZERO;
+        // What rustc said before it was asked for borrowers, and whether the last resort was taken.
+        let mut unexplained: Option<Vec<Diagnostic>> = None;
+        let mut last_resort = false;
         for _ in 0..TRIES {
             let job = self.job(notebook, &generated, crate_name, &library);
             let begun = Instant::now();
@@ -152,8 +195,7 @@ impl Compiler {
                     let warnings = places.warnings(&messages, &cell.code);
                     let unchanged = unchanged(&messages, &generated, &places);
                     let remembered = Remembered {
-                        omitted: omitted.clone(),
-                        any_error,
+                        choices: choices.clone(),
                         file: name,
                         warnings: warnings.clone(),
                         unchanged: unchanged.clone(),
@@ -165,8 +207,7 @@ impl Compiler {
                     return Ok(Ready {
                         library,
                         generated,
-                        omitted,
-                        any_error,
+                        choices,
                         from_cache,
                         phases,
                         warnings,
@@ -182,10 +223,22 @@ impl Compiler {
                     if errors.iter().any(|m| is_of_callers(&m)) {
                         callers.clear();
                         alone = true;
-                        generated = make(&omitted, any_error, &callers);
+                        generated = make(&choices, &callers);
                         continue;
                     }
+                    let has_globs = !generated.files[0].1.contains("use ::onrush::prelude::*;");
+                    let known = choices.missing.len();
+                    choices.missing.extend(errors.iter().filter(|_| has_globs).filter_map(|m| globs::missing(m)));
                     let places = Places { file, map: &generated.map, notebook };
+                    let is_bare = !choices.returns_bare && is_about_a_return(&errors, cell, &generated, &places);
+                    choices.returns_bare |= is_bare;
+                    // The boxes may be what is wrong.
+                    choices.plain_arguments |= generated.has_boxes;
+                    if generated.has_boxes || is_bare || choices.missing.len() > known {
+                        generated = make(&choices, &callers);
+                        continue;
+                    }
+                    let Choices { omitted, any_error, .. } = &mut choices;
                     let (mut again, mut unsure) = (false, false);
                     let mut left = Vec::new();
                     let mut lost = Vec::new();
@@ -196,7 +249,7 @@ impl Compiler {
                         {
                             again = true;
                             unsure = true;
-                        } else if let Some((name, ends)) = about_a_closure(error, &generated, &places, &omitted) {
+                        } else if let Some((name, ends)) = about_a_closure(error, &generated, &places, omitted) {
                             again |= omitted.insert(name, ends) != Some(ends);
                         } else if let Some((name, ends)) = about_the_end(error, &generated, &places) {
                             if ends == Ends::Borrows && generated.takes.contains(&name) {
@@ -206,8 +259,10 @@ impl Compiler {
                             {
                                 again |= omitted.insert(name, ends) != Some(ends);
                             }
-                        } else if !any_error && is_unconverted(error) {
-                            any_error = true;
+                        } else if let Some(name) = source_of(error, &generated, &places) {
+                            lost.push((name, error));
+                        } else if !*any_error && is_unconverted(error) {
+                            *any_error = true;
                             again = true;
                         } else {
                             left.push(error);
@@ -220,18 +275,58 @@ impl Compiler {
                             again = true;
                         }
                     }
-                    if let (false, Some((name, error))) = (again, lost.first()) {
-                        return Err(vec![still_borrowed(cell, name, error, &places)]);
-                    }
-                    if !again || !unsure && left.iter().any(|m| !is_about_borrowing(m)) {
-                        let mut diagnostics = places.diagnostics(&left, &cell.code);
-                        hints::advise(&mut diagnostics, &cell.code, notebook);
-                        if diagnostics.is_empty() {
-                            diagnostics = places.diagnostics(&rustc::first_messages(&messages), &cell.code);
+                    let is_stuck = !again || !unsure && left.iter().any(|m| !is_about_borrowing(m));
+                    if is_stuck {
+                        let is_borrow = left.iter().all(|m| is_about_borrowing(m)) && !generated.puts.is_empty();
+                        let diagnostics = match lost.first() {
+                            Some((name, error)) if !again => vec![still_borrowed(cell, name, error, &places)],
+                            _ => {
+                                let mut diagnostics = places.diagnostics(&left, &cell.code);
+                                hints::advise(&mut diagnostics, &cell.code, notebook);
+                                if diagnostics.is_empty() {
+                                    diagnostics = places.diagnostics(&rustc::first_messages(&messages), &cell.code);
+                                }
+                                diagnostics
+                            }
+                        };
+                        // What would replace a variable and not be kept itself leaves neither.
+                        let replaces = |part: &Part| {
+                            matches!(&part.kind, PartKind::Let { names, .. }
+                            if names.iter().any(|binding| generated.takes.contains(&binding.name)))
+                        };
+                        let is_lost = last_resort || unexplained.is_some() && cell.parts.iter().any(replaces);
+                        if !is_borrow || is_lost {
+                            return Err(unexplained.unwrap_or(diagnostics));
                         }
-                        return Err(diagnostics);
+                        // In one function this may be no error: what is put back must not borrow, and a closure that gives
+                        // references away hides from rustc's messages which variable does.
+                        if unexplained.is_none() {
+                            choices.omitted.retain(|_, ends| !matches!(ends, Ends::Borrows | Ends::Holds));
+                            let asked = choices.request(cell, crate_name, file, notebook, &callers);
+                            let found = borrowers::find(self, asked, &library);
+                            if found.is_rustcs_own && found.names.is_empty() {
+                                return Err(diagnostics);
+                            }
+                            last_resort = found.is_rustcs_own;
+                            let omitted = &mut choices.omitted;
+                            let takes = &generated.takes;
+                            let names = found.names.into_iter().filter(|name| !takes.contains(name));
+                            let borrowers: BTreeMap<String, Ends> = names.map(|name| (name, Ends::Borrows)).collect();
+                            if borrowers.is_empty() {
+                                if cell.parts.iter().any(replaces) {
+                                    return Err(diagnostics);
+                                }
+                                last_resort = true;
+                                omit_all(cell, &generated, omitted);
+                            }
+                            omitted.extend(borrowers);
+                            unexplained = Some(diagnostics).filter(|_| !found.is_rustcs_own);
+                        } else {
+                            last_resort = true;
+                            omit_all(cell, &generated, &mut choices.omitted);
+                        }
                     }
-                    generated = make(&omitted, any_error, &callers);
+                    generated = make(&choices, &callers);
                 }
             }
         }
@@ -256,10 +351,8 @@ impl Compiler {
         names: &[String],
         crates: &BTreeSet<String>,
     ) -> BTreeMap<String, String> {
-        let any_error = ready.any_error;
-        let (omit, again) = (&ready.omitted, &ready.again);
-        let mut generated =
-            generate(&Request { cell, crate_name, file, notebook, omit, any_error, probes: names, again });
+        let request = ready.choices.request(cell, crate_name, file, notebook, &ready.again);
+        let mut generated = generate(&Request { probes: names, ..request });
         // rustc says the public paths of the crates that a crate names.
         crates.iter().for_each(|name| generated.files[0].1.push_str(&format!("extern crate {name};\n")));
         let job = self.job(notebook, &generated, crate_name, &ready.library);
@@ -306,17 +399,9 @@ impl Compiler {
 
     /// A hash of what a cell would be compiled to, whatever its number.
     pub fn shape(&self, cell: &Cell, notebook: &Notebook) -> String {
-        let (crate_name, file, omit) = ("onrush_cell_0", "cell_0.rs", BTreeMap::new());
-        let generated = generate(&Request {
-            cell,
-            crate_name,
-            file,
-            notebook,
-            omit: &omit,
-            any_error: false,
-            probes: &[],
-            again: &[],
-        });
+        let (crate_name, file) = ("onrush_cell_0", "cell_0.rs");
+        let choices = Choices { missing: notebook.missing.clone(), ..Choices::default() };
+        let generated = generate(&choices.request(cell, crate_name, file, notebook, &[]));
         self.key(&generated, crate_name, notebook)
     }
 
@@ -333,6 +418,9 @@ impl Compiler {
         for (name, text) in &generated.files {
             add(name);
             add(text);
+        }
+        for file in &generated.included {
+            add(&fs::read(file).map_or_else(|e| e.to_string(), |bytes| blake3::hash(&bytes).to_string()));
         }
         add(notebook.dependencies.key());
         for &index in &generated.links {
@@ -402,6 +490,30 @@ fn touch(path: &Path) -> bool {
             true
         }
         Err(_) => false,
+    }
+}
+
+/// Whether variables cannot be put back where the cell returns: the error is where the `return` is.
+fn is_about_a_return(errors: &[&Message], cell: &Cell, generated: &Generated, places: &Places<'_>) -> bool {
+    let at = |message: &&&Message| {
+        let span = message.primary().map(|span| places.of(span));
+        matches!(span, Some(Place::Users(span)) if generated.returns.iter().any(|of| {
+            position(&cell.code, of.start) == (span.line, span.column) || position(&cell.code, of.end) == (span.line, span.column)
+        }))
+    };
+    !generated.returns.is_empty() && errors.iter().filter(|m| is_about_borrowing(m)).any(|m| at(&m))
+}
+
+/// Nothing that the cell makes outlives it.
+fn omit_all(cell: &Cell, generated: &Generated, omitted: &mut BTreeMap<String, Ends>) {
+    for part in &cell.parts {
+        let PartKind::Let { names, .. } = &part.kind else { continue };
+        for name in names.iter().map(|binding| &binding.name) {
+            let is_kept = generated.puts.iter().any(|put| put.name == *name) || omitted.contains_key(name);
+            if is_kept && omitted.get(name).is_none_or(|ends| !ends.is_end()) {
+                omitted.insert(name.clone(), Ends::WithCell);
+            }
+        }
     }
 }
 
@@ -491,6 +603,22 @@ fn about_a_closure(
     Some((name, next))
 }
 
+/// Errors at the variable that another one borrows from.
+fn is_about_the_source(message: &Message) -> bool {
+    matches!(message.code(), "E0499" | "E0502" | "E0503" | "E0505" | "E0506")
+}
+
+/// The variable that cannot be put back because one that is not put back borrows from it.
+fn source_of(message: &Message, generated: &Generated, places: &Places<'_>) -> Option<String> {
+    let span = message.primary().filter(|_| is_about_the_source(message))?;
+    match places.of(span) {
+        Place::Added(line) if span.file_name == places.file => {
+            generated.puts.get(line as usize - 1).map(|put| put.name.clone())
+        }
+        _ => None,
+    }
+}
+
 /// If an error is about putting a variable back, which one, and why it cannot be.
 fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) -> Option<(String, Ends)> {
     let put = |span: &rustc::RustcSpan| match places.of(span) {
@@ -510,7 +638,8 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
             let others = message.spans.iter().filter(|s| !s.is_primary);
             let noted = message.children.iter().flat_map(|c| &c.spans);
             let borrower = others.chain(noted).find_map(put);
-            Some((borrower.or_else(|| message.primary().and_then(put))?, Ends::Borrows))
+            let alone = || message.primary().filter(|_| !is_about_the_source(message)).and_then(put);
+            Some((borrower.or_else(alone)?, Ends::Borrows))
         }
         _ => None,
     }

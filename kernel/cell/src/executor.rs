@@ -7,6 +7,7 @@ mod interface;
 mod query;
 mod react;
 mod run_commands;
+mod test;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,6 +41,9 @@ use crate::types::{KnownTypes, short};
 pub use interface::{
     Completeness, Completions, Config, Event, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
 };
+
+/// The code with which the prelude says that a cell returned and keeps nothing.
+const RETURNED: &str = "returned";
 
 /// The file name under which rustc and diagnostics know the cell with this execution number.
 pub fn cell_file(cell: u64) -> String {
@@ -147,11 +151,12 @@ impl Executor {
         compiler.prepare();
         remove_abandoned(&compiler.folder);
         let process = CellProcess::start(launch, Arc::clone(&stop), process::next_generation())?;
+        let folder = std::path::absolute(&config.folder).unwrap_or_else(|_| config.folder.clone());
         Ok(Executor {
             config,
             compiler,
             process,
-            notebook: Notebook::default(),
+            notebook: Notebook { folder, ..Notebook::default() },
             stop,
             sources: BTreeMap::new(),
             used: BTreeMap::new(),
@@ -264,13 +269,8 @@ impl Executor {
         let names_main =
             |p: &Part| matches!(&p.kind, PartKind::Item(item) if item.kind == ItemKind::Named("main".into()));
         if cell.parts.iter().any(names_main) && cell.parts.iter().all(|p| matches!(p.kind, PartKind::Item(_))) {
-            let message = "`main` is defined and not called: a cell runs its own statements".to_string();
-            self.warn(
-                events,
-                "main",
-                message,
-                "call `main()` in this cell or another one, or write its statements without it",
-            );
+            let message = "`main` is defined: `main()` runs it".to_string();
+            self.warn(events, "main", message, "write `main()` into this cell's last line or into another cell");
         }
         let saved_level = self.compiler.optimisation;
         self.compiler.optimisation = cell.optimisation.unwrap_or(saved_level);
@@ -419,6 +419,8 @@ impl Executor {
             process::output(events, Stream::Stdout, timing(&ready, compiled, started.elapsed() - compiled, &ended));
         }
         match ended {
+            // A `return` that could keep nothing: all is as it was before.
+            Ended::Failed { diagnostic, variables_lost: false } if diagnostic.code == RETURNED => self.nothing(),
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);

@@ -3,58 +3,33 @@
 //! Both files carry the cell's file name and the same columns: what one inserts into a line, the other leaves blank. So one
 //! [`SourceMap`] leads from rustc's positions back to the user's.
 
+mod arguments;
 mod closures;
 mod copies;
+pub mod globs;
+mod lay_out;
+mod places;
+mod returns;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
-use std::ops::Range;
+use std::path::PathBuf;
 
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::again::Again;
-use crate::compile::{Ends, SHOWN};
+use crate::compile::{Ends, SHOWN, borrowers};
 use crate::notebook::Notebook;
 use crate::rustc::LINTS;
-use crate::split::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf};
+use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf, identifiers};
 pub use closures::Closure;
 pub use copies::copies;
+use lay_out::{Insertion, lay_out, width_of};
+pub use lay_out::{SourceMap, lay_out_only};
+pub use returns::Return;
 
-/// Where generated columns come from. Lines are the user's.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SourceMap {
-    /// For each line (from 1): insertions as (column in the user's line, characters inserted before it).
-    inserted: BTreeMap<u32, Vec<(u32, u32)>>,
-    pub lines: u32,
-}
-
-impl SourceMap {
-    /// The user's column for a generated one; both count characters from 1. A column inside an insertion is the one after it.
-    pub fn column(&self, line: u32, column: u32) -> u32 {
-        let mut shift = 0;
-        for &(at, length) in self.inserted.get(&line).into_iter().flatten() {
-            let start = at + shift;
-            if column < start {
-                break;
-            }
-            if column < start + length {
-                return at;
-            }
-            shift += length;
-        }
-        column - shift
-    }
-
-    pub fn is_users(&self, line: u32) -> bool {
-        (1..=self.lines).contains(&line)
-    }
-
-    /// Whether a position is in what generated code put before the first line.
-    pub fn is_prologue(&self, line: u32, column: u32) -> bool {
-        line == 1 && self.inserted.get(&1).and_then(|i| i.first()).is_some_and(|&(_, length)| column <= length)
-    }
-}
-
+#[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub cell: &'a Cell,
     /// Names the crate and its entry.
@@ -69,6 +44,36 @@ pub struct Request<'a> {
     pub probes: &'a [String],
     /// Functions of earlier cells that are compiled with this one.
     pub again: &'a [Again],
+    /// Nothing is put back: rustc is asked which variables borrow from others (`compile/borrowers.rs`).
+    pub asks_for_borrowers: bool,
+    /// A `return` at the top level keeps nothing: what it would keep was moved before, or is borrowed.
+    pub returns_bare: bool,
+    /// Closures that are given to generic types stay what they are.
+    pub plain_arguments: bool,
+    /// Names of the prelude that rustc did not find beside the user's globs.
+    pub missing: &'a BTreeSet<String>,
+}
+
+/// What a request says where nothing has been decided.
+static NOTHING: (BTreeMap<String, Ends>, BTreeSet<String>) = (BTreeMap::new(), BTreeSet::new());
+
+impl<'a> Request<'a> {
+    pub fn new(cell: &'a Cell, crate_name: &'a str, file: &'a str, notebook: &'a Notebook) -> Self {
+        Request {
+            cell,
+            crate_name,
+            file,
+            notebook,
+            omit: &NOTHING.0,
+            any_error: false,
+            probes: &[],
+            again: &[],
+            asks_for_borrowers: false,
+            returns_bare: false,
+            plain_arguments: false,
+            missing: &NOTHING.1,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -84,8 +89,14 @@ pub struct Generated {
     pub links: Vec<usize>,
     pub map: SourceMap,
     pub macros: String,
-    /// Variables that are closures and are put back in a box.
+    /// Variables whose types have no name, and which are put back in a box.
     pub closures: BTreeMap<String, Closure>,
+    /// Files that its text includes.
+    pub included: Vec<PathBuf>,
+    /// Each `return` at its top level.
+    pub returns: Vec<Return>,
+    /// Closures that are given to generic types are in boxes.
+    pub has_boxes: bool,
 }
 
 impl Generated {
@@ -112,13 +123,6 @@ fn of_the_prelude(home: usize, notebook: &Notebook) -> impl Iterator<Item = &'st
     PRELUDE_MACROS.into_iter().filter(is_there)
 }
 
-/// An insertion before a byte of the code: one text for the items' file or one for the statements' file.
-struct Insertion {
-    at: usize,
-    text: String,
-    into_items: bool,
-}
-
 pub fn generate(request: &Request<'_>) -> Generated {
     let Request { cell, notebook, .. } = *request;
     let mut own = own_names(&cell.parts);
@@ -127,7 +131,8 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let (mentions, macros) = mentioned(cell, notebook, &uses);
 
     let takes: Vec<String> = taken(cell, notebook);
-    let puts = put_back(&cell.parts, notebook, &takes, request.omit);
+    let assigned = assigned(cell, notebook);
+    let puts = put_back(&cell.parts, notebook, &takes, &assigned, request.omit);
 
     // Crates: of the items that are mentioned, and of the types that taken variables have.
     let mut roots = BTreeSet::new();
@@ -138,8 +143,9 @@ pub fn generate(request: &Request<'_>) -> Generated {
             roots.insert(index);
         }
     }
-    for name in &takes {
-        roots.extend(crates_in(&notebook.variables[name].type_code, notebook));
+    let declared = takes.iter().map(|name| &notebook.variables[name]);
+    for variable in declared.chain(assigned.iter().map(|name| &notebook.moved[name])) {
+        roots.extend(crates_in(&variable.type_code, notebook));
     }
     let makers = made(&mentions, &own, notebook);
     roots.extend(&makers);
@@ -150,8 +156,8 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let made =
         cell.parts.iter().filter_map(|p| if let PartKind::Let { names, .. } = &p.kind { Some(names) } else { None });
     let known: BTreeSet<&str> =
-        made.flatten().map(|b| b.name.as_str()).chain(takes.iter().map(String::as_str)).collect();
-    let mut before: BTreeSet<&str> = takes.iter().map(String::as_str).collect();
+        made.flatten().map(|b| b.name.as_str()).chain(takes.iter().chain(&assigned).map(String::as_str)).collect();
+    let mut before: BTreeSet<&str> = takes.iter().chain(&assigned).map(String::as_str).collect();
     for part in &cell.parts {
         if !matches!(part.kind, PartKind::Item(_)) {
             for (at, text) in copies(&cell.code[part.range.clone()], &before) {
@@ -178,7 +184,9 @@ pub fn generate(request: &Request<'_>) -> Generated {
             }
             PartKind::Let { names, has_value: true } => {
                 for name in names.iter().filter(|name| !name.name.starts_with('_')) {
-                    let text = format!("::onrush::__bind!({:?}, &{});", name.name, name.name);
+                    let cfg = cfg_of(name);
+                    let text = format!("{cfg}{{ ::onrush::__bind!({:?}, &{}); }}", name.name, name.name);
+                    let text = if cfg.is_empty() { text[2..text.len() - 2].to_string() } else { text };
                     insertions.push(Insertion { at: part.range.end, text, into_items: false });
                 }
             }
@@ -199,14 +207,37 @@ pub fn generate(request: &Request<'_>) -> Generated {
             _ => {}
         }
     }
-    insertions.sort_by_key(|i| i.at);
 
     let mut root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
     let imports_print = mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
     for index in makers {
         let _ = write!(root_start, "use ::{}::*; ", notebook.crates[index].name);
     }
-    let body_start = body_prologue(request, &takes, imports_print, &explicit_crates(&own, &mentions, notebook));
+    let crates = explicit_crates(&own, &mentions, &uses, notebook);
+    let has_globs = !globs::globs(cell, &uses).is_empty();
+    let is_macro =
+        |name: &&str| own.contains(*name) || macros.iter().any(|&i| of_the_prelude(i, notebook).any(|m| m == *name));
+    let own_macros: Vec<&str> = PRELUDE_MACROS.into_iter().filter(is_macro).collect();
+    let body_start = body_prologue(request, &takes, &assigned, &puts, imports_print, &crates, has_globs, &own_macros);
+    let boxes = if request.plain_arguments { Vec::new() } else { arguments::boxes(cell, notebook) };
+    let has_boxes = !boxes.is_empty();
+    insertions.extend(boxes);
+    let returns = returns::find(cell);
+    for of in &returns {
+        let puts =
+            (!request.returns_bare && !request.asks_for_borrowers).then(|| puts_before(cell, of.part, &takes, &puts));
+        insertions.extend(returns::insertions(of, puts.as_deref()));
+    }
+    let found = places::find(&cell.code, &notebook.folder);
+    insertions.extend(places::insertions(&found, cell, notebook));
+    // What belongs to a `column!()` is inside of what is put around it.
+    let order = |i: &Insertion| match i.text.as_str() {
+        "(" => 2,
+        text if text.starts_with(" - ") => 0,
+        _ => 1,
+    };
+    insertions.sort_by_key(|i| (i.at, order(i)));
+    places::number_columns(&mut insertions, &found.columns, &cell.code, width_of(&root_start, &body_start));
     let layers = lay_out(cell, &insertions, root_start, body_start);
 
     let entry = format!("{}_run", request.crate_name);
@@ -214,7 +245,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let convert = if request.any_error { ".map_err(|e| e.into_cell_error())" } else { "" };
     let _ = write!(
         root,
-        "\n#[path = \"{BODY}/{file}\"] mod __body;\n#[unsafe(no_mangle)] pub fn {entry}(store: &mut ::onrush::host::Store) -> \
+        "\n#[path = \"{BODY}/{file}\"] mod __body;\n#[allow(unsafe_code)] #[unsafe(no_mangle)] pub fn {entry}(store: &mut ::onrush::host::Store) -> \
          ::core::result::Result<::onrush::host::Done, ::onrush::host::CellError> {{ __body::__onrush_run(store){convert} }}\n",
         file = request.file,
     );
@@ -226,20 +257,19 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for name in request.probes {
         let _ = writeln!(body, "{{ fn probe<T: ::onrush::host::Nameable + ?Sized>(_: &T) {{}} probe(&{name}); }}");
     }
+    if request.asks_for_borrowers {
+        body.push_str(&borrowers::epilogue(&puts));
+    }
     for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == Ends::Holds) {
         let _ = write!(body, "::core::mem::drop({name}); ");
     }
     let kept = |put: &&Binding| request.omit.get(&put.name) != Some(&Ends::Plain) && !takes.contains(&put.name);
-    let closures: BTreeMap<String, Closure> = puts
-        .iter()
-        .filter(kept)
-        .filter_map(|put| Some((put.name.clone(), closures::closure(cell, &put.name)?)))
-        .collect();
-    for put in &puts {
+    let kept: BTreeSet<&str> = puts.iter().filter(kept).map(|put| put.name.as_str()).collect();
+    let closures: BTreeMap<String, Closure> = closures::closures(cell, &kept, notebook);
+    for put in puts.iter().filter(|_| !request.asks_for_borrowers) {
+        body.push_str(&cfg_of(put));
         if let Some(closure) = closures.get(&put.name) {
-            let boxed = closure.boxed(request.omit.get(&put.name));
-            let name = &put.name;
-            let _ = writeln!(body, "__onrush_store.put({name:?}, ::std::boxed::Box::new({name}) as {boxed});");
+            let _ = writeln!(body, "{}", closure.put(&put.name, request.omit.get(&put.name)));
             continue;
         }
         let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
@@ -261,7 +291,41 @@ pub fn generate(request: &Request<'_>) -> Generated {
         files.push((format!("{}/{}", macro_folder(index), home.file), text));
     }
     files.extend(request.again.iter().map(|again| (format!("{}/{}", again.folder, again.file), again.text.clone())));
-    Generated { files, entry, takes, puts, links, map: layers.map, macros: layers.macros, closures }
+    let map = layers.map;
+    Generated {
+        files,
+        entry,
+        takes,
+        puts,
+        links,
+        map,
+        macros: layers.macros,
+        closures,
+        included: found.files,
+        returns,
+        has_boxes,
+    }
+}
+
+/// Code that puts back what there is before a statement of the cell.
+fn puts_before(cell: &Cell, part: usize, takes: &[String], puts: &[Binding]) -> String {
+    let made = cell.parts[..part].iter().filter_map(|part| match &part.kind {
+        PartKind::Let { names, has_value: true } => Some(names),
+        _ => None,
+    });
+    let made: BTreeSet<&str> = made.flatten().map(|binding| binding.name.as_str()).collect();
+    let is_there = |put: &&Binding| made.contains(put.name.as_str()) || takes.contains(&put.name);
+    let mut text = String::new();
+    for put in puts.iter().filter(is_there) {
+        let _ =
+            write!(text, "{}__onrush_store.put({:?}, {}); ", cfg_of(put), put.name.trim_start_matches("r#"), put.name);
+    }
+    text
+}
+
+/// The attribute of a statement about a variable that is there in some configurations only.
+pub fn cfg_of(binding: &Binding) -> String {
+    binding.cfg.as_ref().map_or(String::new(), |cfg| format!("#[cfg({cfg})] "))
 }
 
 /// Names that this cell's own items and imports define.
@@ -273,7 +337,7 @@ fn own_names(parts: &[Part]) -> BTreeSet<&str> {
             ItemKind::Named(name) | ItemKind::Trait(name) | ItemKind::Macro(name) => drop(names.insert(name.as_str())),
             ItemKind::Statics(statics) => names.extend(statics.iter().map(String::as_str)),
             ItemKind::Use(leaves) => {
-                names.extend(leaves.iter().map(|l| l.name.as_str()).filter(|n| !matches!(*n, "*" | "_")))
+                names.extend(leaves.iter().filter(|leaf| leaf.has_name()).map(|leaf| leaf.name.as_str()))
             }
             _ => {}
         }
@@ -334,16 +398,49 @@ fn taken(cell: &Cell, notebook: &Notebook) -> Vec<String> {
     taken
 }
 
-fn put_back(parts: &[Part], notebook: &Notebook, takes: &[String], omit: &BTreeMap<String, Ends>) -> Vec<Binding> {
-    let mut puts: Vec<Binding> =
-        takes.iter().map(|name| Binding { name: name.clone(), mutable: notebook.variables[name].mutable }).collect();
+/// `mut` variables that an earlier cell has moved, and to which this one assigns before it uses them.
+fn assigned(cell: &Cell, notebook: &Notebook) -> Vec<String> {
+    let assigns = |name: &&String| {
+        let uses = |part: &&Part| {
+            let binds = matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == **name));
+            !matches!(part.kind, PartKind::Item(_)) && (binds || part.mentions.contains(*name))
+        };
+        let part = cell.parts.iter().find(uses).filter(|part| matches!(part.kind, PartKind::Statement));
+        let text = part.map_or("", |part| &cell.code[part.range.clone()]).trim_end_matches(';');
+        let Ok(syn::Expr::Assign(assignment)) = syn::parse_str::<syn::Expr>(text) else { return false };
+        let mut used = BTreeSet::new();
+        identifiers(assignment.right.to_token_stream(), &mut used);
+        matches!(*assignment.left, syn::Expr::Path(to) if to.path.is_ident(*name)) && !used.contains(*name)
+    };
+    let moved = notebook.moved.keys().filter(|name| !notebook.variables.contains_key(*name));
+    moved.filter(assigns).cloned().collect()
+}
+
+fn put_back(
+    parts: &[Part],
+    notebook: &Notebook,
+    takes: &[String],
+    assigned: &[String],
+    omit: &BTreeMap<String, Ends>,
+) -> Vec<Binding> {
+    let mut puts: Vec<Option<Binding>> = Vec::new();
+    // Where each name was put last: what was defined again comes later.
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut put = |mut binding: Binding| {
+        if let Some(at) = places.insert(binding.name.clone(), puts.len()) {
+            let earlier = puts[at].take().and_then(|earlier| earlier.cfg);
+            binding.cfg = binding.cfg.zip(earlier).map(|(one, other)| format!("any({other}, {one})"));
+        }
+        puts.push(Some(binding));
+    };
+    let earlier = |name: &String, mutable: bool| Binding { name: name.clone(), mutable, cfg: None };
+    takes.iter().for_each(|name| put(earlier(name, notebook.variables[name].mutable)));
+    assigned.iter().for_each(|name| put(earlier(name, true)));
     for part in parts {
         let PartKind::Let { names, .. } = &part.kind else { continue };
-        for binding in names.iter().filter(|b| !b.name.starts_with('_')) {
-            puts.retain(|b| b.name != binding.name);
-            puts.push(binding.clone());
-        }
+        names.iter().filter(|b| !b.name.starts_with('_')).for_each(|binding| put(binding.clone()));
     }
+    let mut puts: Vec<Binding> = puts.into_iter().flatten().collect();
     puts.retain(|b| omit.get(&b.name).is_none_or(|ends| !ends.is_end()));
     // What was defined last borrows from what was defined first: the error is then at the borrower's line.
     puts.reverse();
@@ -397,9 +494,18 @@ fn root_prologue(
     mentions: &BTreeSet<String>,
 ) -> String {
     let Request { cell, notebook, .. } = *request;
+    let is_free = |name: &str| {
+        !own.contains(name) && !notebook.items.contains_key(name) && !uses.iter().any(|leaf| leaf.name == name)
+    };
     let mut text = String::new();
     for range in &cell.inner_attributes {
-        text.push_str(&cell.code[range.clone()].replace('\n', " "));
+        // What is forbidden to the user's lines is not forbidden to generated ones.
+        text.push_str(&cell.code[range.clone()].replace('\n', " ").replacen("forbid", "deny", 1));
+    }
+    if !cell.inner_attributes.is_empty() {
+        // Items are public for later cells only: what a library must have of them is not asked of a cell.
+        text.push_str("#![allow(missing_docs, missing_debug_implementations, missing_copy_implementations)] ");
+        text.push_str("#![allow(unreachable_pub, unnameable_types)] ");
     }
     // The prelude first: rustc looks up what earlier cells link among the crates that are loaded.
     let _ = write!(
@@ -409,8 +515,19 @@ fn root_prologue(
     for &index in links {
         let _ = write!(text, "extern crate {}; ", notebook.crates[index].name);
     }
-    text.push_str("use ::onrush::prelude::*; ");
-    text.push_str(&explicit_crates(own, mentions, notebook));
+    let globs = globs::globs(cell, uses);
+    if globs.is_empty() {
+        text.push_str("use ::onrush::prelude::*; ");
+    } else {
+        let mut words: BTreeSet<String> = BTreeSet::new();
+        let items = cell.parts.iter().filter(|part| matches!(part.kind, PartKind::Item(_)));
+        items.for_each(|part| words.extend(part.mentions.iter().cloned()));
+        let words = words.into_iter().filter(|name| is_free(name)).collect();
+        let names = globs::imports(&words, &globs, request.missing, cell, notebook);
+        let _ =
+            write!(text, "use ::onrush::prelude::{{{}}}; use ::onrush::cuda::SharedMemory as _; ", names.join(", "));
+    }
+    text.push_str(&explicit_crates(own, mentions, uses, notebook));
     if mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print") {
         text.push_str("use ::onrush::__print as print; ");
     }
@@ -430,21 +547,10 @@ fn root_prologue(
         let _ = write!(text, "use ::{}::{{{}}}; ", notebook.crates[*index].name, names.join(", "));
     }
     for leaf in uses {
-        let _ = write!(text, "use {}; ", use_code(leaf, notebook));
-    }
-    // Two globs with one name: what the user asked for hides the prelude's.
-    let own_globs = cell.parts.iter().filter_map(|p| match &p.kind {
-        PartKind::Item(item) => Some(&item.kind),
-        _ => None,
-    });
-    let own_globs = own_globs.flat_map(|kind| if let ItemKind::Use(leaves) = kind { leaves.as_slice() } else { &[] });
-    if own_globs.chain(uses.iter().copied()).any(|l| l.name == "*" && l.path == "arrow::datatypes") {
-        for name in ["DataType", "Schema", "TimeUnit"] {
-            let free =
-                !own.contains(name) && !notebook.items.contains_key(name) && !uses.iter().any(|l| l.name == name);
-            if free {
-                let _ = write!(text, "use ::onrush::arrow::datatypes::{name}; ");
-            }
+        if leaf.is_macro_use() {
+            let _ = write!(text, "#[macro_use] extern crate {} as _; ", leaf.first());
+        } else {
+            let _ = write!(text, "use {}; ", use_code(leaf, notebook));
         }
     }
     text
@@ -459,9 +565,16 @@ pub fn use_code(leaf: &UseLeaf, notebook: &Notebook) -> String {
 }
 
 /// The prelude's glob and the crates that rustc is given have the same crates: an explicit import decides.
-fn explicit_crates(own: &BTreeSet<&str>, mentions: &BTreeSet<String>, notebook: &Notebook) -> String {
-    let wanted =
-        |name: &&&str| !own.contains(**name) && mentions.contains(**name) && !notebook.items.contains_key(**name);
+fn explicit_crates(
+    own: &BTreeSet<&str>,
+    mentions: &BTreeSet<String>,
+    uses: &[&UseLeaf],
+    notebook: &Notebook,
+) -> String {
+    let wanted = |name: &&&str| {
+        let is_taken = own.contains(**name) || uses.iter().any(|leaf| leaf.name == **name);
+        !is_taken && mentions.contains(**name) && !notebook.items.contains_key(**name)
+    };
     let import = |name: &&str| match notebook.dependencies.replaces(name) {
         true => format!("use ::{name}; "),
         false => format!("use ::onrush::{name}; "),
@@ -469,20 +582,51 @@ fn explicit_crates(own: &BTreeSet<&str>, mentions: &BTreeSet<String>, notebook: 
     ["arrow", "chrono", "serde"].iter().filter(wanted).map(import).collect()
 }
 
-fn body_prologue(request: &Request<'_>, takes: &[String], imports_print: bool, crates: &str) -> String {
+fn body_prologue(
+    request: &Request<'_>,
+    takes: &[String],
+    assigned: &[String],
+    puts: &[Binding],
+    imports_print: bool,
+    crates: &str,
+    has_globs: bool,
+    own_macros: &[&str],
+) -> String {
     let error = if request.any_error { "AnyError" } else { "CellError" };
     // A glob does not hide the standard library's macro of the same name.
     let print = if imports_print { "use ::onrush::__print as print; " } else { "" };
+    // What the user's globs bring in hides the prelude's names: those are a scope further out.
+    let (outer, mut inner) = match has_globs {
+        true => ("::onrush::prelude::*", "use super::*; ".to_string()),
+        false => ("super::*", String::new()),
+    };
+    if has_globs {
+        // Rust asks of macros that no two scopes on the way out have the name, if a glob brings it in.
+        inner.push_str(crates);
+        inner.push_str(print);
+        own_macros.iter().for_each(|name| inner.push_str(&format!("use super::{name}; ")));
+    }
+    let (crates, print) = if has_globs { ("", "") } else { (crates, print) };
     let mut text = format!(
-        "use super::*; {crates}{print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
-         ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ "
+        "use {outer}; {crates}{print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
+         ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ {inner}"
     );
     text.push_str(&around(request.cell, request.notebook).0);
+    if request.asks_for_borrowers {
+        text.push_str(&borrowers::prologue(puts));
+    }
     for name in takes {
         let variable = &request.notebook.variables[name];
         let mutable = if variable.mutable { "mut " } else { "" };
+        // Whether it changes is asked of rustc, and no error.
+        if variable.mutable && !request.cell.inner_attributes.is_empty() {
+            text.push_str("#[warn(warnings, unused_mut)] ");
+        }
         let plain = name.trim_start_matches("r#");
         let _ = write!(text, "let {mutable}{name} = __onrush_store.take::<{}>({plain:?})?; ", variable.type_code);
+    }
+    for name in assigned {
+        let _ = write!(text, "let mut {name}: {}; ", request.notebook.moved[name].type_code);
     }
     text
 }
@@ -497,96 +641,6 @@ fn around(cell: &Cell, notebook: &Notebook) -> (String, &'static str) {
     (notebook.dependencies.runtime().unwrap_or_else(own), ") }")
 }
 
-/// A file with some items of a cell only, in their places, and the map of its columns.
-pub fn lay_out_only(cell: &Cell, parts: &[&Part], prologue: String) -> (String, SourceMap) {
-    let only = Cell { parts: parts.iter().map(|&p| p.clone()).collect(), ..cell.clone() };
-    let mut insertions: Vec<Insertion> = Vec::new();
-    for part in parts {
-        if let PartKind::Item(item) = &part.kind {
-            insertions.extend(item.publish.iter().map(|&at| Insertion {
-                at,
-                text: "pub ".to_string(),
-                into_items: true,
-            }));
-        }
-    }
-    insertions.sort_by_key(|i| i.at);
-    let layers = lay_out(&only, &insertions, prologue, String::new());
-    (layers.items + "\n", layers.map)
-}
-
-struct Layers {
-    items: String,
-    body: String,
-    macros: String,
-    map: SourceMap,
-}
-
-fn lay_out(cell: &Cell, insertions: &[Insertion], root_start: String, body_start: String) -> Layers {
-    let width = root_start.chars().count().max(body_start.chars().count());
-    let mut layers = Layers {
-        items: format!("{root_start:width$}"),
-        body: format!("{body_start:width$}"),
-        macros: " ".repeat(width),
-        map: SourceMap { inserted: BTreeMap::new(), lines: cell.code.matches('\n').count() as u32 + 1 },
-    };
-    layers.map.inserted.entry(1).or_default().push((1, width as u32));
-
-    let items: Vec<&Part> = cell.parts.iter().filter(|p| matches!(p.kind, PartKind::Item(_))).collect();
-    let within = |ranges: &[Range<usize>], at: usize| ranges.iter().any(|r| r.contains(&at));
-    let (mut line, mut column) = (1u32, 1u32);
-    let mut insertions = insertions.iter().peekable();
-    let ends = [(cell.code.len(), None)];
-    for (at, character) in cell.code.char_indices().map(|(at, c)| (at, Some(c))).chain(ends) {
-        while let Some(insertion) = insertions.next_if(|i| i.at <= at) {
-            let length = insertion.text.chars().count();
-            let blank = " ".repeat(length);
-            let (items_text, body_text) = if insertion.into_items {
-                (insertion.text.as_str(), blank.as_str())
-            } else {
-                (blank.as_str(), insertion.text.as_str())
-            };
-            layers.items.push_str(items_text);
-            layers.body.push_str(body_text);
-            let of_a_macro = |part: &&&Part| {
-                matches!(&part.kind, PartKind::Item(ItemPart { kind: ItemKind::Macro(_), .. }))
-                    && part.range.start <= insertion.at
-                    && insertion.at < part.range.end
-            };
-            layers.macros.push_str(if items.iter().any(|part| of_a_macro(&part)) { items_text } else { &blank });
-            layers.map.inserted.entry(line).or_default().push((column, length as u32));
-        }
-        let Some(character) = character else { break };
-        if character == '\n' {
-            for layer in [&mut layers.items, &mut layers.body, &mut layers.macros] {
-                layer.push('\n');
-            }
-            line += 1;
-            column = 1;
-            continue;
-        }
-        column += 1;
-        let item = items.iter().find(|p| p.range.contains(&at)).map(|p| &p.kind);
-        let (mut in_items, mut in_body, mut in_macros) = (' ', ' ', ' ');
-        match item {
-            Some(PartKind::Item(item)) => {
-                if !within(&item.restrictions, at) {
-                    in_items = character;
-                }
-                if matches!(item.kind, ItemKind::Macro(_)) {
-                    in_macros = character;
-                }
-            }
-            _ if within(&cell.inner_attributes, at) => {}
-            _ => in_body = character,
-        }
-        layers.items.push(in_items);
-        layers.body.push(in_body);
-        layers.macros.push(in_macros);
-    }
-    layers
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -596,16 +650,7 @@ mod tests {
     fn lines_stay_and_columns_lead_back() {
         let cell = split("let ä = 1; struct P { x: i32 }\nä + 1");
         let notebook = Notebook::default();
-        let request = Request {
-            cell: &cell,
-            crate_name: "onrush_cell_1",
-            file: "cell_1.rs",
-            notebook: &notebook,
-            omit: &BTreeMap::new(),
-            any_error: false,
-            probes: &[],
-            again: &[],
-        };
+        let request = Request::new(&cell, "onrush_cell_1", "cell_1.rs", &notebook);
         let generated = generate(&request);
         let (root, body) = (&generated.files[0].1, &generated.files[1].1);
         assert!(root.lines().next().unwrap().ends_with("pub struct P { pub x: i32 }"));
@@ -620,6 +665,6 @@ mod tests {
         let line = body.lines().nth(1).unwrap();
         let column = line[..line.find("+ 1").unwrap()].chars().count() as u32 + 1;
         assert_eq!(generated.map.column(2, column), 3);
-        assert_eq!(generated.puts, [Binding { name: "ä".into(), mutable: false }]);
+        assert_eq!(generated.puts, [Binding { name: "ä".into(), mutable: false, cfg: None }]);
     }
 }

@@ -10,7 +10,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
 use crate::notebook::Notebook;
-use crate::scan::position;
+use crate::scan::{Lines, position};
 use crate::split::makers::recognise;
 use crate::split::{Cell, ItemKind, Part, PartKind, UseLeaf, split};
 
@@ -20,7 +20,8 @@ pub fn without_unchanged(cell: &Cell, notebook: &Notebook) -> Option<(Cell, Vec<
         cell.parts.iter().enumerate().filter_map(|(index, part)| Some((index, home(cell, part, notebook)?))).collect();
     // What names something that is new is new itself.
     loop {
-        let is_same = |index: usize| same.iter().any(|&(known, _)| known == index);
+        let indexes: BTreeSet<usize> = same.iter().map(|&(known, _)| known).collect();
+        let is_same = |index: usize| indexes.contains(&index);
         let new: BTreeSet<&str> = cell
             .parts
             .iter()
@@ -48,8 +49,9 @@ pub struct Warnings(BTreeMap<String, Vec<Diagnostic>>);
 
 impl Warnings {
     pub fn note(&mut self, cell: &Cell, warnings: &[Diagnostic]) {
+        let lines = Lines::new(&cell.code);
         for part in cell.parts.iter().filter(|part| matches!(part.kind, PartKind::Item(_))) {
-            let (first, last) = (position(&cell.code, part.range.start).0, position(&cell.code, part.range.end).0);
+            let (first, last) = (lines.line(part.range.start), lines.line(part.range.end));
             let within = |warning: &&Diagnostic| {
                 !warning.labels.is_empty() && warning.labels.iter().all(|l| (first..=last).contains(&l.span.line))
             };
@@ -73,8 +75,9 @@ impl Warnings {
 
 /// The cell with some of its parts blanked out.
 pub fn without(cell: &Cell, parts: &BTreeSet<usize>, notebook: &Notebook) -> Cell {
-    let ranges: Vec<_> = parts.iter().map(|&index| cell.parts[index].range.clone()).collect();
-    let inside = |at: usize| ranges.iter().any(|range| range.contains(&at));
+    let mut is_inside = vec![false; cell.code.len()];
+    parts.iter().for_each(|&index| is_inside[cell.parts[index].range.clone()].fill(true));
+    let inside = |at: usize| is_inside[at];
     // At the same columns; characters of several bytes become spaces of one, so the parts are found anew.
     let code: String = cell.code.char_indices().map(|(at, c)| if inside(at) && c != '\n' { ' ' } else { c }).collect();
     recognise(split(&code), notebook).with_optimisation(cell.optimisation)

@@ -54,6 +54,8 @@ pub struct KnownSource {
 
 #[derive(Clone, Debug, Default)]
 pub struct Notebook {
+    /// Where its file lies.
+    pub folder: PathBuf,
     pub crates: Vec<CellCrate>,
     pub variables: BTreeMap<String, KnownVariable>,
     /// Named items and the crate that has the newest of that name.
@@ -70,6 +72,10 @@ pub struct Notebook {
     pub methods: BTreeMap<String, BTreeSet<String>>,
     /// Variables that are no more, and why, as the end of a sentence: "was moved by cell 3".
     pub gone: BTreeMap<String, String>,
+    /// `mut` variables that a cell has moved: a later one can assign to them.
+    pub moved: BTreeMap<String, KnownVariable>,
+    /// Names of the prelude that the globs among `uses` have not, as rustc found out.
+    pub missing: BTreeSet<String>,
     /// Crates of `:dep`.
     pub dependencies: Dependencies,
 }

@@ -11,13 +11,13 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::compile::{Compiler, Places};
-use crate::generate::{Generated, SourceMap, crates_in, lay_out_only, use_code};
+use crate::generate::{Generated, SourceMap, crates_in, globs, lay_out_only, use_code};
 use crate::hints;
 use crate::keep::{meaning, own_uses, without};
 use crate::notebook::{KnownSource, Notebook};
 use crate::rustc::{self, Compiled, Source};
 use crate::scan::position;
-use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind};
+use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf};
 
 /// A cell without the impls that went to earlier crates, and the notebook in which they are there.
 pub struct Moved {
@@ -244,12 +244,21 @@ fn add_impls(
     }
     let own_uses = own_uses(cell);
     for leaf in &notebook.uses {
-        let is_own = own_uses.iter().any(|own| own.name == leaf.name && leaf.name != "_" || *own == leaf);
-        if leaf.name != "*" && !is_own && !notebook.items.contains_key(leaf.first()) {
+        let is_own = own_uses.iter().any(|own| own.name == leaf.name && leaf.has_name() || *own == leaf);
+        if leaf.name != "*" && !leaf.is_macro_use() && !is_own && !notebook.items.contains_key(leaf.first()) {
             prologue.push_str(&format!("use {}; ", use_code(leaf, notebook)));
         }
     }
-    own_uses.iter().for_each(|leaf| prologue.push_str(&format!("use {}; ", use_code(leaf, notebook))));
+    own_uses
+        .iter()
+        .filter(|leaf| !leaf.is_macro_use())
+        .for_each(|leaf| prologue.push_str(&format!("use {}; ", use_code(leaf, notebook))));
+    // A glob of the cell's own and that of the type's crate, which has the prelude, are equals: an import decides.
+    let globs: Vec<&UseLeaf> = own_uses.iter().copied().filter(|leaf| leaf.name == "*").collect();
+    let words = parts.iter().flat_map(|part| part.mentions.iter().cloned()).collect();
+    for (path, name) in globs::claimed(&words, &globs, cell, notebook) {
+        prologue.push_str(&format!("use {path}::{name}; "));
+    }
     let (text, map) = lay_out_only(cell, parts, prologue);
     let folder = format!("impl_{number}");
     for index in 0..notebook.crates[home].files.len() {
@@ -376,6 +385,9 @@ fn rebuild(
         map: SourceMap::default(),
         macros: String::new(),
         closures: Default::default(),
+        included: Vec::new(),
+        returns: Vec::new(),
+        has_boxes: false,
     };
     let library = compiler.library(&generated, &crate_.name, notebook);
     if !library.is_file() || !rustc::metadata_of(&library).is_file() {

@@ -71,6 +71,66 @@ pub fn scan(text: &str) -> Scan {
     scan
 }
 
+/// What goes on at the end of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Open {
+    #[default]
+    Nothing,
+    String,
+    /// With what ends it: `"#`.
+    RawString(String),
+    /// With its depth.
+    Comment(usize),
+}
+
+impl Open {
+    /// At the end of the next line, which is given with its `\n`.
+    pub fn after(self, line: &str) -> Open {
+        let bytes = line.as_bytes();
+        let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
+        let mut open = self;
+        let mut i = 0;
+        while i < bytes.len() {
+            match &open {
+                Open::String => match string(bytes, i) {
+                    Some(end) => (open, i) = (Open::Nothing, end),
+                    None => return open,
+                },
+                Open::RawString(end) => match line[i..].find(end.as_str()) {
+                    Some(at) => (i, open) = (i + at + end.len(), Open::Nothing),
+                    None => return open,
+                },
+                Open::Comment(depth) => {
+                    let (depth, mark) = (*depth, bytes.get(i..i + 2).unwrap_or_default());
+                    match mark {
+                        b"/*" => (open, i) = (Open::Comment(depth + 1), i + 2),
+                        b"*/" if depth == 1 => (open, i) = (Open::Nothing, i + 2),
+                        b"*/" => (open, i) = (Open::Comment(depth - 1), i + 2),
+                        _ => i += 1,
+                    }
+                }
+                Open::Nothing => match bytes[i] {
+                    b'/' if bytes.get(i + 1) == Some(&b'/') => return open,
+                    b'/' if bytes.get(i + 1) == Some(&b'*') => (open, i) = (Open::Comment(1), i + 2),
+                    b'"' => (open, i) = (Open::String, i + 1),
+                    b'\'' => i = character(line, i),
+                    byte if is_word(byte) => {
+                        let start = i;
+                        i += bytes[i..].iter().take_while(|&&b| is_word(b)).count();
+                        let hashes = bytes[i..].iter().take_while(|&&b| b == b'#').count();
+                        let is_raw = matches!(&line[start..i], "r" | "br" | "cr");
+                        if is_raw && bytes.get(i + hashes) == Some(&b'"') {
+                            (open, i) = (Open::RawString(format!("\"{}", "#".repeat(hashes))), i + hashes + 1);
+                        }
+                    }
+                    _ => i += 1,
+                },
+            }
+        }
+        open
+    }
+}
+
 fn block_comment(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut depth, mut i) = (0, start);
     while i + 1 < bytes.len() {
@@ -123,6 +183,20 @@ pub fn position(text: &str, at: usize) -> (u32, u32) {
     let line = before.matches('\n').count() as u32 + 1;
     let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32 + 1;
     (line, column)
+}
+
+/// The lines of a text, to ask for many positions.
+pub struct Lines(Vec<usize>);
+
+impl Lines {
+    pub fn new(text: &str) -> Self {
+        Lines(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    /// The line, from 1, of a byte position.
+    pub fn line(&self, at: usize) -> u32 {
+        self.0.partition_point(|&end| end < at) as u32 + 1
+    }
 }
 
 /// What is wrong with the brackets, if something is.
@@ -206,6 +280,25 @@ mod tests {
         ] {
             assert_eq!(scan(text), Scan::default(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_goes_on_at_the_end_of_a_line_is_what_a_scan_of_all_lines_finds() {
+        let text =
+            "let s = \"a\n:vars\\\"\n\"; // \"\nr##\"\n\"#\n\"##; '\"'; /* /*\n*/ \"\n*/ let x = 'a'; br\"\\\n\";";
+        let (mut open, mut all) = (Open::default(), String::new());
+        for line in text.split_inclusive('\n') {
+            all.push_str(line);
+            open = open.after(line);
+            assert_eq!(open != Open::Nothing, scan(&all).unterminated.is_some(), "{all}");
+        }
+    }
+
+    #[test]
+    fn lines_are_those_of_positions() {
+        let text = "a\nbc\n\nd";
+        let lines = Lines::new(text);
+        (0..=text.len()).for_each(|at| assert_eq!(lines.line(at), position(text, at).0));
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub enum PartKind {
 pub struct Binding {
     pub name: String,
     pub mutable: bool,
+    /// It is there if this configuration is: `any(windows, unix)`.
+    pub cfg: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -111,6 +113,16 @@ impl UseLeaf {
             name if self.path.rsplit("::").next() == Some(name) => self.path.clone(),
             name => format!("{} as {name}", self.path),
         }
+    }
+
+    /// A name that hides others, which globs and unnamed traits have not.
+    pub fn has_name(&self) -> bool {
+        !matches!(self.name.as_str(), "*" | "_" | MACRO_USE)
+    }
+
+    /// Macros of a crate that only its root can bring in.
+    pub fn is_macro_use(&self) -> bool {
+        self.name == MACRO_USE
     }
 
     pub fn first(&self) -> &str {
@@ -219,11 +231,20 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
             let mut pattern = BTreeSet::new();
             identifiers(local.pat.to_token_stream(), &mut pattern);
             mentions.extend(pattern.into_iter().filter(|name| !names.found.iter().any(|b| b.name == *name)));
+            let cfg = configuration(&local.attrs);
+            names.found.iter_mut().for_each(|binding| binding.cfg = cfg.clone());
             PartKind::Let { names: names.found, has_value: local.init.is_some() }
         }
         Stmt::Expr(_, semicolon) => {
             identifiers(statement.to_token_stream(), &mut mentions);
-            if is_last && semicolon.is_none() && is_shown(statement) { PartKind::Show } else { PartKind::Statement }
+            // `#[cfg(unix)] { … }` is no value: attributes stand on statements only.
+            let mut tokens = statement.to_token_stream().into_iter();
+            let is_plain = !matches!(tokens.next(), Some(TokenTree::Punct(mark)) if mark.as_char() == '#');
+            if is_last && semicolon.is_none() && is_plain && is_shown(statement) {
+                PartKind::Show
+            } else {
+                PartKind::Statement
+            }
         }
         Stmt::Macro(call) => {
             identifiers(statement.to_token_stream(), &mut mentions);
@@ -231,6 +252,18 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
         }
     };
     Part { range, kind, mentions }
+}
+
+/// What the `#[cfg(…)]` of a statement ask for.
+fn configuration(attributes: &[Attribute]) -> Option<String> {
+    let conditions = attributes.iter().filter(|a| a.path().is_ident("cfg"));
+    let conditions: Vec<String> =
+        conditions.filter_map(|a| Some(a.meta.require_list().ok()?.tokens.to_string())).collect();
+    match &conditions[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        _ => Some(format!("all({})", conditions.join(", "))),
+    }
 }
 
 /// The names that `static NAME` or `static ref NAME` in a macro's tokens define, and where they are made public.
@@ -292,7 +325,7 @@ impl<'ast> Visit<'ast> for Bindings {
         let plain = pattern.subpat.is_none() && pattern.mutability.is_none();
         let constant = self.refutable && plain && name.starts_with(char::is_uppercase);
         if !constant && !self.found.iter().any(|b| b.name == name) {
-            self.found.push(Binding { name, mutable: pattern.mutability.is_some() });
+            self.found.push(Binding { name, mutable: pattern.mutability.is_some(), cfg: None });
         }
         syn::visit::visit_pat_ident(self, pattern);
     }
@@ -378,7 +411,26 @@ fn item_part(item: &Item) -> ItemPart {
                 .extend(i.ident.as_ref().and_then(|_| makers::places(i.mac.tokens.clone())).unwrap_or_default());
             i.ident.as_ref().map_or(ItemKind::Other, |name| ItemKind::Macro(name.to_string()))
         }
-        Item::Use(i) => ItemKind::Use(leaves_of(i)),
+        Item::Use(i) => {
+            let leaves = leaves_of(i);
+            if leaves.is_empty() {
+                // `use crate::f;`: the name is there.
+                publish.restrictions.push(item.span().byte_range());
+            }
+            ItemKind::Use(leaves)
+        }
+        // The standard library's crates are no names that a `use` finds.
+        Item::ExternCrate(i)
+            if !["self", "std", "core", "alloc", "proc_macro", "test"].iter().any(|n| i.ident == n) =>
+        {
+            let path = format!("::{}", i.ident);
+            let name = i.rename.as_ref().map_or(&i.ident, |(_, name)| name).to_string();
+            let mut leaves = vec![UseLeaf { path: path.clone(), name }];
+            if i.attrs.iter().any(|attribute| attribute.path().is_ident("macro_use")) {
+                leaves.push(UseLeaf { path, name: MACRO_USE.to_string() });
+            }
+            ItemKind::Use(leaves)
+        }
         Item::Impl(i) => {
             if i.trait_.is_none() {
                 for inner in &i.items {
@@ -428,7 +480,8 @@ fn item_part(item: &Item) -> ItemPart {
     ItemPart { kind, publish: publish.places, restrictions: publish.restrictions }
 }
 
-fn is_for_tests(attribute: &Attribute) -> bool {
+/// Whether an attribute leaves its item out of a cell: it is a test's.
+pub fn is_for_tests(attribute: &Attribute) -> bool {
     let path = attribute.path();
     path.is_ident("test")
         || path.is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|argument| argument.is_ident("test"))
@@ -505,11 +558,27 @@ fn after_attributes(tokens: TokenStream) -> Option<usize> {
     None
 }
 
-/// The names that a `use` brings in.
+/// In place of a leaf's name: the crate's macros, as `#[macro_use] extern crate` brings them in.
+const MACRO_USE: &str = "#[macro_use]";
+
+/// The names that a `use` brings in. Paths from the root of the crate, `crate::a::f`, are as other cells say them: `a::f`.
 pub fn leaves_of(item: &syn::ItemUse) -> Vec<UseLeaf> {
     let mut leaves = Vec::new();
     use_leaves(&item.tree, if item.leading_colon.is_some() { "::" } else { "" }, &mut leaves);
     leaves
+}
+
+fn is_root(name: &syn::Ident) -> bool {
+    name == "crate" || name == "self"
+}
+
+/// Without those that bring in the name that is there already.
+fn leaves_of_root(tree: &syn::UseTree, leaves: &mut Vec<UseLeaf>) {
+    match tree {
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| leaves_of_root(tree, leaves)),
+        syn::UseTree::Name(_) | syn::UseTree::Glob(_) => {}
+        tree => use_leaves(tree, "", leaves),
+    }
 }
 
 fn use_leaves(tree: &syn::UseTree, prefix: &str, leaves: &mut Vec<UseLeaf>) {
@@ -517,6 +586,7 @@ fn use_leaves(tree: &syn::UseTree, prefix: &str, leaves: &mut Vec<UseLeaf>) {
         if prefix.is_empty() || prefix == "::" { format!("{prefix}{name}") } else { format!("{prefix}::{name}") }
     };
     match tree {
+        syn::UseTree::Path(path) if prefix.is_empty() && is_root(&path.ident) => leaves_of_root(&path.tree, leaves),
         syn::UseTree::Path(path) => use_leaves(&path.tree, &join(&path.ident.to_string()), leaves),
         syn::UseTree::Group(group) => group.items.iter().for_each(|tree| use_leaves(tree, prefix, leaves)),
         syn::UseTree::Glob(_) => leaves.push(UseLeaf { path: prefix.to_string(), name: "*".to_string() }),
@@ -599,5 +669,16 @@ mod tests {
             .map(|l| l.code())
             .collect();
         assert_eq!(leaves, ["std::fmt", "std::fmt::Write as _", "std::collections::*", "a::b as c"]);
+        let leaves = |code: &str| match &split(code).parts[0].kind {
+            PartKind::Item(ItemPart { kind: ItemKind::Use(leaves), .. }) => {
+                leaves.iter().map(UseLeaf::plain_code).collect::<Vec<_>>()
+            }
+            _ => Vec::new(),
+        };
+        assert_eq!(leaves("use crate::a::{f, g as h};"), ["a::f", "a::g as h"]);
+        assert_eq!(leaves("use self::Color::*;"), ["Color::*"]);
+        assert_eq!(leaves("use crate::{f, a::g};"), ["a::g"]);
+        assert_eq!(leaves("use self::f;"), [""; 0]);
+        assert_eq!(leaves("extern crate rand as r;"), ["::rand as r"]);
     }
 }

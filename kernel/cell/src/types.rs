@@ -78,6 +78,10 @@ const PUBLIC: &[(&str, &str)] = &[
     ("std::iter::sources::once::", "std::iter::"),
     ("std::ffi::os_str::", "std::ffi::"),
     ("std::ffi::c_str::", "std::ffi::"),
+    ("std::iter::traits::iterator::", "std::iter::"),
+    ("std::iter::traits::double_ended::", "std::iter::"),
+    ("std::iter::traits::exact_size::", "std::iter::"),
+    ("std::future::future::", "std::future::"),
     ("std::iter::adapters::map::", "std::iter::"),
     ("std::iter::adapters::filter::", "std::iter::"),
     ("std::iter::adapters::rev::", "std::iter::"),
@@ -183,7 +187,8 @@ pub fn spell(type_name: &str) -> Spelling {
 pub fn from_message(text: &str, crate_name: &str, dependency: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     // Nothing but its default decides a literal's type here.
     let text = &text.replace("{float}", "f64").replace("{integer}", "i32");
-    if text.contains('{') || text.contains("__body") {
+    let has_impl = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == "impl");
+    if text.contains('{') || text.contains("__body") || has_impl {
         return None;
     }
     let path = |path: &str| {
@@ -314,7 +319,12 @@ impl Writer<'_> {
 fn take_path(tokens: &[TokenTree], i: &mut usize) -> String {
     let mut path = String::new();
     while let Some(TokenTree::Ident(ident)) = tokens.get(*i) {
-        path.push_str(&ident.to_string());
+        let name = ident.to_string();
+        let in_path = !path.is_empty() || is_path(tokens, *i);
+        // A module `r#async` is named without its mark.
+        let is_raw = in_path && !is_root_word(&name) && syn::parse_str::<syn::Ident>(&name).is_err();
+        path.push_str(if is_raw { "r#" } else { "" });
+        path.push_str(&name);
         *i += 1;
         let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == ':');
         if colon(*i) && colon(*i + 1) && matches!(tokens.get(*i + 2), Some(TokenTree::Ident(_))) {
@@ -325,6 +335,15 @@ fn take_path(tokens: &[TokenTree], i: &mut usize) -> String {
         }
     }
     path
+}
+
+fn is_path(tokens: &[TokenTree], at: usize) -> bool {
+    let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == ':');
+    colon(at + 1) && colon(at + 2) && matches!(tokens.get(at + 3), Some(TokenTree::Ident(_)))
+}
+
+fn is_root_word(name: &str) -> bool {
+    matches!(name, "crate" | "self" | "super" | "Self")
 }
 
 /// Whether a name that `type_name` gave is a function's: each has a type of its own.
@@ -427,6 +446,7 @@ mod tests {
         );
         assert_eq!(code("alloc::vec::Vec<core::option::Option<&str>>"), "::std::vec::Vec<::std::option::Option<&str>>");
         assert_eq!(code("(i32, [f64; 3], onrush_cell_2::Point)"), "(i32, [f64; 3], ::onrush_cell_2::Point)");
+        assert_eq!(code("onrush_cell_1::async::Foo"), "::onrush_cell_1::r#async::Foo");
         assert_eq!(code("core::ops::range::Range<usize>"), "::std::ops::Range<usize>");
         assert_eq!(code("alloc::borrow::Cow<'_, str>"), "::std::borrow::Cow<'_, str>");
         assert_eq!(

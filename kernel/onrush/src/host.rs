@@ -7,13 +7,17 @@
 pub mod calls;
 mod channel;
 mod error;
+mod keep;
 pub mod last_words;
 mod locks;
 mod store;
+mod tests;
 
 pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_plot, tell};
-pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, set_panic};
+pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, returned, set_panic};
+pub use keep::{KeepBothEnds, KeepIterator, KeepOther, Kept};
 pub use store::{Done, Preview, Store};
+pub use tests::{Test, Verdict, run_tests};
 
 use std::any::Any;
 use std::os::fd::RawFd;

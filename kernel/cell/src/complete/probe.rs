@@ -4,7 +4,7 @@
 //! It never delays a cell: rustc runs with a low priority, an answer that nobody waits for any more is stopped, and what was
 //! answered once is remembered.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -55,17 +55,7 @@ impl Probe {
     /// The type that the question in `code` is about, as rustc spells it.
     pub fn ask(self: &Arc<Self>, notebook: &Arc<Notebook>, code: &str, turn: u64) -> Option<String> {
         let cell = split(code);
-        let omit = BTreeMap::new();
-        let request = Request {
-            cell: &cell,
-            crate_name: CRATE,
-            file: FILE,
-            notebook,
-            omit: &omit,
-            any_error: true,
-            probes: &[],
-            again: &[],
-        };
+        let request = Request { any_error: true, ..Request::new(&cell, CRATE, FILE, notebook) };
         let generated = generate(&request);
         let mut key = String::new();
         generated.files.iter().for_each(|(_, text)| key.push_str(text));

@@ -1,6 +1,6 @@
 //! After a cell has succeeded: what it made becomes the notebook's, and what could not stay is said.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::Sender;
 
 use onrush_wire::host::Variable;
@@ -13,7 +13,7 @@ use crate::hints::keeping;
 use crate::keep::meaning;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
 use crate::process::Ended;
-use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, is_value};
+use crate::split::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, is_value};
 use crate::types::{Spelling, is_function, spell};
 
 impl Executor {
@@ -80,9 +80,7 @@ impl Executor {
                 }
                 ItemKind::Use(leaves) => {
                     for leaf in leaves {
-                        self.notebook.uses.retain(|old| {
-                            old != leaf && (matches!(leaf.name.as_str(), "*" | "_") || old.name != leaf.name)
-                        });
+                        self.notebook.uses.retain(|old| old != leaf && (!leaf.has_name() || old.name != leaf.name));
                         self.notebook.uses.push(leaf.clone());
                     }
                 }
@@ -91,30 +89,48 @@ impl Executor {
                 ItemKind::Other => {}
             }
         }
+        let has_new_glob = |part: &Part| {
+            matches!(&part.kind, PartKind::Item(ItemPart { kind: ItemKind::Use(leaves), .. })
+                if leaves.iter().any(|leaf| leaf.name == "*"))
+        };
+        if cell.parts.iter().any(has_new_glob) {
+            self.notebook.missing.clear();
+        }
+        self.notebook.missing.extend(ready.choices.missing.iter().cloned());
         let mut forget = self.hide_older(cell, index, &ready);
         // A new item hides an older import of its name.
         let items = &self.notebook.items;
         self.notebook.uses.retain(|leaf| items.get(&leaf.name) != Some(&index));
 
-        for name in &ready.generated.takes {
-            if !ready.generated.puts.iter().any(|put| put.name == *name) {
-                self.notebook.variables.remove(name);
-            }
-        }
-        for (name, ends) in &ready.omitted {
+        for (name, ends) in &ready.choices.omitted {
             let why = match ends {
                 Ends::Moved => format!("was moved by cell {number}"),
                 Ends::Unset => format!("got no value in cell {number}"),
                 Ends::Borrows | Ends::Holds => format!("borrowed from another variable and ended with cell {number}"),
+                Ends::WithCell => format!("ended with cell {number}, in which something borrows"),
                 Ends::CallsMut | Ends::CallsOnce | Ends::Plain => continue,
             };
-            self.notebook.variables.remove(name);
+            let known = self.notebook.variables.remove(name).filter(|known| known.mutable && *ends == Ends::Moved);
+            if let Some(known) = known {
+                self.notebook.moved.insert(name.clone(), known);
+            }
             self.notebook.gone.insert(name.clone(), why);
             // What its own cell has used is probably not wanted again; if it is, that cell says why it is gone.
             if matches!(ends, Ends::Borrows | Ends::Holds) && !is_used(cell, name) {
                 let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
                 self.warn(events, "borrowed-variable", message, keeping("borrowed"));
             }
+        }
+        let puts: BTreeSet<&str> = ready.generated.puts.iter().map(|put| put.name.as_str()).collect();
+        for name in ready.generated.takes.iter().filter(|name| !puts.contains(name.as_str())) {
+            self.notebook.variables.remove(name);
+        }
+        let with_cell = ready.choices.omitted.iter().filter(|(_, ends)| **ends == Ends::WithCell);
+        let with_cell: Vec<String> = with_cell.map(|(name, _)| format!("`{name}`")).collect();
+        if !with_cell.is_empty() {
+            let verb = if with_cell.len() == 1 { "lasts" } else { "last" };
+            let message = format!("{} {verb} only for this cell, in which something borrows", with_cell.join(", "));
+            self.warn(events, "borrowed-variable", message, keeping("borrowed"));
         }
         for part in &cell.parts {
             let PartKind::Let { names, .. } = &part.kind else { continue };
@@ -123,11 +139,19 @@ impl Executor {
                 self.notebook.gone.insert(binding.name.clone(), why);
             }
         }
+        // A `return` before its `let`.
+        let made: BTreeSet<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
+        for put in ready.generated.puts.iter().filter(|put| !made.contains(plain(&put.name))) {
+            self.notebook.variables.remove(&put.name);
+            self.notebook.gone.insert(put.name.clone(), format!("was not made: cell {number} returned before it"));
+        }
+        let by_name = by_plain_name(&ready.generated.puts);
         for variable in variables {
-            let Some(put) = ready.generated.puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
+            let Some(&put) = by_name.get(variable.name.as_str()) else { continue };
             match types.get(&variable.name).cloned().unwrap_or(Err("of a private type")) {
                 Ok(type_code) => {
                     self.notebook.gone.remove(&put.name);
+                    self.notebook.moved.remove(&put.name);
                     self.notebook.variables.insert(
                         put.name.clone(),
                         KnownVariable {
@@ -173,7 +197,8 @@ impl Executor {
     /// The newest of a name holds: a function hides an older variable, and a variable an older constant. Gives the variables that
     /// nothing can name any more.
     fn hide_older(&mut self, cell: &Cell, index: usize, ready: &Ready) -> Vec<String> {
-        let is_put = |name: &str| ready.generated.puts.iter().any(|put| put.name == name);
+        let puts: BTreeSet<&str> = ready.generated.puts.iter().map(|put| put.name.as_str()).collect();
+        let is_put = |name: &str| puts.contains(name);
         let hidden = cell.values().filter(|name| self.notebook.variables.contains_key(*name) && !is_put(name));
         let hidden: Vec<String> = hidden.map(String::from).collect();
         for name in &hidden {
@@ -281,11 +306,11 @@ impl Executor {
         ready: &Ready,
         variables: &[Variable],
     ) -> BTreeMap<String, Result<String, &'static str>> {
-        let puts = &ready.generated.puts;
+        let puts = by_plain_name(&ready.generated.puts);
         let mut types = BTreeMap::new();
         let mut unsure = Vec::new();
         for variable in variables {
-            let Some(put) = puts.iter().find(|put| plain(&put.name) == variable.name) else { continue };
+            let Some(&put) = puts.get(variable.name.as_str()) else { continue };
             // A reference of a certain lifetime, where code can only say one of any.
             let closure = ready.generated.closures.get(&put.name);
             if closure.is_some_and(|closure| !closure.is_typed) && variable.type_name.contains('&') {
@@ -346,6 +371,10 @@ impl Executor {
 /// The name that the store has for a raw identifier.
 fn plain(name: &str) -> &str {
     name.trim_start_matches("r#")
+}
+
+fn by_plain_name(puts: &[Binding]) -> HashMap<&str, &Binding> {
+    puts.iter().map(|put| (plain(&put.name), put)).collect()
 }
 
 /// Whether a cell uses a variable after the `let` that makes it.

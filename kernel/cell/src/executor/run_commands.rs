@@ -41,7 +41,11 @@ impl Executor {
         }
         for command in commands.iter().filter(|command| is_request(command).is_none()) {
             // Points at the command if it has no better place.
-            self.command(command, events).map_err(|mut d| {
+            let outcome = match &command.kind {
+                CommandKind::Test(filter) => self.test(filter, file, events),
+                _ => self.command(command, events),
+            };
+            outcome.map_err(|mut d| {
                 if d.labels.is_empty() {
                     let text = self.sources.get(file).map_or("", |(_, text)| text.as_str());
                     let line = text.split('\n').nth(command.line as usize - 1).unwrap_or("");
@@ -76,6 +80,7 @@ impl Executor {
                 // Their code stays loaded, and diagnostics may still point at it.
                 self.notebook.crates = old.crates;
                 self.notebook.dependencies = old.dependencies;
+                self.notebook.folder = old.folder;
             }
             CommandKind::RestartCells => {
                 say(self.restart_cells()?);
@@ -112,6 +117,8 @@ impl Executor {
             }
             // Those that ask for something were carried out together.
             CommandKind::Dep(_) => say(self.notebook.dependencies.list()),
+            // It needs the number of its cell.
+            CommandKind::Test(_) => {}
             CommandKind::Export(folder) => say(self.export(folder.as_deref())?),
             CommandKind::Shell(line) => {
                 // Where the cells are: one of them may have changed it.
@@ -161,6 +168,7 @@ impl Executor {
         self.ledger.forget();
         let old = std::mem::take(&mut self.notebook);
         self.notebook.dependencies = old.dependencies.clone();
+        self.notebook.folder = old.folder.clone();
         // Compiled code links crates that are no longer loaded.
         self.shapes.clear();
         self.notebook.gone = went(&old, "went with its cell process (`:restart-cells`)");

@@ -144,7 +144,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
             match &part.kind {
                 PartKind::Item(ItemPart { kind: ItemKind::Use(leaves), .. }) => {
                     for leaf in leaves {
-                        uses.retain(|old| *old != leaf && (matches!(&*leaf.name, "*" | "_") || old.name != leaf.name));
+                        uses.retain(|old| *old != leaf && (!leaf.has_name() || old.name != leaf.name));
                         uses.push(leaf);
                     }
                 }

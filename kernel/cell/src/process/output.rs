@@ -632,16 +632,8 @@ mod tests {
     fn printed_places_are_the_users() {
         let cell = crate::split::split("dbg!(1);\ndbg!(2);");
         let notebook = crate::notebook::Notebook::default();
-        let generated = crate::generate::generate(&crate::generate::Request {
-            cell: &cell,
-            crate_name: "onrush_cell_1",
-            file: "cell_1.rs",
-            notebook: &notebook,
-            omit: &Default::default(),
-            any_error: false,
-            probes: &[],
-            again: &[],
-        });
+        let request = crate::generate::Request::new(&cell, "onrush_cell_1", "cell_1.rs", &notebook);
+        let generated = crate::generate::generate(&request);
         let start = generated.files[1].1.find("dbg!").unwrap() + 1;
         let places = Places([("cell_1.rs".to_string(), generated.map)].into());
         let printed = format!("[cell_1.rs:1:{start}] 1 = 1, main.rs:7:300, cell_1.rs:2:1, a.rs: x");

@@ -121,6 +121,11 @@ impl AnyError {
     }
 }
 
+/// The end of a cell that returned where it could keep none of its variables: no error, but all is as it was before the cell.
+pub fn returned() -> CellError {
+    CellError { diagnostic: Diagnostic::error(Class::Run, "returned", "the cell returned") }
+}
+
 /// A panic as the hook saw it.
 #[derive(Clone, Debug)]
 pub struct Panic {

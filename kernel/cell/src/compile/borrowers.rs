@@ -1,0 +1,77 @@
+//! Which of a cell's variables borrow from others, where rustc's complaint about what is put back does not say it.
+//!
+//! What is put back must be `'static`. If a closure gives back references (`.map(|line| line.trim())`), rustc blames the closure,
+//! not the variable. So it is asked otherwise: the variables leave the cell's block one after another, the oldest first, and are
+//! used behind its end. A variable that borrows is then one of which rustc says that its borrow is "later used here".
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use super::{Compiler, Place, Places, is_about_borrowing};
+use crate::compile::Ends;
+use crate::generate::{Request, cfg_of, generate};
+use crate::rustc;
+use crate::split::Binding;
+
+/// Questions about one cell: each finds at least one variable.
+const ROUNDS: usize = 8;
+
+#[derive(Debug, Default)]
+pub struct Found {
+    pub names: BTreeSet<String>,
+    /// There are errors that are about none of them: the cell would not compile in a function either.
+    pub is_rustcs_own: bool,
+}
+
+/// Stands before the cell's first statement: the variables of the question, and the block that the others do not outlive.
+pub fn prologue(puts: &[Binding]) -> String {
+    let kept = puts.iter().rev().enumerate();
+    let kept: String = kept.map(|(at, put)| format!("{}let __onrush_kept_{at}; ", cfg_of(put))).collect();
+    format!("{kept}{{ ")
+}
+
+/// Stands behind the cell's last line: a line for each variable that leaves the block, one for its end, a line for each use.
+pub fn epilogue(puts: &[Binding]) -> String {
+    let mut text = String::new();
+    for (at, put) in puts.iter().rev().enumerate() {
+        let _ = writeln!(text, "{}{{ __onrush_kept_{at} = {}; }}", cfg_of(put), put.name);
+    }
+    text.push_str("}\n");
+    for (at, put) in puts.iter().rev().enumerate() {
+        let _ = writeln!(text, "{}{{ ::core::mem::drop(__onrush_kept_{at}); }}", cfg_of(put));
+    }
+    text
+}
+
+pub fn find(compiler: &Compiler, request: Request<'_>, library: &Path) -> Found {
+    let mut found = Found::default();
+    let mut omit = request.omit.clone();
+    for _ in 0..ROUNDS {
+        let generated = generate(&Request { omit: &omit, asks_for_borrowers: true, ..request });
+        let job = compiler.job(request.notebook, &generated, request.crate_name, library);
+        let Ok(messages) = rustc::check(&job) else { break };
+        let places = Places { file: request.file, map: &generated.map, notebook: request.notebook };
+        let count = generated.puts.len();
+        let later = |span: &rustc::RustcSpan| match places.of(span) {
+            Place::Added(line) if span.file_name == places.file => {
+                let at = (line as usize - 1) % (count + 1);
+                let label = span.label.as_deref().unwrap_or("");
+                let is_use = label.contains("later used") || label.contains("might be used");
+                generated.puts.iter().rev().nth(at).filter(|_| is_use).map(|put| put.name.clone())
+            }
+            _ => None,
+        };
+        let errors = rustc::first_messages(&messages);
+        let borrowers: BTreeSet<String> = errors.iter().flat_map(|m| m.spans.iter().filter_map(later)).collect();
+        found.is_rustcs_own =
+            errors.iter().any(|m| !is_about_borrowing(m) || !m.spans.iter().any(|span| later(span).is_some()));
+        let is_done = borrowers.is_empty();
+        omit.extend(borrowers.iter().map(|name| (name.clone(), Ends::Borrows)));
+        found.names.extend(borrowers);
+        if is_done || found.is_rustcs_own {
+            break;
+        }
+    }
+    found
+}

@@ -1,0 +1,130 @@
+//! `return` at the top level of a cell: it ends the cell, which keeps the variables that it has made so far.
+//!
+//! `return 5` also shows its value, as a last expression does. Where a variable cannot be put back at that place, because it was
+//! moved or is borrowed, the cell ends without keeping anything (`Request::returns_bare`).
+
+use syn::Expr;
+use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+use super::lay_out::Insertion;
+use crate::split::{Cell, PartKind};
+
+/// A `return` that is not inside of a function or a closure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// The statement that it is in.
+    pub part: usize,
+    /// In bytes of the cell: its beginning and its end.
+    pub start: usize,
+    pub end: usize,
+    /// It has a value to show.
+    pub has_value: bool,
+}
+
+const KEYWORD: usize = "return".len();
+
+pub fn find(cell: &Cell) -> Vec<Return> {
+    let mut found = Vec::new();
+    if !cell.code.contains("return") {
+        return found;
+    }
+    for (part, of) in cell.parts.iter().enumerate().filter(|(_, part)| !matches!(part.kind, PartKind::Item(_))) {
+        let text = &cell.code[of.range.clone()];
+        if !text.contains("return") {
+            continue;
+        }
+        let parse = |input: ParseStream<'_>| syn::Block::parse_within(input);
+        for statement in parse.parse_str(text).unwrap_or_default() {
+            let mut visitor = Returns::default();
+            visitor.visit_stmt(&statement);
+            let whole = |(start, end, has_value)| {
+                let (start, end) = (of.range.start + start, of.range.start + end);
+                Return { part, start, end, has_value }
+            };
+            found.extend(visitor.0.into_iter().map(whole));
+        }
+    }
+    found
+}
+
+#[derive(Default)]
+struct Returns(Vec<(usize, usize, bool)>);
+
+impl<'ast> Visit<'ast> for Returns {
+    fn visit_expr_return(&mut self, of: &'ast syn::ExprReturn) {
+        let range = of.span().byte_range();
+        match of.expr.as_deref() {
+            None => self.0.push((range.start, range.end, false)),
+            Some(value) if is_result(value) || is_nothing(value) => {
+                if is_nothing(value) {
+                    self.0.push((range.start, range.end, false));
+                }
+            }
+            Some(_) => self.0.push((range.start, range.end, true)),
+        }
+    }
+
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+
+    fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
+
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+}
+
+/// `Ok(…)` and `Err(…)` are the end of a function that returns a `Result`.
+fn is_result(value: &Expr) -> bool {
+    let Expr::Call(call) = value else { return false };
+    matches!(&*call.func, Expr::Path(path) if path.path.is_ident("Ok") || path.path.is_ident("Err"))
+}
+
+/// `()` and `Ok(())`.
+fn is_nothing(value: &Expr) -> bool {
+    match value {
+        Expr::Tuple(of) => of.elems.is_empty(),
+        Expr::Call(call) => {
+            let is_ok = matches!(&*call.func, Expr::Path(path) if path.path.is_ident("Ok"));
+            is_ok && call.args.len() == 1 && call.args.first().is_some_and(is_nothing)
+        }
+        _ => false,
+    }
+}
+
+/// What is put around it. `puts`: the code that keeps the variables, or `None` if nothing can be kept.
+pub fn insertions(of: &Return, puts: Option<&str>) -> Vec<Insertion> {
+    let end = match puts {
+        Some(puts) => format!("{puts}return ::core::result::Result::Ok(__onrush_store.done()); }}"),
+        None => "return ::core::result::Result::Err(::onrush::host::returned().into()); }".to_string(),
+    };
+    let insertion = |at: usize, text: String| Insertion { at, text, into_items: false };
+    if of.has_value {
+        vec![
+            insertion(of.start, "{ ::onrush::__show!(/*".to_string()),
+            insertion(of.start + KEYWORD, "*/".to_string()),
+            insertion(of.end, format!(", true); {end}")),
+        ]
+    } else {
+        vec![insertion(of.start, "{ /*".to_string()), insertion(of.end, format!("*/ {end}"))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::split;
+
+    #[test]
+    fn those_of_the_cell_itself_are_found() {
+        let code =
+            "fn f() { return; }\nif a { return; }\nlet g = || return;\nfor x in y { return x + 1 }\nreturn Ok(())\n";
+        let found = find(&split(code));
+        let texts: Vec<&str> = found.iter().map(|of| &code[of.start..of.end]).collect();
+        assert_eq!(texts, ["return", "return x + 1", "return Ok(())"]);
+        assert_eq!(
+            found.iter().map(|of| (of.part, of.has_value)).collect::<Vec<_>>(),
+            [(1, false), (3, true), (4, false)]
+        );
+        assert_eq!(find(&split("return Err(e)")), []);
+    }
+}
