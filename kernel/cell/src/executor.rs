@@ -17,7 +17,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use onrush_wire::host::{Finished, Stream};
-use onrush_wire::{Class, Diagnostic};
+use onrush_wire::Diagnostic;
 
 use crate::again;
 use crate::compile::{self, Compiler, Ready};

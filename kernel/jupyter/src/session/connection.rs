@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::session::{Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths};
 
 /// Bookkeeping requests that take longer mean that the session hangs.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
