@@ -51,6 +51,7 @@ fn main() {
             for event in receiver {
                 match event {
                     Event::Output { stream, text } => println!("  {stream:?}: {text:?}"),
+                    Event::Late { cell, stream, text } => println!("  {stream:?} of cell {cell}: {text:?}"),
                     Event::Display(display) => match display.content {
                         Content::Text(text) | Content::Plan(text) => println!("  shows {text}"),
                         other => println!("  shows {other:?}"),

@@ -238,7 +238,10 @@ impl CellProcess {
     /// Ends the process with all that it holds, and starts another of the next generation.
     pub fn restart(&mut self) -> Result<(), Diagnostic> {
         let generation = Generation(self.generation.0 + 1);
-        let fresh = CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), generation)?;
+        let mut fresh = CellProcess::start(self.launch.clone(), Arc::clone(&self.stop), generation)?;
+        // The files of long outputs are still named by what the notebook shows.
+        fresh.ends.outputs.inherit(&mut self.ends.outputs);
+        fresh.cell = self.cell;
         std::mem::replace(self, fresh).shutdown();
         Ok(())
     }
