@@ -192,7 +192,7 @@ fn chain(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
         for link in links {
             let other = link.other.get_type(schema)?;
             let (left, right) = if link.flipped { (&other, &dtype) } else { (&dtype, &other) };
-            let mut coercer = BinaryTypeCoercer::new(left, &link.op, right);
+            let coercer = BinaryTypeCoercer::new(left, &link.op, right);
             let fails = link.op == Operator::Divide && !left.is_floating();
             if fails || coercer.get_input_types()? != (left.clone(), right.clone()) {
                 return Ok(None);

@@ -4,7 +4,7 @@
 //! (`docs/semantics.md`). Knows no sockets, no names of notebooks and no files' formats.
 
 pub mod cache;
-mod chains;
+pub mod chains;
 pub mod check;
 pub mod engine;
 pub mod error;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_plan::gpu::GPU_LOST;
+use onrush_plan::{chains, key};
 use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
@@ -56,7 +57,11 @@ impl Supervisor {
         };
         let target = |frame: FrameId| self.state.lock().frames.target(frame);
         match request {
-            Request::Step { op, at } => self.step(client, op, at, descriptor, stream),
+            Request::Step { mut op, at } => {
+                // Here, before it is copied for the engine and for the frame's plan.
+                chains::check(key::expressions(&mut op).into_iter().map(|expr| &*expr), at.as_ref())?;
+                self.step(client, op, at, descriptor, stream)
+            }
             Request::Schema { frame } => {
                 let state = self.state.lock();
                 let known = state.frames.get(frame).ok_or_else(|| unknown(frame))?;
@@ -80,7 +85,10 @@ impl Supervisor {
                 work("collect", frame, true, Ask::Collect { frame: target(frame), columns })
             }
             Request::Lend { frame, column } => work("lend", frame, true, Ask::Lend { frame: target(frame), column }),
-            Request::Value { frame, expr } => work("value", frame, true, Ask::Value { frame: target(frame), expr }),
+            Request::Value { frame, expr } => {
+                chains::check([&expr], None)?;
+                work("value", frame, true, Ask::Value { frame: target(frame), expr })
+            }
             Request::Explain { frame, analyze } => {
                 work("explain", frame, true, Ask::Explain { frame: target(frame), analyze })
             }
