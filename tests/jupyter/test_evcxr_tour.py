@@ -8,6 +8,8 @@ import threading
 import pytest
 from driver import Kernel
 
+# Crates are built once, on a machine that may have other things to do.
+BUILDS = 600
 MATRIX = r"""
 use std::fmt::Debug;
 pub struct Grid<T> { pub cells: Vec<T>, pub width: usize }
@@ -77,7 +79,7 @@ def test_types_that_show_themselves(tour):
 
 
 def test_crates_and_pictures(tour):
-    tour.ok(':dep base64 = "0.22"\n:dep image = { version = "0.25", default_features = false, features = ["png"] }')
+    tour.ok(':dep base64 = "0.22"\n:dep image = { version = "0.25", default_features = false, features = ["png"] }', timeout=BUILDS)
     assert tour.value("base64::Engine::encode(&base64::engine::general_purpose::STANDARD, [1u8, 2, 3, 4])") == '"AQIDBA=="'
     tour.ok(PICTURES)
     ran = tour.ok("image::ImageBuffer::from_fn(16, 8, |x, y| if x == y { image::Rgb([0u8, 0, 255]) } else { image::Rgb([0, 0, 0]) })")
@@ -92,7 +94,7 @@ def test_compilation_errors(tour):
 
 
 def test_await_on_tokio(tour):
-    tour.ok(':dep tokio = {version = "1", features = ["full"]}')
+    tour.ok(':dep tokio = {version = "1", features = ["full"]}', timeout=BUILDS)
     # As the operating system: there are 65,536 ports.
     text = tour.fails('let mut stream: tokio::net::TcpStream = tokio::net::TcpStream::connect("127.0.0.1:99999").await?;').error_text
     assert "invalid port" in text
