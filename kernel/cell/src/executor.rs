@@ -273,7 +273,8 @@ impl Executor {
             self.warn(events, "main", message, "write `main()` into this cell's last line or into another cell");
         }
         let saved_level = self.compiler.optimisation;
-        self.compiler.optimisation = cell.optimisation.unwrap_or(saved_level);
+        let usual = if saved_level == 1 && has_long_statements(&cell) { 0 } else { saved_level };
+        self.compiler.optimisation = cell.optimisation.unwrap_or(usual);
         let made: Vec<String> = cell.parts.iter().flat_map(new_variables).collect();
         let uses = self.begin_flow(number, &cell, events);
         let outcome = self.compile_and_run(number, file, cell.clone(), started, events);
@@ -539,6 +540,15 @@ struct Shape {
 /// Items have an identity of their own each time, and so has a `static` inside a block.
 fn has_only_statements(cell: &Cell) -> bool {
     cell.parts.iter().all(|part| !matches!(part.kind, PartKind::Item(_))) && !cell.code.contains("static ")
+}
+
+/// Lines of statements from which on a cell is not optimised: LLVM takes the square of their number, 200 s for a list of 4,000 pairs
+/// that is kept, where it takes 3 s without. `:opt` and `#![opt(…)]` still ask for it.
+const LONG: usize = 500;
+
+fn has_long_statements(cell: &Cell) -> bool {
+    let statements = cell.parts.iter().filter(|part| !matches!(part.kind, PartKind::Item(_)));
+    statements.map(|part| cell.code[part.range.clone()].matches('\n').count() + 1).sum::<usize>() > LONG
 }
 
 fn new_variables(part: &Part) -> Vec<String> {
