@@ -2,6 +2,7 @@
 
 mod documents;
 mod edges;
+mod modules;
 mod notebooks;
 mod sources;
 
@@ -86,6 +87,7 @@ const RULES: &[Rule] = &[
     ("crate-edges", edges::crate_edges),
     ("outside-things", edges::outside_things),
     ("folder-names", edges::folder_names),
+    ("module-order", modules::module_order),
     ("document-paths", documents::paths_exist),
     ("documents", documents::required),
     ("code-map", documents::map_is_complete),
