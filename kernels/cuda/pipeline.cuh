@@ -101,7 +101,7 @@ __device__ __forceinline__ i128 wide_of(u64 low, u64 high) { return (i128)((u128
 __device__ __forceinline__ f64 distance(f64 x, f64 mean) { return x - mean; }
 __device__ __forceinline__ f64 squared_distance(f64 x, f64 mean) { return (x - mean) * (x - mean); }
 
-// The m2 of values that are seen once: Welford 1962, merged as Chan, Golub and LeVeque 1983 do it.
+// M2, the sum of squared deviations, of values that are seen once: Welford 1962, merged as Chan, Golub and LeVeque 1983 do it.
 struct Moments {
     u64 count;
     f64 mean, m2;
