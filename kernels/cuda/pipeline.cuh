@@ -51,26 +51,26 @@ __device__ __forceinline__ f64 round_even(f64 x, f64 scale) {
     return isfinite(moved) ? rint(moved) / scale : x;
 }
 // Whether a quotient or remainder of integers is an error: division by zero, and the smallest integer by -1.
-template <class T> __device__ __forceinline__ bool no_quotient(T a, T b) {
+template <class T> __device__ __forceinline__ bool divides_by_zero(T a, T b) {
     if constexpr (IsFloat<T>::value) return false;
     else return b == 0 || ((T)-1 < (T)0 && b == (T)-1 && a == Limits<T>::low());
 }
 template <class T> __device__ __forceinline__ T quotient(T a, T b) {
     if constexpr (!IsFloat<T>::value) {
-        if (no_quotient(a, b)) return 0;
+        if (divides_by_zero(a, b)) return 0;
     }
     return (T)(a / b);
 }
 template <class T> __device__ __forceinline__ T remainder_of(T a, T b) {
     if constexpr (IsFloat<T>::value) return (T)fmod(a, b);
     else {
-        if (no_quotient(a, b)) return 0;
+        if (divides_by_zero(a, b)) return 0;
         return (T)(a % b);
     }
 }
 
 // ---- conversions: truncating, and whether the value fits into the other type ----
-template <class To, class From> __device__ __forceinline__ bool has_place(From x) {
+template <class To, class From> __device__ __forceinline__ bool fits(From x) {
     if constexpr (IsFloat<To>::value) return true;
     else if constexpr (IsFloat<From>::value) {
         f64 whole = trunc((f64)x);
@@ -78,7 +78,7 @@ template <class To, class From> __device__ __forceinline__ bool has_place(From x
     } else return (From)(To)x == x && ((To)x < (To)0) == (x < (From)0);
 }
 template <class To, class From> __device__ __forceinline__ To convert(From x) {
-    if constexpr (IsFloat<From>::value && !IsFloat<To>::value) return has_place<To, From>(x) ? (To)x : (To)0;
+    if constexpr (IsFloat<From>::value && !IsFloat<To>::value) return fits<To, From>(x) ? (To)x : (To)0;
     else return (To)x;
 }
 // Bits past the end of a shift are an error in C++; Rust masks the distance, and so does Arrow.
@@ -101,22 +101,22 @@ __device__ __forceinline__ i128 wide_of(u64 low, u64 high) { return (i128)((u128
 __device__ __forceinline__ f64 distance(f64 x, f64 mean) { return x - mean; }
 __device__ __forceinline__ f64 squared_distance(f64 x, f64 mean) { return (x - mean) * (x - mean); }
 
-// Variance in one pass: Welford 1962, merged as in Chan, Golub and LeVeque 1983.
+// M2, the sum of squared deviations, in one pass: Welford 1962, merged as in Chan, Golub and LeVeque 1983.
 struct Moments {
     u64 count;
-    f64 mean, spread;
+    f64 mean, m2;
 
-    __device__ __forceinline__ void clear() { count = 0, mean = 0, spread = 0; }
+    __device__ __forceinline__ void clear() { count = 0, mean = 0, m2 = 0; }
     __device__ __forceinline__ void add(f64 x) {
         f64 off = x - mean;
         mean += off / (f64)++count;
-        spread += off * (x - mean);
+        m2 += off * (x - mean);
     }
     __device__ __forceinline__ void merge(const Moments& o) {
         if (o.count == 0) return;
         if (count == 0) { *this = o; return; }
         f64 off = o.mean - mean, share = (f64)o.count / (f64)(count + o.count);
-        spread += o.spread + off * off * (f64)count * share;
+        m2 += o.m2 + off * off * (f64)count * share;
         mean += off * share;
         count += o.count;
     }

@@ -33,14 +33,14 @@ headers! {
     TOP_K "top_k.cuh" needs [PRELUDE, PTX]
     DICTIONARY "dictionary.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     PARTITION "partition.cuh" needs [PRELUDE]
-    PARTED "parted.cuh" needs [PRELUDE, PTX]
+    SHARED_PARTITION "shared_partition.cuh" needs [PRELUDE, PTX]
     SORT "sort.cuh" needs [PRELUDE, PTX, LOOKBACK]
     DENSE_GROUP "dense_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     PIPELINE "pipeline.cuh" needs [PRELUDE, PTX]
     LIST "list.cuh" needs [PRELUDE]
-    TEXT "text.cuh" needs [PIPELINE]
-    TEXT_VALUES "text_values.cuh" needs [TEXT, DATES]
+    STRINGS "strings.cuh" needs [PIPELINE]
+    STRING_CONVERSIONS "string_conversions.cuh" needs [STRINGS, DATES]
 }
 
 /// The source of a program: each header once, after those that it needs, then the body. Compile errors have the lines

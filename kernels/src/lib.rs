@@ -13,6 +13,7 @@ mod scalar;
 
 pub mod accumulate;
 pub mod compact;
+pub mod conformance;
 pub mod dates;
 pub mod decimal;
 pub mod dense_group;
@@ -24,7 +25,6 @@ pub mod partition;
 pub mod reduce;
 pub mod scan;
 pub mod sort;
-pub mod suite;
 pub mod top_k;
 
 pub use cache::CacheStatistics;

@@ -1,14 +1,14 @@
 //! The suite on the emulated device: with a look at each access at small sizes, and without at all sizes.
 
 use onrush_device::{Device, Emulation, Options, Owner};
-use onrush_kernels::suite::{self, Depth};
+use onrush_kernels::conformance::{self, Coverage};
 use onrush_kernels::{Context, Library};
 
-fn run(checked: bool, depth: Depth, algorithm: &str) {
+fn run(checked: bool, depth: Coverage, algorithm: &str) {
     let emulation = Emulation { checked, workers: 4, memory_bytes: 1 << 30, ..Emulation::default() };
     let device = Device::emulated(&emulation, &Options::default()).unwrap();
     let context = Context::new(&Library::new(&device, None), &Owner::new("test")).unwrap();
-    let outcomes = suite::conformance(&context, depth, algorithm);
+    let outcomes = conformance::run(&context, depth, algorithm);
     for outcome in &outcomes {
         assert!(outcome.failures.is_empty(), "{}", outcome.failures[..outcome.failures.len().min(3)].join("\n"));
         assert!(outcome.passed > 20, "{} has {} cases", outcome.algorithm, outcome.passed);
@@ -24,7 +24,7 @@ macro_rules! algorithms {
             $(
                 #[test]
                 fn $name() {
-                    super::run(true, super::Depth::Small, stringify!($name));
+                    super::run(true, super::Coverage::Small, stringify!($name));
                 }
             )*
         }
@@ -32,14 +32,14 @@ macro_rules! algorithms {
             $(
                 #[test]
                 fn $name() {
-                    super::run(false, super::Depth::Full, stringify!($name));
+                    super::run(false, super::Coverage::Full, stringify!($name));
                 }
             )*
         }
 
         #[test]
         fn every_algorithm_is_tested() {
-            assert_eq!(suite::algorithms().collect::<Vec<_>>(), [$(stringify!($name)),*]);
+            assert_eq!(conformance::algorithms().collect::<Vec<_>>(), [$(stringify!($name)),*]);
         }
     };
 }

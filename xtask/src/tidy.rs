@@ -2,6 +2,7 @@
 
 mod documents;
 mod edges;
+mod modules;
 mod notebooks;
 mod sources;
 mod standing;
@@ -89,6 +90,7 @@ const RULES: &[Rule] = &[
     ("crate-edges", edges::crate_edges),
     ("outside-things", edges::outside_things),
     ("folder-names", edges::folder_names),
+    ("module-order", modules::module_order),
     ("document-paths", documents::paths_exist),
     ("documents", documents::required),
     ("document-width", documents::width),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use onrush_device::{Device, Emulation, Kind, Options, Owner, compile_for, probe};
-use onrush_kernels::suite::{self, Depth, peers};
+use onrush_kernels::conformance::{self, Coverage, peers};
 use onrush_kernels::{Context, Library};
 
 const USAGE: &str = "usage: onrush-kernels-bench [--device cuda|emulated|checked] [--bench] [--small] [--rows N] [--only NAME] [--cache FOLDER]
@@ -24,7 +24,7 @@ Without --bench: each algorithm against its host reference; exit status 1 if one
 struct Arguments {
     device: String,
     bench: bool,
-    depth: Depth,
+    depth: Coverage,
     rows: Option<u64>,
     only: String,
     cache: Option<PathBuf>,
@@ -36,7 +36,7 @@ fn arguments() -> Result<Arguments, String> {
     let mut parsed = Arguments {
         device: "cuda".into(),
         bench: false,
-        depth: Depth::Full,
+        depth: Coverage::Full,
         rows: None,
         only: String::new(),
         cache: None,
@@ -49,7 +49,7 @@ fn arguments() -> Result<Arguments, String> {
         match argument.as_str() {
             "--device" => parsed.device = value()?,
             "--bench" => parsed.bench = true,
-            "--small" => parsed.depth = Depth::Small,
+            "--small" => parsed.depth = Coverage::Small,
             "--rows" => {
                 let text = value()?;
                 parsed.rows = Some(text.parse().map_err(|_| format!("--rows {text} is not a number"))?);
@@ -137,7 +137,7 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
 fn check(context: &Context, arguments: &Arguments) -> bool {
     println!("\n{:<20} {:>8} {:>8} {:>10}", "algorithm", "passed", "failed", "seconds");
     let mut good = true;
-    for outcome in suite::conformance(context, arguments.depth, &arguments.only) {
+    for outcome in conformance::run(context, arguments.depth, &arguments.only) {
         let (failed, seconds) = (outcome.failures.len(), outcome.took.as_secs_f64());
         println!("{:<20} {:>8} {failed:>8} {seconds:>10.1}", outcome.algorithm, outcome.passed);
         outcome.failures.iter().take(5).for_each(|failure| println!("    {failure}"));
@@ -157,7 +157,7 @@ fn measure(context: &Context, arguments: &Arguments) -> bool {
         "operation", "rows", "median ms", "wall ms", "GB/s", "x floor", "peer ms", "target ms"
     );
     let mut good = true;
-    for (algorithm, measured) in suite::benchmark(context, rows, &arguments.only) {
+    for (algorithm, measured) in conformance::benchmark(context, rows, &arguments.only) {
         let measurements = match measured {
             Ok(measurements) => measurements,
             Err(error) => {

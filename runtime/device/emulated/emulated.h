@@ -313,7 +313,7 @@ template <class T> ONRUSH_INLINE void onrush_unset(T& to) {
     // What a constructor has set has values.
     if constexpr (__is_trivially_constructible(T)) onrush_mark(&to, sizeof(T));
 }
-template <class T> ONRUSH_INLINE void onrush_perhaps(T& to, const char* name) {
+template <class T> ONRUSH_INLINE void onrush_poison(T& to, const char* name) {
     if constexpr (__is_trivially_constructible(T) && sizeof(T) <= 64) {
         unsigned long long bits = onrush_nobodys(name);
         for (__SIZE_TYPE__ at = 0; at < sizeof(T); at += 8) {
@@ -321,7 +321,7 @@ template <class T> ONRUSH_INLINE void onrush_perhaps(T& to, const char* name) {
         }
     }
 }
-ONRUSH_INLINE void onrush_perhaps(bool& to, const char* name) { to = onrush_nobodys(name) != 0; }
+ONRUSH_INLINE void onrush_poison(bool& to, const char* name) { to = onrush_nobodys(name) != 0; }
 
 // ---- what is behind a function's arrays ----
 extern "C" __attribute__((visibility("hidden"), noreturn, noinline, used)) void __stack_chk_fail() {

@@ -188,7 +188,7 @@ EXPORT void onrush_mark(void* to, size_t bytes) {
     for (u64 at = (u64)to; at < (u64)to + bytes; at++) *(u8*)at = (u8)(UNSET >> at % 4 * 8);
 }
 
-// A value that nobody has given, and if the kernel does otherwise with another one, it is told: see trial.h.
+// A value that nobody has given, and if the kernel does otherwise with another one, it is told: see initcheck.h.
 EXPORT unsigned long long onrush_nobodys(const char* variable) {
     Fiber* fiber = here();
     Launch* launch = worker->launch;

@@ -1,6 +1,6 @@
 // The emulated device: runs the blocks of a grid on the cores of the host and the threads of a block as fibers. A kernel that was
-// compiled with -fsanitize=thread calls the `__tsan_*` functions of checker.h for each access to memory, and those of undefined.h where it
-// does what C++ leaves undefined. trial.h has it run again with other values where some are undefined. library.h is what kernels print and
+// compiled with -fsanitize=thread calls the `__tsan_*` functions of memcheck_racecheck.h for each access to memory, and those of ubsan_hooks.h where it
+// does what C++ leaves undefined. initcheck.h has it run again with other values where some are undefined. library.h is what kernels print and
 // allocate. Not here: compiling, and the memory pool.
 #include <dlfcn.h>
 #include <link.h>
@@ -270,7 +270,7 @@ struct Launch {
     u64 relocated = 0, relocated_bytes = 0;
     Cell* data_cells = nullptr;
     u64 now = 1;
-    // For trial.h: device memory before its first change, the heap before its own, and values that shuffles have brought from lanes
+    // For initcheck.h: device memory before its first change, the heap before its own, and values that shuffles have brought from lanes
     // that take no part.
     std::deque<Piece> before;
     std::unique_ptr<Heap> heap;
@@ -1141,8 +1141,8 @@ void forget(u64 address) {
 
 }  // namespace
 
-#include "checker.h"
-#include "undefined.h"
+#include "memcheck_racecheck.h"
+#include "ubsan_hooks.h"
 #include "library.h"
 
 namespace {
@@ -1185,7 +1185,7 @@ void run_launch(Launch* launch, const Request* request, Answer* answer) {
 
 }  // namespace
 
-#include "trial.h"
+#include "initcheck.h"
 
 extern "C" {
 

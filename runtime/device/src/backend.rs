@@ -46,7 +46,7 @@ pub trait Backend: Send + Sync {
     /// Unlocks what was locked from this address on.
     unsafe fn unlock_pages(&self, address: *mut u8) -> Result<()>;
     /// Kernels use this page-locked memory: its address is the same on the device.
-    fn share_pinned(&self, address: *mut u8, bytes: usize);
+    fn map_pinned(&self, address: *mut u8, bytes: usize);
 
     fn create_stream(&self, priority: Priority) -> Result<Handle>;
     unsafe fn destroy_stream(&self, stream: Handle) -> Result<()>;

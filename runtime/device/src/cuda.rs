@@ -1,8 +1,8 @@
 //! NVIDIA GPUs by the CUDA driver, through cudarc's thin functions. The library is looked for when the device is opened: cudarc panics
 //! where it is missing, so everything here comes after `probe`.
 
-mod kept;
-mod mapped;
+mod block_cache;
+mod ipc_memory;
 pub mod nvrtc;
 
 use std::cell::Cell;
@@ -22,7 +22,7 @@ use crate::ledger::UNIT;
 use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
 use crate::stream::Priority;
 use crate::{Kind, Properties};
-use kept::{Block, Kept};
+use block_cache::{Block, BlockCache};
 use nvrtc::Nvrtc;
 
 /// CUDA 12.0: the functions that cudarc binds exist from there on.
@@ -116,7 +116,7 @@ pub struct Cuda {
     properties: Properties,
     /// Looked for when something is compiled: a process whose kernels are all cached needs none.
     nvrtc: Mutex<Option<Arc<Nvrtc>>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<BlockCache>,
     /// Bytes that the pool may have with what is kept.
     capacity: AtomicU64,
     /// Bytes that may be allocated before the driver is asked how large the pool is: that takes longer than an allocation.
@@ -182,7 +182,7 @@ impl Cuda {
         })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, BlockCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -396,7 +396,7 @@ impl Backend for Cuda {
         unsafe { sys::cuMemHostUnregister(address.cast()) }.result().map_err(failed("cuMemHostUnregister"))
     }
 
-    fn share_pinned(&self, _address: *mut u8, _bytes: usize) {}
+    fn map_pinned(&self, _address: *mut u8, _bytes: usize) {}
 
     fn create_stream(&self, priority: Priority) -> Result<Handle> {
         self.bind()?;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::aside::Pages;
 use crate::backend::Backend;
 use crate::buffer::{Buffer, Pod};
 use crate::cuda::Cuda;
@@ -13,6 +12,7 @@ use crate::emulated::{Emulated, Emulation};
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, Owner, Reservation};
 use crate::module::{CompileOptions, Module, Source};
+use crate::pinned_copy::PinnedChunkPool;
 use crate::staging::Staging;
 use crate::stream::{Priority, Stream, WeakStream};
 use crate::{Kind, Properties};
@@ -60,7 +60,7 @@ struct Inner {
     backend: Box<dyn Backend>,
     ledger: Ledger,
     staging: Staging,
-    pages: Pages,
+    pages: PinnedChunkPool,
     deferred: Mutex<Option<Error>>,
     streams: Mutex<Vec<WeakStream>>,
     baseline: u64,
@@ -86,7 +86,7 @@ impl Device {
             backend,
             ledger,
             staging: Staging::default(),
-            pages: Pages::default(),
+            pages: PinnedChunkPool::default(),
             deferred: Mutex::new(None),
             streams: Mutex::default(),
             baseline: total.saturating_sub(free),
@@ -196,10 +196,10 @@ impl Device {
     pub fn trim(&self) -> Result<()> {
         self.inner.staging.clear(self)?;
         self.inner.pages.clear(self)?;
-        self.trim_to(0)
+        self.trim_pool(0)
     }
 
-    fn trim_to(&self, keep: u64) -> Result<()> {
+    fn trim_pool(&self, keep: u64) -> Result<()> {
         self.inner.backend.release_kept()?;
         // The pool gives back what streams have passed.
         self.settle()?;
@@ -208,10 +208,10 @@ impl Device {
 
     /// Returns what the pool keeps for later to the driver, but for `spare` bytes: when nothing runs, others find the memory, and what the
     /// driver reports is what the ledger has.
-    pub fn give_back(&self, spare: u64) -> Result<()> {
+    pub fn trim_to(&self, spare: u64) -> Result<()> {
         self.inner.pages.clear(self)?;
         let keep = self.ledger().total().used + spare;
-        if self.inner.backend.pool_bytes()? > keep { self.trim_to(keep) } else { Ok(()) }
+        if self.inner.backend.pool_bytes()? > keep { self.trim_pool(keep) } else { Ok(()) }
     }
 
     /// The compiler's name and version.
@@ -265,7 +265,7 @@ impl Device {
         &self.inner.staging
     }
 
-    pub(crate) fn pages(&self) -> &Pages {
+    pub(crate) fn pages(&self) -> &PinnedChunkPool {
         &self.inner.pages
     }
 }

@@ -1,9 +1,9 @@
 //! The emulated device: CUDA C++ compiled by the host's C++ compiler and run on its processor, so that kernels are tested and taught
 //! without a GPU. Work is done when it is given: streams and events keep no queue.
 
-mod apart;
 mod compiler;
-mod mapped;
+mod ipc_memory;
+mod red_zones;
 mod runtime;
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -123,7 +123,7 @@ impl Emulated {
 
     fn mapped(&self, memory: BorrowedFd<'_>, bytes: u64, writable: bool) -> Result<u64> {
         self.take(bytes)?;
-        let mapped = mapped::map(memory, bytes, self.margin(), writable);
+        let mapped = ipc_memory::map(memory, bytes, self.margin(), writable);
         match &mapped {
             Ok(address) => self.runtime.register(*address, bytes),
             Err(_) => *lock(&self.used) -= bytes,
@@ -200,7 +200,7 @@ impl Backend for Emulated {
     }
 
     fn export(&self, bytes: u64) -> Result<(u64, OwnedFd)> {
-        let file = mapped::file(bytes)?;
+        let file = ipc_memory::file(bytes)?;
         Ok((self.mapped(file.as_fd(), bytes, true)?, file))
     }
 
@@ -210,14 +210,14 @@ impl Backend for Emulated {
 
     unsafe fn protect(&self, address: u64, bytes: u64) -> Result<()> {
         // SAFETY: see above.
-        unsafe { mapped::protect(address, bytes) }
+        unsafe { ipc_memory::protect(address, bytes) }
     }
 
     unsafe fn unmap(&self, address: u64, bytes: u64) -> Result<()> {
         self.runtime.unregister(address);
         *lock(&self.used) -= bytes;
         // SAFETY: see above.
-        unsafe { mapped::unmap(address, bytes, self.margin()) }
+        unsafe { ipc_memory::unmap(address, bytes, self.margin()) }
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
@@ -251,7 +251,7 @@ impl Backend for Emulated {
         }
     }
 
-    fn share_pinned(&self, address: *mut u8, bytes: usize) {
+    fn map_pinned(&self, address: *mut u8, bytes: usize) {
         self.runtime.register(address as u64, bytes as u64);
     }
 

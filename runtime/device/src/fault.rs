@@ -8,11 +8,11 @@ pub enum FaultKind {
     /// Two accesses of two threads, one of them a write, with nothing that orders them.
     Race,
     /// Shared memory is read, and no thread of the block has written it.
-    Unwritten,
+    UninitializedShared,
     /// Two threads of a block wait at barriers in different lines.
-    Divergent,
+    BarrierDivergence,
     /// A thread waits at a barrier, and another one of its block has left the kernel.
-    Left,
+    BarrierExit,
     /// The address of what has this type is no multiple of `bytes`.
     Misaligned { type_name: String },
     /// A whole number is divided by zero.
@@ -22,7 +22,7 @@ pub enum FaultKind {
     /// A write to what kernels only read: a `__constant__` variable.
     Constant,
     /// A race over `volatile` shared memory: threads change an element each and use another's, with nothing that has them in step.
-    Unsynced,
+    MissingSyncwarp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum Access {
 
 /// A thread, and where it was: `cell_3.rs:7`, or empty if nobody knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Party {
+pub struct ThreadSite {
     pub thread: [u32; 3],
     pub block: [u32; 3],
     pub access: Access,
@@ -79,7 +79,7 @@ pub enum Memory {
 pub struct Fault {
     pub kind: FaultKind,
     /// The second one is who else had to do with it: the other access, the other barrier.
-    pub parties: [Party; 2],
+    pub parties: [ThreadSite; 2],
     pub memory: Memory,
     /// Bytes from the start of the memory, negative before it; how many the access takes, and how many there are.
     pub offset: i64,

@@ -5,40 +5,40 @@
 //!
 //! Nothing waits for the whole device (but an allocation that the driver refuses, once, for all our streams), and there is no default stream. What a `Drop` cannot report is reported by the next call.
 
-mod aside;
 mod backend;
 mod buffer;
-mod complaint;
+mod compiler_message;
+mod completion_flag;
 mod cuda;
 mod device;
 mod emulated;
 mod error;
 mod fault;
 mod ledger;
-mod mailbox;
 mod module;
-mod printed;
+mod pinned_copy;
+mod printf_capture;
 mod probe;
 mod staging;
 mod stream;
 
-pub use aside::Aside;
 pub use buffer::{Buffer, Pod};
-pub use complaint::{Complaint, complaints};
+pub use compiler_message::{CompilerMessage, compiler_messages};
+pub use completion_flag::CompletionFlag;
 pub use cuda::nvrtc::compile_for;
 pub use device::{Device, MemoryReport, Options, Warming};
 pub use emulated::Emulation;
 pub use error::{Class, Error, Result};
-pub use fault::{Access, Fault, FaultKind, Memory, Party, Variable};
+pub use fault::{Access, Fault, FaultKind, Memory, ThreadSite, Variable};
 pub use ledger::{Ledger, Owner, OwnerUsage, Reservation, Usage};
-pub use mailbox::Mailbox;
 pub use module::{Arguments, CompileOptions, Function, FunctionUsage, Grid, Module, Source};
-pub use printed::Printed;
+pub use pinned_copy::PinnedCopy;
+pub use printf_capture::PrintfCapture;
 pub use probe::{Finding, State, probe};
 pub use stream::{Event, Priority, Stream};
 
 /// What people expect of C's headers: goes before CUDA C++ that is not ours, for a GPU and for the emulated device.
-pub const NAMES: &str = include_str!("../names.h");
+pub const NAMES: &str = include_str!("../c_constants.h");
 
 /// Which of the implementations a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use onrush_device::{
-    Arguments, CompileOptions, Device, Emulation, Error, Grid, Mailbox, Options, Owner, Result, Source,
+    Arguments, CompileOptions, CompletionFlag, Device, Emulation, Error, Grid, Options, Owner, Result, Source,
 };
 
 fn device(checked: bool) -> Device {
@@ -298,7 +298,7 @@ fn strict_fault(text: &str, grid: Grid, length: usize) -> onrush_device::Fault {
 
 #[test]
 fn where_people_learn_barriers_are_for_all_threads() {
-    use onrush_device::FaultKind::{Divergent, Left};
+    use onrush_device::FaultKind::{BarrierDivergence, BarrierExit};
     let two = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
         if (threadIdx.x < 32) {
             __syncthreads();
@@ -308,7 +308,7 @@ fn where_people_learn_barriers_are_for_all_threads() {
         out[threadIdx.x] = 1;
     }"#;
     let fault = strict_fault(two, Grid::new(1, 64), 64);
-    assert_eq!(fault.kind, Divergent);
+    assert_eq!(fault.kind, BarrierDivergence);
     assert_eq!(
         fault.parties.map(|party| (party.thread, party.line)),
         [([0, 0, 0], "test.cu:3".to_string()), ([32, 0, 0], "test.cu:5".to_string())]
@@ -318,7 +318,7 @@ fn where_people_learn_barriers_are_for_all_threads() {
         if (threadIdx.x > 3) __syncthreads();
     }"#;
     let fault = strict_fault(one, Grid::new(1, 8), 8);
-    assert_eq!(fault.kind, Left);
+    assert_eq!(fault.kind, BarrierExit);
     assert_eq!(
         fault.parties.map(|party| (party.thread, party.line)),
         [([4, 0, 0], "test.cu:3".to_string()), ([0, 0, 0], "test.cu:3".to_string())]
@@ -347,7 +347,7 @@ fn who_spins_is_named_where_it_spins() {
 
 #[test]
 fn where_people_learn_shared_memory_is_written_first_and_each_kernel_has_its_own() {
-    use onrush_device::FaultKind::{OutOfBounds, Race, Unwritten};
+    use onrush_device::FaultKind::{OutOfBounds, Race, UninitializedShared};
     let unwritten = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
         __shared__ unsigned bins[4];
         atomicAdd(&bins[n % 4], 1u);
@@ -355,7 +355,7 @@ fn where_people_learn_shared_memory_is_written_first_and_each_kernel_has_its_own
         out[threadIdx.x] = bins[n % 4];
     }"#;
     let fault = strict_fault(unwritten, Grid::new(1, 6), 6);
-    assert_eq!((fault.kind, fault.offset), (Unwritten, 264));
+    assert_eq!((fault.kind, fault.offset), (UninitializedShared, 264));
     // Somebody writes it, and nobody waits: then it is a race.
     let hasty = r#"extern "C" __global__ void kernel(unsigned* out, unsigned n) {
         __shared__ unsigned tile[8];
@@ -390,7 +390,7 @@ fn a_kernel_tells_the_host_what_came_of_it() {
         let stream = device.stream().unwrap();
         let source = Source::new("tells.cu", text, ["tells"]);
         let module = device.load(&device.compile(&source, &CompileOptions::default()).unwrap()).unwrap();
-        let mailbox = Mailbox::new(&device, 0).unwrap();
+        let mailbox = CompletionFlag::new(&device, 0).unwrap();
         for (threads, told) in [(128, Some(3)), (64, None)] {
             mailbox.empty();
             let arguments = Arguments::new().value(mailbox.address()).value(41_u64);
@@ -415,7 +415,7 @@ fn a_kernel_finds_in_the_mailbox_what_the_host_put_there() {
         let stream = device.stream().unwrap();
         let source = Source::new("doubles.cu", text, ["doubles"]);
         let module = device.load(&device.compile(&source, &CompileOptions::default()).unwrap()).unwrap();
-        let mailbox = Mailbox::new(&device, 64 + 12).unwrap();
+        let mailbox = CompletionFlag::new(&device, 64 + 12).unwrap();
         let from = mailbox.put(64, &[1_u32, 20, u32::MAX]);
         let arguments = Arguments::new().value(mailbox.address()).value(from).value(mailbox.room_address());
         // SAFETY: the parameters are those of the kernel, and there is room for three numbers at each place.

@@ -1,20 +1,22 @@
-//! Graphs as CUDA C++: the statements that compute some nodes for one row, and what all generated kernels share. The kernels themselves
-//! are in `codegen/`.
+//! Code generation: an expression graph becomes CUDA C++ statements for one row. The kernels themselves are in
+//! `codegen/`.
 //!
-//! Code depends on the graph, on which columns have nulls, on which 128-bit numbers fit into 64 and on how a group or a joined row is
-//! found. Numbers that only come from data (literals, ranges, addresses) are parameters, so that one compilation serves them all.
+//! The code depends on the graph, on nullability, on which 128-bit values fit into 64 bits, and on the key lookup of
+//! groups and joins. Values that come from data (literals, ranges, addresses) are kernel parameters, so one
+//! compilation serves all of them.
 
+pub mod expand;
 pub mod group;
 pub mod join;
 mod list;
-mod native;
 pub mod output;
-pub mod pairs;
 mod parameters;
-pub mod parted;
+pub mod partition;
 pub mod reduce;
-mod text;
-pub mod top;
+pub mod source;
+mod string;
+pub mod top_k;
+mod udf;
 pub mod window;
 
 use std::cell::OnceCell;
@@ -27,35 +29,24 @@ use onrush_device::{Buffer, Function};
 use onrush_kernels::headers::{self, Header};
 use onrush_kernels::{Program, Scalar};
 
-use crate::graph::{Comparison, Fold, Graph, Id, Kind, Misfit, Node, Op, TextOp};
-use crate::memo::{Key, Memo};
-use crate::range::{self, Range};
+use crate::ir::expr::{Comparison, DeviceType, ExprGraph, Fold, Node, NodeId, Op, OverflowPolicy, StringOp};
+use crate::ir::value_range::{self, KnownRanges, Range};
+use crate::launch::kernel_cache::{KernelCache, KernelKey};
 use crate::{Error, Result};
 
-pub use join::Probing;
+pub use join::ProbePlan;
 pub use parameters::Parameters;
+pub use source::{ColumnRef, RowSource};
 
-use crate::window::Found;
+use window::WindowState;
 
 /// Parameters of its inputs with which a kernel is tried at most, beside those of its outputs: compilers for CUDA take 32 kB of them from version
 /// 12.1 on, and the processor's compiler ends at 900.
 const MOST_PARAMETERS: usize = 3600;
 const MOST_EMULATED: usize = 440;
 
-/// How a kernel reads a column of its source, in terms of `row`.
-#[derive(Clone, Debug)]
-pub struct Access {
-    pub kind: Kind,
-    pub value: String,
-    pub valid: Option<String>,
-    /// Lowest and highest value, where they are known.
-    pub range: Option<(i128, i128)>,
-    /// Of lists and structs: how their elements or fields are read, in terms of their own `row`.
-    pub elements: Vec<Access>,
-}
-
 /// A table of values by code, for one pipeline: the last entry is that of null.
-pub struct Table {
+pub struct LookupTable {
     pub values: Buffer,
     pub valid: Option<Buffer>,
     /// Whether a value is there wherever its text is, and only there.
@@ -66,56 +57,41 @@ pub struct Table {
     pub is_same: bool,
 }
 
-impl Table {
+impl LookupTable {
     /// Values that are all there, and of which nothing else is known.
-    pub fn plain(values: Buffer, entries: u64) -> Table {
-        Table { values, valid: None, keeps_nulls: false, entries, range: None, is_same: false }
+    pub fn plain(values: Buffer, entries: u64) -> LookupTable {
+        LookupTable { values, valid: None, keeps_nulls: false, entries, range: None, is_same: false }
     }
-}
-
-/// What a kernel loops over.
-pub struct Source {
-    pub rows: u64,
-    pub parameters: Parameters,
-    pub inputs: Vec<Access>,
-    /// Columns of the table that these rows were made from.
-    pub fetched: Vec<Access>,
-    /// Which rows are there at all, in terms of `row`.
-    pub present: Option<String>,
-    /// Equal only for the same data.
-    pub identity: u64,
-    /// Rows lie by the part of a table that they belong to: the fewer of them are under way at once, the more of that the cache holds.
-    pub parted: bool,
 }
 
 /// What a pipeline reads beside its source.
 #[derive(Clone, Copy, Default)]
-pub struct Beside<'a> {
-    pub tables: &'a [Arc<Table>],
-    pub joins: &'a [&'a Probing],
-    pub window: Option<&'a Found>,
+pub struct SideInputs<'a> {
+    pub tables: &'a [Arc<LookupTable>],
+    pub joins: &'a [&'a ProbePlan],
+    pub window: Option<&'a WindowState>,
 }
 
 /// Source, expressions and tables: what all kernels of a pipeline have in common.
-pub struct Body<'a> {
-    pub source: &'a Source,
-    pub graph: &'a Graph,
-    pub beside: Beside<'a>,
-    pub filter: Option<Id>,
-    pub memo: &'a Memo,
-    signature: OnceCell<Key>,
+pub struct KernelBody<'a> {
+    pub source: &'a RowSource,
+    pub graph: &'a ExprGraph,
+    pub beside: SideInputs<'a>,
+    pub filter: Option<NodeId>,
+    pub memo: &'a KernelCache,
+    signature: OnceCell<KernelKey>,
     ranges: OnceCell<Vec<Option<Range>>>,
 }
 
 /// A node's value and what goes with it, as expressions over variables.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct ValueExpr {
     pub value: String,
     pub valid: Option<String>,
     pub fault: Option<String>,
 }
 
-impl Names {
+impl ValueExpr {
     /// Whether the value is there.
     pub fn ok(&self) -> &str {
         self.valid.as_deref().unwrap_or("true")
@@ -131,15 +107,21 @@ pub enum Inputs {
     Loaded,
 }
 
-impl<'a> Body<'a> {
-    pub fn new(source: &'a Source, graph: &'a Graph, beside: Beside<'a>, filter: Option<Id>, memo: &'a Memo) -> Self {
-        Body { source, graph, beside, filter, memo, signature: OnceCell::new(), ranges: OnceCell::new() }
+impl<'a> KernelBody<'a> {
+    pub fn new(
+        source: &'a RowSource,
+        graph: &'a ExprGraph,
+        beside: SideInputs<'a>,
+        filter: Option<NodeId>,
+        memo: &'a KernelCache,
+    ) -> Self {
+        KernelBody { source, graph, beside, filter, memo, signature: OnceCell::new(), ranges: OnceCell::new() }
     }
 
     /// Begins a key of what is generated from this body: all that its text depends on.
-    fn key(&self, entry: &str) -> Key {
+    fn key(&self, entry: &str) -> KernelKey {
         let signature = self.signature.get_or_init(|| {
-            let mut key = Key::new("body");
+            let mut key = KernelKey::new("body");
             self.graph.nodes().hash(&mut key);
             for (kind, _) in self.graph.literals() {
                 kind.hash(&mut key);
@@ -149,39 +131,39 @@ impl<'a> Body<'a> {
             }
             self.source.parameters.declarations.hash(&mut key);
             for access in self.source.inputs.iter().chain(&self.source.fetched) {
-                access.form().hash(&mut key);
+                access.codegen_key().hash(&mut key);
             }
             self.source.present.hash(&mut key);
-            self.source.parted.hash(&mut key);
+            self.source.is_partitioned.hash(&mut key);
             for table in self.beside.tables {
                 (table.valid.is_some(), table.keeps_nulls).hash(&mut key);
             }
             for probing in self.beside.joins {
-                probing.form().hash(&mut key);
+                probing.codegen_key().hash(&mut key);
             }
             if let Some(window) = self.beside.window {
-                (&window.parameters.declarations, &window.sliding, &window.spans).hash(&mut key);
+                (&window.parameters.declarations, &window.sliding, &window.block_tree).hash(&mut key);
             }
             self.filter.hash(&mut key);
-            for id in 0..self.graph.len() as Id {
-                self.is_narrow(id).hash(&mut key);
+            for id in 0..self.graph.len() as NodeId {
+                self.fits_i64(id).hash(&mut key);
             }
             key
         });
-        let mut key = Key::new(entry);
+        let mut key = KernelKey::new(entry);
         key.add(signature);
         key
     }
 
     /// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where little is known.
-    pub fn range(&self, id: Id) -> Option<Range> {
-        self.ranges.get_or_init(|| range::all(self))[id as usize]
+    pub fn range(&self, id: NodeId) -> Option<Range> {
+        self.ranges.get_or_init(|| value_range::all(self.graph, self))[id as usize]
     }
 
     /// Whether a node of 128 bits has values of 64.
-    fn is_narrow(&self, id: Id) -> bool {
+    fn fits_i64(&self, id: NodeId) -> bool {
         let fits = |(low, high): Range| low >= i64::MIN.into() && high <= i64::MAX.into();
-        self.graph.kind(id) == Kind::Number(Scalar::I128) && self.range(id).is_some_and(fits)
+        self.graph.kind(id) == DeviceType::Number(Scalar::I128) && self.range(id).is_some_and(fits)
     }
 
     /// A kernel over this body, compiled if there was none alike. `of` is what its text depends on beside the body.
@@ -205,7 +187,7 @@ impl<'a> Body<'a> {
     }
 
     /// Whether each of some nodes can be null, in the code that is generated for them.
-    pub fn nullable(&self, roots: &[Id]) -> Vec<bool> {
+    pub fn nullable(&self, roots: &[NodeId]) -> Vec<bool> {
         let mut key = self.key("nullable");
         roots.hash(&mut key);
         self.memo.flags(key, || {
@@ -240,23 +222,23 @@ impl<'a> Body<'a> {
     pub fn program(&self, kernel: &[&'static Header], body: String, entry: &str) -> Program {
         let mut all: Vec<&'static Header> = vec![&headers::PIPELINE];
         all.extend(kernel);
-        for id in 0..self.graph.len() as Id {
+        for id in 0..self.graph.len() as NodeId {
             match self.graph.node(id).op {
-                Op::Part(..) | Op::Truncate(..) | Op::Local(..) | Op::Utc(..) => all.push(&headers::DATES),
+                Op::DatePart(..) | Op::Truncate(..) | Op::ToLocal(..) | Op::ToUtc(..) => all.push(&headers::DATES),
                 Op::AddExact | Op::SubtractExact | Op::MultiplyExact | Op::DivideExact => all.push(&headers::DECIMAL),
-                Op::DivideRounded | Op::Within(_) => all.push(&headers::DECIMAL),
+                Op::DivideRounded | Op::CheckRange(_) => all.push(&headers::DECIMAL),
                 Op::Probe(_) => all.push(&headers::HASH_GROUP),
-                Op::Of(op) => all.extend(text::headers_of(op)),
+                Op::Str(op) => all.extend(string::headers_of(op)),
                 Op::List(_) => all.push(&headers::LIST),
                 _ => {}
             }
         }
         let texts = self.source.inputs.iter().chain(&self.source.fetched);
         let joined = self.beside.joins.iter().flat_map(|probing| &probing.columns);
-        if texts.chain(joined).any(|access| access.kind == Kind::Text) {
-            all.push(&headers::TEXT);
+        if texts.chain(joined).any(|access| access.kind == DeviceType::String) {
+            all.push(&headers::STRINGS);
         }
-        let spans = self.beside.window.and_then(|found| found.spans.as_deref());
+        let spans = self.beside.window.and_then(|found| found.block_tree.as_deref());
         let body = [spans.unwrap_or_default(), &body].concat();
         let called = self.graph.natives().iter().filter(|native| body.contains(&native.symbol));
         let before = called.map(|native| Arc::clone(&native.source)).collect();
@@ -264,7 +246,7 @@ impl<'a> Body<'a> {
     }
 
     /// Columns that some nodes read.
-    pub fn inputs(&self, roots: &[Id]) -> Vec<usize> {
+    pub fn inputs(&self, roots: &[NodeId]) -> Vec<usize> {
         let inputs = self.graph.needed(roots).into_iter().filter_map(|id| match self.graph.node(id).op {
             Op::Input(index) => Some(index as usize),
             _ => None,
@@ -273,26 +255,26 @@ impl<'a> Body<'a> {
     }
 
     /// Rows that a thread has under way: fewer where computing a row takes long.
-    pub fn unroll(&self, roots: &[Id]) -> u32 {
-        if self.source.parted {
+    pub fn unroll(&self, roots: &[NodeId]) -> u32 {
+        if self.source.is_partitioned {
             return 1;
         }
         let needed = self.graph.needed(roots);
         let heavy = needed.iter().filter(|id| {
             let node = self.graph.node(**id);
-            let wide = node.kind == Kind::Number(Scalar::I128);
+            let wide = node.kind == DeviceType::Number(Scalar::I128);
             matches!(
                 node.op,
-                Op::Of(_)
+                Op::Str(_)
                     | Op::List(_)
-                    | Op::Call(_)
-                    | Op::Native { .. }
+                    | Op::MathFn(_)
+                    | Op::Udf { .. }
                     | Op::Divide
                     | Op::Remainder
-                    | Op::Part(..)
+                    | Op::DatePart(..)
                     | Op::Truncate(..)
-                    | Op::Local(..)
-                    | Op::Utc(..)
+                    | Op::ToLocal(..)
+                    | Op::ToUtc(..)
             ) || wide
         });
         match (heavy.count(), needed.len()) {
@@ -339,15 +321,41 @@ impl<'a> Body<'a> {
     }
 }
 
+impl KnownRanges for KernelBody<'_> {
+    fn input(&self, column: u32) -> Option<Range> {
+        self.source.inputs[column as usize].range
+    }
+
+    fn lookup(&self, table: u32) -> Option<Range> {
+        self.beside.tables.get(table as usize)?.range
+    }
+
+    fn build_rows(&self, join: u32) -> Option<Range> {
+        self.beside.joins.get(join as usize).map(|probing| (0, i128::from(probing.rows) - 1))
+    }
+
+    fn build_column(&self, join: u32, column: u32) -> Option<Range> {
+        self.beside.joins.get(join as usize)?.columns.get(column as usize)?.range
+    }
+
+    fn prefix(&self, accumulator: u32) -> Option<Range> {
+        *self.beside.window?.prefix.get(accumulator as usize)?
+    }
+
+    fn suffix(&self, accumulator: u32) -> Option<Range> {
+        *self.beside.window?.suffix.get(accumulator as usize)?
+    }
+}
+
 /// Writes the statements that compute nodes, each once.
 pub struct Writer<'a> {
-    body: &'a Body<'a>,
+    body: &'a KernelBody<'a>,
     inputs: Inputs,
     indent: &'static str,
     pub text: String,
-    names: HashMap<Id, Names>,
+    names: HashMap<NodeId, ValueExpr>,
     /// Of texts that are made.
-    lengths: HashMap<Id, String>,
+    lengths: HashMap<NodeId, String>,
 }
 
 fn both(a: &Option<String>, b: &Option<String>, operator: &str) -> Option<String> {
@@ -359,7 +367,7 @@ fn both(a: &Option<String>, b: &Option<String>, operator: &str) -> Option<String
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(body: &'a Body<'a>, inputs: Inputs, indent: &'static str) -> Self {
+    pub fn new(body: &'a KernelBody<'a>, inputs: Inputs, indent: &'static str) -> Self {
         Writer { body, inputs, indent, text: String::new(), names: HashMap::new(), lengths: HashMap::new() }
     }
 
@@ -368,7 +376,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Counts a fault of this row.
-    pub fn note(&mut self, names: &Names) {
+    pub fn note(&mut self, names: &ValueExpr) {
         if let Some(fault) = &names.fault {
             let line = format!("faults |= {fault};");
             self.line(&line);
@@ -376,13 +384,13 @@ impl<'a> Writer<'a> {
     }
 
     /// A node's value is known already.
-    fn know(&mut self, id: Id, names: Names) {
+    fn know(&mut self, id: NodeId, names: ValueExpr) {
         self.names.insert(id, names);
     }
 
     /// The rows of joined tables that were looked for so far.
-    fn probes(&self) -> Vec<(Id, Names)> {
-        let is_probe = |id: &Id| matches!(self.body.graph.node(*id).op, Op::Probe(_));
+    fn probes(&self) -> Vec<(NodeId, ValueExpr)> {
+        let is_probe = |id: &NodeId| matches!(self.body.graph.node(*id).op, Op::Probe(_));
         let mut found: Vec<_> =
             self.names.iter().filter(|(id, _)| is_probe(id)).map(|(id, n)| (*id, n.clone())).collect();
         found.sort_unstable_by_key(|(id, _)| *id);
@@ -390,7 +398,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Computes a node, with all that it needs.
-    pub fn value(&mut self, id: Id) -> Names {
+    pub fn value(&mut self, id: NodeId) -> ValueExpr {
         if let Some(known) = self.names.get(&id) {
             return known.clone();
         }
@@ -403,12 +411,12 @@ impl<'a> Writer<'a> {
         self.names[&id].clone()
     }
 
-    fn node(&mut self, id: Id) -> Names {
+    fn node(&mut self, id: NodeId) -> ValueExpr {
         let node = self.body.graph.node(id);
         let (kind, t) = (node.kind, node.kind.cuda());
-        let args: Vec<Names> = node.args.iter().map(|arg| self.names[arg].clone()).collect();
+        let args: Vec<ValueExpr> = node.args.iter().map(|arg| self.names[arg].clone()).collect();
         let from = node.args.first().map(|arg| self.body.graph.kind(*arg));
-        let plain = |value: String| Names { value, ..Names::default() };
+        let plain = |value: String| ValueExpr { value, ..ValueExpr::default() };
         // What a strict function of its arguments starts from.
         let mut valid = args.iter().fold(None, |valid, arg| both(&valid, &arg.valid, "&&"));
         let mut fault = args.iter().fold(None, |fault, arg| both(&fault, &arg.fault, "||"));
@@ -422,7 +430,7 @@ impl<'a> Writer<'a> {
                 let place = |name: &str| format!("{name}{index}x[k]");
                 return match self.inputs {
                     Inputs::Loaded => {
-                        Names { value: place("c"), valid: access.valid.as_ref().map(|_| place("v")), fault: None }
+                        ValueExpr { value: place("c"), valid: access.valid.as_ref().map(|_| place("v")), fault: None }
                     }
                     Inputs::Memory => {
                         let (value, valid) = (access.value.clone(), access.valid.clone());
@@ -430,12 +438,12 @@ impl<'a> Writer<'a> {
                     }
                 };
             }
-            Op::Literal(index) if kind == Kind::Bool => return plain(format!("(p{index} != 0)")),
+            Op::Literal(index) if kind == DeviceType::Bool => return plain(format!("(p{index} != 0)")),
             Op::Literal(index) => return plain(format!("p{index}")),
-            Op::Row => return plain("row".to_string()),
-            Op::Place => return plain("spread_place[row]".to_string()),
+            Op::RowNumber => return plain("row".to_string()),
+            Op::RepeatIndex => return plain("spread_place[row]".to_string()),
             Op::List(op) => return self.list(id, op, &args),
-            Op::Fetch(index) => {
+            Op::Gather(index) => {
                 let access = &self.body.source.fetched[index as usize];
                 let there = access.valid.as_deref().unwrap_or("true");
                 self.line(&format!("{t} fx{id} = ({t})0; bool fb{id} = {ok};"));
@@ -445,23 +453,23 @@ impl<'a> Writer<'a> {
                 format!("fx{id}")
             }
             Op::Probe(join) => return self.probe(id, join, &args),
-            Op::Joined(join, column) => return self.joined(id, join, column, &args[0]),
-            Op::Edge(edge) => Writer::edge(edge).to_string(),
-            Op::Running(number) => return self.running(id, ("wrun", number), kind, &args[0]),
-            Op::RunningBack(number) => return self.running(id, ("wback", number), kind, &args[0]),
+            Op::BuildColumn(join, column) => return self.joined(id, join, column, &args[0]),
+            Op::WindowBoundary(edge) => Writer::edge(edge).to_string(),
+            Op::Prefix(number) => return self.running(id, ("wrun", number), kind, &args[0]),
+            Op::Suffix(number) => return self.running(id, ("wback", number), kind, &args[0]),
             Op::Sliding(number) => return self.sliding(id, number, kind, &args[0], &args[1]),
-            Op::Seek { .. } => return self.seek(id, node, &args),
-            Op::Null => return Names { value: format!("({t})0"), valid: Some("false".into()), fault: None },
+            Op::LowerBound { .. } => return self.seek(id, node, &args),
+            Op::Null => return ValueExpr { value: format!("({t})0"), valid: Some("false".into()), fault: None },
             Op::Add => format!("plus<{t}>({}, {})", a(), b()),
             Op::Subtract => format!("minus<{t}>({}, {})", a(), b()),
             Op::Multiply => format!("times<{t}>({}, {})", a(), b()),
             Op::Divide | Op::Remainder => {
                 if !kind.is_float() {
-                    found_fault = Some(format!("no_quotient<{t}>({}, {})", a(), b()));
+                    found_fault = Some(format!("divides_by_zero<{t}>({}, {})", a(), b()));
                 }
                 let name = if node.op == Op::Divide { "quotient" } else { "remainder_of" };
                 // A result that is known to have 64 bits is not that of the lowest number by -1.
-                match self.body.is_narrow(id) && node.args.iter().all(|arg| self.body.is_narrow(*arg)) {
+                match self.body.fits_i64(id) && node.args.iter().all(|arg| self.body.fits_i64(*arg)) {
                     true => format!("(i128){name}<i64>((i64){}, (i64){})", a(), b()),
                     false => format!("{name}<{t}>({}, {})", a(), b()),
                 }
@@ -476,7 +484,7 @@ impl<'a> Writer<'a> {
                 format!("{name}<{t}>({}, {})", a(), b())
             }
             Op::AddExact | Op::SubtractExact | Op::MultiplyExact
-                if self.body.is_narrow(id) && node.args.iter().all(|arg| self.body.is_narrow(*arg)) =>
+                if self.body.fits_i64(id) && node.args.iter().all(|arg| self.body.fits_i64(*arg)) =>
             {
                 let operator = match node.op {
                     Op::AddExact => "+",
@@ -506,11 +514,11 @@ impl<'a> Writer<'a> {
             Op::ShiftLeft => format!("shift_left<{t}>({}, {})", a(), b()),
             Op::ShiftRight => format!("shift_right<{t}>({}, {})", a(), b()),
             // Of a row without a text nothing is read.
-            Op::Compare(how) if from == Some(Kind::Text) && ok != "true" => {
+            Op::Compare(how) if from == Some(DeviceType::String) && ok != "true" => {
                 format!("{ok} && {}", compare(how, from, a(), b()))
             }
             Op::Compare(how) => compare(how, from, a(), b()),
-            Op::SameAs => {
+            Op::IsNotDistinctFrom => {
                 valid = None;
                 let same = compare(Comparison::Equal, from, a(), b());
                 format!("{0} == {1} && (!{0} || {same})", args[0].ok(), args[1].ok())
@@ -531,7 +539,7 @@ impl<'a> Writer<'a> {
                 valid = None;
                 format!("!({})", args[0].ok())
             }
-            Op::Choose => {
+            Op::IfElse => {
                 let (yes, no) = (&args[1], &args[2]);
                 self.line(&format!("const bool wx{id} = {} && {};", args[0].ok(), a()));
                 valid = (yes.valid.is_some() || no.valid.is_some())
@@ -555,49 +563,49 @@ impl<'a> Writer<'a> {
             Op::Convert(misfit) => {
                 let from = from.unwrap_or(kind);
                 if may_misfit(from, kind) {
-                    let fits = format!("has_place<{t}, {}>({})", from.cuda(), a());
+                    let fits = format!("fits<{t}, {}>({})", from.cuda(), a());
                     match misfit {
-                        Misfit::Fault => found_fault = Some(format!("!{fits}")),
-                        Misfit::Null => valid = both(&valid, &Some(fits), "&&"),
+                        OverflowPolicy::Error => found_fault = Some(format!("!{fits}")),
+                        OverflowPolicy::Null => valid = both(&valid, &Some(fits), "&&"),
                     }
                 }
                 match (from, kind) {
-                    (Kind::Bool, _) => format!("({t})({} ? 1 : 0)", a()),
-                    (_, Kind::Bool) => format!("{} != 0", a()),
+                    (DeviceType::Bool, _) => format!("({t})({} ? 1 : 0)", a()),
+                    (_, DeviceType::Bool) => format!("{} != 0", a()),
                     _ => format!("convert<{t}, {}>({})", from.cuda(), a()),
                 }
             }
-            Op::Within(misfit) => {
+            Op::CheckRange(misfit) => {
                 let fits = format!("magnitude({}) <= (u128){}", a(), b());
                 match misfit {
-                    Misfit::Fault => found_fault = Some(format!("!({fits})")),
-                    Misfit::Null => valid = both(&valid, &Some(format!("({fits})")), "&&"),
+                    OverflowPolicy::Error => found_fault = Some(format!("!({fits})")),
+                    OverflowPolicy::Null => valid = both(&valid, &Some(format!("({fits})")), "&&"),
                 }
                 a().to_string()
             }
-            Op::Call("sin" | "cos") if kind == Kind::Number(Scalar::F64) => {
+            Op::MathFn("sin" | "cos") if kind == DeviceType::Number(Scalar::F64) => {
                 if let Some(names) = self.sine_and_cosine(id, a(), &valid, &fault) {
                     return names;
                 }
-                let name = if node.op == Op::Call("sin") { "sin" } else { "cos" };
+                let name = if node.op == Op::MathFn("sin") { "sin" } else { "cos" };
                 format!("{name}({})", a())
             }
-            Op::Call(name) => {
+            Op::MathFn(name) => {
                 let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
                 format!("({t}){name}({})", list.join(", "))
             }
-            Op::Native { function, guarded } => return self.native(id, function, guarded, &args),
-            Op::Part(part, tick) => {
+            Op::Udf { function, guarded } => return self.native(id, function, guarded, &args),
+            Op::DatePart(part, tick) => {
                 format!("({t})date_part<(DatePart){}, {}>((i64){})", part as u32, tick.per_day(), a())
             }
             Op::Truncate(unit, tick) => {
                 format!("({t})date_truncate<(DateUnit){}, {}>((i64){})", unit as u32, tick.per_day(), a())
             }
-            Op::Local(table, tick) => {
+            Op::ToLocal(table, tick) => {
                 let per_second = tick.per_day() / 86_400;
                 format!("local_time<{per_second}>((i64){}, (const i64*)l{table}, n{table} + 1)", a())
             }
-            Op::Utc(table, tick, fold) => {
+            Op::ToUtc(table, tick, fold) => {
                 let per_second = tick.per_day() / 86_400;
                 let zone = format!("(const i64*)l{table}, n{table} + 1");
                 let ahead = match fold {
@@ -610,8 +618,8 @@ impl<'a> Writer<'a> {
                 ));
                 match fold {
                     Fold::As => {}
-                    Fold::No(Misfit::Fault) => found_fault = Some(format!("tx{id} != 1")),
-                    Fold::No(Misfit::Null) => valid = both(&valid, &Some(format!("(tx{id} == 1)")), "&&"),
+                    Fold::No(OverflowPolicy::Error) => found_fault = Some(format!("tx{id} != 1")),
+                    Fold::No(OverflowPolicy::Null) => valid = both(&valid, &Some(format!("(tx{id} == 1)")), "&&"),
                 }
                 format!("ux{id}")
             }
@@ -623,16 +631,16 @@ impl<'a> Writer<'a> {
                     false => found.valid.as_ref().map(|_| format!("(lv{table}[ix{id}] != 0)")),
                 };
                 match kind {
-                    Kind::Bool => format!("((const u8*)l{table})[ix{id}] != 0"),
+                    DeviceType::Bool => format!("((const u8*)l{table})[ix{id}] != 0"),
                     _ => format!("((const {t}*)l{table})[ix{id}]"),
                 }
             }
-            Op::Text(_) => format!("(u32){}", a()),
-            Op::Of(TextOp::Number(misfit) | TextOp::Value(misfit) | TextOp::Ticks(misfit, _)) => {
+            Op::ToDictIndex(_) => format!("(u32){}", a()),
+            Op::Str(StringOp::ParseInt(misfit) | StringOp::Parse(misfit) | StringOp::ParseTimestamp(misfit, _)) => {
                 let (value, there) = self.read_text(id, node, a(), &ok);
                 match misfit {
-                    Misfit::Fault => found_fault = Some(format!("!{there}")),
-                    Misfit::Null => {
+                    OverflowPolicy::Error => found_fault = Some(format!("!{there}")),
+                    OverflowPolicy::Null => {
                         found_fault = Some(format!("nu{id}"));
                         valid = Some(there);
                     }
@@ -640,21 +648,21 @@ impl<'a> Writer<'a> {
                 value
             }
             // What it is made of is written where it goes.
-            Op::Of(op) if op.is_made() => "(Text)0".to_string(),
-            Op::Of(op) => {
+            Op::Str(op) if op.is_computed() => "(Text)0".to_string(),
+            Op::Str(op) => {
                 let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
-                let call = text::call(op, t, &list.join(", "));
+                let call = string::call(op, t, &list.join(", "));
                 // Of a row without a text nothing is read.
                 if ok == "true" { call } else { format!("{ok} ? {call} : ({t})0") }
             }
-            Op::OrderKey => format!("({t})Order<{}>::of({})", from.map_or("i64", Kind::cuda), a()),
+            Op::OrderKey => format!("({t})Order<{}>::of({})", from.map_or("i64", DeviceType::cuda), a()),
             Op::FromOrderKey => format!("Order<{t}>::value((Order<{t}>::key){})", a()),
-            Op::Bits if from.is_some_and(Kind::is_float) => format!("(u64)bits_of({})", a()),
+            Op::Bits if from.is_some_and(DeviceType::is_float) => format!("(u64)bits_of({})", a()),
             Op::Bits => format!("(u64){}", a()),
             Op::FromBits => match kind {
-                Kind::Number(Scalar::F64) => format!("__longlong_as_double((i64){})", a()),
-                Kind::Number(Scalar::F32) => format!("__int_as_float((i32){})", a()),
-                Kind::Bool => format!("{} != 0", a()),
+                DeviceType::Number(Scalar::F64) => format!("__longlong_as_double((i64){})", a()),
+                DeviceType::Number(Scalar::F32) => format!("__int_as_float((i32){})", a()),
+                DeviceType::Bool => format!("{} != 0", a()),
                 _ => format!("({t}){}", a()),
             },
         };
@@ -666,21 +674,34 @@ impl<'a> Writer<'a> {
     }
 
     /// Both at once where both are asked for: half of the work is the same. The other one is known from then on.
-    fn sine_and_cosine(&mut self, id: Id, of: &str, valid: &Option<String>, fault: &Option<String>) -> Option<Names> {
+    fn sine_and_cosine(
+        &mut self,
+        id: NodeId,
+        of: &str,
+        valid: &Option<String>,
+        fault: &Option<String>,
+    ) -> Option<ValueExpr> {
         let graph = self.body.graph;
         let node = graph.node(id);
-        let sine = node.op == Op::Call("sin");
-        let other = Node { op: Op::Call(if sine { "cos" } else { "sin" }), ..node.clone() };
+        let sine = node.op == Op::MathFn("sin");
+        let other = Node { op: Op::MathFn(if sine { "cos" } else { "sin" }), ..node.clone() };
         let other = graph.find(&other)?;
         self.line(&format!("f64 sx{id}, cx{id}; sincos({of}, &sx{id}, &cx{id});"));
         let names =
-            |letter: char| Names { value: format!("{letter}x{id}"), valid: valid.clone(), fault: fault.clone() };
+            |letter: char| ValueExpr { value: format!("{letter}x{id}"), valid: valid.clone(), fault: fault.clone() };
         let (mine, its) = if sine { ('s', 'c') } else { ('c', 's') };
         self.names.insert(other, names(its));
         Some(names(mine))
     }
 
-    fn define(&mut self, id: Id, kind: Kind, value: String, valid: Option<String>, fault: Option<String>) -> Names {
+    fn define(
+        &mut self,
+        id: NodeId,
+        kind: DeviceType,
+        value: String,
+        valid: Option<String>,
+        fault: Option<String>,
+    ) -> ValueExpr {
         self.line(&format!("const {} x{id} = {value};", kind.cuda()));
         // Plain names and constants stay as they are.
         let mut name = |letter: char, text: Option<String>| {
@@ -692,11 +713,11 @@ impl<'a> Writer<'a> {
                 false => text,
             })
         };
-        Names { value: format!("x{id}"), valid: name('b', valid), fault: name('f', fault) }
+        ValueExpr { value: format!("x{id}"), valid: name('b', valid), fault: name('f', fault) }
     }
 }
 
-fn compare(how: Comparison, kind: Option<Kind>, a: &str, b: &str) -> String {
+fn compare(how: Comparison, kind: Option<DeviceType>, a: &str, b: &str) -> String {
     let operator = match how {
         Comparison::Equal => "==",
         Comparison::NotEqual => "!=",
@@ -714,7 +735,7 @@ fn compare(how: Comparison, kind: Option<Kind>, a: &str, b: &str) -> String {
             Comparison::Greater => format!("float_less({b}, {a})"),
             Comparison::GreaterEqual => format!("!float_less({a}, {b})"),
         },
-        Some(Kind::Text) => match how {
+        Some(DeviceType::String) => match how {
             Comparison::Equal => format!("text_equal({a}, {b})"),
             Comparison::NotEqual => format!("!text_equal({a}, {b})"),
             _ => format!("text_compare({a}, {b}) {operator} 0"),
@@ -724,8 +745,8 @@ fn compare(how: Comparison, kind: Option<Kind>, a: &str, b: &str) -> String {
 }
 
 /// Whether a value of one type may have no place in another one.
-pub fn may_misfit(from: Kind, to: Kind) -> bool {
-    let (Kind::Number(from), Kind::Number(to)) = (from, to) else { return false };
+pub fn may_misfit(from: DeviceType, to: DeviceType) -> bool {
+    let (DeviceType::Number(from), DeviceType::Number(to)) = (from, to) else { return false };
     if to.is_float() {
         return false;
     }

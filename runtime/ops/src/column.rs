@@ -1,5 +1,16 @@
-//! Columns in device memory, from Arrow arrays and back. A column is one piece, in Arrow's layout: values, and a bitmap where there are
-//! nulls. Texts are numbers into a dictionary on the host, of 8, 16 or 32 bits, or bytes (`text.rs`); decimals of up to 18 digits are 64-bit numbers.
+//! Columns in device memory, uploaded from Arrow arrays and downloaded again. A column is one contiguous piece in
+//! Arrow's layout: values, and a validity bitmap if there are nulls. Strings are dictionary indices of 8, 16 or 32
+//! bits, or bytes with offsets (`column/string.rs`); decimals of up to 18 digits are stored in 64 bits.
+
+mod concat;
+pub mod derived;
+pub mod dictionary;
+pub mod list;
+pub mod output_column;
+pub mod readback;
+pub mod residency;
+pub mod string;
+pub mod weak_cache;
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,49 +23,45 @@ use arrow::datatypes::{DataType, Decimal128Type, Schema};
 use onrush_device::{Buffer, Pod};
 use onrush_kernels::{Column, Context, Program, Scalar, dictionary as dictionary_of, gather, headers, reduce};
 
-use crate::coded::Together;
-use crate::codegen::output::Target;
-use crate::codegen::{Access, Parameters, Source};
-use crate::dictionary::{self, Dictionary};
-use crate::graph::Kind;
-use crate::lane::Lane;
+use crate::column::derived::{CompositeKeyCache, JoinKeyStats, Slots};
+use crate::column::dictionary::Dictionary;
+use crate::column::output_column::OutputColumn;
+use crate::column::string::StringBuffers;
+use crate::ir::expr::DeviceType;
 use crate::launch::launch;
-use crate::list;
-use crate::numbered::{AsKey, Slots};
-use crate::small;
-use crate::text::Texts;
+use crate::launch::stream_context::StreamContext;
 use crate::{Error, Result};
 
 /// Digits of a decimal that fit into 64 bits.
 const NARROW: u8 = 18;
 
 /// What values of an Arrow type are on a device, texts as numbers; none if it has no place there.
-pub fn kind_of(dtype: &DataType) -> Option<Kind> {
+pub fn kind_of(dtype: &DataType) -> Option<DeviceType> {
     Some(match dtype {
-        DataType::Boolean => Kind::Bool,
-        DataType::Int8 => Kind::Number(Scalar::I8),
-        DataType::Int16 => Kind::Number(Scalar::I16),
-        DataType::Int32 | DataType::Date32 | DataType::Time32(_) => Kind::Number(Scalar::I32),
+        DataType::Boolean => DeviceType::Bool,
+        DataType::Int8 => DeviceType::Number(Scalar::I8),
+        DataType::Int16 => DeviceType::Number(Scalar::I16),
+        DataType::Int32 | DataType::Date32 | DataType::Time32(_) => DeviceType::Number(Scalar::I32),
         DataType::Int64
         | DataType::Date64
         | DataType::Time64(_)
         | DataType::Timestamp(_, _)
-        | DataType::Duration(_) => Kind::Number(Scalar::I64),
-        DataType::UInt8 => Kind::Number(Scalar::U8),
-        DataType::UInt16 => Kind::Number(Scalar::U16),
-        DataType::UInt32 => Kind::Number(Scalar::U32),
-        DataType::UInt64 => Kind::Number(Scalar::U64),
-        DataType::Float32 => Kind::Number(Scalar::F32),
-        DataType::Float64 => Kind::Number(Scalar::F64),
-        DataType::Decimal128(_, _) => Kind::Number(Scalar::I128),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Code,
-        DataType::Dictionary(_, values) if kind_of(values) == Some(Kind::Code) => Kind::Code,
+        | DataType::Duration(_) => DeviceType::Number(Scalar::I64),
+        DataType::UInt8 => DeviceType::Number(Scalar::U8),
+        DataType::UInt16 => DeviceType::Number(Scalar::U16),
+        DataType::UInt32 => DeviceType::Number(Scalar::U32),
+        DataType::UInt64 => DeviceType::Number(Scalar::U64),
+        DataType::Float32 => DeviceType::Number(Scalar::F32),
+        DataType::Float64 => DeviceType::Number(Scalar::F64),
+        DataType::Decimal128(_, _) => DeviceType::Number(Scalar::I128),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DeviceType::DictIndex,
+        DataType::Dictionary(_, values) if kind_of(values) == Some(DeviceType::DictIndex) => DeviceType::DictIndex,
         DataType::List(of) | DataType::LargeList(of) | DataType::FixedSizeList(of, _) => {
-            kind_of(of.data_type()).map(|_| Kind::List)?
+            kind_of(of.data_type()).map(|_| DeviceType::ListView)?
         }
         DataType::Struct(fields) if !fields.is_empty() => {
             let is_known = fields.iter().all(|field| kind_of(field.data_type()).is_some());
-            is_known.then_some(Kind::List)?
+            is_known.then_some(DeviceType::ListView)?
         }
         _ => return None,
     })
@@ -64,28 +71,28 @@ pub fn kind_of(dtype: &DataType) -> Option<Kind> {
 #[derive(Clone)]
 pub struct DeviceColumn {
     /// What its values are for kernels.
-    pub kind: Kind,
+    pub kind: DeviceType,
     /// What they are stored as, where that is shorter.
-    pub(crate) stored: Kind,
+    pub(crate) stored: DeviceType,
     pub(crate) values: Arc<Buffer>,
     pub(crate) validity: Option<Arc<Buffer>>,
     pub dictionary: Option<Arc<Dictionary>>,
     /// Of texts as bytes: where they are. With a dictionary it has these once, and `values` says which is a row's.
-    pub(crate) texts: Option<Arc<Texts>>,
+    pub(crate) texts: Option<Arc<StringBuffers>>,
     pub rows: u64,
     pub(crate) range: Arc<OnceLock<Option<(i128, i128)>>>,
-    pub(crate) encoded: Arc<OnceLock<Option<Arc<Encoded>>>>,
+    pub(crate) encoded: Arc<OnceLock<Option<Arc<DictionaryEncoding>>>>,
     /// Numbers of its values together with those of other columns.
-    pub(crate) together: Arc<Together>,
-    pub(crate) as_key: Arc<AsKey>,
+    pub(crate) composite_keys: Arc<CompositeKeyCache>,
+    pub(crate) join_key_stats: Arc<JoinKeyStats>,
     /// The same texts in the other form.
     pub(crate) other: Arc<OnceLock<DeviceColumn>>,
     /// Its rows lie by the part of a table that they belong to.
-    pub(crate) parted: bool,
+    pub(crate) is_partitioned: bool,
 }
 
 /// A column's values as numbers from 0 on, the same for equal values: what makes keys that lie anywhere as good as dense ones.
-pub struct Encoded {
+pub struct DictionaryEncoding {
     /// 32 bits a row; 0 where there is no value.
     pub codes: Arc<Buffer>,
     /// The value of each number, as the column stores it.
@@ -94,13 +101,13 @@ pub struct Encoded {
     pub(crate) slots: Slots,
 }
 
-impl Encoded {
+impl DictionaryEncoding {
     pub fn bytes(&self) -> u64 {
         self.codes.bytes() + self.values.bytes() + self.slots.get().map_or(0, Buffer::bytes)
     }
 
     /// Of integers, from the column's first row on.
-    pub(crate) fn of(context: &Context, column: &Column, validity: Option<&Buffer>) -> Result<Encoded> {
+    pub(crate) fn of(context: &Context, column: &Column, validity: Option<&Buffer>) -> Result<DictionaryEncoding> {
         const ESTIMATE: u64 = 1 << 18;
         let scalar = column.scalar;
         let values = dictionary_of::Values::Fixed { scalar, values: column.values };
@@ -114,7 +121,7 @@ impl Encoded {
             gather::gather(context, column, &rows, &values, None)?;
         }
         context.stream.synchronize()?;
-        Ok(Encoded { codes: Arc::new(found.codes), values, entries, slots: Slots::default() })
+        Ok(DictionaryEncoding { codes: Arc::new(found.codes), values, entries, slots: Slots::default() })
     }
 }
 
@@ -130,13 +137,13 @@ impl DeviceColumn {
     pub fn upload(context: &Context, dtype: &DataType, parts: &[ArrayRef], as_bytes: bool) -> Result<DeviceColumn> {
         let kind = kind_of(dtype).ok_or_else(|| Error::Unsupported(format!("columns of {dtype}")))?;
         let rows: usize = parts.iter().map(|part| part.len()).sum();
-        let kind = if kind == Kind::Code && as_bytes { Kind::Text } else { kind };
+        let kind = if kind == DeviceType::DictIndex && as_bytes { DeviceType::String } else { kind };
         let mut stored = kind;
         let mut found = None;
         let mut texts = None;
         let values = match (kind, dtype) {
-            (Kind::Text, _) => {
-                let uploaded = Texts::upload(context, parts)?;
+            (DeviceType::String, _) => {
+                let uploaded = StringBuffers::upload(context, parts)?;
                 let values = Arc::clone(&uploaded.bytes);
                 texts = Some(Arc::new(uploaded));
                 values
@@ -165,7 +172,7 @@ impl DeviceColumn {
     }
 
     /// Without nulls.
-    pub(crate) fn plain(kind: Kind, values: Arc<Buffer>, rows: u64) -> DeviceColumn {
+    pub(crate) fn plain(kind: DeviceType, values: Arc<Buffer>, rows: u64) -> DeviceColumn {
         DeviceColumn {
             kind,
             stored: kind,
@@ -176,42 +183,44 @@ impl DeviceColumn {
             rows,
             range: Arc::default(),
             encoded: Arc::default(),
-            together: Arc::default(),
-            as_key: Arc::default(),
+            composite_keys: Arc::default(),
+            join_key_stats: Arc::default(),
             other: Arc::default(),
-            parted: false,
+            is_partitioned: false,
         }
     }
 
     /// Numbers below `entries` without nulls, of values that somebody else has.
     pub(crate) fn codes(codes: Arc<Buffer>, rows: u64, entries: u64) -> DeviceColumn {
-        let column = DeviceColumn::plain(Kind::Code, codes, rows);
+        let column = DeviceColumn::plain(DeviceType::DictIndex, codes, rows);
         let _ = column.range.set(Some((0, i128::from(entries) - 1)));
         column
     }
 
     fn upload_values(
         context: &Context,
-        (kind, dtype): (Kind, &DataType),
+        (kind, dtype): (DeviceType, &DataType),
         parts: &[ArrayRef],
-        stored: &mut Kind,
+        stored: &mut DeviceType,
         found: &mut Option<Arc<Dictionary>>,
     ) -> Result<Buffer> {
         let rows: usize = parts.iter().map(|part| part.len()).sum();
         Ok(match (kind, dtype) {
-            (Kind::List, _) => {
+            (DeviceType::ListView, _) => {
                 let (pieces, _, elements) = list::encode(context, parts)?;
                 *found = Some(Arc::new(Dictionary::of_pieces(elements)));
                 context.upload(&pieces)?
             }
-            (Kind::Code, _) => {
+            (DeviceType::DictIndex, _) => {
                 let codes = dictionary::upload(context, parts)?;
                 (*stored, *found) = (codes.stored, Some(Arc::new(codes.dictionary)));
                 codes.values
             }
-            (Kind::Bool, _) => upload_bits(context, rows, parts.iter().map(|part| part.as_boolean().values().clone()))?,
+            (DeviceType::Bool, _) => {
+                upload_bits(context, rows, parts.iter().map(|part| part.as_boolean().values().clone()))?
+            }
             (_, DataType::Decimal128(precision, _)) if *precision <= NARROW => {
-                *stored = Kind::Number(Scalar::I64);
+                *stored = DeviceType::Number(Scalar::I64);
                 let short: Vec<i64> = parts
                     .iter()
                     .flat_map(|part| part.as_primitive::<Decimal128Type>().values().iter().map(|v| *v as i64))
@@ -237,13 +246,13 @@ impl DeviceColumn {
     /// From what a kernel wrote.
     pub fn written(
         context: &Context,
-        kind: Kind,
-        target: Target,
+        kind: DeviceType,
+        target: OutputColumn,
         rows: u64,
         dictionary: Option<Arc<Dictionary>>,
     ) -> Result<DeviceColumn> {
         let packed = |bits: Buffer| if target.packed { Ok(bits) } else { pack(context, &bits, rows) };
-        let values = if kind == Kind::Bool { packed(target.values)? } else { target.values };
+        let values = if kind == DeviceType::Bool { packed(target.values)? } else { target.values };
         let validity = target.valid.map(packed).transpose()?.map(Arc::new);
         Ok(DeviceColumn { validity, dictionary, ..DeviceColumn::plain(kind, Arc::new(values), rows) })
     }
@@ -251,8 +260,8 @@ impl DeviceColumn {
     /// Device memory that it holds.
     pub fn bytes(&self) -> u64 {
         let codes = self.encoded.get().and_then(Option::as_ref).map_or(0, |e| e.bytes());
-        let together = self.together.sum(|found| found.as_ref().map_or(0, |found| found.encoded.bytes()));
-        let codes = codes + together + self.as_key.bytes();
+        let composite_keys = self.composite_keys.sum(|found| found.as_ref().map_or(0, |found| found.encoded.bytes()));
+        let codes = codes + composite_keys + self.join_key_stats.bytes();
         let texts = match &self.texts {
             Some(texts) if self.dictionary.is_none() => texts.offsets.bytes(),
             _ => 0,
@@ -275,13 +284,13 @@ impl DeviceColumn {
             return Ok(*known);
         }
         let found = match (self.kind, self.stored) {
-            (Kind::Bool, _) => Some((0, 1)),
-            (Kind::Text | Kind::List, _) => None,
-            (Kind::Code, _) => {
+            (DeviceType::Bool, _) => Some((0, 1)),
+            (DeviceType::String | DeviceType::ListView, _) => None,
+            (DeviceType::DictIndex, _) => {
                 let entries = self.dictionary.as_ref().map_or(0, |d| d.entries());
                 Some((0, (entries as i128 - 1).max(0)))
             }
-            (_, Kind::Number(scalar)) if !scalar.is_float() && self.rows > 0 => {
+            (_, DeviceType::Number(scalar)) if !scalar.is_float() && self.rows > 0 => {
                 let mut column = Column::new(scalar, &self.values).slice(0, self.rows);
                 if let Some(validity) = &self.validity {
                     column = column.with_validity(validity);
@@ -304,26 +313,26 @@ impl DeviceColumn {
     }
 
     /// What it is stored as, where that is shorter than its kind.
-    pub fn stored(&self) -> Kind {
+    pub fn stored(&self) -> DeviceType {
         self.stored
     }
 
     /// Whether it is a decimal of 128 bits that is stored in 64. What kernels do with its values depends on how far they go.
-    pub fn is_narrow(&self) -> bool {
-        matches!(self.kind, Kind::Number(_)) && self.kind != self.stored
+    pub fn is_decimal64(&self) -> bool {
+        matches!(self.kind, DeviceType::Number(_)) && self.kind != self.stored
     }
 
     /// What the numbers of texts are stored as.
     pub(crate) fn code(&self) -> Scalar {
         match self.stored {
-            Kind::Number(scalar) => scalar,
+            DeviceType::Number(scalar) => scalar,
             _ => Scalar::U32,
         }
     }
 
     /// Integers as numbers from 0 on; found once, and kept as long as the column. None for other types, for more than 2^30 different
     /// values, and where there is no memory for it now.
-    pub fn encoded(&self, context: &Context) -> Result<Option<Arc<Encoded>>> {
+    pub fn encoded(&self, context: &Context) -> Result<Option<Arc<DictionaryEncoding>>> {
         self.encoded_if(context, |_| true)
     }
 
@@ -331,16 +340,16 @@ impl DeviceColumn {
     pub(crate) fn encoded_if(
         &self,
         context: &Context,
-        keep: impl Fn(&Encoded) -> bool,
-    ) -> Result<Option<Arc<Encoded>>> {
+        keep: impl Fn(&DictionaryEncoding) -> bool,
+    ) -> Result<Option<Arc<DictionaryEncoding>>> {
         if let Some(known) = self.encoded.get() {
             return Ok(known.clone());
         }
         let found = match self.stored {
             // Numbers of texts are that already.
-            _ if !matches!(self.kind, Kind::Number(_)) => None,
-            Kind::Number(scalar) if !scalar.is_float() && scalar.bytes() <= 8 && self.rows > 0 => {
-                match Encoded::of(context, &self.numbers(scalar), self.validity.as_deref()) {
+            _ if !matches!(self.kind, DeviceType::Number(_)) => None,
+            DeviceType::Number(scalar) if !scalar.is_float() && scalar.bytes() <= 8 && self.rows > 0 => {
+                match DictionaryEncoding::of(context, &self.numbers(scalar), self.validity.as_deref()) {
                     Err(Error::Kernels(onrush_kernels::Error::TooManyGroups { .. })) => None,
                     Err(error) if error.is_memory() => return Ok(None),
                     other => Some(Arc::new(other?)),
@@ -354,41 +363,6 @@ impl DeviceColumn {
         Ok(self.encoded.get_or_init(|| found).clone())
     }
 
-    /// How a kernel reads it at `row`; `table` begins the names of its parameters.
-    fn access(&self, table: &str, index: usize, range: Option<(i128, i128)>, parameters: &mut Parameters) -> Access {
-        let name = format!("{table}c{index}");
-        let stored = match (self.kind, &self.dictionary) {
-            (Kind::Text, None) => "u8",
-            (Kind::Text, Some(_)) => self.code().cuda(),
-            _ => self.stored.stored(),
-        };
-        parameters.buffer(&format!("const {stored}* __restrict__"), &name, &self.values);
-        let mut place = String::new();
-        if let Some(texts) = self.texts.as_ref().filter(|_| self.kind == Kind::Text) {
-            let offset = if texts.wide { "u64" } else { "u32" };
-            parameters.buffer(&format!("const {offset}* __restrict__"), &format!("{table}of{index}"), &texts.offsets);
-            place = format!("text_at({table}of{index}, {name}, row)");
-            if self.dictionary.is_some() {
-                parameters.buffer("const u8* __restrict__", &format!("{table}by{index}"), &texts.bytes);
-                place = format!("text_at({table}of{index}, {table}by{index}, {name}[row])");
-            }
-        }
-        let valid = self.validity.as_ref().map(|validity| {
-            parameters.buffer("const u32* __restrict__", &format!("{table}v{index}"), validity);
-            format!("is_valid({table}v{index}, row)")
-        });
-        let value = match (self.kind, self.stored) {
-            (Kind::Bool, _) => format!("is_valid({name}, row)"),
-            (Kind::Text, _) => place,
-            (kind, stored) if kind != stored => format!("({}){name}[row]", kind.cuda()),
-            _ => format!("{name}[row]"),
-        };
-        let of = format!("{table}el{index}");
-        let all = self.dictionary.as_ref().map_or(&[][..], |dictionary| &dictionary.elements);
-        let elements = all.iter().enumerate().map(|(place, one)| one.access(&of, place, None, parameters)).collect();
-        Access { kind: self.kind, value, valid, range, elements }
-    }
-
     /// Copies the first `rows` rows to the host.
     pub fn download(&self, context: &Context, dtype: &DataType, rows: u64) -> Result<ArrayRef> {
         let rows = rows.min(self.rows) as usize;
@@ -396,7 +370,7 @@ impl DeviceColumn {
             let words =
                 |bits: &Arc<Buffer>| bits.read::<u8>(0..bitmap(rows), &context.stream).map(HostBuffer::from_vec);
             let validity = self.validity.as_ref().map(words).transpose()?;
-            if self.kind == Kind::List {
+            if self.kind == DeviceType::ListView {
                 return self.download_pieces(context, dtype, rows, validity);
             }
             let texts = self.texts.as_ref().map(|texts| texts.download(context, rows, validity)).transpose()?;
@@ -421,15 +395,15 @@ impl DeviceColumn {
 
     /// Whether it is not values and a bitmap: texts that are there as bytes alone, and pieces of other columns.
     fn is_apart(&self) -> bool {
-        self.kind == Kind::List || (self.kind == Kind::Text && self.dictionary.is_none())
+        self.kind == DeviceType::ListView || (self.kind == DeviceType::String && self.dictionary.is_none())
     }
 
     /// What is read of the first rows: bytes of the values, and then of the bitmap, if there is one.
     fn pieces(&self, rows: usize) -> Vec<(&Buffer, usize)> {
         let values = match (self.kind, &self.dictionary) {
-            (Kind::Code | Kind::Text, None) => 0,
-            (Kind::Code | Kind::Text, Some(_)) => rows * self.code().bytes() as usize,
-            (Kind::Bool, _) => bitmap(rows),
+            (DeviceType::DictIndex | DeviceType::String, None) => 0,
+            (DeviceType::DictIndex | DeviceType::String, Some(_)) => rows * self.code().bytes() as usize,
+            (DeviceType::Bool, _) => bitmap(rows),
             _ => rows * self.stored.bytes() as usize,
         };
         let validity = self.validity.as_ref().map(|bits| (&**bits, bitmap(rows)));
@@ -444,7 +418,7 @@ impl DeviceColumn {
         let mut pieces = pieces.into_iter();
         let Some(values) = pieces.next() else { return Ok(new_null_array(dtype, rows)) };
         let validity = pieces.next();
-        if matches!(self.kind, Kind::Code | Kind::Text) {
+        if matches!(self.kind, DeviceType::DictIndex | DeviceType::String) {
             let dictionary = self.dictionary.as_ref().filter(|dictionary| !dictionary.values.is_empty());
             let Some(dictionary) = dictionary else { return Ok(new_null_array(dtype, rows)) };
             let code = match self.code() {
@@ -456,7 +430,7 @@ impl DeviceColumn {
             let texts = take(&dictionary.values, &arrow::array::make_array(data.build()?), None)?;
             return Ok(cast(&texts, dtype)?);
         }
-        if self.kind == Kind::Bool {
+        if self.kind == DeviceType::Bool {
             let bits = BooleanBuffer::new(values, 0, rows);
             let nulls = validity.map(|v| arrow::buffer::NullBuffer::new(BooleanBuffer::new(v, 0, rows)));
             return Ok(Arc::new(BooleanArray::new(bits, nulls)));
@@ -482,7 +456,7 @@ const TOGETHER: u64 = 1 << 10;
 
 impl DeviceTable {
     /// Copies all rows to the host, an array for each column.
-    pub fn download(&self, lane: &Lane, schema: &Schema) -> Result<Vec<ArrayRef>> {
+    pub fn download(&self, lane: &StreamContext, schema: &Schema) -> Result<Vec<ArrayRef>> {
         let columns = || self.columns.iter().zip(schema.fields());
         if self.rows > TOGETHER {
             return columns()
@@ -492,7 +466,7 @@ impl DeviceTable {
         let rows = |column: &DeviceColumn| self.rows.min(column.rows) as usize;
         let few = self.columns.iter().filter(|column| !column.is_apart());
         let pieces: Vec<_> = few.flat_map(|column| column.pieces(rows(column))).collect();
-        let mut read = small::read(lane, &pieces)?.into_iter();
+        let mut read = readback::gather_to_host(lane, &pieces)?.into_iter();
         let arrays = columns().map(|(column, field)| match column.is_apart() {
             true => column.download(&lane.context, field.data_type(), self.rows),
             false => {
@@ -501,30 +475,6 @@ impl DeviceTable {
             }
         });
         arrays.collect()
-    }
-
-    /// As what a kernel loops over. Ranges are found for the columns for which `ranged` says so.
-    pub fn source(&self, context: &Context, ranged: &dyn Fn(usize) -> bool) -> Result<Source> {
-        let (inputs, parameters) = self.inputs(context, "", ranged)?;
-        let identity = self.columns.first().map_or(0, |c| c.values.address()) ^ self.rows;
-        let parted = self.columns.iter().any(|column| column.parted);
-        Ok(Source { rows: self.rows, parameters, inputs, fetched: Vec::new(), present: None, identity, parted })
-    }
-
-    /// How a kernel reads its columns; `table` begins the names of the parameters.
-    pub fn inputs(
-        &self,
-        context: &Context,
-        table: &str,
-        ranged: &dyn Fn(usize) -> bool,
-    ) -> Result<(Vec<Access>, Parameters)> {
-        let mut parameters = Parameters::new();
-        let mut inputs = Vec::new();
-        for (index, column) in self.columns.iter().enumerate() {
-            let range = if ranged(index) { column.range(context)? } else { None };
-            inputs.push(column.access(table, index, range, &mut parameters));
-        }
-        Ok((inputs, parameters))
     }
 
     pub fn bytes(&self) -> u64 {
@@ -562,7 +512,7 @@ pub fn upload_array(context: &Context, array: &ArrayRef) -> Result<(Buffer, Opti
     let kind =
         kind_of(array.data_type()).ok_or_else(|| Error::Unsupported(format!("tables of {}", array.data_type())))?;
     let values = match kind {
-        Kind::Bool => {
+        DeviceType::Bool => {
             let bytes: Vec<u8> = array.as_boolean().values().iter().map(u8::from).collect();
             upload(context, &bytes)?
         }

@@ -1,10 +1,13 @@
-//! Launches of generated kernels: over so many items, over a source's rows, a tile a block. Which kernel that is, and with what, callers say.
+//! Launches of generated kernels: a grid-stride loop over items, or one tile for each block. Callers choose the
+//! kernel and its arguments.
+
+pub mod kernel_cache;
+pub mod stream_context;
 
 use onrush_device::{Arguments, Function, Grid};
 use onrush_kernels::Context;
 
 use crate::Result;
-use crate::codegen::Source;
 
 /// Launches a kernel that loops over `items`, with as many blocks as the device holds at once.
 pub fn launch(
@@ -35,21 +38,6 @@ pub fn launch_blocks(
     // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
     unsafe { function.launch(&grid, arguments, &context.stream)? };
     Ok(())
-}
-
-/// As [`launch`], over the rows of a source. Where these lie by the part of a table that they belong to, each block takes as many as it has threads and
-/// the device takes blocks in their order: blocks that went on with rows further behind would drift apart, and with them the parts that are under way.
-pub fn launch_rows(
-    context: &Context,
-    function: &Function,
-    arguments: Arguments,
-    source: &Source,
-    threads: u32,
-) -> Result<()> {
-    match source.parted {
-        true => launch_tiles(context, function, arguments, source.rows.div_ceil(u64::from(threads)), threads),
-        false => launch(context, function, arguments, source.rows, threads, 0),
-    }
 }
 
 /// Launches a kernel whose blocks take a tile each; one at least, so that there is a result without rows, too.

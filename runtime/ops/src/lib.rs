@@ -1,52 +1,31 @@
-//! Operators on a device. A plan's pipeline (scan, filter, projection, then output or an aggregate) is one generated kernel; between
-//! pipelines there are only tables of groups.
+//! Relational operators on a device. A pipeline (scan, filter, projection, then output or an aggregate) is one
+//! generated kernel; between pipelines there are only tables of groups.
 //!
-//! Nothing here knows DataFusion or a query's text: `runtime/plan` builds [`Graph`]s and [`Stage`]s. Nothing here knows what a CPU would
-//! do instead: a fault of the data is [`Error::Fault`], and the caller runs the plan on the CPU, which says what is wrong.
+//! Nothing here knows DataFusion or SQL: `runtime/plan` builds [`ExprGraph`]s and [`Stage`]s. Nothing here knows the
+//! CPU engine: a row that fails to evaluate is [`Error::Fault`], and the caller runs the plan on the CPU, which
+//! reports the row.
 
-pub mod aggregate;
-mod certain;
-mod clustered;
-pub mod coded;
 pub mod codegen;
 pub mod column;
-mod concat;
-pub mod dictionary;
-mod few;
-pub mod graph;
-pub mod group;
-pub mod join;
-pub mod lane;
+pub mod exec;
+pub mod ir;
 pub mod launch;
-mod lending;
-mod list;
-mod lookup;
-mod meaning;
-pub mod memo;
-pub mod native;
-mod numbered;
-mod pairs;
-mod parted;
-mod partitioned;
-pub mod prepared;
-pub mod range;
-pub mod residency;
-pub mod run;
-mod small;
-mod sort;
-pub mod text;
-pub mod window;
+pub mod operators;
+pub mod pipeline;
 
-pub use aggregate::{Accumulator, What};
-pub use column::{DeviceColumn, DeviceTable, kind_of};
-pub use graph::{Comparison, Edge, Fold, Graph, Id, Kind, ListOp, Misfit, Op, TextOp, Value};
-pub use join::{How, Join};
-pub use lane::{Lane, Working};
-pub use lookup::{Lookup, Origin, Zone};
-pub use native::Native;
-pub use parted::Tuning;
-pub use run::{Gpu, Output, Sink, Sort, SortKey, Stage, Top};
-pub use window::Window;
+pub use column::residency;
+pub use column::{DeviceColumn, DeviceTable, dictionary, kind_of};
+pub use exec::executor::Executor;
+pub use ir::aggregate::{Accumulator, AggregateOp};
+pub use ir::expr::{
+    Comparison, DeviceType, ExprGraph, Fold, ListOp, LiteralValue, NodeId, Op, OverflowPolicy, StringOp, WindowBoundary,
+};
+pub use ir::udf::DeviceUdf;
+pub use launch::stream_context::{StreamContext, StreamGuard};
+pub use operators::partition::shared::Tuning;
+pub use operators::window;
+pub use pipeline::lookup::{Lookup, StringSource, TimeZoneTable};
+pub use pipeline::{Join, JoinKind, Output, Sink, Sort, SortKey, Stage, TopK, Window};
 
 pub type Result<T> = std::result::Result<T, Error>;
 

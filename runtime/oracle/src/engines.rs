@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::gpu::{Choice, Policy};
+use onrush_plan::gpu::{EngineChoice, Policy};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId};
@@ -33,30 +33,30 @@ pub const ENGINES: &[Spec] = &[
         name: "emulated",
         what: "generated kernels on the processor, and DataFusion for what they cannot do",
         keeps_order: true,
-        open: |cache| device(Choice::Emulated, cache, None),
+        open: |cache| device(EngineChoice::Emulated, cache, None),
     },
     Spec {
         name: "emulated-parts",
         what: "the same as if no more than 33 rows fit into its memory",
         keeps_order: true,
-        open: |cache| device(Choice::Emulated, cache, Some(33)),
+        open: |cache| device(EngineChoice::Emulated, cache, Some(33)),
     },
     Spec {
         name: "cuda",
         what: "generated kernels on a GPU, and DataFusion for what they cannot do",
         keeps_order: true,
-        open: |cache| device(Choice::Cuda, cache, None),
+        open: |cache| device(EngineChoice::Cuda, cache, None),
     },
     Spec {
         name: "cuda-parts",
         what: "the same as if no more than 33 rows fit into its memory",
         keeps_order: true,
-        open: |cache| device(Choice::Cuda, cache, Some(33)),
+        open: |cache| device(EngineChoice::Cuda, cache, Some(33)),
     },
 ];
 
 /// Whatever the size of the tables, and with the processor for the rest: a plan that is refused proves nothing.
-fn device(choice: Choice, cache: Option<PathBuf>, part_rows: Option<u64>) -> Result<Engine, Diagnostic> {
+fn device(choice: EngineChoice, cache: Option<PathBuf>, part_rows: Option<u64>) -> Result<Engine, Diagnostic> {
     Engine::new(EngineConfig {
         choice,
         policy: Some(Policy::Always),
@@ -160,13 +160,13 @@ impl Subject {
     }
 
     /// How many fragments ran on the CPU after all.
-    pub fn gave_up(&self) -> u64 {
-        self.engine.accelerator().map_or(0, |accelerator| accelerator.gave_up.load(Ordering::Relaxed))
+    pub fn cpu_fallbacks(&self) -> u64 {
+        self.engine.accelerator().map_or(0, |accelerator| accelerator.cpu_fallbacks.load(Ordering::Relaxed))
     }
 
     /// How many parts of fragments ran.
     pub fn parts(&self) -> u64 {
-        self.engine.accelerator().map_or(0, |accelerator| accelerator.in_parts.load(Ordering::Relaxed))
+        self.engine.accelerator().map_or(0, |accelerator| accelerator.partitions_run.load(Ordering::Relaxed))
     }
 
     pub fn engine(&self) -> &Engine {

@@ -158,7 +158,7 @@ fn sql(
         outcome.failures.len(),
         outcome.skipped,
         subject.on_device(),
-        subject.gave_up(),
+        subject.cpu_fallbacks(),
         subject.parts(),
         outcome.took.as_secs_f64()
     );
@@ -193,7 +193,7 @@ fn tpch_queries(engine: &str, cache: Option<PathBuf>, scale: &str) -> Result<boo
         "{engine}: {} passed, {} failed, {} given up on the device, over {} rows in {:.1} s",
         outcome.passed,
         outcome.failures.len(),
-        subject.gave_up(),
+        subject.cpu_fallbacks(),
         outcome.rows,
         outcome.took.as_secs_f64()
     );

@@ -35,7 +35,7 @@ use crate::error::{diagnose, internal};
 use crate::explore::Explorer;
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
-use crate::gpu::{Accelerator, Choice, Policy, Tuning};
+use crate::gpu::{Accelerator, EngineChoice, Policy, Tuning};
 use crate::native::Hosts;
 use crate::ops::{self, Inputs};
 use crate::plot::{KEPT, Rows};
@@ -59,7 +59,7 @@ pub const CALLS_STACK: usize = PLANS_STACK + (16 << 20);
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// Where plans run if they can.
-    pub choice: Choice,
+    pub choice: EngineChoice,
     /// When a plan that can run on the device does; `None` leaves it to the choice.
     pub policy: Option<Policy>,
     /// For tests: rows of which at most so many fit into a device's memory.
@@ -86,7 +86,7 @@ impl Default for EngineConfig {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, |n| n.get()).max(2);
         EngineConfig {
-            choice: Choice::Cpu,
+            choice: EngineChoice::Cpu,
             policy: None,
             part_rows: None,
             tuning: None,
@@ -134,8 +134,8 @@ impl Engine {
             opened.gpu.tuning = config.tuning.unwrap_or(opened.gpu.tuning);
         }
         if let Some(accelerator) = &accelerator {
-            accelerator.give_back_when_idle();
-            accelerator.gpu.residency.set_aside_limit(config.memory_limit / 8);
+            accelerator.trim_when_idle();
+            accelerator.gpu.residency.set_pinned_limit(config.memory_limit / 8);
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(config.threads)

@@ -22,7 +22,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use self::words::Names;
-use crate::gpu::{ConcatExec, GpuExec, PARTS, memory, windows};
+use crate::gpu::{ConcatExec, GpuExec, PARTITIONS_METRIC, memory, windows};
 use crate::ops::describe::DescribeExec;
 use crate::rows::HeldRows;
 
@@ -245,7 +245,7 @@ impl Tree<'_> {
             if let Some(rows) = metrics.output_rows() {
                 let _ = write!(self.out, "  rows={rows}");
             }
-            let parts = metrics.sum_by_name(PARTS).map_or(0, |parts| parts.as_usize());
+            let parts = metrics.sum_by_name(PARTITIONS_METRIC).map_or(0, |parts| parts.as_usize());
             if parts > 0 {
                 let _ = write!(self.out, "  parts={parts}");
             }

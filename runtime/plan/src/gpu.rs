@@ -2,31 +2,32 @@
 //! `numbers`, `functions`, `aggregates`), and how the result comes back into the plan (`exec`).
 
 mod aggregates;
+mod arithmetic;
+mod bivariate;
 mod blocking;
-mod concat;
-mod exec;
-mod few;
-mod frames;
+mod classify;
+mod computed_join_keys;
+mod concat_exec;
 mod functions;
+mod gpu_exec;
+mod host_top_k;
 mod joins;
-mod keys;
 mod lists;
 mod lower;
-pub(crate) mod native;
-mod nodes;
-mod numbers;
-mod pairs;
-mod partition;
-mod parts;
-mod pattern;
-mod place;
-mod powers;
+mod materialized_exec;
+mod out_of_core;
+mod placement;
+mod placements;
+mod powers_of_ten;
 mod quantiles;
-mod read;
-mod scalars;
-mod text;
+mod regex_dfa;
+mod scalar_subquery;
+mod single_partition;
+mod strings;
+mod time_zone;
+pub(crate) mod udf;
 mod window;
-mod zones;
+mod window_frame;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,17 +38,18 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use onrush_device::{Device, Emulation, Options};
-use onrush_ops::Gpu;
+use onrush_ops::Executor;
 pub use onrush_ops::Tuning;
 use onrush_wire::{Class, Diagnostic};
 
 pub(crate) use blocking::Stop;
-pub use blocking::alone;
-pub use concat::ConcatExec;
-pub(crate) use exec::diagnostic;
-pub use exec::{GPU_LOST, GpuExec, PARTS, memory};
-pub use nodes::{in_turns, windows};
-pub use place::{Placements, place};
+pub use blocking::run_inline;
+pub use classify::{cooperative, windows};
+pub use concat_exec::ConcatExec;
+pub(crate) use gpu_exec::diagnostic;
+pub use gpu_exec::{GPU_LOST, GpuExec, PARTITIONS_METRIC, memory};
+pub use placement::place;
+pub use placements::Placements;
 
 /// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
 pub fn probe() -> Vec<String> {
@@ -62,7 +64,7 @@ pub fn probe() -> Vec<String> {
 
 /// Which engine was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum EngineChoice {
     /// A GPU where one works, else the CPU.
     Auto,
     #[default]
@@ -73,15 +75,15 @@ pub enum Choice {
     Emulated,
 }
 
-impl Choice {
+impl EngineChoice {
     /// # Errors
     /// If there is no such engine.
-    pub fn parse(name: &str) -> Result<Choice, Diagnostic> {
+    pub fn parse(name: &str) -> Result<EngineChoice, Diagnostic> {
         Ok(match name {
-            "auto" | "" => Choice::Auto,
-            "cpu" => Choice::Cpu,
-            "cuda" => Choice::Cuda,
-            "emulated" => Choice::Emulated,
+            "auto" | "" => EngineChoice::Auto,
+            "cpu" => EngineChoice::Cpu,
+            "cuda" => EngineChoice::Cuda,
+            "emulated" => EngineChoice::Emulated,
             other => {
                 return Err(Diagnostic::error(
                     Class::Environment,
@@ -107,18 +109,18 @@ pub enum Policy {
 /// Below so many rows of input plans stay on the CPU. Measured on an H200 beside one core of its host (docs/measurements): with columns
 /// that are there already, groupings are faster on the device from 10,000 rows on and a mean from 300,000 on, by a tenth of a
 /// millisecond either way; with columns that have to be uploaded first both meet at about 100,000.
-pub const SMALL: u64 = 30_000;
+pub const MIN_GPU_ROWS: u64 = 30_000;
 
 /// A device for plans.
 pub struct Accelerator {
-    pub gpu: Gpu,
+    pub gpu: Executor,
     pub policy: Policy,
     /// `cuda` or `emulated`.
     pub name: &'static str,
     /// How many fragments ran on the CPU after all: a row had no result, or the device could not do what their data asked for.
-    pub gave_up: AtomicU64,
+    pub cpu_fallbacks: AtomicU64,
     /// How many parts of fragments have run that did not fit.
-    pub in_parts: AtomicU64,
+    pub partitions_run: AtomicU64,
     /// For tests: when this file is there, it is removed, and a kernel writes where it must not.
     pub fault_file: Option<PathBuf>,
     /// For tests: everything runs in parts of so many rows, as if nothing else fit.
@@ -131,7 +133,7 @@ impl Accelerator {
         let Policy::FromRows(least) = self.policy else { return Ok(true) };
         let mut most = 0;
         plan.apply(|node| {
-            most = most.max(nodes::rows_there(node).unwrap_or(0));
+            most = most.max(classify::rows_there(node).unwrap_or(0));
             Ok(TreeNodeRecursion::Continue)
         })?;
         Ok(most >= least)
@@ -142,7 +144,7 @@ impl Accelerator {
     /// # Errors
     /// If the device that was asked for by name does not work.
     pub fn open(
-        choice: Choice,
+        choice: EngineChoice,
         cache: Option<&Path>,
         memory: Option<u64>,
     ) -> Result<(Option<Arc<Accelerator>>, String), Diagnostic> {
@@ -153,13 +155,13 @@ impl Accelerator {
             // A device without a compiler is of no use.
             device.compiler()?;
             drop(device.warm_compiler());
-            let gpu = Gpu::new(&device, kernels.as_deref())?;
+            let gpu = Executor::new(&device, kernels.as_deref())?;
             Ok(Accelerator {
                 gpu,
                 policy,
                 name: "cuda",
-                gave_up: AtomicU64::new(0),
-                in_parts: AtomicU64::new(0),
+                cpu_fallbacks: AtomicU64::new(0),
+                partitions_run: AtomicU64::new(0),
                 fault_file: None,
                 part_rows: None,
             })
@@ -169,27 +171,27 @@ impl Accelerator {
                 .help("`:engine auto` takes the CPU where there is no GPU; `onrush doctor` says what was found")
         };
         match choice {
-            Choice::Cpu => Ok((None, "the engine is `cpu`".to_string())),
-            Choice::Auto => match cuda(Policy::FromRows(SMALL)) {
+            EngineChoice::Cpu => Ok((None, "the engine is `cpu`".to_string())),
+            EngineChoice::Auto => match cuda(Policy::FromRows(MIN_GPU_ROWS)) {
                 Ok(found) => Ok((Some(Arc::new(found)), String::new())),
                 Err(error) => Ok((None, error.to_string())),
             },
-            Choice::Cuda => match cuda(Policy::Only) {
+            EngineChoice::Cuda => match cuda(Policy::Only) {
                 Ok(found) => Ok((Some(Arc::new(found)), String::new())),
                 Err(error) => Err(refused("cuda", error)),
             },
-            Choice::Emulated => {
+            EngineChoice::Emulated => {
                 let open = || -> onrush_ops::Result<Accelerator> {
                     let device = Device::emulated(&Emulation::default(), &options)?;
                     // All ways of finding groups run on small tables.
-                    let mut gpu = Gpu::new(&device, kernels.as_deref())?;
+                    let mut gpu = Executor::new(&device, kernels.as_deref())?;
                     gpu.tuning = Tuning::small();
                     Ok(Accelerator {
                         gpu,
                         policy: Policy::Always,
                         name: "emulated",
-                        gave_up: AtomicU64::new(0),
-                        in_parts: AtomicU64::new(0),
+                        cpu_fallbacks: AtomicU64::new(0),
+                        partitions_run: AtomicU64::new(0),
                         fault_file: None,
                         part_rows: None,
                     })
@@ -201,7 +203,7 @@ impl Accelerator {
 
     /// Lets go of columns that nobody holds, and gives memory that is kept for later back to the driver, whenever nothing has run for a while: other processes find it, and `nvidia-smi`
     /// shows what frames take. The next query that needs much of it gets it again, in milliseconds.
-    pub fn give_back_when_idle(self: &Arc<Accelerator>) {
+    pub fn trim_when_idle(self: &Arc<Accelerator>) {
         const LOOK: Duration = Duration::from_secs(1);
         /// What the driver gives at a time, and the part of what is in use above which it goes back: what the driver reports is to be what
         /// the ledger has within two hundredths, half of which is lost between allocations.
@@ -222,7 +224,7 @@ impl Accelerator {
                 if now == before && gpu.is_idle() {
                     gpu.residency.sweep();
                     // Where that fails, whoever works with the device next is told why.
-                    let _ = device.give_back(SPARE.min(now.1 / PART));
+                    let _ = device.trim_to(SPARE.min(now.1 / PART));
                 }
                 before = now;
             }

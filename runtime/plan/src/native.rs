@@ -14,8 +14,8 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::error::{DataFusionError, Result};
 use onrush_device::{Device, Emulation, Options};
-use onrush_ops::run::Output;
-use onrush_ops::{DeviceColumn, DeviceTable, Gpu, Graph, Op, Sink, Stage, kind_of};
+use onrush_ops::Output;
+use onrush_ops::{DeviceColumn, DeviceTable, Executor, ExprGraph, Op, Sink, Stage, kind_of};
 use onrush_wire::{Class, Diagnostic, NativeFunction, Span};
 
 use crate::error::internal;
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A function, and the pipeline that calls it once for each row of a table of its arguments.
 pub struct Compiled {
-    pub native: Arc<onrush_ops::Native>,
+    pub native: Arc<onrush_ops::DeviceUdf>,
     result: DataType,
     stages: Arc<Vec<Stage>>,
 }
@@ -45,16 +45,16 @@ impl Compiled {
         let kinds = parameters.iter().map(kind_of).collect::<Option<Vec<_>>>()?;
         let kind = kind_of(result)?;
         let NativeFunction { name, file, text, .. } = function;
-        let native = Arc::new(onrush_ops::Native::new(name, file, text, &kinds, kind)?);
-        let mut graph = Graph::new();
+        let native = Arc::new(onrush_ops::DeviceUdf::new(name, file, text, &kinds, kind)?);
+        let mut graph = ExprGraph::new();
         let args: Vec<_> = kinds.iter().enumerate().map(|(index, kind)| graph.input(index, *kind)).collect();
-        let op = Op::Native { function: graph.native(&native), guarded: false };
+        let op = Op::Udf { function: graph.native(&native), guarded: false };
         let columns = vec![graph.add(op, &args, kind)];
         let stage = Stage {
             graph,
             joins: Vec::new(),
             window: None,
-            spread: None,
+            repeat: None,
             structs: Vec::new(),
             lookups: Vec::new(),
             texts: Vec::new(),
@@ -72,7 +72,7 @@ pub struct Hosts {
     accelerator: Option<Arc<Accelerator>>,
     cache: Option<PathBuf>,
     /// Opened when it is first needed.
-    emulated: Arc<OnceLock<std::result::Result<Gpu, Diagnostic>>>,
+    emulated: Arc<OnceLock<std::result::Result<Executor, Diagnostic>>>,
 }
 
 impl Hosts {
@@ -88,14 +88,14 @@ impl Hosts {
         settings.extensions.get().ok_or_else(|| internal("a function of a `%%cuda` cell has nothing to run on"))
     }
 
-    fn gpu(&self) -> std::result::Result<&Gpu, Diagnostic> {
+    fn gpu(&self) -> std::result::Result<&Executor, Diagnostic> {
         if let Some(accelerator) = &self.accelerator {
             return Ok(&accelerator.gpu);
         }
         let open = || {
             let options = Options { capacity: None, cache: self.cache.as_ref().map(|cache| cache.join("emulated")) };
             let device = Device::emulated(&Emulation::default(), &options)?;
-            Gpu::new(&device, self.cache.as_ref().map(|cache| cache.join("kernels")).as_deref())
+            Executor::new(&device, self.cache.as_ref().map(|cache| cache.join("kernels")).as_deref())
         };
         let opened = self.emulated.get_or_init(|| open().map_err(gpu::diagnostic));
         opened.as_ref().map_err(Clone::clone)
@@ -123,7 +123,7 @@ impl Hosts {
             let done = gpu.run(&lane, &table, &[], &compiled.stages, &|| false)?;
             done.download(&lane, &Schema::new(vec![Field::new("result", compiled.result.clone(), true)]))
         };
-        let mut columns = gpu.making_room(run).map_err(|error| failed(&[&compiled.native], error))?;
+        let mut columns = gpu.with_eviction(run).map_err(|error| failed(&[&compiled.native], error))?;
         columns.pop().ok_or_else(|| internal("a function of a `%%cuda` cell gave nothing"))
     }
 }
@@ -223,7 +223,7 @@ pub fn is_endless() -> bool {
 }
 
 /// What went wrong in a kernel that calls such functions, in the words of whoever wrote them.
-pub fn failed(natives: &[&Arc<onrush_ops::Native>], error: onrush_ops::Error) -> Diagnostic {
+pub fn failed(natives: &[&Arc<onrush_ops::DeviceUdf>], error: onrush_ops::Error) -> Diagnostic {
     use onrush_device::Error;
     let onrush_ops::Error::Kernels(onrush_kernels::Error::Device(device)) = &error else {
         return gpu::diagnostic(error);
@@ -233,7 +233,9 @@ pub fn failed(natives: &[&Arc<onrush_ops::Native>], error: onrush_ops::Error) ->
     match device {
         Error::Compile { log, .. } => {
             for native in natives {
-                let Some(found) = onrush_device::complaints(log, &native.symbol).into_iter().next() else { continue };
+                let Some(found) = onrush_device::compiler_messages(log, &native.symbol).into_iter().next() else {
+                    continue;
+                };
                 let message = format!("`{}` does not compile: {}", native.name, found.message);
                 let (column, length) = found.place(&native.text);
                 let span = Span { file: native.file.clone(), line: found.line, column, length };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_frame::{Table, TaskHandle, ipc};
-use onrush_plan::gpu::{Choice, GPU_LOST};
+use onrush_plan::gpu::{EngineChoice, GPU_LOST};
 use onrush_plan::{CALLS_STACK, Engine, EngineConfig, Loan};
 use onrush_wire::codec::CodecError;
 use onrush_wire::plan::Op;
@@ -65,7 +65,7 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
     let limit = limits::session_memory();
     onrush_io::FileCache::shared().set_limit(limit / 4);
-    let choice = Choice::parse(&std::env::var(paths::ENGINE).unwrap_or_default())?;
+    let choice = EngineChoice::parse(&std::env::var(paths::ENGINE).unwrap_or_default())?;
     let device_memory = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
     let folder = paths::cache_dir();
     paths::private_dir(&folder).map_err(|error| {
@@ -88,9 +88,9 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     };
     let engine = match Engine::new(config.clone()) {
         // Whoever asked for that engine is told that this is another one (`Ready`); the session's frames are there all the same.
-        Err(error) if choice != Choice::Cpu => {
+        Err(error) if choice != EngineChoice::Cpu => {
             eprintln!("onrush-session: {}", error.message);
-            Engine::new(EngineConfig { choice: Choice::Cpu, ..config })?
+            Engine::new(EngineConfig { choice: EngineChoice::Cpu, ..config })?
         }
         engine => engine?,
     };

@@ -1,12 +1,12 @@
 //! A cell's text to a module; a compiler's complaints to places in the cell.
 
-use onrush_device::{CompileOptions, Complaint, Device, Error, Module, complaints};
+use onrush_device::{CompileOptions, CompilerMessage, Device, Error, Module, compiler_messages};
 use onrush_wire::worker::Source;
 use onrush_wire::{Class, Diagnostic, Label, Span};
 
-use crate::source::condition;
-use crate::source::unset::{self, Mark, Which};
-use crate::{report, source};
+use crate::source::instrument_uninitialized::{self, Instrumentation, Which};
+use crate::source::lint_condition;
+use crate::{diagnostics, source};
 
 /// Of `asm`, and what to do.
 const PTX: (&str, &str) = (
@@ -17,11 +17,11 @@ const PTX: (&str, &str) = (
 const MORE: usize = 4;
 
 /// A module, and what its text has that the cell's has not.
-pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Mark>), Diagnostic> {
+pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Instrumentation>), Diagnostic> {
     let refused = [
-        (condition::assignment(&source.text), "`=` in a condition sets the variable", "`==` compares"),
+        (lint_condition::assignment(&source.text), "`=` in a condition sets the variable", "`==` compares"),
         (
-            condition::alone(&source.text),
+            lint_condition::alone(&source.text),
             "the `;` behind the condition is all that depends on it",
             "leave it out: what follows is done in any case",
         ),
@@ -33,11 +33,14 @@ pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Mark>), 
         }
     }
     let marked = |which| {
-        let marks = unset::marks(&source.text, which);
-        let text = Source { text: unset::with_marks(&source.text, &marks), ..source.clone() };
+        let marks = instrument_uninitialized::marks(&source.text, which);
+        let text = Source { text: instrument_uninitialized::with_marks(&source.text, &marks), ..source.clone() };
         compile_text(device, &text).map(|module| (module, marks))
     };
-    let (arrays, all) = (unset::marks(&source.text, Which::Arrays), unset::marks(&source.text, Which::All));
+    let (arrays, all) = (
+        instrument_uninitialized::marks(&source.text, Which::Arrays),
+        instrument_uninitialized::marks(&source.text, Which::All),
+    );
     if !device.is_emulated() || all.is_empty() {
         return compile_text(device, source).map(|module| (module, Vec::new()));
     }
@@ -63,9 +66,9 @@ fn compile_text(device: &Device, source: &Source) -> Result<Module, Diagnostic> 
         Error::NoSuchFunction { name } => undefined(name, source),
         Error::EmulationFailed { reason } => match reason.split_once("undefined symbol: ") {
             Some((_, symbol)) => undefined(&plain_name(symbol.trim()), source),
-            None => report::unavailable(&error),
+            None => diagnostics::unavailable(&error),
         },
-        _ => report::unavailable(&error),
+        _ => diagnostics::unavailable(&error),
     })
 }
 
@@ -127,11 +130,11 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
             place.trim_start().strip_prefix(source.file.as_str()).and_then(|rest| rest.split(':').nth(1)?.parse().ok());
         let diagnostic = Diagnostic::error(Class::Compile, "cuda", PTX.0).help(PTX.1);
         return match line {
-            Some(line) => diagnostic.at(report::whole_line(source, line), ""),
+            Some(line) => diagnostic.at(diagnostics::whole_line(source, line), ""),
             None => diagnostic,
         };
     }
-    let mut found = complaints(log, &source.file).into_iter();
+    let mut found = compiler_messages(log, &source.file).into_iter();
     let Some(first) = found.next() else {
         if let Some(complaint) = in_a_macro(log, &source.file) {
             let mut diagnostic = Diagnostic::error(Class::Compile, "cuda", complaint.message.clone());
@@ -143,7 +146,7 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
         }
         if let Some((message, line)) = in_a_template(log, &source.file) {
             let diagnostic = Diagnostic::error(Class::Compile, "cuda", message);
-            return diagnostic.at(report::whole_line(source, line), "");
+            return diagnostic.at(diagnostics::whole_line(source, line), "");
         }
         return Diagnostic::error(Class::Compile, "cuda", "the CUDA C++ of this cell does not compile")
             .note(log.to_string());
@@ -179,12 +182,12 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
 }
 
 /// What is wrong where one of the emulation's macros is used, such as `threadIdx`.
-fn in_a_macro(log: &str, file: &str) -> Option<Complaint> {
+fn in_a_macro(log: &str, file: &str) -> Option<CompilerMessage> {
     let mut lines = log.lines().skip_while(|line| !line.contains("error: "));
     let said = lines.next()?.split_once("error: ")?.1;
     let note = lines.find(|line| line.contains("in expansion of macro"))?;
     let place = note.strip_prefix(file)?.strip_prefix(':')?.split_once(": note")?.0;
-    complaints(&format!("{file}:{place}: error: {said}"), file).pop()
+    compiler_messages(&format!("{file}:{place}: error: {said}"), file).pop()
 }
 
 /// What is wrong with a call of a template that is not the cell's, and the call's line.
@@ -200,7 +203,7 @@ fn in_a_template(log: &str, file: &str) -> Option<(String, u32)> {
 }
 
 /// A function that is used above its definition, or what looks like another language's.
-fn below(complaint: &Complaint, source: &Source) -> Option<String> {
+fn below(complaint: &CompilerMessage, source: &Source) -> Option<String> {
     let missing = ["was not declared", "is undefined", "undeclared identifier"];
     if !missing.iter().any(|said| complaint.message.contains(said)) {
         return line(complaint, source)
@@ -232,7 +235,7 @@ fn near_barrier(message: &str) -> bool {
 }
 
 /// What a compiler says of the emulation's own or of C++ alone, as it is in CUDA, and what to do.
-fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'static str)> {
+fn in_other_words(complaint: &CompilerMessage, source: &Source) -> Option<(String, &'static str)> {
     let message = complaint.message.as_str();
     let has = |word: &str| message.contains(word);
     let named = message.split('`').nth(1).unwrap_or("");
@@ -296,11 +299,11 @@ fn in_other_words(complaint: &Complaint, source: &Source) -> Option<(String, &'s
     })
 }
 
-fn line<'a>(complaint: &Complaint, source: &'a Source) -> &'a str {
+fn line<'a>(complaint: &CompilerMessage, source: &'a Source) -> &'a str {
     source.text.lines().nth((complaint.line as usize).saturating_sub(1)).unwrap_or("")
 }
 
-fn span(complaint: &Complaint, source: &Source) -> Span {
+fn span(complaint: &CompilerMessage, source: &Source) -> Span {
     let (column, length) = complaint.place(&source.text);
     // A sign says little: what stands before the bracket of a call is meant, or what the message names.
     let text: Vec<char> = line(complaint, source).chars().collect();
@@ -311,7 +314,7 @@ fn span(complaint: &Complaint, source: &Source) -> Span {
         if at[0] == '(' && called > 0 {
             return Span { file: source.file.clone(), line: complaint.line, column: column - called, length: called };
         }
-        let named = Complaint { column: None, ..complaint.clone() };
+        let named = CompilerMessage { column: None, ..complaint.clone() };
         let (column, length) = named.place(&source.text);
         let name: String = text.iter().skip(column as usize - 1).take(length as usize).collect();
         if complaint.message.starts_with(&format!("`{name}`")) {

@@ -7,7 +7,7 @@ use onrush_wire::stream::MAX_DESCRIPTORS;
 use onrush_wire::worker::{Argument, ArgumentValue, LENT, Launch, Launched};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::report::{self, Named};
+use crate::diagnostics::{self, Named};
 use crate::{Loaded, Worker};
 
 /// A buffer's new contents, and the descriptor that keeps them, if they can have one.
@@ -20,7 +20,7 @@ impl Worker {
             let message = format!("the worker does not know the kernel `{}` or one of its buffers", launch.kernel);
             (Diagnostic::error(Class::Internal, "worker", message).help("run the `%%cuda` cell again"), true)
         };
-        let moving = |error: Error| (report::moving(&error), error.class() == DeviceClass::Lost);
+        let moving = |error: Error| (diagnostics::moving(&error), error.class() == DeviceClass::Lost);
         let mut written = Vec::new();
         for argument in &launch.arguments {
             if let ArgumentValue::Buffer { buffer, written: true, .. } = &argument.value {
@@ -50,8 +50,8 @@ impl Worker {
         let grid = Grid { blocks: launch.blocks, threads: launch.threads, dynamic_shared: launch.shared };
         let nanoseconds = self.run(loaded, launch, &grid, arguments).map_err(|error| {
             let lost = error.class() == DeviceClass::Lost;
-            let cell = report::Cell { source: &loaded.source, marks: &loaded.marks };
-            (report::failed(&error, launch, &cell, &named, self.device.is_emulated()), lost)
+            let cell = diagnostics::Cell { source: &loaded.source, marks: &loaded.marks };
+            (diagnostics::failed(&error, launch, &cell, &named, self.device.is_emulated()), lost)
         })?;
         let (lent, descriptors) = self.take_over(written).map_err(moving)?;
         Ok((Launched { nanoseconds, printed: self.printed(), lent }, descriptors))

@@ -6,8 +6,8 @@
 //! mapped for reading. It knows no frames and no session.
 
 mod compile;
+mod diagnostics;
 mod launch;
-mod report;
 mod source;
 
 use std::collections::HashMap;
@@ -18,10 +18,10 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 
-use onrush_device::{Buffer, Device, Emulation, Module, Options, Owner, Printed, Stream};
+use onrush_device::{Buffer, Device, Emulation, Module, Options, Owner, PrintfCapture, Stream};
 use onrush_wire::worker::{self, FromWorker, Source, ToWorker};
 use onrush_wire::{Class, Diagnostic, limits, paths, stream};
-use source::unset::Mark;
+use source::instrument_uninitialized::Instrumentation;
 
 /// Bytes of what kernels print that a launch passes on.
 const PRINTED: usize = 256 << 10;
@@ -30,7 +30,7 @@ const PRINTED: usize = 256 << 10;
 struct Loaded {
     module: Module,
     source: Source,
-    marks: Vec<Mark>,
+    marks: Vec<Instrumentation>,
 }
 
 struct Worker {
@@ -38,7 +38,7 @@ struct Worker {
     stream: Stream,
     owner: Owner,
     memory: File,
-    printed: Printed,
+    printed: PrintfCapture,
     modules: HashMap<u64, Loaded>,
     buffers: HashMap<u64, Buffer>,
     /// Whether the device's memory can be exported, as far as was tried: the driver of a container may refuse.
@@ -55,7 +55,7 @@ pub fn serve() -> Result<(), Diagnostic> {
     };
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let memory = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?);
-    let printed = Printed::capture().map_err(failed)?;
+    let printed = PrintfCapture::capture().map_err(failed)?;
     let out = socket.try_clone().map_err(failed)?;
     let requests = listen(socket);
     let say = |answer: &FromWorker, descriptors: &[OwnedFd]| {
@@ -119,9 +119,9 @@ fn open_device() -> Result<Device, onrush_device::Error> {
 }
 
 impl Worker {
-    fn open(memory: File, printed: Printed) -> Result<Self, Diagnostic> {
-        let device = open_device().map_err(|error| report::unavailable(&error))?;
-        let stream = device.stream().map_err(|error| report::unavailable(&error))?;
+    fn open(memory: File, printed: PrintfCapture) -> Result<Self, Diagnostic> {
+        let device = open_device().map_err(|error| diagnostics::unavailable(&error))?;
+        let stream = device.stream().map_err(|error| diagnostics::unavailable(&error))?;
         let owner = Owner::new("buffers of cells");
         let (modules, buffers) = (HashMap::new(), HashMap::new());
         Ok(Worker { device, stream, owner, memory, printed, modules, buffers, lends: true })
@@ -215,7 +215,7 @@ impl From<onrush_device::Error> for Failure {
 fn lost_or_not(failure: Failure) -> (Diagnostic, bool) {
     let internal = |why: String| Diagnostic::error(Class::Internal, "worker", why).help("run the cell again");
     match failure {
-        Failure::Device(error) => (report::moving(&error), error.class() == onrush_device::Class::Lost),
+        Failure::Device(error) => (diagnostics::moving(&error), error.class() == onrush_device::Class::Lost),
         Failure::Memory(error) => {
             (internal(format!("the memory that the worker shares with the cell failed: {error}")), true)
         }

@@ -1,8 +1,8 @@
 //! The text that a compiler gets for a `%%cuda` cell: the cell's lines stay the cell's.
 
-pub mod condition;
-mod dynamic;
-pub mod unset;
+mod dynamic_shared_memory;
+pub mod instrument_uninitialized;
+pub mod lint_condition;
 
 use onrush_device::NAMES;
 use onrush_wire::worker::Source;
@@ -20,7 +20,7 @@ const SYSTEM_TYPES: &[(&str, &str)] = &[
 ];
 
 fn types(text: &str) -> String {
-    let words: Vec<&str> = text.split(|c| !unset::is_word(c)).collect();
+    let words: Vec<&str> = text.split(|c| !instrument_uninitialized::is_word(c)).collect();
     let used = SYSTEM_TYPES.iter().filter(|(name, _)| words.contains(name));
     used.fold(TYPES.to_string(), |types, (name, of)| format!("{types} typedef {of} {name};"))
 }
@@ -29,7 +29,7 @@ fn types(text: &str) -> String {
 /// stands in a table.
 pub fn text(source: &Source, emulated: bool) -> String {
     let text = without_static(source.text.clone());
-    let body = if emulated { dynamic::with_pointers(&text, &source.file) } else { text };
+    let body = if emulated { dynamic_shared_memory::with_pointers(&text, &source.file) } else { text };
     let table = match emulated && !source.kernels.is_empty() {
         true => {
             let addresses: Vec<String> = source.kernels.iter().map(|kernel| format!("(void*)&{kernel}")).collect();

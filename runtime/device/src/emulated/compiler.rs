@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::{env, fs};
 
 use super::runtime::Runtime;
-use super::{Emulation, apart};
+use super::{Emulation, red_zones};
 use crate::error::{Error, Result};
 use crate::module::{CompileOptions, Source};
 
@@ -28,7 +28,7 @@ pub const RUNTIME_FLAGS: [&str; 8] = [
     "-Wl,-soname,libonrush-emulated.so",
 ];
 
-/// What undefined.h of the runtime answers: mistakes in CUDA as in C++. `shift-base` would be more than that.
+/// What ubsan_hooks.h of the runtime answers: mistakes in CUDA as in C++. `shift-base` would be more than that.
 const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent,return";
 
 /// For LLVM: volatile accesses are atomic ones; a read is looked at although a write of the same follows; and calls in two branches stay two,
@@ -179,7 +179,7 @@ impl HostCompiler {
         if strict && done.status.success() {
             let text =
                 fs::read_to_string(&assembly).map_err(|source| Error::File { path: assembly.clone(), source })?;
-            fs::write(&assembly, apart::apart(&text))
+            fs::write(&assembly, red_zones::apart(&text))
                 .map_err(|source| Error::File { path: assembly.clone(), source })?;
             let mut command = Command::new(&self.path);
             link(&mut command, &assembly);

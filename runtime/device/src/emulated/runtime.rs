@@ -18,15 +18,15 @@ use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_LOCAL, RTLD
 use super::Emulation;
 use super::compiler::{HostCompiler, RUNTIME_FLAGS};
 use crate::error::{Error, Result};
-use crate::fault::{Access, Fault, FaultKind, Memory, Party, Variable};
+use crate::fault::{Access, Fault, FaultKind, Memory, ThreadSite, Variable};
 use crate::module::Grid;
 
 const SOURCES: [(&str, &str); 6] = [
     ("fiber.h", include_str!("../../emulated/fiber.h")),
-    ("checker.h", include_str!("../../emulated/checker.h")),
-    ("undefined.h", include_str!("../../emulated/undefined.h")),
+    ("memcheck_racecheck.h", include_str!("../../emulated/memcheck_racecheck.h")),
+    ("ubsan_hooks.h", include_str!("../../emulated/ubsan_hooks.h")),
     ("library.h", include_str!("../../emulated/library.h")),
-    ("trial.h", include_str!("../../emulated/trial.h")),
+    ("initcheck.h", include_str!("../../emulated/initcheck.h")),
     ("runtime.cpp", include_str!("../../emulated/runtime.cpp")),
 ];
 
@@ -350,14 +350,14 @@ impl Loaded {
         let kind = match detail.kind {
             1 => FaultKind::OutOfBounds,
             2 => FaultKind::Race,
-            3 => FaultKind::Unwritten,
-            4 => FaultKind::Divergent,
-            5 => FaultKind::Left,
+            3 => FaultKind::UninitializedShared,
+            4 => FaultKind::BarrierDivergence,
+            5 => FaultKind::BarrierExit,
             6 => FaultKind::Misaligned { type_name: text_of(&detail.type_name) },
             7 => FaultKind::Division,
             8 => FaultKind::Shift,
             9 => FaultKind::Constant,
-            10 => FaultKind::Unsynced,
+            10 => FaultKind::MissingSyncwarp,
             _ => return None,
         };
         let memory = match detail.space {
@@ -375,7 +375,7 @@ impl Loaded {
             _ => Access::Use,
         };
         let [first, second] = lines;
-        let party = |at: usize, line| Party {
+        let party = |at: usize, line| ThreadSite {
             thread: detail.who[at].thread,
             block: detail.who[at].block,
             access: access(detail.access[at]),

@@ -1,41 +1,22 @@
-//! Kernels that join: a table of rows by their keys, how a pipeline finds a row in it, and rows that become several.
+//! Join kernels: build the hash table or direct-address table, and probe it within a pipeline's kernel.
 
 use std::hash::Hash;
 
 use onrush_device::Buffer;
 use onrush_kernels::{Program, Scalar, headers};
 
-use super::group::{Finding, bits, digit_parameters, key_words, rows_loop, wide, write_key};
-use super::output::{Target, declare};
-use super::{Access, Body, Inputs, Names, Parameters, Writer};
-use crate::graph::{Id, Kind};
-use crate::lane::Status;
+use super::group::{KeyLookup, bits, digit_parameters, key_words, rows_loop, wide, write_key};
+use super::output::declare;
+use super::{ColumnRef, Inputs, KernelBody, Parameters, ValueExpr, Writer};
+use crate::column::output_column::OutputColumn;
+use crate::ir::expr::{DeviceType, NodeId};
+use crate::launch::stream_context::StatusBlock;
 
 pub const THREADS: u32 = 256;
 
-/// What a pipeline's row becomes by the rows that are found for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum How {
-    /// It stays one row, of which is known whether there is a row at all.
-    Exists,
-    /// As many rows as are found.
-    Inner,
-    /// The same, and itself where none is.
-    Outer,
-    /// The same, and behind them the rows that none has found.
-    Full,
-}
-
-impl How {
-    /// Whether a row stays where none is found for it.
-    pub(super) fn keeps(self) -> bool {
-        matches!(self, How::Outer | How::Full)
-    }
-}
-
 /// What the table has for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Holds {
+pub enum BuildPayload {
     /// One row.
     Row,
     /// Where the rows begin and end in a list of all.
@@ -45,16 +26,16 @@ pub enum Holds {
 }
 
 /// How a pipeline's rows find those of another table.
-pub struct Probing {
+pub struct ProbePlan {
     pub number: usize,
     /// Keys are nodes of the pipeline.
-    pub finding: Finding,
+    pub key_lookup: KeyLookup,
     pub nulls_equal: bool,
     /// Which keys are texts whose numbers are those of another dictionary.
     pub renumbered: Vec<bool>,
-    pub holds: Holds,
+    pub holds: BuildPayload,
     /// What else must hold of both rows, in terms of the pipeline's nodes.
-    pub residual: Option<Id>,
+    pub residual: Option<NodeId>,
     /// Whether each slot of dense keys has one row.
     pub complete: bool,
     /// Whether each row of the pipeline finds one.
@@ -62,7 +43,7 @@ pub struct Probing {
     /// Rows of the other table, or slots where its columns are at these.
     pub rows: u64,
     /// Its columns, in terms of `row`.
-    pub columns: Vec<Access>,
+    pub columns: Vec<ColumnRef>,
     pub parameters: Parameters,
     /// Those of the columns alone.
     pub of_columns: Parameters,
@@ -70,17 +51,17 @@ pub struct Probing {
     pub paired: Option<bool>,
 }
 
-impl Probing {
+impl ProbePlan {
     /// What a kernel's text depends on.
-    pub fn form(&self) -> impl Hash {
-        let columns: Vec<_> = self.columns.iter().map(Access::form).collect();
+    pub fn codegen_key(&self) -> impl Hash {
+        let columns: Vec<_> = self.columns.iter().map(ColumnRef::codegen_key).collect();
         let declarations = self.parameters.declarations.clone();
         let of = (self.nulls_equal, self.renumbered.clone(), self.holds, self.residual, self.certain);
-        (self.finding.form(), of, columns, declarations, self.paired)
+        (self.key_lookup.codegen_key(), of, columns, declarations, self.paired)
     }
 }
 
-impl Probing {
+impl ProbePlan {
     /// Rows are pairs from here on.
     pub fn pair(&mut self, rows: &Buffer) {
         self.parameters = self.of_columns.clone();
@@ -89,33 +70,33 @@ impl Probing {
 }
 
 /// 64-bit words of a slot.
-pub fn stride(finding: &Finding) -> u32 {
-    match finding {
-        Finding::Dense { .. } => 1,
-        Finding::Packed { .. } | Finding::Raw { .. } => 2,
-        Finding::Wide { keys } => (2 + key_words(keys)).next_multiple_of(4),
+pub fn stride(key_lookup: &KeyLookup) -> u32 {
+    match key_lookup {
+        KeyLookup::Direct { .. } => 1,
+        KeyLookup::HashPacked { .. } | KeyLookup::HashSingle { .. } => 2,
+        KeyLookup::HashMultiWord { keys } => (2 + key_words(keys)).next_multiple_of(4),
     }
 }
 
 /// Where in a slot its row or run is.
-fn value_word(finding: &Finding) -> u32 {
-    match finding {
-        Finding::Dense { .. } => 0,
-        Finding::Packed { .. } | Finding::Raw { .. } => 1,
-        Finding::Wide { keys } => 1 + key_words(keys),
+fn value_word(key_lookup: &KeyLookup) -> u32 {
+    match key_lookup {
+        KeyLookup::Direct { .. } => 0,
+        KeyLookup::HashPacked { .. } | KeyLookup::HashSingle { .. } => 1,
+        KeyLookup::HashMultiWord { keys } => 1 + key_words(keys),
     }
 }
 
 /// The table's type.
-fn table_type(finding: &Finding) -> String {
-    match finding {
-        Finding::Wide { keys } => format!("WideTable<{}, {}>", key_words(keys), stride(finding)),
+fn table_type(key_lookup: &KeyLookup) -> String {
+    match key_lookup {
+        KeyLookup::HashMultiWord { keys } => format!("WideTable<{}, {}>", key_words(keys), stride(key_lookup)),
         _ => "HashTable<2>".to_string(),
     }
 }
 
-fn filled(finding: &Finding, parameters: &mut Parameters, table: &Buffer, slots: u64) {
-    if let Finding::Dense { digits, .. } | Finding::Packed { digits } = finding {
+fn filled(key_lookup: &KeyLookup, parameters: &mut Parameters, table: &Buffer, slots: u64) {
+    if let KeyLookup::Direct { digits, .. } | KeyLookup::HashPacked { digits } = key_lookup {
         digit_parameters(digits, "k", parameters);
     }
     parameters.u64("slots", slots);
@@ -123,9 +104,9 @@ fn filled(finding: &Finding, parameters: &mut Parameters, table: &Buffer, slots:
 }
 
 /// The condition that a row has a key, behind statements that compute it.
-fn keyed(writer: &mut Writer, finding: &Finding, nulls_equal: bool) -> String {
+fn keyed(writer: &mut Writer, key_lookup: &KeyLookup, nulls_equal: bool) -> String {
     let mut conditions = Vec::new();
-    for key in finding.keys() {
+    for key in key_lookup.keys() {
         let names = writer.value(key);
         writer.note(&names);
         conditions.extend(names.valid.filter(|_| !nulls_equal));
@@ -136,9 +117,15 @@ fn keyed(writer: &mut Writer, finding: &Finding, nulls_equal: bool) -> String {
 /// Statements that note that a key has several rows: once a thread, because all write to one place.
 const NOTED: &str = "  if (several) store_relaxed(duplicates, 1u);\n";
 
-pub fn build_parameters(body: &Body, finding: &Finding, status: &Status, table: &Buffer, slots: u64) -> Parameters {
+pub fn build_parameters(
+    body: &KernelBody,
+    key_lookup: &KeyLookup,
+    status: &StatusBlock,
+    table: &Buffer,
+    slots: u64,
+) -> Parameters {
     let mut parameters = body.parameters(status.fault());
-    filled(finding, &mut parameters, table, slots);
+    filled(key_lookup, &mut parameters, table, slots);
     parameters.address("u32*", "overflow", status.overflow());
     parameters.address("u32*", "duplicates", status.duplicates());
     parameters
@@ -146,41 +133,41 @@ pub fn build_parameters(body: &Body, finding: &Finding, status: &Status, table: 
 
 /// Puts the rows of a table under their keys, one for each, and notes whether there were more. A slot's row is stored as the row behind
 /// it, 0 where there is none, except in tables of 64-bit keys, which are empty where all bits are set.
-pub fn build(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Parameters) -> Program {
+pub fn build(body: &KernelBody, key_lookup: &KeyLookup, nulls_equal: bool, parameters: &Parameters) -> Program {
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
-    let condition = keyed(&mut writer, finding, nulls_equal);
+    let condition = keyed(&mut writer, key_lookup, nulls_equal);
     writer.line(&format!("if ({condition}) {{"));
-    write_key(&mut writer, finding);
-    let (place, empty) = match finding {
-        Finding::Dense { .. } => {
+    write_key(&mut writer, key_lookup);
+    let (place, empty) = match key_lookup {
+        KeyLookup::Direct { .. } => {
             writer.line("faults |= key >= slots;");
             ("(u32*)(table + (key < slots ? key : 0))".to_string(), 0)
         }
-        Finding::Packed { .. } => {
+        KeyLookup::HashPacked { .. } => {
             writer.line("u64* slot = found.find_from(key);");
             ("(u32*)(slot + 1)".to_string(), u32::MAX)
         }
-        Finding::Raw { .. } => {
+        KeyLookup::HashSingle { .. } => {
             writer.line(
                 "u64* slot = nokey ? found.special(1) : key == EMPTY_KEY ? found.special(0) : found.find_from(key);",
             );
             ("(u32*)(slot + 1)".to_string(), u32::MAX)
         }
-        Finding::Wide { .. } => {
+        KeyLookup::HashMultiWord { .. } => {
             writer.line("u64* slot = found.find(key);");
-            (format!("(u32*)(slot + {})", value_word(finding)), 0)
+            (format!("(u32*)(slot + {})", value_word(key_lookup)), 0)
         }
     };
     let mut declare = String::new();
-    if !matches!(finding, Finding::Dense { .. }) {
-        declare = format!("  {} found{{table, slots, overflow}};\n", table_type(finding));
+    if !matches!(key_lookup, KeyLookup::Direct { .. }) {
+        declare = format!("  {} found{{table, slots, overflow}};\n", table_type(key_lookup));
         // The caller starts again with a larger table.
         writer.line("if (slot == nullptr) return;");
     }
     let stored = if empty == 0 { "(u32)row + 1" } else { "(u32)row" };
     writer.line(&format!("several |= atomicExch({place}, {stored}) != {empty}u;"));
     writer.line("}");
-    let roots = finding.keys();
+    let roots = key_lookup.keys();
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_build({}) {{\n  u32 faults = 0;\n  bool several = false;\n\
          {declare}{}{NOTED}}}\n",
@@ -192,14 +179,14 @@ pub fn build(body: &Body, finding: &Finding, nulls_equal: bool, parameters: &Par
 
 /// `targets` are where the columns `roots` of a row go, by its slot.
 pub fn direct_parameters(
-    body: &Body,
-    finding: &Finding,
-    status: &Status,
+    body: &KernelBody,
+    key_lookup: &KeyLookup,
+    status: &StatusBlock,
     (present, slots): (&Buffer, u64),
-    (roots, targets): (&[Id], &[Target]),
+    (roots, targets): (&[NodeId], &[OutputColumn]),
 ) -> Parameters {
     let mut parameters = body.parameters(status.fault());
-    if let Finding::Dense { digits, .. } = finding {
+    if let KeyLookup::Direct { digits, .. } = key_lookup {
         digit_parameters(digits, "k", &mut parameters);
     }
     parameters.u64("slots", slots);
@@ -210,18 +197,24 @@ pub fn direct_parameters(
 }
 
 /// Puts columns of the rows of a table to the slots of their dense keys, and notes whether some key has several.
-pub fn direct(body: &Body, finding: &Finding, nulls_equal: bool, roots: &[Id], parameters: &Parameters) -> Program {
+pub fn direct(
+    body: &KernelBody,
+    key_lookup: &KeyLookup,
+    nulls_equal: bool,
+    roots: &[NodeId],
+    parameters: &Parameters,
+) -> Program {
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
-    let condition = keyed(&mut writer, finding, nulls_equal);
+    let condition = keyed(&mut writer, key_lookup, nulls_equal);
     writer.line(&format!("if ({condition}) {{"));
-    write_key(&mut writer, finding);
+    write_key(&mut writer, key_lookup);
     writer.line("faults |= key >= slots;");
     writer.line("const u32 slot = (u32)(key < slots ? key : 0), bit = 1u << (slot % 32);");
     writer.line("if ((atomicOr(&present[slot / 32], bit) & bit) != 0) several = true;");
     writer.line("else {");
     put(&mut writer, roots, "slot");
     writer.line("}}");
-    let read: Vec<Id> = finding.keys().into_iter().chain(roots.iter().copied()).collect();
+    let read: Vec<NodeId> = key_lookup.keys().into_iter().chain(roots.iter().copied()).collect();
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n  bool several = false;\n{}{NOTED}}}\n",
         parameters.text(),
@@ -231,14 +224,14 @@ pub fn direct(body: &Body, finding: &Finding, nulls_equal: bool, roots: &[Id], p
 }
 
 pub fn slots_parameters(
-    body: &Body,
-    finding: &Finding,
-    status: &Status,
+    body: &KernelBody,
+    key_lookup: &KeyLookup,
+    status: &StatusBlock,
     (table, slots): (&Buffer, u64),
     out: &Buffer,
     values: Option<&Buffer>,
 ) -> Parameters {
-    let mut parameters = build_parameters(body, finding, status, table, slots);
+    let mut parameters = build_parameters(body, key_lookup, status, table, slots);
     parameters.buffer("u32*", "out", out);
     if let Some(values) = values {
         parameters.buffer("u64*", "values", values);
@@ -248,28 +241,34 @@ pub fn slots_parameters(
 
 /// The slot of each row of a table that has been built; behind the last one for rows without a key. And the bits of a value that is never null,
 /// where it is to be moved with them.
-pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, moved: Option<Id>, parameters: &Parameters) -> Program {
+pub fn slots(
+    body: &KernelBody,
+    key_lookup: &KeyLookup,
+    nulls_equal: bool,
+    moved: Option<NodeId>,
+    parameters: &Parameters,
+) -> Program {
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
-    let condition = keyed(&mut writer, finding, nulls_equal);
-    writer.line(&format!("u64 mine = slots + {};", finding.special()));
+    let condition = keyed(&mut writer, key_lookup, nulls_equal);
+    writer.line(&format!("u64 mine = slots + {};", key_lookup.special()));
     writer.line(&format!("if ({condition}) {{"));
-    write_key(&mut writer, finding);
-    let place = match finding {
-        Finding::Dense { .. } => "key",
-        Finding::Packed { .. } => "found.find_from(key)",
-        Finding::Raw { .. } => {
+    write_key(&mut writer, key_lookup);
+    let place = match key_lookup {
+        KeyLookup::Direct { .. } => "key",
+        KeyLookup::HashPacked { .. } => "found.find_from(key)",
+        KeyLookup::HashSingle { .. } => {
             "(nokey ? found.special(1) : key == EMPTY_KEY ? found.special(0) : found.find_from(key))"
         }
-        Finding::Wide { .. } => "found.find(key)",
+        KeyLookup::HashMultiWord { .. } => "found.find(key)",
     };
     let mut declare = String::new();
-    if matches!(finding, Finding::Dense { .. }) {
+    if matches!(key_lookup, KeyLookup::Direct { .. }) {
         writer.line("faults |= key >= slots;");
         writer.line(&format!("mine = {place} < slots ? {place} : slots;"));
     } else {
-        declare = format!("  {} found{{table, slots, overflow}};\n", table_type(finding));
+        declare = format!("  {} found{{table, slots, overflow}};\n", table_type(key_lookup));
         writer.line(&format!("u64* slot = {place};"));
-        writer.line(&format!("if (slot != nullptr) mine = (u64)(slot - table) / {};", stride(finding)));
+        writer.line(&format!("if (slot != nullptr) mine = (u64)(slot - table) / {};", stride(key_lookup)));
     }
     writer.line("}");
     writer.line("out[row] = (u32)mine;");
@@ -279,12 +278,12 @@ pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, moved: Option<Id
         writer.line(&format!(
             "values[row] = {};",
             match body.graph.kind(moved) {
-                Kind::Number(Scalar::F64) => format!("(u64)__double_as_longlong({})", names.value),
+                DeviceType::Number(Scalar::F64) => format!("(u64)__double_as_longlong({})", names.value),
                 _ => format!("(u64){}", names.value),
             }
         ));
     }
-    let roots: Vec<Id> = finding.keys().into_iter().chain(moved).collect();
+    let roots: Vec<NodeId> = key_lookup.keys().into_iter().chain(moved).collect();
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_slots({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
         parameters.text(),
@@ -296,8 +295,8 @@ pub fn slots(body: &Body, finding: &Finding, nulls_equal: bool, moved: Option<Id
 /// From the slots of rows in their order, the run of each slot: where it begins in the lower half of its word, where it ends in the
 /// upper one. Notes whether some have several rows. Or the first row of each slot, as the row behind it. The first row of a run looks for its
 /// end in steps that double, so that a word is written at once and a long run is not the work of one thread.
-pub fn runs(finding: &Finding) -> Program {
-    let (stride, word) = (stride(finding), value_word(finding));
+pub fn runs(key_lookup: &KeyLookup) -> Program {
+    let (stride, word) = (stride(key_lookup), value_word(key_lookup));
     let each = "for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) {\n    const u32 slot = slots[i];\n    \
                 if (slot >= last || i > 0 && slots[i - 1] == slot) continue;";
     let body = format!(
@@ -314,7 +313,7 @@ pub fn runs(finding: &Finding) -> Program {
 }
 
 /// Statements that put columns of a row to a place.
-pub(super) fn put(writer: &mut Writer, roots: &[Id], to: &str) {
+pub(super) fn put(writer: &mut Writer, roots: &[NodeId], to: &str) {
     for ((index, root), nullable) in roots.iter().enumerate().zip(writer.body.nullable(roots)) {
         let names = writer.value(*root);
         writer.note(&names);
@@ -328,20 +327,20 @@ pub(super) fn put(writer: &mut Writer, roots: &[Id], to: &str) {
 /// The parameters with which rows are looked up; `renumber` are the numbers of keys that are texts.
 pub fn probe_parameters(
     number: usize,
-    finding: &Finding,
+    key_lookup: &KeyLookup,
     (table, slots): (&Buffer, u64),
     renumber: &[Option<u64>],
     order: Option<&Buffer>,
-    holds: Holds,
+    holds: BuildPayload,
 ) -> Parameters {
     let mut parameters = Parameters::new();
-    if let Finding::Dense { digits, .. } | Finding::Packed { digits } = finding {
+    if let KeyLookup::Direct { digits, .. } | KeyLookup::HashPacked { digits } = key_lookup {
         digit_parameters(digits, &format!("j{number}k"), &mut parameters);
     }
     parameters.u64(&format!("j{number}slots"), slots);
     match holds {
-        Holds::Slot { complete: true } => {}
-        Holds::Slot { complete: false } => {
+        BuildPayload::Slot { complete: true } => {}
+        BuildPayload::Slot { complete: false } => {
             parameters.buffer("const u32* __restrict__", &format!("j{number}present"), table);
         }
         _ => parameters.buffer("u64*", &format!("j{number}table"), table),
@@ -359,19 +358,19 @@ pub fn probe_parameters(
 
 impl Writer<'_> {
     /// The row or slot that is found, or the number of a row's run behind none.
-    pub(super) fn probe(&mut self, id: Id, join: u32, args: &[Names]) -> Names {
+    pub(super) fn probe(&mut self, id: NodeId, join: u32, args: &[ValueExpr]) -> ValueExpr {
         let probing = &self.body.beside.joins[join as usize];
         if let Some(maybe) = probing.paired {
             self.line(&format!("const u32 x{id} = j{join}pair[row];"));
             let valid = maybe.then(|| format!("(x{id} != ~0u)"));
-            return Names { value: format!("x{id}"), valid, fault: None };
+            return ValueExpr { value: format!("x{id}"), valid, fault: None };
         }
         let fault = args.iter().fold(None, |fault, arg| super::both(&fault, &arg.fault, "||"));
         let found = self.find(id, join, args);
-        let row = match (&probing.finding, probing.holds) {
-            (_, Holds::Run) => String::new(),
-            (_, Holds::Slot { .. }) => found.clone(),
-            (Finding::Dense { .. } | Finding::Wide { .. }, _) => format!("(u32){found} - 1"),
+        let row = match (&probing.key_lookup, probing.holds) {
+            (_, BuildPayload::Run) => String::new(),
+            (_, BuildPayload::Slot { .. }) => found.clone(),
+            (KeyLookup::Direct { .. } | KeyLookup::HashMultiWord { .. }, _) => format!("(u32){found} - 1"),
             _ => format!("(u32){found}"),
         };
         match probing.residual {
@@ -379,10 +378,10 @@ impl Writer<'_> {
             Some(_) => {
                 self.line(&format!("u32 x{id} = ~0u;"));
                 let loops = match probing.holds {
-                    Holds::Row | Holds::Slot { .. } => {
+                    BuildPayload::Row | BuildPayload::Slot { .. } => {
                         format!("for (u32 jc{id} = {row}, once = 0; once == 0 && jc{id} != ~0u; once++) {{")
                     }
-                    Holds::Run => {
+                    BuildPayload::Run => {
                         self.line(&format!("const u64 jr{id} = {found};"));
                         run_loop(join, &format!("jr{id}"), &format!("jc{id}"))
                     }
@@ -396,16 +395,16 @@ impl Writer<'_> {
             }
         }
         let valid = (!probing.certain).then(|| format!("(x{id} != ~0u)"));
-        Names { value: format!("x{id}"), valid, fault }
+        ValueExpr { value: format!("x{id}"), valid, fault }
     }
 
     /// Statements that compute what else must hold of a row that has the keys, and the condition.
-    pub(super) fn holding(&self, probe: Id, join: u32, row: &str) -> (String, String) {
+    pub(super) fn holding(&self, probe: NodeId, join: u32, row: &str) -> (String, String) {
         let Some(residual) = self.body.beside.joins[join as usize].residual else {
             return (String::new(), "true".to_string());
         };
         let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
-        inner.names.insert(probe, Names { value: row.to_string(), ..Names::default() });
+        inner.names.insert(probe, ValueExpr { value: row.to_string(), ..ValueExpr::default() });
         let names = inner.value(residual);
         inner.note(&names);
         (inner.text, format!("{} && {}", names.ok(), names.value))
@@ -413,7 +412,7 @@ impl Writer<'_> {
 
     /// The word that the table has for the keys: that of an empty slot where there are no such keys. The slot itself where its columns are
     /// there.
-    pub(super) fn find(&mut self, id: Id, join: u32, args: &[Names]) -> String {
+    pub(super) fn find(&mut self, id: NodeId, join: u32, args: &[ValueExpr]) -> String {
         let probing = &self.body.beside.joins[join as usize];
         let mut conditions: Vec<String> = Vec::new();
         let mut values = Vec::new();
@@ -440,9 +439,9 @@ impl Writer<'_> {
             };
             values.push(value);
         }
-        let object = format!("{}{{j{join}table, j{join}slots, nullptr}}", table_type(&probing.finding));
-        let call = match &probing.finding {
-            Finding::Dense { digits, .. } | Finding::Packed { digits } => {
+        let object = format!("{}{{j{join}table, j{join}slots, nullptr}}", table_type(&probing.key_lookup));
+        let call = match &probing.key_lookup {
+            KeyLookup::Direct { digits, .. } | KeyLookup::HashPacked { digits } => {
                 let mut terms = Vec::new();
                 for (index, digit) in digits.iter().enumerate() {
                     let name = format!("jd{id}x{index}");
@@ -465,21 +464,21 @@ impl Writer<'_> {
                 }
                 let key = if terms.is_empty() { "0ull".to_string() } else { terms.join(" + ") };
                 self.line(&format!("const u64 jk{id} = {key};"));
-                match &probing.finding {
-                    Finding::Dense { .. } => {
-                        if probing.holds == (Holds::Slot { complete: false }) {
+                match &probing.key_lookup {
+                    KeyLookup::Direct { .. } => {
+                        if probing.holds == (BuildPayload::Slot { complete: false }) {
                             conditions.push(format!("is_valid(j{join}present, jk{id})"));
                         }
                         let condition = if probing.certain { "true".to_string() } else { all(&conditions) };
                         return match probing.holds {
-                            Holds::Slot { .. } => format!("({condition} ? (u32)jk{id} : ~0u)"),
+                            BuildPayload::Slot { .. } => format!("({condition} ? (u32)jk{id} : ~0u)"),
                             _ => format!("j{join}table[{condition} ? jk{id} : j{join}slots]"),
                         };
                     }
                     _ => format!("{object}.word_of(jk{id})"),
                 }
             }
-            Finding::Raw { kind, .. } => {
+            KeyLookup::HashSingle { kind, .. } => {
                 self.line(&format!("const u64 jk{id} = {};", bits(*kind, &values[0])));
                 let key = format!("(jk{id} == EMPTY_KEY ? {object}.special_word(0) : {object}.word_of(jk{id}))");
                 match &args[0].valid {
@@ -487,7 +486,7 @@ impl Writer<'_> {
                     _ => key,
                 }
             }
-            Finding::Wide { keys } => {
+            KeyLookup::HashMultiWord { keys } => {
                 let mut nulls = vec!["0ull".to_string()];
                 let mut words = Vec::new();
                 for (index, (_, kind, _)) in keys.iter().enumerate() {
@@ -508,7 +507,7 @@ impl Writer<'_> {
                 format!("{object}.word_of(jk{id})")
             }
         };
-        let empty = if matches!(probing.finding, Finding::Wide { .. }) { "0ull" } else { "~0ull" };
+        let empty = if matches!(probing.key_lookup, KeyLookup::HashMultiWord { .. }) { "0ull" } else { "~0ull" };
         match conditions.is_empty() {
             true => call,
             false => format!("({} ? {call} : {empty})", all(&conditions)),
@@ -516,7 +515,7 @@ impl Writer<'_> {
     }
 
     /// A column of the joined table at the row that was found.
-    pub(super) fn joined(&mut self, id: Id, join: u32, column: u32, row: &Names) -> Names {
+    pub(super) fn joined(&mut self, id: NodeId, join: u32, column: u32, row: &ValueExpr) -> ValueExpr {
         let access = &self.body.beside.joins[join as usize].columns[column as usize];
         let kind = access.kind.cuda();
         // Without a row, the first one is read, so that nothing has to wait for the condition.
@@ -528,7 +527,7 @@ impl Writer<'_> {
         let there = access.valid.as_ref().map(|valid| format!(" b{id} = {valid};")).unwrap_or_default();
         self.line(&format!("{{ const u64 row = {at}; x{id} = {};{there} }}", access.value));
         let valid = super::both(&row.valid, &access.valid.as_ref().map(|_| format!("b{id}")), "&&");
-        Names { value: format!("x{id}"), valid, fault: row.fault.clone() }
+        ValueExpr { value: format!("x{id}"), valid, fault: row.fault.clone() }
     }
 }
 
@@ -546,6 +545,6 @@ fn all(conditions: &[String]) -> String {
 }
 
 /// What a key's values are as digits.
-pub fn is_wide(kind: Kind) -> bool {
+pub fn is_wide(kind: DeviceType) -> bool {
     wide(kind)
 }

@@ -1,14 +1,14 @@
-//! Lists in generated kernels: a list is a piece of a column, whose rows are its elements.
+//! List functions in generated kernels. A list is a view: an offset and a length into a column of elements.
 
 use std::hash::Hash;
 
-use super::{Access, Names, Writer, compare};
-use crate::graph::{Comparison, Id, Kind, ListOp, Op};
+use super::{ColumnRef, ValueExpr, Writer, compare};
+use crate::ir::expr::{Comparison, DeviceType, ListOp, NodeId, Op};
 
-impl Access {
+impl ColumnRef {
     /// What a kernel's text depends on.
-    pub(super) fn form(&self) -> impl Hash + use<> {
-        fn add(access: &Access, all: &mut Vec<(Kind, String, Option<String>, usize)>) {
+    pub(super) fn codegen_key(&self) -> impl Hash + use<> {
+        fn add(access: &ColumnRef, all: &mut Vec<(DeviceType, String, Option<String>, usize)>) {
             all.push((access.kind, access.value.clone(), access.valid.clone(), access.elements.len()));
             access.elements.iter().for_each(|element| add(element, all));
         }
@@ -20,17 +20,17 @@ impl Access {
 
 impl Writer<'_> {
     /// How the elements of a list are read, or the fields of a struct; none where there is no such thing at all.
-    fn elements(&self, id: Id) -> &[Access] {
+    fn elements(&self, id: NodeId) -> &[ColumnRef] {
         self.known_elements(id).unwrap_or_default()
     }
 
-    fn known_elements(&self, id: Id) -> Option<&[Access]> {
+    fn known_elements(&self, id: NodeId) -> Option<&[ColumnRef]> {
         let node = self.body.graph.node(id);
         let source = self.body.source;
         match node.op {
             Op::Input(index) => Some(&source.inputs.get(index as usize)?.elements),
-            Op::Fetch(index) => Some(&source.fetched.get(index as usize)?.elements),
-            Op::Joined(join, column) => {
+            Op::Gather(index) => Some(&source.fetched.get(index as usize)?.elements),
+            Op::BuildColumn(join, column) => {
                 let columns = &self.body.beside.joins.get(join as usize)?.columns;
                 Some(&columns.get(column as usize)?.elements)
             }
@@ -39,7 +39,7 @@ impl Writer<'_> {
             Op::List(ListOp::Rows(index)) => source.fetched.get(index as usize..=index as usize),
             Op::List(ListOp::Slice) => Some(self.elements(node.args[0])),
             // Of a list beside null, and beside an empty one.
-            Op::Choose => {
+            Op::IfElse => {
                 Some(self.elements(node.args[1])).filter(|all| !all.is_empty()).or(Some(self.elements(node.args[2])))
             }
             Op::Coalesce => {
@@ -49,13 +49,13 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn list(&mut self, id: Id, op: ListOp, args: &[Names]) -> Names {
+    pub(super) fn list(&mut self, id: NodeId, op: ListOp, args: &[ValueExpr]) -> ValueExpr {
         let node = self.body.graph.node(id);
         let (kind, t) = (node.kind, node.kind.cuda());
         let valid = args.iter().fold(None, |valid, arg| super::both(&valid, &arg.valid, "&&"));
         let fault = args.iter().fold(None, |fault, arg| super::both(&fault, &arg.fault, "||"));
         let ok = valid.as_deref().unwrap_or("true").to_string();
-        if let ListOp::Made(_) = op {
+        if let ListOp::Struct(_) = op {
             return self.define(id, kind, "list_of(row, 1)".to_string(), None, None);
         }
         let list = args[0].value.clone();
@@ -72,16 +72,16 @@ impl Writer<'_> {
                 let fault = super::both(&fault, &Some(found), "||");
                 return self.define(id, kind, format!("list_slice({list}, {from}, {to})"), valid, fault);
             }
-            ListOp::Made(_) | ListOp::Field(_) => {}
-            ListOp::Element | ListOp::Has | ListOp::HasText(_) | ListOp::Lowest | ListOp::Highest => {}
+            ListOp::Struct(_) | ListOp::Field(_) => {}
+            ListOp::Element | ListOp::Contains | ListOp::ContainsString(_) | ListOp::Min | ListOp::Max => {}
         }
         let which = if let ListOp::Field(field) = op { field as usize } else { 0 };
         let Some(element) = self.elements(node.args[0]).get(which).cloned() else {
             // There is no list, or none has an element.
             let value = format!("({t})0");
             return match op {
-                ListOp::Has | ListOp::HasText(_) => self.define(id, kind, value, valid, fault),
-                _ => Names { value, valid: Some("false".to_string()), fault },
+                ListOp::Contains | ListOp::ContainsString(_) => self.define(id, kind, value, valid, fault),
+                _ => ValueExpr { value, valid: Some("false".to_string()), fault },
             };
         };
         let there = element.valid.as_deref().unwrap_or("true");
@@ -90,7 +90,7 @@ impl Writer<'_> {
         if let ListOp::Field(_) = op {
             let read = format!("lx{id} = {}; lb{id} = {there};", element.value);
             self.line(&format!("if (lb{id}) {{ const u64 row = list_begin({list}); {read} }}"));
-            return Names { value: format!("lx{id}"), valid: Some(format!("lb{id}")), fault };
+            return ValueExpr { value: format!("lx{id}"), valid: Some(format!("lb{id}")), fault };
         }
         if op == ListOp::Element {
             self.line(&format!(
@@ -98,13 +98,13 @@ impl Writer<'_> {
                 args[1].value
             ));
             self.line(&format!("if (lb{id}) {{ lx{id} = {}; lb{id} = {there}; }} }}", element.value));
-            return Names { value: format!("lx{id}"), valid: Some(format!("lb{id}")), fault };
+            return ValueExpr { value: format!("lx{id}"), valid: Some(format!("lb{id}")), fault };
         }
         let each = match op {
-            ListOp::HasText(table) => {
+            ListOp::ContainsString(table) => {
                 format!("if (((const u8*)l{table})[ly{id}] != 0) {{ lx{id} = true; break; }}")
             }
-            ListOp::Has => {
+            ListOp::Contains => {
                 let item = &args[1].value;
                 // As DataFusion's comparisons of arrays do it: by bits, in which the two zeros differ.
                 let same = match element_kind.is_float() {
@@ -114,16 +114,16 @@ impl Writer<'_> {
                 format!("if ({same}) {{ lx{id} = true; break; }}")
             }
             _ => {
-                let sign = if op == ListOp::Lowest { "<" } else { ">" };
+                let sign = if op == ListOp::Min { "<" } else { ">" };
                 let key = |name: &str| match element_kind {
-                    Kind::Number(_) => format!("Order<{e}>::of({name}{id})"),
+                    DeviceType::Number(_) => format!("Order<{e}>::of({name}{id})"),
                     _ => format!("{name}{id}"),
                 };
                 let better = format!("!lf{id} || {} {sign} {}", key("ly"), key("lx"));
                 format!("if ({better}) {{ lx{id} = ly{id}; lf{id} = true; }}")
             }
         };
-        let finds = matches!(op, ListOp::Lowest | ListOp::Highest);
+        let finds = matches!(op, ListOp::Min | ListOp::Max);
         if finds {
             self.line(&format!("bool lf{id} = false;"));
         }
@@ -133,6 +133,6 @@ impl Writer<'_> {
             element.value
         ));
         let valid = if finds { Some(format!("lf{id}")) } else { valid.map(|_| format!("lb{id}")) };
-        Names { value: format!("lx{id}"), valid, fault }
+        ValueExpr { value: format!("lx{id}"), valid, fault }
     }
 }

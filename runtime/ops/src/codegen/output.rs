@@ -1,58 +1,34 @@
-//! Kernels that write columns: of all rows, or of those that pass a filter, in their order.
+//! Output kernels: write columns of all rows, or compact the rows that pass a filter in their order.
 
 use std::fmt::Write;
 
 use onrush_device::Buffer;
-use onrush_kernels::{Context, Program, headers};
+use onrush_kernels::{Program, headers};
 
-use super::{Body, Inputs, Names, Parameters, Writer};
-use crate::Result;
-use crate::graph::{Id, Kind, Op};
-use crate::lane::Lane;
-use crate::text::{Rows, Texts};
+use super::{Inputs, KernelBody, Parameters, ValueExpr, Writer};
+use crate::column::output_column::OutputColumn;
+use crate::column::string::{StringBuffers, StringRows};
+use crate::ir::expr::{DeviceType, NodeId, Op};
+use crate::launch::stream_context::StreamContext;
 
 pub const THREADS: u32 = 256;
 /// Of a block of the filtering kernel, whose size with the rows of a thread was measured on an H200.
 pub const FILTERING: u32 = 512;
 /// Rows of a thread in a tile of the filtering kernel. A tile waits for those before it once: the more rows it has, the less that costs, but
 /// what was found in joined tables is kept in registers.
-pub fn items(body: &Body) -> u32 {
+pub fn items(body: &KernelBody) -> u32 {
     let Some(filter) = body.filter else { return 8 };
     let finds = body.graph.needed(&[filter]).iter().any(|id| matches!(body.graph.node(*id).op, Op::Probe(_)));
     if finds || body.unroll(&[filter]) < 4 { 8 } else { 16 }
 }
 
-/// Where a column is written: values, of texts as bytes their lengths, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
-pub struct Target {
-    pub values: Buffer,
-    pub valid: Option<Buffer>,
-    pub packed: bool,
-}
-
-impl Target {
-    pub fn new(context: &Context, kind: Kind, nullable: bool, rows: u64, packed: bool) -> Result<Target> {
-        let bits = |bytes: u64| if packed { rows.div_ceil(32) * 4 } else { bytes };
-        let values = match kind {
-            Kind::Bool => bits(rows),
-            // Its length, and one more behind the last.
-            Kind::Text => 4 * (rows + 1),
-            _ => rows * kind.bytes(),
-        };
-        Ok(Target {
-            values: context.allocate(values)?,
-            valid: if nullable { Some(context.allocate(bits(rows))?) } else { None },
-            packed,
-        })
-    }
-}
-
-pub(super) fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], targets: &[Target]) {
+pub(super) fn declare(parameters: &mut Parameters, body: &KernelBody, roots: &[NodeId], targets: &[OutputColumn]) {
     for (index, (root, target)) in roots.iter().zip(targets).enumerate() {
         let bits = if target.packed { "u32" } else { "u8" };
         let kind = body.graph.kind(*root);
         let stored = match kind {
-            Kind::Bool => bits,
-            Kind::Text => "u32",
+            DeviceType::Bool => bits,
+            DeviceType::String => "u32",
             _ => kind.cuda(),
         };
         parameters.buffer(&format!("{stored}* __restrict__"), &format!("o{index}"), &target.values);
@@ -63,15 +39,21 @@ pub(super) fn declare(parameters: &mut Parameters, body: &Body, roots: &[Id], ta
 }
 
 /// Rows of a source by their numbers: the address of these, and how many there are.
-pub type Order = (u64, u64);
+pub type RowOrder = (u64, u64);
 
 /// What a kernel that tells the host how it ended takes for that.
-pub(super) fn telling(parameters: &mut Parameters, lane: &Lane) {
+pub(super) fn telling(parameters: &mut Parameters, lane: &StreamContext) {
     parameters.address("u32*", "done", lane.status.done());
     parameters.address("volatile u64*", "told", lane.mailbox.address());
 }
 
-pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], lane: &Lane, order: Option<Order>) -> Parameters {
+pub fn all_parameters(
+    body: &KernelBody,
+    roots: &[NodeId],
+    targets: &[OutputColumn],
+    lane: &StreamContext,
+    order: Option<RowOrder>,
+) -> Parameters {
     let mut parameters = body.parameters(lane.status.fault());
     telling(&mut parameters, lane);
     if let Some((numbers, count)) = order {
@@ -84,16 +66,16 @@ pub fn all_parameters(body: &Body, roots: &[Id], targets: &[Target], lane: &Lane
 
 /// All rows, or those that an order names. The lanes of a warp have 32 rows side by side, whose bits are one word. Where bits are written a warp has as
 /// many words side by side as it looks at rows at once, and writes them together; else its rows lie as far apart as those of the grid.
-pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) -> Program {
+pub fn all(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, ordered: bool) -> Program {
     // Bits are little to write: such kernels wait for what they read.
-    let are_bits = roots.iter().all(|root| body.graph.kind(*root) == Kind::Bool);
+    let are_bits = roots.iter().all(|root| body.graph.kind(*root) == DeviceType::Bool);
     let unroll = body.unroll(roots).min(if are_bits { 8 } else { 4 });
     let (inputs, loads, rows) = match ordered {
         true => (Inputs::Memory, String::new(), "count"),
         false => (Inputs::Loaded, body.loads(&body.inputs(roots), unroll), "rows"),
     };
     let has_bits =
-        body.nullable(roots).contains(&true) || roots.iter().any(|root| body.graph.kind(*root) == Kind::Bool);
+        body.nullable(roots).contains(&true) || roots.iter().any(|root| body.graph.kind(*root) == DeviceType::Bool);
     let mut writer = Writer::new(body, inputs, "        ");
     writer.line("const u64 to = row;");
     if ordered {
@@ -114,8 +96,8 @@ pub fn all(body: &Body, roots: &[Id], parameters: &Parameters, ordered: bool) ->
             let _ = writeln!(put, "    if (is_word) {target}[word] = {name}w;");
         };
         match body.graph.kind(*root) {
-            Kind::Bool => bit(&format!("q{index}"), &format!("o{index}"), &mut writer, &names.value),
-            Kind::Text => writer.length(index, *root),
+            DeviceType::Bool => bit(&format!("q{index}"), &format!("o{index}"), &mut writer, &names.value),
+            DeviceType::String => writer.length(index, *root),
             _ => writer.line(&format!("o{index}[to] = {};", names.value)),
         }
         if nullable {
@@ -161,10 +143,10 @@ pub struct Scratch<'a> {
 }
 
 pub fn filtered_parameters(
-    body: &Body,
-    roots: &[Id],
-    targets: &[Target],
-    lane: &Lane,
+    body: &KernelBody,
+    roots: &[NodeId],
+    targets: &[OutputColumn],
+    lane: &StreamContext,
     scratch: &Scratch,
 ) -> Parameters {
     let mut parameters = body.parameters(lane.status.fault());
@@ -180,7 +162,7 @@ pub fn filtered_parameters(
 
 /// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them. Rows are counted after all of a thread have
 /// been looked at, so that many loads are under way at once.
-pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
+pub fn filtered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) -> Program {
     let items = items(body);
     let mut first = Writer::new(body, Inputs::Memory, "      ");
     let pass = body.passing(&mut first);
@@ -195,13 +177,13 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
             first.line(&format!("faults |= ({pass}) && ({fault});"));
         }
         let name = format!("found{id}[k]");
-        second.know(id, Names { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None });
+        second.know(id, ValueExpr { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None });
     }
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = second.value(*root);
         second.note(&names);
         match body.graph.kind(*root) {
-            Kind::Text => second.length(index, *root),
+            DeviceType::String => second.length(index, *root),
             _ => second.line(&format!("o{index}[to] = {};", names.value)),
         }
         if nullable {
@@ -242,7 +224,12 @@ pub fn filtered(body: &Body, roots: &[Id], parameters: &Parameters) -> Program {
 }
 
 /// `texts` are the columns of `texts` by their place among the results.
-pub fn texts_parameters(body: &Body, texts: &[(usize, &Texts)], fault: u64, rows: &Rows) -> Parameters {
+pub fn texts_parameters(
+    body: &KernelBody,
+    texts: &[(usize, &StringBuffers)],
+    fault: u64,
+    rows: &StringRows,
+) -> Parameters {
     let mut parameters = body.parameters(fault);
     if let Some((kind, numbers)) = rows.numbers {
         parameters.address(&format!("const {kind}* __restrict__"), "order", numbers);
@@ -263,8 +250,8 @@ const STAGES: usize = 4096;
 /// The bytes of texts, at the places that their lengths gave them: of all rows, or of those whose numbers are of type `order`. The texts of a
 /// warp's rows lie one behind the other: they are put together in shared memory and written in whole words, as single bytes of many
 /// lanes cost a transaction each. What is longer goes to its place directly.
-pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&str>) -> Program {
-    let of_texts = || roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == Kind::Text);
+pub fn texts(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, order: Option<&str>) -> Program {
+    let of_texts = || roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == DeviceType::String);
     // With many columns some bytes that nothing fits into: an array of none is an error.
     let stage = ((STAGES / of_texts().count().max(1)).min(STAGE) / 8 * 8).max(8);
     let mut writer = Writer::new(body, Inputs::Memory, "      ");
@@ -277,7 +264,7 @@ pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&
              oo{index}[smaller(to - lane_id() + WARP, count)]);"
         );
         let names = writer.value(*root);
-        if matches!(body.graph.node(*root).op, Op::Of(op) if op.is_made()) {
+        if matches!(body.graph.node(*root).op, Op::Str(op) if op.is_computed()) {
             writer.line(&format!("if ({}) {{ u8* at = s{index}.place(oo{index}[to]);", names.ok()));
             writer.put(*root);
             writer.line("}");
@@ -305,5 +292,5 @@ pub fn texts(body: &Body, roots: &[Id], parameters: &Parameters, order: Option<&
         parameters.text(),
         writer.text,
     );
-    body.program(&[&headers::TEXT], text, "output_texts")
+    body.program(&[&headers::STRINGS], text, "output_texts")
 }

@@ -1,9 +1,9 @@
-//! What a generated kernel is given.
+//! Kernel parameters: declarations and argument values side by side.
 
 use onrush_device::{Arguments, Buffer};
 use onrush_kernels::Scalar;
 
-use crate::graph::{Kind, Value};
+use crate::ir::expr::{DeviceType, LiteralValue};
 
 /// A kernel's parameters: declarations and values side by side.
 #[derive(Clone, Default)]
@@ -37,21 +37,21 @@ impl Parameters {
         self.arguments = std::mem::take(&mut self.arguments).value(value);
     }
 
-    pub(super) fn literal(&mut self, name: &str, kind: Kind, value: Value) {
+    pub(super) fn literal(&mut self, name: &str, kind: DeviceType, value: LiteralValue) {
         let arguments = std::mem::take(&mut self.arguments);
-        let c_type = if kind == Kind::Bool { "u8" } else { kind.cuda() };
+        let c_type = if kind == DeviceType::Bool { "u8" } else { kind.cuda() };
         self.declarations.push(format!("{c_type} {name}"));
         self.arguments = match (kind, value) {
-            (_, Value::Bool(v)) => arguments.value(u8::from(v)),
-            (_, Value::F64(v)) => arguments.value(v),
-            (_, Value::F32(v)) => arguments.value(v),
-            (_, Value::I128(v)) => arguments.value(v),
-            (_, Value::U64(v)) => arguments.value(v),
-            (Kind::Number(Scalar::I64 | Scalar::U64), Value::I64(v)) => arguments.value(v),
-            (Kind::Number(Scalar::I128), Value::I64(v)) => arguments.value(i128::from(v)),
-            (Kind::Number(Scalar::I16 | Scalar::U16), Value::I64(v)) => arguments.value(v as i16),
-            (Kind::Number(Scalar::I8 | Scalar::U8), Value::I64(v)) => arguments.value(v as i8),
-            (_, Value::I64(v)) => arguments.value(v as i32),
+            (_, LiteralValue::Bool(v)) => arguments.value(u8::from(v)),
+            (_, LiteralValue::F64(v)) => arguments.value(v),
+            (_, LiteralValue::F32(v)) => arguments.value(v),
+            (_, LiteralValue::I128(v)) => arguments.value(v),
+            (_, LiteralValue::U64(v)) => arguments.value(v),
+            (DeviceType::Number(Scalar::I64 | Scalar::U64), LiteralValue::I64(v)) => arguments.value(v),
+            (DeviceType::Number(Scalar::I128), LiteralValue::I64(v)) => arguments.value(i128::from(v)),
+            (DeviceType::Number(Scalar::I16 | Scalar::U16), LiteralValue::I64(v)) => arguments.value(v as i16),
+            (DeviceType::Number(Scalar::I8 | Scalar::U8), LiteralValue::I64(v)) => arguments.value(v as i8),
+            (_, LiteralValue::I64(v)) => arguments.value(v as i32),
         };
     }
 

@@ -1,5 +1,5 @@
-//! Aggregates of all rows as one group: accumulators in registers, merged by block and by grid. The result is the words of one slot, as
-//! `codegen/group.rs` lays them out.
+//! Reduction kernels for aggregates without keys: accumulators in registers, merged by block and by grid. The result
+//! is one slot, laid out as in `codegen/group.rs`.
 
 use std::fmt::Write;
 use std::hash::Hash;
@@ -7,33 +7,34 @@ use std::hash::Hash;
 use onrush_kernels::Program;
 
 use super::group::taken;
-use super::output::{self, Target};
-use super::{Body, Inputs, Parameters, Writer};
-use crate::aggregate::{Layout, Round, Way};
-use crate::graph::{Id, Kind};
-use crate::lane::Status;
+use super::output;
+use super::{Inputs, KernelBody, Parameters, Writer};
+use crate::column::output_column::OutputColumn;
+use crate::ir::aggregate::{Pass, SlotLayout, UpdateOp};
+use crate::ir::expr::{DeviceType, NodeId};
+use crate::launch::stream_context::{REDUCTION_THREADS, StatusBlock};
 
-pub const THREADS: u32 = 256;
+pub const THREADS: u32 = REDUCTION_THREADS;
 
 /// The structure of the accumulators.
-pub(super) fn totals(layout: &Layout, round: Round) -> String {
+pub(super) fn totals(layout: &SlotLayout, round: Pass) -> String {
     let (mut fields, mut clear, mut merge, mut adds) = (String::new(), String::new(), String::new(), String::new());
-    for (index, accumulator) in layout.in_round(round) {
+    for (index, accumulator) in layout.in_pass(round) {
         let a = format!("a{index}");
-        let way = accumulator.what.way();
+        let way = accumulator.op.update_op();
         let (c_type, start) = match way {
-            Way::Float => ("f64", "0"),
-            Way::Integer | Way::Count | Way::GreatestUnsigned => ("u64", "0"),
-            Way::Least => ("i64", "Limits<i64>::high()"),
-            Way::Greatest => ("i64", "Limits<i64>::low()"),
-            Way::LeastUnsigned => ("u64", "Limits<u64>::high()"),
-            Way::Spread => {
+            UpdateOp::Float => ("f64", "0"),
+            UpdateOp::Integer | UpdateOp::Count | UpdateOp::MaxUnsigned => ("u64", "0"),
+            UpdateOp::Min => ("i64", "Limits<i64>::high()"),
+            UpdateOp::Max => ("i64", "Limits<i64>::low()"),
+            UpdateOp::MinUnsigned => ("u64", "Limits<u64>::high()"),
+            UpdateOp::Welford => {
                 let _ = write!(fields, "Moments {a}; ");
                 let _ = write!(clear, "{a}.clear(); ");
                 let _ = write!(merge, "{a}.merge(o.{a}); ");
                 continue;
             }
-            Way::Wide => {
+            UpdateOp::I128 => {
                 // Two words, so that the structure is the words of a slot.
                 let _ = write!(fields, "u64 {a}, {a}h; ");
                 let _ = write!(clear, "{a} = 0; {a}h = 0; ");
@@ -49,8 +50,8 @@ pub(super) fn totals(layout: &Layout, round: Round) -> String {
         let _ = write!(fields, "{c_type} {a}; ");
         let _ = write!(clear, "{a} = {start}; ");
         let _ = match way {
-            Way::Float | Way::Integer | Way::Count => write!(merge, "{a} += o.{a}; "),
-            Way::Least | Way::LeastUnsigned => write!(merge, "{a} = smaller({a}, o.{a}); "),
+            UpdateOp::Float | UpdateOp::Integer | UpdateOp::Count => write!(merge, "{a} += o.{a}; "),
+            UpdateOp::Min | UpdateOp::MinUnsigned => write!(merge, "{a} = smaller({a}, o.{a}); "),
             _ => write!(merge, "{a} = larger({a}, o.{a}); "),
         };
     }
@@ -60,47 +61,59 @@ pub(super) fn totals(layout: &Layout, round: Round) -> String {
     )
 }
 
-pub(super) fn add(way: Way, index: usize, value: &str) -> String {
+pub(super) fn add(way: UpdateOp, index: usize, value: &str) -> String {
     match way {
-        Way::Float => format!("t.a{index} += {value};"),
-        Way::Integer => format!("t.a{index} += (u64){value};"),
-        Way::Wide => format!("t.add{index}({value});"),
-        Way::Spread => format!("t.a{index}.add({value});"),
-        Way::Count => format!("t.a{index}++;"),
-        Way::Least | Way::LeastUnsigned => format!("t.a{index} = smaller(t.a{index}, {value});"),
-        Way::Greatest | Way::GreatestUnsigned => format!("t.a{index} = larger(t.a{index}, {value});"),
+        UpdateOp::Float => format!("t.a{index} += {value};"),
+        UpdateOp::Integer => format!("t.a{index} += (u64){value};"),
+        UpdateOp::I128 => format!("t.add{index}({value});"),
+        UpdateOp::Welford => format!("t.a{index}.add({value});"),
+        UpdateOp::Count => format!("t.a{index}++;"),
+        UpdateOp::Min | UpdateOp::MinUnsigned => format!("t.a{index} = smaller(t.a{index}, {value});"),
+        UpdateOp::Max | UpdateOp::MaxUnsigned => format!("t.a{index} = larger(t.a{index}, {value});"),
     }
 }
 
 /// Addresses: `partials` has room for the words of each block, `out` is the slot, where the second round reads what the first one found.
-pub fn parameters(body: &Body, round: Round, status: &Status, partials: u64, out: u64, layout: &Layout) -> Parameters {
+pub fn parameters(
+    body: &KernelBody,
+    round: Pass,
+    status: &StatusBlock,
+    partials: u64,
+    out: u64,
+    layout: &SlotLayout,
+) -> Parameters {
     let mut parameters = body.parameters(status.fault());
     parameters.address("u32*", "ticket", status.ticket());
     parameters.address("Totals*", "partials", partials);
-    let first = layout.in_round(round).next().map_or(0, |(index, _)| layout.at[index]);
+    let first = layout.in_pass(round).next().map_or(0, |(index, _)| layout.at[index]);
     parameters.address("Totals*", "out", out + u64::from(first) * 8);
     parameters.address("const u64*", "slot", out);
     parameters
 }
 
 /// What is made of the one row that there is in the end, by the thread that has it.
-pub struct Ending<'a> {
-    body: &'a Body<'a>,
-    roots: &'a [Id],
+pub struct FinalOutput<'a> {
+    body: &'a KernelBody<'a>,
+    roots: &'a [NodeId],
     parameters: Parameters,
 }
 
-impl<'a> Ending<'a> {
+impl<'a> FinalOutput<'a> {
     /// Addresses: the word of faults, and where the kernel tells how it ended.
-    pub fn new(body: &'a Body, roots: &'a [Id], targets: &[Target], (fault, told): (u64, u64)) -> Ending<'a> {
+    pub fn new(
+        body: &'a KernelBody,
+        roots: &'a [NodeId],
+        targets: &[OutputColumn],
+        (fault, told): (u64, u64),
+    ) -> FinalOutput<'a> {
         let mut parameters = body.parameters(fault);
         output::declare(&mut parameters, body, roots, targets);
         parameters.address("volatile u64*", "told", told);
-        Ending { body, roots, parameters }
+        FinalOutput { body, roots, parameters }
     }
 
     /// All that its text depends on.
-    pub fn form(&self) -> impl Hash {
+    pub fn codegen_key(&self) -> impl Hash {
         (self.body.key("ending"), self.roots.to_vec())
     }
 
@@ -116,7 +129,7 @@ impl<'a> Ending<'a> {
             let names = writer.value(*root);
             writer.note(&names);
             let value = match self.body.graph.kind(*root) {
-                Kind::Bool => format!("({}) ? 1u : 0u", names.value),
+                DeviceType::Bool => format!("({}) ? 1u : 0u", names.value),
                 _ => names.value.clone(),
             };
             writer.line(&format!("o{index}[0] = {value};"));
@@ -138,19 +151,19 @@ impl<'a> Ending<'a> {
 }
 
 pub fn program(
-    body: &Body,
-    layout: &Layout,
-    round: Round,
+    body: &KernelBody,
+    layout: &SlotLayout,
+    round: Pass,
     parameters: &Parameters,
-    ending: Option<&Ending>,
+    ending: Option<&FinalOutput>,
 ) -> Program {
-    let roots: Vec<Id> = layout.in_round(round).flat_map(|(_, a)| a.values(round)).chain(body.filter).collect();
+    let roots: Vec<NodeId> = layout.in_pass(round).flat_map(|(_, a)| a.values(round)).chain(body.filter).collect();
     let unroll = body.unroll(&roots);
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let pass = body.passing(&mut writer);
     writer.line(&format!("if ({pass}) {{"));
-    for (index, accumulator) in layout.in_round(round) {
-        let way = accumulator.what.way();
+    for (index, accumulator) in layout.in_pass(round) {
+        let way = accumulator.op.update_op();
         match accumulator.value(round) {
             None => writer.line(&add(way, index, "")),
             Some(of) => {

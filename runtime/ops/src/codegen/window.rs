@@ -1,5 +1,5 @@
-//! Kernels for windows: where partitions and peers begin, and accumulators that run along rows and begin anew with each partition. The
-//! latter is a scan of tiles, of their totals, and of tiles again: two reads of the values, and no block that waits for another one.
+//! Window kernels: find partition and peer boundaries, and scan accumulators along partitions. The scan reads values
+//! twice (tiles, totals of tiles, tiles again), and no block waits for another block.
 
 use std::fmt::Write;
 
@@ -7,10 +7,11 @@ use onrush_device::Buffer;
 use onrush_kernels::{Program, headers};
 
 use super::reduce::{add, totals};
-use super::{Body, Inputs, Names, Parameters, Writer};
-use crate::aggregate::{Accumulator, Layout, Round, Way, What};
-use crate::graph::{Edge, Id, Kind, Node, Op};
-use crate::window::Window;
+use super::{Inputs, KernelBody, Parameters, ValueExpr, Writer};
+use crate::ir::aggregate::{Accumulator, AggregateOp, Pass, SlotLayout, UpdateOp};
+use crate::ir::expr::{DeviceType, Node, NodeId, Op, WindowBoundary};
+use crate::ir::value_range::Range;
+use crate::pipeline::Window;
 
 pub const THREADS: u32 = 256;
 /// Rows of a thread, side by side.
@@ -22,7 +23,19 @@ pub const SPAN: u64 = 16;
 /// Rows of a block.
 pub const TILE: u64 = (THREADS * ITEMS) as u64;
 
-pub fn flags_parameters(body: &Body, fault: u64, flags: &Buffer) -> Parameters {
+/// What has been found for a table.
+pub struct WindowState {
+    pub parameters: Parameters,
+    pub sliding: Vec<Accumulator>,
+    /// Of accumulators along rows, the lowest and the highest value that each can have, where that is known.
+    pub prefix: Vec<Option<Range>>,
+    pub suffix: Vec<Option<Range>>,
+    /// The structure of what accumulators have of spans, if there are any.
+    pub block_tree: Option<String>,
+    pub(crate) _memory: Vec<Buffer>,
+}
+
+pub fn flags_parameters(body: &KernelBody, fault: u64, flags: &Buffer) -> Parameters {
     let mut parameters = body.parameters(fault);
     parameters.buffer("u64* __restrict__", "flags", flags);
     parameters
@@ -30,7 +43,7 @@ pub fn flags_parameters(body: &Body, fault: u64, flags: &Buffer) -> Parameters {
 
 /// For each row whether a partition begins with it, and in the upper half whether its peers do. Values are compared as an order does:
 /// null is like null, and zeros have signs.
-pub fn flags(body: &Body, window: &Window, parameters: &Parameters) -> Program {
+pub fn flags(body: &KernelBody, window: &Window, parameters: &Parameters) -> Program {
     let mut here = Writer::new(body, Inputs::Memory, "    ");
     let mut before = Writer::new(body, Inputs::Memory, "      ");
     for (number, key) in window.partition.iter().chain(&window.order).enumerate() {
@@ -72,9 +85,9 @@ pub fn starts() -> Program {
 }
 
 /// Memory of accumulators that run.
-pub struct Running<'a> {
-    pub layout: &'a Layout,
-    pub kinds: &'a [Kind],
+pub struct ScanSpec<'a> {
+    pub layout: &'a SlotLayout,
+    pub kinds: &'a [DeviceType],
     pub ids: &'a Buffer,
     pub totals: &'a Buffer,
     /// The address of what comes before each tile.
@@ -84,7 +97,7 @@ pub struct Running<'a> {
     pub backwards: bool,
 }
 
-pub fn running_parameters(body: &Body, fault: u64, run: &Running, sums: Option<&[Buffer]>) -> Parameters {
+pub fn running_parameters(body: &KernelBody, fault: u64, run: &ScanSpec, sums: Option<&[Buffer]>) -> Parameters {
     let mut parameters = body.parameters(fault);
     parameters.buffer("const u64* __restrict__", "ids", run.ids);
     match sums {
@@ -103,10 +116,10 @@ pub fn running_parameters(body: &Body, fault: u64, run: &Running, sums: Option<&
 }
 
 /// Statements that add one row to `t`.
-fn adding(body: &Body, accumulators: &[Accumulator], indent: &'static str) -> String {
+fn adding(body: &KernelBody, accumulators: &[Accumulator], indent: &'static str) -> String {
     let mut writer = Writer::new(body, Inputs::Memory, indent);
     for (index, accumulator) in accumulators.iter().enumerate() {
-        let way = accumulator.what.way();
+        let way = accumulator.op.update_op();
         let Some(of) = accumulator.of else {
             writer.line(&add(way, index, ""));
             continue;
@@ -153,7 +166,7 @@ const SCAN: &str = "struct Scan {
 ";
 
 /// The totals of tiles (`window_tiles`), or the running values, once it is known what comes before each (`window_running`).
-pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters: &Parameters) -> Program {
+pub fn running(body: &KernelBody, run: &ScanSpec, entry: &str, writes: bool, parameters: &Parameters) -> Program {
     let adds = adding(body, &run.layout.accumulators, "      ");
     let (row, begins) = match run.backwards {
         true => ("rows - 1 - at", "at == 0 || (u32)ids[row] != (u32)ids[row + 1]"),
@@ -173,7 +186,7 @@ pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters
          __shared__ __align__(16) u64 shared[{words}];\n  __shared__ u32 begins[{THREADS}];\n  u32 faults = 0;\n  \
          const u64 first = (u64)blockIdx.x * {TILE} + threadIdx.x * {ITEMS};\n  Totals t, earlier;\n  t.clear();\n  u32 reset = 0, earlier_reset;\n\
          {rows}  Scan{{(Totals*)shared, begins}}.run(t, reset, earlier, earlier_reset);\n",
-        totals = totals(run.layout, Round::First),
+        totals = totals(run.layout, Pass::First),
         parameters = parameters.text(),
         rows = each(1, ""),
     );
@@ -182,9 +195,9 @@ pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters
         // memory, a word apart for each thread so that they do not lie in one bank.
         let (mut declared, mut kept, mut written) = (String::new(), String::new(), String::new());
         for (index, (accumulator, kind)) in run.layout.accumulators.iter().zip(run.kinds).enumerate() {
-            let value = match accumulator.what.way() {
-                Way::Wide => format!("wide_of(t.a{index}, t.a{index}h)"),
-                Way::Spread => format!("t.a{index}.spread"),
+            let value = match accumulator.op.update_op() {
+                UpdateOp::I128 => format!("wide_of(t.a{index}, t.a{index}h)"),
+                UpdateOp::Welford => format!("t.a{index}.m2"),
                 _ => format!("t.a{index}"),
             };
             let c = kind.cuda();
@@ -215,7 +228,7 @@ pub fn running(body: &Body, run: &Running, entry: &str, writes: bool, parameters
 }
 
 /// What comes before each tile, by one block.
-pub fn before(body: &Body, layout: &Layout) -> Program {
+pub fn before(body: &KernelBody, layout: &SlotLayout) -> Program {
     let text = format!(
         "{}{SCAN}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_before(const Totals* totals, Totals* before, const u32* resets, u64 tiles) {{\n  \
          __shared__ Totals parts[{THREADS}];\n  __shared__ u32 begins[{THREADS}];\n  __shared__ Totals carried;\n  \
@@ -225,17 +238,17 @@ pub fn before(body: &Body, layout: &Layout) -> Program {
          Scan{{parts, begins}}.run(t, reset, earlier, earlier_reset);\n    Totals whole = carried;\n    \
          if (tile < tiles) {{\n      if (earlier_reset == 0) {{ Totals left = whole; left.merge(earlier); earlier = left; }}\n      before[tile] = earlier;\n    }}\n    \
          __syncthreads();\n    if (threadIdx.x == {THREADS} - 1) {{\n      if (reset == 0) {{ whole.merge(t); t = whole; }}\n      carried = t;\n    }}\n    __syncthreads();\n  }}\n}}\n",
-        totals(layout, Round::First),
+        totals(layout, Pass::First),
     );
     body.program(&[], text, "window_before")
 }
 
 /// What the accumulators of frames have of a span.
-pub fn span(layout: &Layout) -> String {
-    totals(layout, Round::First).replace("Totals", "Span")
+pub fn span(layout: &SlotLayout) -> String {
+    totals(layout, Pass::First).replace("Totals", "Span")
 }
 
-pub fn spans_parameters(body: &Body, fault: u64, spans: &Buffer) -> Parameters {
+pub fn spans_parameters(body: &KernelBody, fault: u64, spans: &Buffer) -> Parameters {
     let mut parameters = body.parameters(fault);
     parameters.buffer("Span*", "spans", spans);
     parameters
@@ -243,7 +256,7 @@ pub fn spans_parameters(body: &Body, fault: u64, spans: &Buffer) -> Parameters {
 
 /// The shortest spans, of rows. Those in no frame are computed, too: one of them that has no result costs the device, which is no worse than an
 /// error of DataFusion.
-pub fn spans(body: &Body, layout: &Layout, parameters: &Parameters) -> Program {
+pub fn spans(body: &KernelBody, layout: &SlotLayout, parameters: &Parameters) -> Program {
     let text = format!(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_spans({}) {{\n  u32 faults = 0;\n\
          #pragma unroll 1\n  for (u64 span = thread_in_grid(); span < rows / {SPAN}; span += threads_in_grid()) {{\n    \
@@ -258,7 +271,7 @@ pub fn spans(body: &Body, layout: &Layout, parameters: &Parameters) -> Program {
 }
 
 /// Longer spans, behind those that they are made of.
-pub fn spans_of(body: &Body, layout: &Layout) -> Program {
+pub fn spans_of(body: &KernelBody, layout: &SlotLayout) -> Program {
     let text = format!(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_spans_of(Span* spans, u64 below, u64 shorter, u64 count) {{\n\
          #pragma unroll 1\n  for (u64 span = thread_in_grid(); span < count; span += threads_in_grid()) {{\n    \
@@ -272,54 +285,67 @@ pub fn spans_of(body: &Body, layout: &Layout) -> Program {
 
 impl Writer<'_> {
     /// Where a row's partition or peers begin or end, or the number of its peers in the partition, from 1 on.
-    pub(super) fn edge(edge: Edge) -> &'static str {
+    pub(super) fn edge(edge: WindowBoundary) -> &'static str {
         match edge {
-            Edge::Begin => "(u64)wstarts[(u32)wids[row] - 1]",
-            Edge::End => "(u64)wstarts[(u32)wids[row]]",
-            Edge::PeersBegin => "(u64)wpeers[(wids[row] >> 32) - 1]",
-            Edge::PeersEnd => "(u64)wpeers[wids[row] >> 32]",
-            Edge::PeersNumber => "(wids[row] >> 32) - (wids[wstarts[(u32)wids[row] - 1]] >> 32) + 1",
+            WindowBoundary::Begin => "(u64)wstarts[(u32)wids[row] - 1]",
+            WindowBoundary::End => "(u64)wstarts[(u32)wids[row]]",
+            WindowBoundary::PeersBegin => "(u64)wpeers[(wids[row] >> 32) - 1]",
+            WindowBoundary::PeersEnd => "(u64)wpeers[wids[row] >> 32]",
+            WindowBoundary::PeersNumber => "(wids[row] >> 32) - (wids[wstarts[(u32)wids[row] - 1]] >> 32) + 1",
         }
     }
 
     /// What an accumulator has at a row.
-    pub(super) fn running(&mut self, id: Id, (name, number): (&str, u32), kind: Kind, row: &Names) -> Names {
+    pub(super) fn running(
+        &mut self,
+        id: NodeId,
+        (name, number): (&str, u32),
+        kind: DeviceType,
+        row: &ValueExpr,
+    ) -> ValueExpr {
         let t = kind.cuda();
         let value = match &row.valid {
             Some(valid) => format!("({valid}) ? {name}{number}[{}] : ({t})0", row.value),
             None => format!("{name}{number}[{}]", row.value),
         };
         self.line(&format!("const {t} x{id} = {value};"));
-        Names { value: format!("x{id}"), valid: row.valid.clone(), fault: row.fault.clone() }
+        ValueExpr { value: format!("x{id}"), valid: row.valid.clone(), fault: row.fault.clone() }
     }
 
     /// What an accumulator has of the rows from one to before another. With spans it begins with the rows at both ends that are in no span
     /// of the frame, goes on with the shortest spans that are in no longer one, and so on.
-    pub(super) fn sliding(&mut self, id: Id, number: u32, kind: Kind, from: &Names, to: &Names) -> Names {
+    pub(super) fn sliding(
+        &mut self,
+        id: NodeId,
+        number: u32,
+        kind: DeviceType,
+        from: &ValueExpr,
+        to: &ValueExpr,
+    ) -> ValueExpr {
         let window = self.body.beside.window;
         let found = window.map(|found| found.sliding[number as usize]);
-        let accumulator = found.unwrap_or(Accumulator::new(What::Count, None));
+        let accumulator = found.unwrap_or(Accumulator::new(AggregateOp::Count, None));
         let t = kind.cuda();
-        let way = accumulator.what.way();
-        if way == Way::Spread {
+        let way = accumulator.op.update_op();
+        if way == UpdateOp::Welford {
             self.line(&format!("Moments mo{id}; mo{id}.clear();"));
         }
         let start = match way {
-            Way::Least => "Limits<i64>::high()",
-            Way::Greatest => "Limits<i64>::low()",
-            Way::LeastUnsigned => "Limits<u64>::high()",
+            UpdateOp::Min => "Limits<i64>::high()",
+            UpdateOp::Max => "Limits<i64>::low()",
+            UpdateOp::MinUnsigned => "Limits<u64>::high()",
             _ => "0",
         };
         let more = |value: &str| match way {
-            Way::Count => format!("x{id} += {value};"),
-            Way::Spread => format!("mo{id}.add({value});"),
-            Way::Float => format!("x{id} += {value};"),
-            Way::Integer => format!("x{id} = ({t})((u64)x{id} + (u64){value});"),
-            Way::Wide => format!("x{id} = ({t})((u128)x{id} + (u128){value});"),
-            Way::Least | Way::LeastUnsigned => format!("x{id} = smaller(x{id}, ({t}){value});"),
-            Way::Greatest | Way::GreatestUnsigned => format!("x{id} = larger(x{id}, ({t}){value});"),
+            UpdateOp::Count => format!("x{id} += {value};"),
+            UpdateOp::Welford => format!("mo{id}.add({value});"),
+            UpdateOp::Float => format!("x{id} += {value};"),
+            UpdateOp::Integer => format!("x{id} = ({t})((u64)x{id} + (u64){value});"),
+            UpdateOp::I128 => format!("x{id} = ({t})((u128)x{id} + (u128){value});"),
+            UpdateOp::Min | UpdateOp::MinUnsigned => format!("x{id} = smaller(x{id}, ({t}){value});"),
+            UpdateOp::Max | UpdateOp::MaxUnsigned => format!("x{id} = larger(x{id}, ({t}){value});"),
         };
-        let has_spans = window.is_some_and(|found| found.spans.is_some());
+        let has_spans = window.is_some_and(|found| found.block_tree.is_some());
         self.line(&format!("{t} x{id} = ({t}){start};"));
         self.line(&format!("u64 from{id} = {}, to{id} = {};", from.value, to.value));
         // Spans end where their numbers are whole multiples; the next one of a frame is at its begin or at its end.
@@ -333,15 +359,15 @@ impl Writer<'_> {
         let mut inner = Writer::new(self.body, Inputs::Memory, self.indent);
         let names = accumulator.of.map(|of| inner.value(of)).unwrap_or_default();
         inner.note(&names);
-        let value = if way == Way::Count { "1" } else { &names.value };
+        let value = if way == UpdateOp::Count { "1" } else { &names.value };
         inner.line(&format!("if ({}) {}", names.ok(), more(value)));
         self.text.push_str(&inner.text);
         self.line("}");
         if has_spans {
             let of = format!("wspans[first{id} + ({next})].a{number}");
             let merged = match way {
-                Way::Spread => format!("mo{id}.merge({of});"),
-                Way::Wide => format!(
+                UpdateOp::Welford => format!("mo{id}.merge({of});"),
+                UpdateOp::I128 => format!(
                     "{{ const Span& of = wspans[first{id} + ({next})]; {} }}",
                     more(&format!("wide_of(of.a{number}, of.a{number}h)"))
                 ),
@@ -354,17 +380,17 @@ impl Writer<'_> {
             self.line(&format!("  while ({inside}) {merged}"));
             self.line("}");
         }
-        if way == Way::Spread {
-            self.line(&format!("x{id} = mo{id}.spread;"));
+        if way == UpdateOp::Welford {
+            self.line(&format!("x{id} = mo{id}.m2;"));
         }
         let fault = super::both(&from.fault, &to.fault, "||");
-        Names { value: format!("x{id}"), valid: None, fault }
+        ValueExpr { value: format!("x{id}"), valid: None, fault }
     }
 
     /// A place among keys in order, by halves.
-    pub(super) fn seek(&mut self, id: Id, node: &Node, args: &[Names]) -> Names {
-        let Op::Seek { behind, nulls_first } = node.op else { return Names::default() };
-        let [from, to, target, ..] = args else { return Names::default() };
+    pub(super) fn seek(&mut self, id: NodeId, node: &Node, args: &[ValueExpr]) -> ValueExpr {
+        let Op::LowerBound { behind, nulls_first } = node.op else { return ValueExpr::default() };
+        let [from, to, target, ..] = args else { return ValueExpr::default() };
         let valid = args.iter().fold(None, |valid, arg| super::both(&valid, &arg.valid, "&&"));
         let fault = args.iter().fold(None, |fault, arg| super::both(&fault, &arg.fault, "||"));
         let ok = valid.clone().unwrap_or_else(|| "true".to_string());
@@ -382,6 +408,6 @@ impl Writer<'_> {
         ));
         self.text.push_str(&inner.text);
         self.line("}");
-        Names { value: format!("x{id}"), valid, fault }
+        ValueExpr { value: format!("x{id}"), valid, fault }
     }
 }

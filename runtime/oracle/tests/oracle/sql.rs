@@ -46,7 +46,7 @@ fn in_parts() {
             outcome.passed,
             subject.parts()
         );
-        assert_eq!(subject.gave_up(), 0);
+        assert_eq!(subject.cpu_fallbacks(), 0);
     }
 }
 

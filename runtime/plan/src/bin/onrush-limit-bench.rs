@@ -9,7 +9,7 @@ use std::time::Instant;
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::gpu::{Choice, Policy};
+use onrush_plan::gpu::{EngineChoice, Policy};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId, limits};
@@ -96,7 +96,7 @@ fn run(options: &BTreeMap<String, String>) -> Result<bool, String> {
     let say = |d: Diagnostic| d.to_string();
     let rows = option("rows", "1e8").parse::<f64>().map_err(|e| format!("--rows: {e}"))? as u64;
     let limit = limits::parse_size(&option("limit", "160M")).ok_or("--limit wants bytes, such as 160M")?;
-    let choice = Choice::parse(&option("engine", "cuda")).map_err(say)?;
+    let choice = EngineChoice::parse(&option("engine", "cuda")).map_err(say)?;
     let tables = tables(rows)?;
     let bytes: usize = tables.iter().map(RecordBatch::get_array_memory_size).sum();
     let config = EngineConfig { choice, policy: Some(Policy::Always), ..EngineConfig::default() };
@@ -117,10 +117,9 @@ fn run(options: &BTreeMap<String, String>) -> Result<bool, String> {
         let mut first: Option<String> = None;
         for subject in &subjects {
             let counts = || {
-                subject
-                    .engine
-                    .accelerator()
-                    .map_or((0, 0), |a| (a.in_parts.load(Ordering::Relaxed), a.gave_up.load(Ordering::Relaxed)))
+                subject.engine.accelerator().map_or((0, 0), |a| {
+                    (a.partitions_run.load(Ordering::Relaxed), a.cpu_fallbacks.load(Ordering::Relaxed))
+                })
             };
             let (before, mut times) = (counts(), Vec::new());
             let mut found = String::new();

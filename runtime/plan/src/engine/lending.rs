@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use onrush_frame::{Table, TaskHandle};
-use onrush_ops::residency::Parts;
+use onrush_ops::residency::ColumnChunks;
 use onrush_wire::worker::LENT;
 use onrush_wire::{DataType, Diagnostic};
 
@@ -32,12 +32,12 @@ impl Engine {
     pub fn lend(&self, table: &Table, task: &TaskHandle) -> Result<Option<Loan>, Diagnostic> {
         let (Some(accelerator), [field]) = (&self.accelerator, &table.schema().fields()[..]) else { return Ok(None) };
         let bytes = field.data_type().primitive_width().unwrap_or(0) as u64 * table.rows() as u64;
-        let parts = Parts::of(table.batches(), 0);
+        let parts = ColumnChunks::of(table.batches(), 0);
         if bytes < LENT || parts.arrays().iter().any(|array| array.null_count() > 0) {
             return Ok(None);
         }
         task.stage("copy on the device");
-        match accelerator.gpu.lend(&parts) {
+        match accelerator.gpu.export_ipc(&parts) {
             Ok(memory) => {
                 let device = accelerator.gpu.context().device();
                 Ok(Some(Loan {

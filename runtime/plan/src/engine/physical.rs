@@ -11,7 +11,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::InvariantLevel;
 
-use crate::gpu::{self, Accelerator, Placements, in_turns};
+use crate::gpu::{self, Accelerator, Placements, cooperative};
 use crate::rules::Physical;
 
 static RULES: LazyLock<Physical> = LazyLock::new(Physical::new);
@@ -61,5 +61,5 @@ impl PhysicalOptimizerRule for Whole {
 
 /// Operators that give many batches for one of their input let others run now and then.
 fn stoppable(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.transform_up(|node| Ok(in_turns(node))).map(|plan: Transformed<_>| plan.data)
+    plan.transform_up(|node| Ok(cooperative(node))).map(|plan: Transformed<_>| plan.data)
 }

@@ -234,7 +234,7 @@ impl Engine {
         let task = task.clone();
         let limit = self.config.memory_limit;
         if (physical.as_ref() as &dyn Any).is::<GpuExec>() {
-            let alone = gpu::alone(task.clone(), async { drain(&physical, context, &task, limit).await });
+            let alone = gpu::run_inline(task.clone(), async { drain(&physical, context, &task, limit).await });
             return self.wait(alone)?;
         }
         self.block(async move { drain(&physical, context, &task, limit).await })?

@@ -4,15 +4,18 @@ use arrow::datatypes::DataType;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use onrush_kernels::Scalar;
-use onrush_ops::{Accumulator, Comparison, Graph, Id, Kind, ListOp, Misfit, Op, Value, What, kind_of};
+use onrush_ops::{
+    Accumulator, AggregateOp, Comparison, DeviceType, ExprGraph, ListOp, LiteralValue, NodeId, Op, OverflowPolicy,
+    kind_of,
+};
 use std::sync::Arc;
 
+use super::bivariate::{self, CoMoments, Statistic};
 use super::lower::{Lowering, Refusal, literal_of};
-use super::pairs::{self, Pair, Statistic};
 
-const FLOAT: Kind = Kind::Number(Scalar::F64);
-const LONG: Kind = Kind::Number(Scalar::I64);
-const WIDE: Kind = Kind::Number(Scalar::I128);
+const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
+const LONG: DeviceType = DeviceType::Number(Scalar::I64);
+const WIDE: DeviceType = DeviceType::Number(Scalar::I128);
 
 /// Accumulators of a stage, each once.
 #[derive(Default)]
@@ -27,12 +30,12 @@ impl Accumulators {
         Accumulators { all: Vec::new(), run: true }
     }
 
-    pub fn add(&mut self, what: What, of: Option<Id>) -> usize {
+    pub fn add(&mut self, what: AggregateOp, of: Option<NodeId>) -> usize {
         self.add_pair(what, of, None)
     }
 
-    pub fn add_pair(&mut self, what: What, of: Option<Id>, with: Option<Id>) -> usize {
-        let accumulator = Accumulator { what, of, with };
+    pub fn add_pair(&mut self, what: AggregateOp, of: Option<NodeId>, with: Option<NodeId>) -> usize {
+        let accumulator = Accumulator { op: what, of, with };
         self.all.iter().position(|a| *a == accumulator).unwrap_or_else(|| {
             self.all.push(accumulator);
             self.all.len() - 1
@@ -41,7 +44,7 @@ impl Accumulators {
 }
 
 /// How a result is made of accumulators, by their number.
-pub enum Recipe {
+pub enum AggregateResult {
     Count(usize),
     /// The same as a number without a sign, null where it is zero.
     CountUnsigned(usize),
@@ -68,22 +71,22 @@ pub enum Recipe {
     },
     /// The sum of squared distances from the mean by the count less `less`, or its root.
     Spread {
-        of: Squares,
+        of: M2,
         less: u32,
         root: bool,
     },
     /// That sum.
-    Squares(Squares),
+    M2(M2),
     /// What two values have to do with each other.
-    Pair(Pair, Statistic),
+    CoMoments(CoMoments, Statistic),
     /// A number, and zero where it is null.
-    OrZero(Box<Recipe>),
+    OrZero(Box<AggregateResult>),
     /// A column of the input at the row of this number.
     Fetch {
         row: usize,
         count: usize,
         input: u32,
-        kind: Kind,
+        kind: DeviceType,
     },
     /// A list of a column of the input: as many rows as are counted, from the one of this number on.
     Rows {
@@ -95,14 +98,14 @@ pub enum Recipe {
     Extreme {
         of: usize,
         count: usize,
-        kind: Kind,
+        kind: DeviceType,
         float: bool,
     },
 }
 
 /// What a sum of squared distances from the mean is made of.
 #[derive(Clone, Copy)]
-pub struct Squares {
+pub struct M2 {
     pub sum: usize,
     pub count: usize,
     /// None where the sum of squares is that of distances from the mean itself.
@@ -110,15 +113,15 @@ pub struct Squares {
     squares: usize,
 }
 
-impl Squares {
+impl M2 {
     /// Of floats, whose count is known.
-    pub fn of(accumulators: &mut Accumulators, id: Id, count: usize) -> Squares {
+    pub fn of(accumulators: &mut Accumulators, id: NodeId, count: usize) -> M2 {
         let runs = accumulators.run;
         let mut add = |what| accumulators.add(what, Some(id));
-        let sum = add(What::SumFloat);
+        let sum = add(AggregateOp::SumFloat);
         match runs {
-            true => Squares { sum, count, about: None, squares: add(What::Spread) },
-            false => Squares { sum, count, about: Some(add(What::About)), squares: add(What::SquaresAbout) },
+            true => M2 { sum, count, about: None, squares: add(AggregateOp::Welford) },
+            false => M2 { sum, count, about: Some(add(AggregateOp::DeviationSum)), squares: add(AggregateOp::M2) },
         }
     }
 }
@@ -128,7 +131,7 @@ pub fn merges(function: &AggregateFunctionExpr, grouped: bool) -> bool {
     let spreads = ["var", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"];
     let name = function.fun().name();
     let known = ["count", "sum", "avg", "min", "max", "bool_and", "bool_or"].contains(&name) || spreads.contains(&name);
-    let known = known || pairs::merges(name, grouped);
+    let known = known || bivariate::merges(name, grouped);
     known && !function.is_distinct() && function.order_bys().is_empty()
 }
 
@@ -139,29 +142,32 @@ pub fn state(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     filter: Option<&Arc<dyn PhysicalExpr>>,
-) -> Result<Vec<Recipe>, Refusal> {
+) -> Result<Vec<AggregateResult>, Refusal> {
     let refused = || Err(format!("`{}` in two steps is not on the GPU yet", function.fun().name()));
     if function.is_distinct() {
         return refused();
     }
     Ok(match aggregate(lowering, accumulators, function, filter)? {
-        whole @ (Recipe::Count(_) | Recipe::Value { .. } | Recipe::Extreme { .. } | Recipe::Wide { .. }) => vec![whole],
+        whole @ (AggregateResult::Count(_)
+        | AggregateResult::Value { .. }
+        | AggregateResult::Extreme { .. }
+        | AggregateResult::Wide { .. }) => vec![whole],
         // Its states are those of a whole regression.
-        Recipe::Mean { .. } if pairs::is_known(function.fun().name()) => return refused(),
-        Recipe::Mean { sum, count } | Recipe::DecimalMean { sum, count, .. } => {
-            vec![Recipe::CountUnsigned(count), Recipe::Value { of: sum, count }]
+        AggregateResult::Mean { .. } if bivariate::is_known(function.fun().name()) => return refused(),
+        AggregateResult::Mean { sum, count } | AggregateResult::DecimalMean { sum, count, .. } => {
+            vec![AggregateResult::CountUnsigned(count), AggregateResult::Value { of: sum, count }]
         }
-        Recipe::Spread { of, .. } => {
-            let Squares { sum, count, .. } = of;
+        AggregateResult::Spread { of, .. } => {
+            let M2 { sum, count, .. } = of;
             // These states have no nulls.
-            let or_zero = |recipe| Recipe::OrZero(Box::new(recipe));
+            let or_zero = |recipe| AggregateResult::OrZero(Box::new(recipe));
             vec![
-                or_zero(Recipe::CountUnsigned(count)),
-                or_zero(Recipe::Mean { sum, count }),
-                or_zero(Recipe::Squares(of)),
+                or_zero(AggregateResult::CountUnsigned(count)),
+                or_zero(AggregateResult::Mean { sum, count }),
+                or_zero(AggregateResult::M2(of)),
             ]
         }
-        Recipe::Pair(pair, _) => pairs::state(function.fun().name(), &pair),
+        AggregateResult::CoMoments(pair, _) => bivariate::state(function.fun().name(), &pair),
         _ => return refused(),
     })
 }
@@ -172,7 +178,7 @@ pub fn aggregate(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     filter: Option<&Arc<dyn PhysicalExpr>>,
-) -> Result<Recipe, Refusal> {
+) -> Result<AggregateResult, Refusal> {
     let name = function.fun().name();
     let refused = |why: &str| Err(format!("`{name}`{why} is not on the GPU yet"));
     let distinct = function.is_distinct();
@@ -181,11 +187,11 @@ pub fn aggregate(
     }
     let args = function.expressions();
     let filter = filter.map(|f| lowering.boolean(f)).transpose()?;
-    let masked = |lowering: &mut Lowering, id: Id| match filter {
+    let masked = |lowering: &mut Lowering, id: NodeId| match filter {
         Some(filter) => {
             let kind = lowering.graph.kind(id);
             let null = lowering.graph.null(kind);
-            lowering.graph.add(Op::Choose, &[filter, id, null], kind)
+            lowering.graph.add(Op::IfElse, &[filter, id, null], kind)
         }
         None => id,
     };
@@ -204,26 +210,26 @@ pub fn aggregate(
             }
         };
         if let (true, Some(of)) = (distinct, of) {
-            return Ok(Recipe::Count(accumulators.add(What::Distinct, Some(of))));
+            return Ok(AggregateResult::Count(accumulators.add(AggregateOp::Distinct, Some(of))));
         }
         if distinct {
             return refused(" of a distinct literal");
         }
-        return Ok(Recipe::Count(accumulators.add(What::Count, of)));
+        return Ok(AggregateResult::Count(accumulators.add(AggregateOp::Count, of)));
     }
     // The exact number is the best estimate.
     if name == "approx_distinct" {
         let [arg] = &args[..] else { return refused(" of several columns") };
         let id = lowering.key(arg)?;
         let id = masked(lowering, id);
-        let count = accumulators.add(What::Distinct, Some(id));
-        return Ok(Recipe::OrZero(Box::new(Recipe::CountUnsigned(count))));
+        let count = accumulators.add(AggregateOp::Distinct, Some(id));
+        return Ok(AggregateResult::OrZero(Box::new(AggregateResult::CountUnsigned(count))));
     }
     if matches!(name, "first_value" | "last_value") {
         return end(lowering, accumulators, function, filter);
     }
-    if let ([a, b], true) = (&args[..], pairs::is_known(name)) {
-        return pairs::aggregate(lowering, accumulators, name, (a, b), filter);
+    if let ([a, b], true) = (&args[..], bivariate::is_known(name)) {
+        return bivariate::aggregate(lowering, accumulators, name, (a, b), filter);
     }
     let [arg] = &args[..] else { return refused("") };
     let dtype = lowering.dtype(arg)?;
@@ -231,77 +237,90 @@ pub fn aggregate(
     let id = lowering.key(arg)?;
     let id = masked(lowering, id);
     let kind = lowering.graph.kind(id);
-    if kind == Kind::Code && !matches!(name, "min" | "max") {
+    if kind == DeviceType::DictIndex && !matches!(name, "min" | "max") {
         return refused(" of texts");
     }
-    let convert = |graph: &mut Graph, id: Id, to: Kind| match graph.kind(id) == to {
+    let convert = |graph: &mut ExprGraph, id: NodeId, to: DeviceType| match graph.kind(id) == to {
         true => id,
-        false => graph.add(Op::Convert(Misfit::Fault), &[id], to),
+        false => graph.add(Op::Convert(OverflowPolicy::Error), &[id], to),
     };
-    let count = accumulators.add(What::Count, Some(id));
+    let count = accumulators.add(AggregateOp::Count, Some(id));
     let means_distinct = distinct && name == "avg";
-    let number = if means_distinct { accumulators.add(What::Distinct, Some(id)) } else { count };
+    let number = if means_distinct { accumulators.add(AggregateOp::Distinct, Some(id)) } else { count };
     let (sum_float, sum_wide) = match distinct {
-        true => (What::DistinctFloat, What::DistinctWide),
-        false => (What::SumFloat, What::SumWide),
+        true => (AggregateOp::DistinctFloat, AggregateOp::DistinctI128),
+        false => (AggregateOp::SumFloat, AggregateOp::SumI128),
     };
     Ok(match (name, &dtype) {
         ("sum", t) if t.is_integer() => {
-            let to = if t.is_unsigned_integer() { Kind::Number(Scalar::U64) } else { LONG };
+            let to = if t.is_unsigned_integer() { DeviceType::Number(Scalar::U64) } else { LONG };
             if kind_of(&result) != Some(to) {
                 return refused("");
             }
             let id = convert(&mut lowering.graph, id, to);
-            let what = if distinct { What::DistinctInteger } else { What::SumInteger };
-            Recipe::Value { of: accumulators.add(what, Some(id)), count }
+            let what = if distinct { AggregateOp::DistinctInteger } else { AggregateOp::SumInteger };
+            AggregateResult::Value { of: accumulators.add(what, Some(id)), count }
         }
         ("sum", DataType::Float64 | DataType::Float32) if result == DataType::Float64 => {
             let id = convert(&mut lowering.graph, id, FLOAT);
-            Recipe::Value { of: accumulators.add(sum_float, Some(id)), count }
+            AggregateResult::Value { of: accumulators.add(sum_float, Some(id)), count }
         }
         ("sum", DataType::Decimal128(_, s)) if matches!(result, DataType::Decimal128(_, t) if t == *s) => {
-            Recipe::Value { of: accumulators.add(sum_wide, Some(id)), count }
+            AggregateResult::Value { of: accumulators.add(sum_wide, Some(id)), count }
         }
-        ("avg", DataType::Float64) => Recipe::Mean { sum: accumulators.add(sum_float, Some(id)), count: number },
+        ("avg", DataType::Float64) => {
+            AggregateResult::Mean { sum: accumulators.add(sum_float, Some(id)), count: number }
+        }
         ("avg", DataType::Decimal128(_, s)) => {
             let DataType::Decimal128(_, t) = result else { return refused("") };
             let up = u32::try_from(i32::from(t) - i32::from(*s)).map_err(|_| format!("`avg` of {dtype}"))?;
-            Recipe::DecimalMean { sum: accumulators.add(sum_wide, Some(id)), count: number, up }
+            AggregateResult::DecimalMean { sum: accumulators.add(sum_wide, Some(id)), count: number, up }
         }
         ("var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop", DataType::Float64) => {
-            Recipe::Spread {
-                of: Squares::of(accumulators, id, count),
+            AggregateResult::Spread {
+                of: M2::of(accumulators, id, count),
                 less: u32::from(!name.ends_with("pop")),
                 root: name.starts_with("stddev"),
             }
         }
         ("min" | "max", DataType::Decimal128(precision, _)) if *precision > 18 && dtype == result => {
             let (upper, lower) = match name {
-                "min" => (What::LeastUpper, What::LeastLower),
-                _ => (What::GreatestUpper, What::GreatestLower),
+                "min" => (AggregateOp::MinHigh, AggregateOp::MinLow),
+                _ => (AggregateOp::MaxHigh, AggregateOp::MaxLow),
             };
-            Recipe::Wide { upper: accumulators.add(upper, Some(id)), lower: accumulators.add(lower, Some(id)), count }
+            AggregateResult::Wide {
+                upper: accumulators.add(upper, Some(id)),
+                lower: accumulators.add(lower, Some(id)),
+                count,
+            }
         }
         ("min" | "max", t) if *t == result => {
             let least = name == "min";
             let (unsigned, id) = match kind {
                 // Texts have numbers in their order.
-                Kind::Bool | Kind::Code | Kind::Number(Scalar::I128) => (false, convert(&mut lowering.graph, id, LONG)),
-                Kind::Number(Scalar::U64) => (true, id),
+                DeviceType::Bool | DeviceType::DictIndex | DeviceType::Number(Scalar::I128) => {
+                    (false, convert(&mut lowering.graph, id, LONG))
+                }
+                DeviceType::Number(Scalar::U64) => (true, id),
                 _ => (false, lowering.graph.add(Op::OrderKey, &[id], LONG)),
             };
             let what = match (least, unsigned) {
-                (true, false) => What::Least,
-                (true, true) => What::LeastUnsigned,
-                (false, false) => What::Greatest,
-                (false, true) => What::GreatestUnsigned,
+                (true, false) => AggregateOp::Min,
+                (true, true) => AggregateOp::MinUnsigned,
+                (false, false) => AggregateOp::Max,
+                (false, true) => AggregateOp::MaxUnsigned,
             };
-            Recipe::Extreme { of: accumulators.add(what, Some(id)), count, kind, float: kind.is_float() }
+            AggregateResult::Extreme { of: accumulators.add(what, Some(id)), count, kind, float: kind.is_float() }
         }
         ("bool_and" | "bool_or", DataType::Boolean) => {
             let id = convert(&mut lowering.graph, id, LONG);
-            let what = if name == "bool_and" { What::Least } else { What::Greatest };
-            Recipe::Extreme { of: accumulators.add(what, Some(id)), count, kind: Kind::Bool, float: false }
+            let what = if name == "bool_and" { AggregateOp::Min } else { AggregateOp::Max };
+            AggregateResult::Extreme {
+                of: accumulators.add(what, Some(id)),
+                count,
+                kind: DeviceType::Bool,
+                float: false,
+            }
         }
         _ => return refused(&format!(" of {dtype}")),
     })
@@ -312,8 +331,8 @@ fn end(
     lowering: &mut Lowering,
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
-    filter: Option<Id>,
-) -> Result<Recipe, Refusal> {
+    filter: Option<NodeId>,
+) -> Result<AggregateResult, Refusal> {
     let name = function.fun().name();
     let refused = |why: &str| Err(format!("`{name}`{why} is not on the GPU yet"));
     let args = function.expressions();
@@ -327,112 +346,112 @@ fn end(
     let id = lowering.key(arg)?;
     let node = lowering.graph.node(id);
     let (Op::Input(input), kind) = (node.op, node.kind) else { return refused(" of a computed value") };
-    let number = Kind::Number(Scalar::U64);
-    let mut row = lowering.graph.add(Op::Row, &[], number);
+    let number = DeviceType::Number(Scalar::U64);
+    let mut row = lowering.graph.add(Op::RowNumber, &[], number);
     let mut rows = filter;
     if function.ignore_nulls() {
-        let null = lowering.graph.add(Op::IsNull, &[id], Kind::Bool);
-        let there = lowering.graph.add(Op::Not, &[null], Kind::Bool);
-        rows = Some(rows.map_or(there, |filter| lowering.graph.add(Op::And, &[filter, there], Kind::Bool)));
+        let null = lowering.graph.add(Op::IsNull, &[id], DeviceType::Bool);
+        let there = lowering.graph.add(Op::Not, &[null], DeviceType::Bool);
+        rows = Some(rows.map_or(there, |filter| lowering.graph.add(Op::And, &[filter, there], DeviceType::Bool)));
     }
     if let Some(rows) = rows {
         let null = lowering.graph.null(number);
-        row = lowering.graph.add(Op::Choose, &[rows, row, null], number);
+        row = lowering.graph.add(Op::IfElse, &[rows, row, null], number);
     }
-    let what = if name == "first_value" { What::LeastUnsigned } else { What::GreatestUnsigned };
-    let count = accumulators.add(What::Count, Some(row));
-    Ok(Recipe::Fetch { row: accumulators.add(what, Some(row)), count, input, kind })
+    let what = if name == "first_value" { AggregateOp::MinUnsigned } else { AggregateOp::MaxUnsigned };
+    let count = accumulators.add(AggregateOp::Count, Some(row));
+    Ok(AggregateResult::Fetch { row: accumulators.add(what, Some(row)), count, input, kind })
 }
 
 /// The result's node in the next stage. `at` is the input of an accumulator.
-pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize) -> Id) -> Id {
-    let unless_empty = |graph: &mut Graph, count: usize, value: Id| {
+pub fn result(graph: &mut ExprGraph, recipe: &AggregateResult, at: &dyn Fn(&mut ExprGraph, usize) -> NodeId) -> NodeId {
+    let unless_empty = |graph: &mut ExprGraph, count: usize, value: NodeId| {
         let count = at(graph, count);
         let zero = graph.number(Scalar::I64, 0);
-        let some = graph.add(Op::Compare(Comparison::Greater), &[count, zero], Kind::Bool);
+        let some = graph.add(Op::Compare(Comparison::Greater), &[count, zero], DeviceType::Bool);
         let kind = graph.kind(value);
         let null = graph.null(kind);
-        graph.add(Op::Choose, &[some, value, null], kind)
+        graph.add(Op::IfElse, &[some, value, null], kind)
     };
     match recipe {
-        Recipe::Count(count) => at(graph, *count),
-        Recipe::CountUnsigned(count) => {
+        AggregateResult::Count(count) => at(graph, *count),
+        AggregateResult::CountUnsigned(count) => {
             let long = at(graph, *count);
-            let unsigned = graph.add(Op::Convert(Misfit::Fault), &[long], Kind::Number(Scalar::U64));
+            let unsigned = graph.add(Op::Convert(OverflowPolicy::Error), &[long], DeviceType::Number(Scalar::U64));
             unless_empty(graph, *count, unsigned)
         }
-        Recipe::Value { of, count } => {
+        AggregateResult::Value { of, count } => {
             let value = at(graph, *of);
             unless_empty(graph, *count, value)
         }
-        Recipe::Mean { sum, count } => {
+        AggregateResult::Mean { sum, count } => {
             let n = at(graph, *count);
-            let n = graph.add(Op::Convert(Misfit::Fault), &[n], FLOAT);
+            let n = graph.add(Op::Convert(OverflowPolicy::Error), &[n], FLOAT);
             let sum = at(graph, *sum);
             let mean = graph.add(Op::Divide, &[sum, n], FLOAT);
             unless_empty(graph, *count, mean)
         }
-        Recipe::DecimalMean { sum, count, up } => {
+        AggregateResult::DecimalMean { sum, count, up } => {
             let n = at(graph, *count);
-            let n = graph.add(Op::Convert(Misfit::Fault), &[n], WIDE);
+            let n = graph.add(Op::Convert(OverflowPolicy::Error), &[n], WIDE);
             let sum = at(graph, *sum);
-            let factor = graph.literal(WIDE, Value::I128(10_i128.pow(*up)));
+            let factor = graph.literal(WIDE, LiteralValue::I128(10_i128.pow(*up)));
             let sum = graph.add(Op::MultiplyExact, &[sum, factor], WIDE);
             let mean = graph.add(Op::DivideExact, &[sum, n], WIDE);
             unless_empty(graph, *count, mean)
         }
-        Recipe::Wide { upper, lower, count } => {
+        AggregateResult::Wide { upper, lower, count } => {
             let (upper, lower) = (at(graph, *upper), at(graph, *lower));
-            let [upper, lower] = [upper, lower].map(|id| graph.add(Op::Convert(Misfit::Fault), &[id], WIDE));
-            let by = graph.literal(WIDE, Value::I128(64));
+            let [upper, lower] = [upper, lower].map(|id| graph.add(Op::Convert(OverflowPolicy::Error), &[id], WIDE));
+            let by = graph.literal(WIDE, LiteralValue::I128(64));
             let upper = graph.add(Op::ShiftLeft, &[upper, by], WIDE);
             let whole = graph.add(Op::BitOr, &[upper, lower], WIDE);
             unless_empty(graph, *count, whole)
         }
-        Recipe::Spread { of, less, root } => {
+        AggregateResult::Spread { of, less, root } => {
             let (long, n, spread) = squares(graph, of, at);
-            let two = |graph: &mut Graph, op, a, b| graph.add(op, &[a, b], FLOAT);
-            let less_by = graph.literal(FLOAT, Value::F64(f64::from(*less).to_bits()));
+            let two = |graph: &mut ExprGraph, op, a, b| graph.add(op, &[a, b], FLOAT);
+            let less_by = graph.literal(FLOAT, LiteralValue::F64(f64::from(*less).to_bits()));
             let by = two(graph, Op::Subtract, n, less_by);
             let mut result = two(graph, Op::Divide, spread, by);
             if *root {
-                result = graph.add(Op::Call("sqrt"), &[result], FLOAT);
+                result = graph.add(Op::MathFn("sqrt"), &[result], FLOAT);
             }
             let least = graph.number(Scalar::I64, i128::from(*less));
-            let enough = graph.add(Op::Compare(Comparison::Greater), &[long, least], Kind::Bool);
+            let enough = graph.add(Op::Compare(Comparison::Greater), &[long, least], DeviceType::Bool);
             let null = graph.null(FLOAT);
-            graph.add(Op::Choose, &[enough, result, null], FLOAT)
+            graph.add(Op::IfElse, &[enough, result, null], FLOAT)
         }
-        Recipe::OrZero(recipe) => {
+        AggregateResult::OrZero(recipe) => {
             let value = result(graph, recipe, at);
             let kind = graph.kind(value);
             let zero = match kind {
-                Kind::Number(scalar) => graph.number(scalar, 0),
+                DeviceType::Number(scalar) => graph.number(scalar, 0),
                 _ => graph.null(kind),
             };
             graph.add(Op::Coalesce, &[value, zero], kind)
         }
-        Recipe::Pair(pair, statistic) => pairs::result(graph, pair, *statistic, at),
-        Recipe::Squares(of) => {
+        AggregateResult::CoMoments(pair, statistic) => bivariate::result(graph, pair, *statistic, at),
+        AggregateResult::M2(of) => {
             let (.., spread) = squares(graph, of, at);
             unless_empty(graph, of.count, spread)
         }
-        Recipe::Fetch { row, count, input, kind } => {
+        AggregateResult::Fetch { row, count, input, kind } => {
             let row = at(graph, *row);
             let row = unless_empty(graph, *count, row);
-            graph.add(Op::Fetch(*input), &[row], *kind)
+            graph.add(Op::Gather(*input), &[row], *kind)
         }
-        Recipe::Rows { row, count, input } => {
+        AggregateResult::Rows { row, count, input } => {
             let (row, number) = (at(graph, *row), at(graph, *count));
-            let list = graph.add(Op::List(ListOp::Rows(*input)), &[row, number], Kind::List);
+            let list = graph.add(Op::List(ListOp::Rows(*input)), &[row, number], DeviceType::ListView);
             unless_empty(graph, *count, list)
         }
-        Recipe::Extreme { of, count, kind, float } => {
+        AggregateResult::Extreme { of, count, kind, float } => {
             let key = at(graph, *of);
             let value = match (kind, float) {
                 (_, true) => graph.add(Op::FromOrderKey, &[key], *kind),
                 _ if graph.kind(key) == *kind => key,
-                _ => graph.add(Op::Convert(Misfit::Null), &[key], *kind),
+                _ => graph.add(Op::Convert(OverflowPolicy::Null), &[key], *kind),
             };
             unless_empty(graph, *count, value)
         }
@@ -440,14 +459,18 @@ pub fn result(graph: &mut Graph, recipe: &Recipe, at: &dyn Fn(&mut Graph, usize)
 }
 
 /// The count, as it is and as a float, and the sum of squared distances from the mean.
-pub fn squares(graph: &mut Graph, of: &Squares, at: &dyn Fn(&mut Graph, usize) -> Id) -> (Id, Id, Id) {
+pub fn squares(
+    graph: &mut ExprGraph,
+    of: &M2,
+    at: &dyn Fn(&mut ExprGraph, usize) -> NodeId,
+) -> (NodeId, NodeId, NodeId) {
     let long = at(graph, of.count);
-    let n = graph.add(Op::Convert(Misfit::Fault), &[long], FLOAT);
+    let n = graph.add(Op::Convert(OverflowPolicy::Error), &[long], FLOAT);
     let (sum, squares) = (at(graph, of.sum), at(graph, of.squares));
     let Some(about) = of.about else { return (long, n, squares) };
     let about = at(graph, about);
-    let float = |graph: &mut Graph, value: f64| graph.literal(FLOAT, Value::F64(value.to_bits()));
-    let two = |graph: &mut Graph, op, a, b| graph.add(op, &[a, b], FLOAT);
+    let float = |graph: &mut ExprGraph, value: f64| graph.literal(FLOAT, LiteralValue::F64(value.to_bits()));
+    let two = |graph: &mut ExprGraph, op, a, b| graph.add(op, &[a, b], FLOAT);
     // What the mean's rounding adds, corrected: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
     let bias = two(graph, Op::Multiply, about, about);
     let bias = two(graph, Op::Divide, bias, n);
@@ -458,11 +481,11 @@ pub fn squares(graph: &mut Graph, of: &Squares, at: &dyn Fn(&mut Graph, usize) -
     let least = two(graph, Op::Multiply, mean, unit);
     let least = two(graph, Op::Multiply, least, least);
     let least = two(graph, Op::Multiply, least, n);
-    let none = graph.add(Op::Compare(Comparison::LessEqual), &[spread, least], Kind::Bool);
+    let none = graph.add(Op::Compare(Comparison::LessEqual), &[spread, least], DeviceType::Bool);
     // What is not a number is no spread of zero.
-    let unknown = graph.add(Op::Call("is_nan"), &[spread], Kind::Bool);
-    let known = graph.add(Op::Not, &[unknown], Kind::Bool);
-    let none = graph.add(Op::And, &[none, known], Kind::Bool);
+    let unknown = graph.add(Op::MathFn("is_nan"), &[spread], DeviceType::Bool);
+    let known = graph.add(Op::Not, &[unknown], DeviceType::Bool);
+    let none = graph.add(Op::And, &[none, known], DeviceType::Bool);
     let zero = float(graph, 0.0);
-    (long, n, graph.add(Op::Choose, &[none, zero, spread], FLOAT))
+    (long, n, graph.add(Op::IfElse, &[none, zero, spread], FLOAT))
 }

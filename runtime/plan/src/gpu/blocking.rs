@@ -13,7 +13,7 @@ tokio::task_local! {
 
 /// Runs a plan on this thread, which may wait for the device, as far as nothing of it is given to other threads: between two fragments
 /// nobody has to be woken.
-pub async fn alone<T>(task: TaskHandle, work: impl Future<Output = T>) -> T {
+pub async fn run_inline<T>(task: TaskHandle, work: impl Future<Output = T>) -> T {
     ALONE.scope(task, work).await
 }
 

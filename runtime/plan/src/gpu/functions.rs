@@ -8,16 +8,16 @@ use datafusion::common::ScalarValue;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
-use onrush_ops::{Comparison, Fold, Id, Kind, Lookup, Misfit, Op, Value};
+use onrush_ops::{Comparison, DeviceType, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
 
 use super::lower::{Lowering, Refusal, literal_of};
-use super::{native, numbers, zones};
+use super::{arithmetic, time_zone, udf};
 use crate::every::Every;
 use crate::expr::kernels::is_ours;
 use crate::sql::MOST_OF_SUMS;
 
-const FLOAT: Kind = Kind::Number(Scalar::F64);
-const TICKS: Kind = Kind::Number(Scalar::I64);
+const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
+const TICKS: DeviceType = DeviceType::Number(Scalar::I64);
 
 /// Functions of one float by their names in CUDA.
 const UNARY: &[(&str, &str)] = &[
@@ -43,7 +43,7 @@ const UNARY: &[(&str, &str)] = &[
     ("trunc", "trunc"),
 ];
 
-const PARTS: &[(&str, Part)] = &[
+const PARTITIONS_METRIC: &[(&str, Part)] = &[
     ("year", Part::Year),
     ("quarter", Part::Quarter),
     ("month", Part::Month),
@@ -72,9 +72,9 @@ const UNITS: &[(&str, Unit)] = &[
 fn tick_of(dtype: &DataType) -> Option<Tick> {
     match dtype {
         DataType::Date32 => Some(Tick::Day),
-        DataType::Timestamp(unit, None) => Some(numbers::tick(*unit)),
+        DataType::Timestamp(unit, None) => Some(arithmetic::tick(*unit)),
         DataType::Timestamp(unit, Some(zone)) if matches!(&**zone, "UTC" | "+00:00" | "Z") => {
-            Some(numbers::tick(*unit))
+            Some(arithmetic::tick(*unit))
         }
         _ => None,
     }
@@ -83,7 +83,7 @@ fn tick_of(dtype: &DataType) -> Option<Tick> {
 /// The same where a zone's table tells the wall clock.
 fn tick_in_zone(dtype: &DataType) -> Option<Tick> {
     match dtype {
-        DataType::Timestamp(unit, _) => Some(numbers::tick(*unit)),
+        DataType::Timestamp(unit, _) => Some(arithmetic::tick(*unit)),
         _ => tick_of(dtype),
     }
 }
@@ -97,18 +97,18 @@ fn zone_of(dtype: &DataType) -> Option<&str> {
 }
 
 fn zone_table(lowering: &mut Lowering, zone: &str) -> Option<u32> {
-    lowering.lookups.push(Lookup::Zone(zones::find(zone)?));
+    lowering.lookups.push(Lookup::TimeZone(time_zone::find(zone)?));
     Some(lowering.lookups.len() as u32 - 1)
 }
 
 /// A wall clock without a zone as that of a zone: a time that its clocks show twice or never is a misfit.
-pub fn in_zone(lowering: &mut Lowering, local: Id, to: &DataType, misfit: Misfit) -> Option<Id> {
+pub fn in_zone(lowering: &mut Lowering, local: NodeId, to: &DataType, misfit: OverflowPolicy) -> Option<NodeId> {
     let Some(zone) = zone_of(to) else { return Some(local) };
     let (tick, table) = (tick_in_zone(to)?, zone_table(lowering, zone)?);
-    Some(lowering.graph.add(Op::Utc(table, tick, Fold::No(misfit)), &[local], TICKS))
+    Some(lowering.graph.add(Op::ToUtc(table, tick, Fold::No(misfit)), &[local], TICKS))
 }
 
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Refusal> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Refusal> {
     let name = function.name();
     let args = function.args();
     let refused = || format!("the function `{name}` is not on the GPU yet");
@@ -120,7 +120,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
         && let Some((_, cuda)) = UNARY.iter().find(|(known, _)| *known == name)
     {
         let arg = lowering.expr(arg)?;
-        return Ok(lowering.graph.add(Op::Call(cuda), &[arg], kind));
+        return Ok(lowering.graph.add(Op::MathFn(cuda), &[arg], kind));
     }
     let doubles = types.iter().all(|t| *t == DataType::Float64) && result == DataType::Float64;
     match (name, args) {
@@ -135,7 +135,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
         ("degrees" | "radians", [arg]) if doubles => {
             let factor = if name == "degrees" { 180.0 / PI } else { PI / 180.0 };
             let arg = lowering.expr(arg)?;
-            let factor = lowering.graph.literal(FLOAT, Value::F64(factor.to_bits()));
+            let factor = lowering.graph.literal(FLOAT, LiteralValue::F64(factor.to_bits()));
             Ok(lowering.graph.add(Op::Multiply, &[arg, factor], FLOAT))
         }
         ("powf" | "power" | "pow", [base, exponent]) if doubles && is_two(exponent) => {
@@ -148,7 +148,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
                 "hypot" => "hypot",
                 _ => "pow",
             };
-            two(lowering, function, Op::Call(cuda))
+            two(lowering, function, Op::MathFn(cuda))
         }
         // What SQL's operators become.
         ("add" | "subtract" | "multiply", [a, b])
@@ -168,52 +168,52 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let (sum, float) = (lowering.expr(sum)?, lowering.expr(float)?);
             let graph = &mut lowering.graph;
             let smaller = 2_f64.powi(63) / MOST_OF_SUMS * 10_f64.powi(i32::from(scale));
-            let smaller = graph.literal(FLOAT, Value::F64(smaller.to_bits()));
+            let smaller = graph.literal(FLOAT, LiteralValue::F64(smaller.to_bits()));
             let float = graph.add(Op::Multiply, &[float, smaller], FLOAT);
-            let whole = graph.add(Op::Convert(Misfit::Fault), &[float], TICKS);
+            let whole = graph.add(Op::Convert(OverflowPolicy::Error), &[float], TICKS);
             // So that it is computed.
             let least = graph.number(Scalar::I64, i64::MIN.into());
-            let is_least = graph.add(Op::Compare(Comparison::Equal), &[whole, least], Kind::Bool);
+            let is_least = graph.add(Op::Compare(Comparison::Equal), &[whole, least], DeviceType::Bool);
             let null = graph.null(kind);
-            Ok(graph.add(Op::Choose, &[is_least, null, sum], kind))
+            Ok(graph.add(Op::IfElse, &[is_least, null, sum], kind))
         }
         ("round_half_even", [arg]) if doubles => {
             let arg = lowering.expr(arg)?;
-            Ok(lowering.graph.add(Op::Call("rint"), &[arg], FLOAT))
+            Ok(lowering.graph.add(Op::MathFn("rint"), &[arg], FLOAT))
         }
         // DataFusion's, away from zero, and ours, to the even neighbour.
         ("round", [arg]) if doubles => {
             let arg = lowering.expr(arg)?;
-            Ok(lowering.graph.add(Op::Call("round"), &[arg], FLOAT))
+            Ok(lowering.graph.add(Op::MathFn("round"), &[arg], FLOAT))
         }
         ("round", [arg, decimals])
             if is_ours(function.fun()) && types[0] == DataType::Float64 && result == DataType::Float64 =>
         {
             let Some(ScalarValue::Int64(Some(decimals))) = literal_of(decimals) else { return Err(refused()) };
-            let scale = lowering.graph.literal(FLOAT, Value::F64(10_f64.powi(*decimals as i32).to_bits()));
+            let scale = lowering.graph.literal(FLOAT, LiteralValue::F64(10_f64.powi(*decimals as i32).to_bits()));
             let arg = lowering.expr(arg)?;
-            Ok(lowering.graph.add(Op::Call("round_even"), &[arg, scale], FLOAT))
+            Ok(lowering.graph.add(Op::MathFn("round_even"), &[arg, scale], FLOAT))
         }
         ("isnan", [_]) if matches!(types[0], DataType::Float64 | DataType::Float32) => {
             let arg = lowering.expr(&args[0])?;
-            Ok(lowering.graph.add(Op::Call("is_nan"), &[arg], Kind::Bool))
+            Ok(lowering.graph.add(Op::MathFn("is_nan"), &[arg], DeviceType::Bool))
         }
-        ("coalesce", [_, ..]) if kind != Kind::Code && types.iter().all(|t| *t == result) => {
-            let ids = native::in_turn(lowering, args)?;
+        ("coalesce", [_, ..]) if kind != DeviceType::DictIndex && types.iter().all(|t| *t == result) => {
+            let ids = udf::in_turn(lowering, args)?;
             let last = ids.iter().rev().copied();
             let chosen = last.reduce(|later, earlier| lowering.graph.add(Op::Coalesce, &[earlier, later], kind));
             chosen.ok_or_else(refused)
         }
-        ("nullif", [_, _]) if kind != Kind::Code && types[0] == types[1] => {
+        ("nullif", [_, _]) if kind != DeviceType::DictIndex && types[0] == types[1] => {
             let (a, b) = (lowering.expr(&args[0])?, lowering.expr(&args[1])?);
             let same = Op::Compare(Comparison::Equal);
-            let same = lowering.graph.add(same, &[a, b], Kind::Bool);
+            let same = lowering.graph.add(same, &[a, b], DeviceType::Bool);
             let null = lowering.graph.null(kind);
-            Ok(lowering.graph.add(Op::Choose, &[same, null, a], kind))
+            Ok(lowering.graph.add(Op::IfElse, &[same, null, a], kind))
         }
         ("date_part", [part, of]) => {
             let part = literal_of(part).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
-            let found = PARTS.iter().find(|(known, _)| *known == part).map(|(_, part)| *part);
+            let found = PARTITIONS_METRIC.iter().find(|(known, _)| *known == part).map(|(_, part)| *part);
             let whole = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
             date_part(lowering, whole, of, &types[1], kind).ok_or_else(refused)?
         }
@@ -227,9 +227,9 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let table = zone.map(|zone| zone_table(lowering, zone).ok_or_else(refused)).transpose()?;
             let of = lowering.expr(of)?;
             let Some(table) = table else { return Ok(lowering.graph.add(Op::Truncate(unit, tick), &[of], kind)) };
-            let local = lowering.graph.add(Op::Local(table, tick), &[of], TICKS);
+            let local = lowering.graph.add(Op::ToLocal(table, tick), &[of], TICKS);
             let local = lowering.graph.add(Op::Truncate(unit, tick), &[local], TICKS);
-            Ok(lowering.graph.add(Op::Utc(table, tick, Fold::As), &[local, of], kind))
+            Ok(lowering.graph.add(Op::ToUtc(table, tick, Fold::As), &[local, of], kind))
         }
         ("to_local_time", [of]) => {
             let zone = zone_of(&types[0]);
@@ -237,7 +237,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let table = zone.map(|zone| zone_table(lowering, zone).ok_or_else(refused)).transpose()?;
             let of = lowering.expr(of)?;
             Ok(match table {
-                Some(table) => lowering.graph.add(Op::Local(table, tick), &[of], kind),
+                Some(table) => lowering.graph.add(Op::ToLocal(table, tick), &[of], kind),
                 None => of,
             })
         }
@@ -261,9 +261,9 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
                     let n = graph.number(Scalar::I64, n.into());
                     let rest = graph.add(Op::Remainder, &[of, n], TICKS);
                     let zero = graph.number(Scalar::I64, 0);
-                    let below = graph.add(Op::Compare(Comparison::Less), &[rest, zero], Kind::Bool);
+                    let below = graph.add(Op::Compare(Comparison::Less), &[rest, zero], DeviceType::Bool);
                     let more = graph.add(Op::Add, &[rest, n], TICKS);
-                    let rest = graph.add(Op::Choose, &[below, more, rest], TICKS);
+                    let rest = graph.add(Op::IfElse, &[below, more, rest], TICKS);
                     Ok(graph.add(Op::Subtract, &[of, rest], kind))
                 }
                 _ => Err(refused()),
@@ -271,7 +271,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
         }
         // Ours: `dt.hour` and the like.
         (field, [of]) if field.starts_with("dt.") => {
-            let found = PARTS.iter().find(|(known, _)| *known == &field[3..]).map(|(_, part)| *part);
+            let found = PARTITIONS_METRIC.iter().find(|(known, _)| *known == &field[3..]).map(|(_, part)| *part);
             let part = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
             date_part(lowering, part, of, &types[0], kind).ok_or_else(refused)?
         }
@@ -283,7 +283,7 @@ fn is_two(expr: &Arc<dyn PhysicalExpr>) -> bool {
     matches!(literal_of(expr), Some(ScalarValue::Float64(Some(v))) if *v == 2.0)
 }
 
-fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<Id, Refusal> {
+fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<NodeId, Refusal> {
     let (a, b) = (lowering.expr(&function.args()[0])?, lowering.expr(&function.args()[1])?);
     Ok(lowering.graph.add(op, &[a, b], FLOAT))
 }
@@ -293,8 +293,8 @@ fn date_part(
     part: Part,
     of: &Arc<dyn PhysicalExpr>,
     dtype: &DataType,
-    kind: Kind,
-) -> Option<Result<Id, Refusal>> {
+    kind: DeviceType,
+) -> Option<Result<NodeId, Refusal>> {
     let tick = tick_in_zone(dtype)?;
     let within_day = matches!(part, Part::Hour | Part::Minute | Part::Second);
     if tick == Tick::Day && within_day {
@@ -306,10 +306,10 @@ fn date_part(
     };
     Some(lowering.expr(of).map(|of| {
         let of = match table {
-            Some(table) => lowering.graph.add(Op::Local(table, tick), &[of], TICKS),
+            Some(table) => lowering.graph.add(Op::ToLocal(table, tick), &[of], TICKS),
             None => of,
         };
-        let found = lowering.graph.add(Op::Part(part, tick), &[of], Kind::Number(Scalar::I32));
-        lowering.graph.add(Op::Convert(Misfit::Fault), &[found], kind)
+        let found = lowering.graph.add(Op::DatePart(part, tick), &[of], DeviceType::Number(Scalar::I32));
+        lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[found], kind)
     }))
 }

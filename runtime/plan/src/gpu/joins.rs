@@ -10,15 +10,15 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use onrush_kernels::Scalar;
-use onrush_ops::{Graph, How, Id, Kind, Op};
+use onrush_ops::{DeviceType, ExprGraph, JoinKind, NodeId, Op};
 
-use super::exec::Link;
-use super::lower::{Lowering, Preference, Refusal, Side, Slot};
-use super::numbers;
-use super::place::{Open, both};
+use super::arithmetic;
+use super::gpu_exec::FragmentNode;
+use super::lower::{BuildSide, ColumnSource, Lowering, Refusal, StringRepresentation};
+use super::placement::{FragmentBuilder, and};
 use crate::check::HIDDEN;
 
-const LONG: Kind = Kind::Number(Scalar::I64);
+const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 
 /// What there is to know of a join, whichever of DataFusion's nodes it is.
 pub struct Joining<'a> {
@@ -75,8 +75,8 @@ impl<'a> Joining<'a> {
 }
 
 /// A float as the bits that tell it from all others; both zeros are one, and so are all NaNs.
-fn bits(graph: &mut Graph, value: Id) -> Id {
-    let value = numbers::as_group(graph, value);
+fn bits(graph: &mut ExprGraph, value: NodeId) -> NodeId {
+    let value = arithmetic::as_group(graph, value);
     graph.add(Op::OrderKey, &[value], LONG)
 }
 
@@ -85,13 +85,13 @@ pub fn keeps_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     Joining::of(plan).is_some_and(|join| join.keeps_order)
 }
 
-impl Open {
+impl FragmentBuilder {
     /// Joins another table, or leaves the fragment as it was.
     pub fn add_join(
         &mut self,
         plan: &Arc<dyn ExecutionPlan>,
         join: &Joining,
-        (other, preference): (&Arc<dyn ExecutionPlan>, Preference),
+        (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
         let (saved, joins, before) = (self.lowering.save(), self.lowering.joins.len(), self.before.len());
@@ -108,27 +108,27 @@ impl Open {
         &mut self,
         plan: &Arc<dyn ExecutionPlan>,
         join: &Joining,
-        (other, preference): (&Arc<dyn ExecutionPlan>, Preference),
+        (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
     ) -> std::result::Result<(), Refusal> {
         if self.finish > 0 {
             return Err("it comes after the first rows of an order".to_string());
         }
-        let computed = |slot: &Slot| matches!(slot, Slot::Node(id) if self.lowering.graph.kind(*id) == Kind::Text);
+        let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
         let texts = self.lowering.columns.iter().any(computed);
-        let stays = self.lowering.spread.is_none() && self.lowering.structs.is_empty();
+        let stays = self.lowering.repeat.is_none() && self.lowering.structs.is_empty();
         if self.limit.is_some() || self.order.is_some() || self.window.is_some() || texts || !stays {
             self.materialise();
         }
         let kind = join.kind;
         let how = match kind {
-            JoinType::Inner => How::Inner,
-            JoinType::Left | JoinType::Right => How::Outer,
-            JoinType::Full => How::Full,
-            _ => How::Exists,
+            JoinType::Inner => JoinKind::Inner,
+            JoinType::Left | JoinType::Right => JoinKind::Outer,
+            JoinType::Full => JoinKind::Full,
+            _ => JoinKind::Semi,
         };
         // Where rows of the pipeline can be missing, what was computed of them must be null then: it is a table before.
-        if how == How::Full && !(self.is_fresh() && self.lowering.is_untouched()) {
+        if how == JoinKind::Full && !(self.is_fresh() && self.lowering.is_untouched()) {
             self.materialise();
         }
         let preferred = preference.clone();
@@ -140,7 +140,7 @@ impl Open {
             let types = (self.lowering.dtype(here)?, side.dtype(there)?);
             let (mut a, mut b) = (self.lowering.key(here)?, side.key(there)?);
             let kind = side.graph.kind(b);
-            let is_text = kind == Kind::Code && self.lowering.graph.kind(a) == Kind::Code;
+            let is_text = kind == DeviceType::DictIndex && self.lowering.graph.kind(a) == DeviceType::DictIndex;
             if types.0 != types.1 && !is_text {
                 return Err(format!("a join of {} with {} is not on the GPU yet", types.0, types.1));
             }
@@ -164,9 +164,9 @@ impl Open {
         }
         let number = self.lowering.joins.len();
         let graph = &mut self.lowering.graph;
-        let probe = graph.add(Op::Probe(number as u32), &mine, Kind::Number(Scalar::U32));
-        let none = graph.add(Op::IsNull, &[probe], Kind::Bool);
-        let found = graph.add(Op::Not, &[none], Kind::Bool);
+        let probe = graph.add(Op::Probe(number as u32), &mine, DeviceType::Number(Scalar::U32));
+        let none = graph.add(Op::IsNull, &[probe], DeviceType::Bool);
+        let found = graph.add(Op::Not, &[none], DeviceType::Bool);
         // NOT IN: what is compared with a null is neither in nor out. The host answers where there is nothing that it could be in.
         if join.null_aware {
             let ([key], None) = (&mine[..], join.filter) else {
@@ -174,12 +174,12 @@ impl Open {
             };
             let key = *key;
             let graph = &mut self.lowering.graph;
-            let absent = graph.add(Op::IsNull, &[key], Kind::Bool);
-            let here = graph.add(Op::Not, &[absent], Kind::Bool);
+            let absent = graph.add(Op::IsNull, &[key], DeviceType::Bool);
+            let here = graph.add(Op::Not, &[absent], DeviceType::Bool);
             let null = graph.null(graph.kind(key));
-            let probe = graph.add(Op::Probe(number as u32 + 1), &[null], Kind::Number(Scalar::U32));
-            let no_null = graph.add(Op::IsNull, &[probe], Kind::Bool);
-            let condition = graph.add(Op::And, &[here, no_null], Kind::Bool);
+            let probe = graph.add(Op::Probe(number as u32 + 1), &[null], DeviceType::Number(Scalar::U32));
+            let no_null = graph.add(Op::IsNull, &[probe], DeviceType::Bool);
+            let condition = graph.add(Op::And, &[here, no_null], DeviceType::Bool);
             let there = if left_goes_on { &join.on[0].1 } else { &join.on[0].0 };
             let mut again = Lowering { preference: preferred, ..Lowering::new(&other.schema()) };
             let mut key = again.key(there)?;
@@ -188,7 +188,7 @@ impl Open {
             }
             aware = Some((condition, probe, again, key));
         }
-        self.lowering.joins.push(Side {
+        self.lowering.joins.push(BuildSide {
             lowering: side,
             table: self.others.len(),
             keys: its,
@@ -196,27 +196,27 @@ impl Open {
             nulls_equal: join.nulls_equal,
             how,
             residual: None,
-            before: self.filter,
+            probe_filter: self.filter,
         });
         let mut filter = self.filter;
         if let Some((condition, probe, lowering, key)) = aware {
-            filter = Some(both(&mut self.lowering.graph, filter, condition));
-            self.lowering.joins.push(Side {
+            filter = Some(and(&mut self.lowering.graph, filter, condition));
+            self.lowering.joins.push(BuildSide {
                 lowering,
                 table: self.others.len(),
                 keys: vec![key],
                 probe,
                 nulls_equal: true,
-                how: How::Exists,
+                how: JoinKind::Semi,
                 residual: None,
-                before: None,
+                probe_filter: None,
             });
         }
         let here = self.lowering.columns.clone();
-        let mut there: Vec<Slot> =
-            (0..other.schema().fields().len()).map(|column| Slot::Joined { join: number, column }).collect();
+        let mut there: Vec<ColumnSource> =
+            (0..other.schema().fields().len()).map(|column| ColumnSource::Joined { join: number, column }).collect();
         // Keys that are equal need not be read a second time. The two zeros of floats are equal, too.
-        for (left, right) in join.on.iter().filter(|_| how == How::Inner) {
+        for (left, right) in join.on.iter().filter(|_| how == JoinKind::Inner) {
             let (from, to) = if left_goes_on { (left, right) } else { (right, left) };
             let column = |of: &Arc<dyn PhysicalExpr>| of.as_ref().downcast_ref::<Column>().map(Column::index);
             if let (Some(from), Some(to)) = (column(from), column(to))
@@ -227,8 +227,8 @@ impl Open {
         }
         let graph = &mut self.lowering.graph;
         match kind {
-            JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => filter = Some(both(graph, filter, found)),
-            JoinType::LeftAnti | JoinType::RightAnti => filter = Some(both(graph, filter, none)),
+            JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => filter = Some(and(graph, filter, found)),
+            JoinType::LeftAnti | JoinType::RightAnti => filter = Some(and(graph, filter, none)),
             _ => {}
         }
         if let Some(beside) = join.filter {
@@ -242,14 +242,16 @@ impl Open {
             (self.lowering.columns, self.lowering.schema) = (columns, schema);
             match how {
                 // Where all pairs are looked at, those that are none are not written.
-                How::Inner if !join.on.is_empty() => filter = Some(both(&mut self.lowering.graph, filter, condition?)),
+                JoinKind::Inner if !join.on.is_empty() => {
+                    filter = Some(and(&mut self.lowering.graph, filter, condition?))
+                }
                 _ => self.lowering.joins[number].residual = Some(condition?),
             }
         }
         let mut columns = match kind {
             JoinType::Inner | JoinType::Left | JoinType::Right if left_goes_on => [here, there].concat(),
             JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => [there, here].concat(),
-            JoinType::LeftMark | JoinType::RightMark => [here, vec![Slot::Node(found)]].concat(),
+            JoinType::LeftMark | JoinType::RightMark => [here, vec![ColumnSource::Node(found)]].concat(),
             _ => here,
         };
         if let Some(projection) = join.projection {
@@ -259,7 +261,7 @@ impl Open {
         self.lowering.schema = plan.schema();
         self.filter = filter;
         self.limit = plan.fetch().map(|rows| rows as u64);
-        self.chain.push(Link { node: Arc::clone(plan), other: Some((self.others.len(), !left_goes_on)) });
+        self.chain.push(FragmentNode { node: Arc::clone(plan), other: Some((self.others.len(), !left_goes_on)) });
         self.others.push((Arc::clone(other), Vec::new()));
         self.works = true;
         Ok(())

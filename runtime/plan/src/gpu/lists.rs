@@ -13,16 +13,19 @@ use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionEx
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 use onrush_kernels::Scalar;
-use onrush_ops::{Comparison, Graph, Id, Kind, ListOp, Lookup, Misfit, Op, Origin, Value, What, kind_of};
+use onrush_ops::{
+    AggregateOp, Comparison, DeviceType, ExprGraph, ListOp, LiteralValue, Lookup, NodeId, Op, OverflowPolicy,
+    StringSource, kind_of,
+};
 
-use super::aggregates::{self, Recipe};
-use super::lower::{Lowering, Refusal, Slot, literal_of};
-use super::numbers;
-use super::place::Open;
-use super::text::{self, is_text};
+use super::aggregates::{self, AggregateResult};
+use super::arithmetic;
+use super::lower::{ColumnSource, Lowering, Refusal, literal_of};
+use super::placement::FragmentBuilder;
+use super::strings::{self, is_text};
 
-const LONG: Kind = Kind::Number(Scalar::I64);
-const WORD: Kind = Kind::Number(Scalar::U32);
+const LONG: DeviceType = DeviceType::Number(Scalar::I64);
+const WORD: DeviceType = DeviceType::Number(Scalar::U32);
 
 /// The type of the elements of a list.
 pub fn element_of(dtype: &DataType) -> Option<&FieldRef> {
@@ -42,28 +45,28 @@ pub fn is_nested(dtype: &DataType) -> bool {
 }
 
 /// Whether a kernel that has a list knows where its elements are.
-fn has_elements(graph: &Graph, id: Id) -> bool {
+fn has_elements(graph: &ExprGraph, id: NodeId) -> bool {
     let node = graph.node(id);
     match node.op {
-        Op::Input(_) | Op::Joined(..) | Op::Fetch(_) | Op::Null | Op::Literal(_) => true,
+        Op::Input(_) | Op::BuildColumn(..) | Op::Gather(_) | Op::Null | Op::Literal(_) => true,
         Op::List(ListOp::Rows(_)) => true,
         Op::List(ListOp::Element | ListOp::Field(_) | ListOp::Slice) => has_elements(graph, node.args[0]),
-        Op::Choose => node.args[1..].iter().all(|arg| has_elements(graph, *arg)),
+        Op::IfElse => node.args[1..].iter().all(|arg| has_elements(graph, *arg)),
         Op::Coalesce => node.args.iter().all(|arg| has_elements(graph, *arg)),
         _ => false,
     }
 }
 
 /// A list whose elements are read.
-fn list(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+fn list(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
     let id = lowering.expr(expr)?;
-    if lowering.graph.kind(id) != Kind::List {
+    if lowering.graph.kind(id) != DeviceType::ListView {
         return Err(format!("`{expr}` is no list"));
     }
     match has_elements(&lowering.graph, id) {
         true => Ok(id),
         false => {
-            lowering.wishes.table = true;
+            lowering.requests.table = true;
             Err(format!("elements of `{expr}` are not on the GPU yet"))
         }
     }
@@ -90,12 +93,12 @@ fn uncast<'a>(lowering: &Lowering, expr: &'a Arc<dyn PhysicalExpr>) -> &'a Arc<d
     if stays { cast.expr() } else { expr }
 }
 
-fn length(graph: &mut Graph, list: Id, kind: Kind) -> Id {
+fn length(graph: &mut ExprGraph, list: NodeId, kind: DeviceType) -> NodeId {
     graph.add(Op::List(ListOp::Length), &[list], kind)
 }
 
 /// A function of lists, or one that gives them.
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Refusal> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Refusal> {
     let (name, args) = (function.name(), function.args());
     let refused = || format!("the function `{name}` is not on the GPU yet");
     let kind = kind_of(function.return_type()).ok_or_else(refused)?;
@@ -120,7 +123,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let of = lowering.expr(of)?;
             let length = length(&mut lowering.graph, of, WORD);
             let none = lowering.graph.number(Scalar::U32, 0);
-            Ok(lowering.graph.add(Op::Compare(Comparison::Equal), &[length, none], Kind::Bool))
+            Ok(lowering.graph.add(Op::Compare(Comparison::Equal), &[length, none], DeviceType::Bool))
         }
         ("array_element", [of, index], Some(_)) if types[1].is_integer() => {
             let is_short =
@@ -128,9 +131,10 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let (of, mut index) = (list(lowering, of)?, lowering.expr(index)?);
             // As an offset of the list, or an error.
             if !is_short && !matches!(types[0], DataType::LargeList(_)) {
-                index = lowering.graph.add(Op::Convert(Misfit::Fault), &[index], Kind::Number(Scalar::I32));
+                index =
+                    lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[index], DeviceType::Number(Scalar::I32));
             }
-            let index = lowering.graph.add(Op::Convert(Misfit::Fault), &[index], LONG);
+            let index = lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[index], LONG);
             Ok(lowering.graph.add(Op::List(ListOp::Element), &[of, index], kind))
         }
         ("array_slice", [of, from, to, step @ ..], Some(_))
@@ -143,7 +147,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
             let mut args = vec![of];
             for edge in [from, to] {
                 let edge = lowering.expr(edge)?;
-                args.push(lowering.graph.add(Op::Convert(Misfit::Fault), &[edge], LONG));
+                args.push(lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[edge], LONG));
             }
             Ok(lowering.graph.add(Op::List(ListOp::Slice), &args, kind))
         }
@@ -154,23 +158,27 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id
         }
         ("array_has", [of, item], Some(element)) if element == types[1] && !is_nested(&element) => {
             let (of, item) = (list(lowering, uncast(lowering, of))?, lowering.expr(item)?);
-            Ok(lowering.graph.add(Op::List(ListOp::Has), &[of, item], Kind::Bool))
+            Ok(lowering.graph.add(Op::List(ListOp::Contains), &[of, item], DeviceType::Bool))
         }
         ("array_min" | "array_max", [of], Some(element))
             if element == *function.return_type() && !is_nested(&element) =>
         {
             let of = list(lowering, of)?;
-            let op = if name == "array_min" { ListOp::Lowest } else { ListOp::Highest };
+            let op = if name == "array_min" { ListOp::Min } else { ListOp::Max };
             Ok(lowering.graph.add(Op::List(op), &[of], kind))
         }
         ("get_field", [of, path @ ..], None) if !path.is_empty() => field(lowering, of, path),
-        ("named_struct" | "struct", _, _) => made(lowering, function),
+        ("named_struct" | "struct", _, _) => materialised(lowering, function),
         _ => Err(refused()),
     }
 }
 
 /// A field of a struct, or of one in it.
-fn field(lowering: &mut Lowering, of: &Arc<dyn PhysicalExpr>, path: &[Arc<dyn PhysicalExpr>]) -> Result<Id, Refusal> {
+fn field(
+    lowering: &mut Lowering,
+    of: &Arc<dyn PhysicalExpr>,
+    path: &[Arc<dyn PhysicalExpr>],
+) -> Result<NodeId, Refusal> {
     let mut dtype = lowering.dtype(of)?;
     let mut id = list(lowering, of)?;
     for name in path {
@@ -186,7 +194,7 @@ fn field(lowering: &mut Lowering, of: &Arc<dyn PhysicalExpr>, path: &[Arc<dyn Ph
 }
 
 /// A struct of columns of a table: what is computed is made one before.
-fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Refusal> {
+fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Refusal> {
     let args = function.args();
     let values: Vec<&Arc<dyn PhysicalExpr>> = match function.name() {
         "struct" => args.iter().collect(),
@@ -196,11 +204,11 @@ fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Re
     let mut lacks = !lowering.is_as_read();
     for value in values {
         let any: &dyn Any = value.as_ref();
-        let column = lowering.made(value).or_else(|| any.downcast_ref::<Column>().map(Column::index));
+        let column = lowering.materialised(value).or_else(|| any.downcast_ref::<Column>().map(Column::index));
         let Some(column) = column else {
             // What it is made of may have to be made first.
-            text::column(lowering, value)?;
-            lowering.wishes.text(value);
+            strings::column(lowering, value)?;
+            lowering.requests.text(value);
             lacks = true;
             continue;
         };
@@ -214,12 +222,12 @@ fn made(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<Id, Re
         }
     }
     if lacks {
-        lowering.wishes.table = true;
+        lowering.requests.table = true;
         return Err("a struct of what is computed is not on the GPU yet".to_string());
     }
     lowering.structs.push(columns);
     let number = lowering.structs.len() as u32 - 1;
-    Ok(lowering.graph.add(Op::List(ListOp::Made(number)), &[], Kind::List))
+    Ok(lowering.graph.add(Op::List(ListOp::Struct(number)), &[], DeviceType::ListView))
 }
 
 /// Lists that one of is chosen: those of no element beside those of one column, as a kernel knows one place of elements.
@@ -234,9 +242,9 @@ pub fn are_of_one_column<'a>(lists: impl Iterator<Item = &'a Arc<dyn PhysicalExp
     }
 }
 
-pub fn or_empty(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+pub fn or_empty(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
     match is_empty(expr) {
-        true => Ok(lowering.graph.literal(Kind::List, Value::U64(0))),
+        true => Ok(lowering.graph.literal(DeviceType::ListView, LiteralValue::U64(0))),
         false => lowering.expr(expr),
     }
 }
@@ -250,9 +258,9 @@ fn is_empty(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// Each different text is compared once.
-fn has_text(lowering: &mut Lowering, of: Id, text: &str) -> Result<Id, Refusal> {
+fn has_text(lowering: &mut Lowering, of: NodeId, text: &str) -> Result<NodeId, Refusal> {
     let Op::Input(column) = lowering.graph.node(of).op else {
-        lowering.wishes.table = true;
+        lowering.requests.table = true;
         return Err("texts of lists that are computed are not on the GPU yet".to_string());
     };
     let text = text.to_string();
@@ -261,13 +269,13 @@ fn has_text(lowering: &mut Lowering, of: Id, text: &str) -> Result<Id, Refusal> 
         let same = texts.as_string_view().iter().map(|one| Some(one == Some(text.as_str())));
         Ok(Arc::new(same.collect::<BooleanArray>()))
     };
-    lowering.lookups.push(Lookup::Texts { of: Origin::Elements(column), evaluate: Arc::new(evaluate) });
+    lowering.lookups.push(Lookup::Strings { of: StringSource::Elements(column), evaluate: Arc::new(evaluate) });
     let table = lowering.lookups.len() as u32 - 1;
-    Ok(lowering.graph.add(Op::List(ListOp::HasText(table)), &[of], Kind::Bool))
+    Ok(lowering.graph.add(Op::List(ListOp::ContainsString(table)), &[of], DeviceType::Bool))
 }
 
 /// Columns of the fields of structs.
-fn fields_of(open: &mut Open, structs: &[usize]) -> Result<(), Refusal> {
+fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Refusal> {
     let lowering = &mut open.lowering;
     let mut columns = Vec::new();
     for index in 0..lowering.columns.len() {
@@ -280,14 +288,14 @@ fn fields_of(open: &mut Open, structs: &[usize]) -> Result<(), Refusal> {
         };
         let id = lowering.column(index)?;
         if !has_elements(&lowering.graph, id) {
-            lowering.wishes.table = true;
+            lowering.requests.table = true;
             return Err("fields of structs that are computed are not on the GPU yet".to_string());
         }
         for (place, field) in fields.iter().enumerate() {
             let kind =
                 kind_of(field.data_type()).ok_or_else(|| format!("{} is not on the GPU yet", field.data_type()))?;
             let field = lowering.graph.add(Op::List(ListOp::Field(place as u32)), &[id], kind);
-            columns.push(Slot::Node(field));
+            columns.push(ColumnSource::Node(field));
         }
     }
     lowering.columns = columns;
@@ -295,7 +303,7 @@ fn fields_of(open: &mut Open, structs: &[usize]) -> Result<(), Refusal> {
 }
 
 /// Rows of the elements of lists: as many as the longest of a row's lists has, with nulls behind the ends of the others.
-pub fn unnest(open: &mut Open, unnest: &UnnestExec) -> Result<(), Refusal> {
+pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), Refusal> {
     let lists = unnest.list_column_indices();
     if lists.is_empty() {
         return fields_of(open, unnest.struct_column_indices());
@@ -307,10 +315,10 @@ pub fn unnest(open: &mut Open, unnest: &UnnestExec) -> Result<(), Refusal> {
         return Err("rows made of lists of lists are not on the GPU yet".to_string());
     }
     let lowering = &open.lowering;
-    let is_read = |slot: &Slot| match slot {
-        Slot::Source(_) => true,
-        Slot::Joined { .. } => false,
-        Slot::Node(id) => matches!(lowering.graph.node(*id).op, Op::Input(_)),
+    let is_read = |slot: &ColumnSource| match slot {
+        ColumnSource::Source(_) => true,
+        ColumnSource::Joined { .. } => false,
+        ColumnSource::Node(id) => matches!(lowering.graph.node(*id).op, Op::Input(_)),
     };
     if !open.is_fresh() || !lists.iter().all(|list| is_read(&lowering.columns[list.index_in_input_schema])) {
         open.materialise();
@@ -318,9 +326,9 @@ pub fn unnest(open: &mut Open, unnest: &UnnestExec) -> Result<(), Refusal> {
     let lowering = &mut open.lowering;
     let handling = &unnest.options().null_handling;
     let of_null = u8::from(*handling != NullHandling::Drop);
-    let mut longest: Option<Id> = None;
+    let mut longest: Option<NodeId> = None;
     let mut found = Vec::new();
-    let place = lowering.graph.add(Op::Place, &[], WORD);
+    let place = lowering.graph.add(Op::RepeatIndex, &[], WORD);
     for unnested in lists {
         let index = unnested.index_in_input_schema;
         let dtype = lowering.schema.field(index).data_type().clone();
@@ -333,24 +341,25 @@ pub fn unnest(open: &mut Open, unnest: &UnnestExec) -> Result<(), Refusal> {
         count = graph.add(Op::Coalesce, &[count, of_null], WORD);
         if *handling == NullHandling::PreserveAndExpandEmpty {
             let (none, one) = (graph.number(Scalar::U32, 0), graph.number(Scalar::U32, 1));
-            let is_empty = graph.add(Op::Compare(Comparison::Equal), &[count, none], Kind::Bool);
-            count = graph.add(Op::Choose, &[is_empty, one, count], WORD);
+            let is_empty = graph.add(Op::Compare(Comparison::Equal), &[count, none], DeviceType::Bool);
+            count = graph.add(Op::IfElse, &[is_empty, one, count], WORD);
         }
         longest = Some(match longest {
             None => count,
             Some(other) => {
-                let is_shorter = graph.add(Op::Compare(Comparison::Less), &[other, count], Kind::Bool);
-                graph.add(Op::Choose, &[is_shorter, count, other], WORD)
+                let is_shorter = graph.add(Op::Compare(Comparison::Less), &[other, count], DeviceType::Bool);
+                graph.add(Op::IfElse, &[is_shorter, count, other], WORD)
             }
         });
-        let (place, one) = (graph.add(Op::Convert(Misfit::Fault), &[place], LONG), graph.number(Scalar::I64, 1));
+        let (place, one) =
+            (graph.add(Op::Convert(OverflowPolicy::Error), &[place], LONG), graph.number(Scalar::I64, 1));
         let number = graph.add(Op::Add, &[place, one], LONG);
         found.push((index, graph.add(Op::List(ListOp::Element), &[of, number], element)));
     }
     for (index, element) in found {
-        lowering.columns[index] = Slot::Node(element);
+        lowering.columns[index] = ColumnSource::Node(element);
     }
-    open.lowering.spread = longest;
+    open.lowering.repeat = longest;
     Ok(())
 }
 
@@ -360,7 +369,7 @@ pub fn collects(aggregate: &AggregateExec) -> bool {
 }
 
 /// Lists of groups: rows sorted by group, in the order that the lists are to have; those that are left out come last.
-pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refusal> {
+pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Refusal> {
     let group = aggregate.group_expr();
     if !group.is_single() {
         return Err("grouping sets are not on the GPU yet".to_string());
@@ -399,9 +408,9 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
         open.materialise();
     }
     let mut fields: Vec<FieldRef> = open.lowering.schema.fields().iter().map(Arc::clone).collect();
-    let mut column = |lowering: &mut Lowering, dtype: DataType, id: Id| {
+    let mut column = |lowering: &mut Lowering, dtype: DataType, id: NodeId| {
         fields.push(Arc::new(Field::new(format!("of a list {}", fields.len()), dtype, true)));
-        lowering.columns.push(Slot::Node(id));
+        lowering.columns.push(ColumnSource::Node(id));
         fields.len() - 1
     };
     let mut keys = Vec::new();
@@ -412,7 +421,7 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
             // The rows of a group lie together only if its floats are one to the order, too.
             true => {
                 let value = open.lowering.key(key)?;
-                let value = numbers::as_group(&mut open.lowering.graph, value);
+                let value = arithmetic::as_group(&mut open.lowering.graph, value);
                 vec![open.ordered(value, SortOptions::default())]
             }
             false => open.sort_keys(&ascending(key))?,
@@ -422,7 +431,7 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
     let mut by_group = Vec::new();
     for (key, _) in group.expr() {
         let (dtype, id) = (lowering.dtype(key)?, lowering.key(key)?);
-        let id = numbers::as_group(&mut lowering.graph, id);
+        let id = arithmetic::as_group(&mut lowering.graph, id);
         by_group.push(column(lowering, dtype, id));
     }
     let filter = filter.as_ref().map(|filter| lowering.boolean(filter)).transpose()?;
@@ -430,16 +439,17 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
         None => None,
         Some(value) => {
             let value = lowering.expr(&value)?;
-            let absent = lowering.graph.add(Op::IsNull, &[value], Kind::Bool);
-            Some(lowering.graph.add(Op::Not, &[absent], Kind::Bool))
+            let absent = lowering.graph.add(Op::IsNull, &[value], DeviceType::Bool);
+            Some(lowering.graph.add(Op::Not, &[absent], DeviceType::Bool))
         }
     };
     let no = lowering.graph.bool(false);
-    let passes = [filter, there].into_iter().flatten().reduce(|a, b| lowering.graph.add(Op::And, &[a, b], Kind::Bool));
-    let passes = passes.map(|passes| lowering.graph.add(Op::Coalesce, &[passes, no], Kind::Bool));
+    let passes =
+        [filter, there].into_iter().flatten().reduce(|a, b| lowering.graph.add(Op::And, &[a, b], DeviceType::Bool));
+    let passes = passes.map(|passes| lowering.graph.add(Op::Coalesce, &[passes, no], DeviceType::Bool));
     let mut passing = None;
     if let Some(passes) = passes {
-        let lacks = lowering.graph.add(Op::Not, &[passes], Kind::Bool);
+        let lacks = lowering.graph.add(Op::Not, &[passes], DeviceType::Bool);
         passing = Some(column(lowering, DataType::Boolean, passes));
         keys.push(open.ordered(lacks, SortOptions::default()));
     }
@@ -463,12 +473,12 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
     open.materialise();
 
     let lowering = &mut open.lowering;
-    let number = Kind::Number(Scalar::U64);
-    let row = lowering.graph.add(Op::Row, &[], number);
+    let number = DeviceType::Number(Scalar::U64);
+    let row = lowering.graph.add(Op::RowNumber, &[], number);
     let passing = passing.map(|passing| lowering.column(passing)).transpose()?;
     let counted = passing.map(|passing| {
-        let null = lowering.graph.null(Kind::Bool);
-        lowering.graph.add(Op::Choose, &[passing, passing, null], Kind::Bool)
+        let null = lowering.graph.null(DeviceType::Bool);
+        lowering.graph.add(Op::IfElse, &[passing, passing, null], DeviceType::Bool)
     });
     let keys = by_group.into_iter().map(|key| lowering.column_as(key, false)).collect::<Result<Vec<_>, _>>()?;
     open.aggregate_by(aggregate, keys, &mut |lowering, accumulators, index| {
@@ -478,7 +488,7 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
         };
         let value = lowering.column_as(column, false)?;
         let Op::Input(input) = lowering.graph.node(value).op else { return Err("a list of nothing".to_string()) };
-        let row = accumulators.add(What::LeastUnsigned, Some(row));
-        Ok(vec![Recipe::Rows { row, count: accumulators.add(What::Count, counted), input }])
+        let row = accumulators.add(AggregateOp::MinUnsigned, Some(row));
+        Ok(vec![AggregateResult::Rows { row, count: accumulators.add(AggregateOp::Count, counted), input }])
     })
 }

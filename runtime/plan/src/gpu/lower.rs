@@ -21,10 +21,12 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::{self, Dictionary};
-use onrush_ops::{Comparison, Graph, How, Id, Kind, Lookup, Misfit, Op, Origin, kind_of};
+use onrush_ops::{
+    Comparison, DeviceType, ExprGraph, JoinKind, Lookup, NodeId, Op, OverflowPolicy, StringSource, kind_of,
+};
 
-use super::text::{self, is_text};
-use super::{functions, lists, native, numbers};
+use super::strings::{self, is_text};
+use super::{arithmetic, functions, lists, udf};
 use crate::expr::kernels;
 
 /// Why something stays on the CPU, in a few words.
@@ -32,7 +34,7 @@ pub type Refusal = String;
 
 /// A column that expressions can name: where it comes from, or why it cannot be used.
 #[derive(Clone, Debug)]
-pub enum Slot {
+pub enum ColumnSource {
     /// A column of the fragment's input, not read so far.
     Source(usize),
     /// A column of a table that is joined, not read so far.
@@ -40,25 +42,25 @@ pub enum Slot {
         join: usize,
         column: usize,
     },
-    Node(Id),
+    Node(NodeId),
 }
 
 /// A table that a stage joins.
-pub struct Side {
+pub struct BuildSide {
     /// Over the table's columns: keys, and what is read of it.
     pub lowering: Lowering,
     pub table: usize,
-    pub keys: Vec<Id>,
-    pub probe: Id,
+    pub keys: Vec<NodeId>,
+    pub probe: NodeId,
     pub nulls_equal: bool,
-    pub how: How,
-    pub residual: Option<Id>,
-    pub before: Option<Id>,
+    pub how: JoinKind,
+    pub residual: Option<NodeId>,
+    pub probe_filter: Option<NodeId>,
 }
 
 /// Which text columns of an input are read as bytes where both forms would do: those of many different texts.
 #[derive(Clone, Default)]
-pub enum Preference {
+pub enum StringRepresentation {
     #[default]
     Numbers,
     Known(Vec<bool>),
@@ -66,48 +68,48 @@ pub enum Preference {
     Of(Arc<dyn Fn(usize) -> bool + Send + Sync>),
 }
 
-impl Preference {
+impl StringRepresentation {
     fn is_bytes(&self, source: usize) -> bool {
         match self {
-            Preference::Numbers => false,
-            Preference::Known(known) => known.get(source).copied().unwrap_or(false),
-            Preference::Of(find) => find(source),
+            StringRepresentation::Numbers => false,
+            StringRepresentation::Known(known) => known.get(source).copied().unwrap_or(false),
+            StringRepresentation::Of(find) => find(source),
         }
     }
 }
 
 /// The stage that is being written.
 pub struct Lowering {
-    pub graph: Graph,
-    pub joins: Vec<Side>,
+    pub graph: ExprGraph,
+    pub joins: Vec<BuildSide>,
     pub lookups: Vec<Lookup>,
     pub texts: Vec<Arc<Dictionary>>,
     /// Columns of the fragment's input that are read, in the order of the stage's inputs. Only in the first stage.
     pub used: Vec<usize>,
     /// Which of them are texts as bytes.
     pub as_bytes: Vec<bool>,
-    pub preference: Preference,
+    pub preference: StringRepresentation,
     /// Texts are wanted as numbers.
     pub numbered: bool,
-    pub columns: Vec<Slot>,
+    pub columns: Vec<ColumnSource>,
     pub schema: Arc<Schema>,
     /// The columns of structs that are made, by their places among the inputs.
     pub structs: Vec<Vec<u32>>,
     /// How many rows each row becomes.
-    pub spread: Option<Id>,
+    pub repeat: Option<NodeId>,
     /// What holds where the branch that is written is chosen.
-    pub guard: Option<Id>,
+    pub guard: Option<NodeId>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
     pub begins: bool,
     /// Texts that the stage before has made, and the columns that they are.
     pub made: Vec<(Arc<dyn PhysicalExpr>, usize)>,
     /// What a stage before this one would have to do for what was refused.
-    pub wishes: Wishes,
+    pub requests: MaterialiseRequests,
 }
 
 /// What can be computed in a stage of its own.
 #[derive(Clone, Default)]
-pub struct Wishes {
+pub struct MaterialiseRequests {
     /// Whether they may be wished for, rather than what is known of a text's dictionary.
     pub allowed: bool,
     /// Texts that are made, of which something is computed.
@@ -116,7 +118,7 @@ pub struct Wishes {
     pub table: bool,
 }
 
-impl Wishes {
+impl MaterialiseRequests {
     pub fn are_none(&self) -> bool {
         self.texts.is_empty() && !self.table
     }
@@ -134,27 +136,27 @@ const LONGEST_LIST: usize = 64;
 impl Lowering {
     pub fn new(schema: &Arc<Schema>) -> Self {
         Lowering {
-            graph: Graph::new(),
+            graph: ExprGraph::new(),
             joins: Vec::new(),
             lookups: Vec::new(),
             texts: Vec::new(),
             used: Vec::new(),
             as_bytes: Vec::new(),
-            preference: Preference::default(),
+            preference: StringRepresentation::default(),
             numbered: false,
-            columns: (0..schema.fields().len()).map(Slot::Source).collect(),
+            columns: (0..schema.fields().len()).map(ColumnSource::Source).collect(),
             schema: Arc::clone(schema),
             structs: Vec::new(),
-            spread: None,
+            repeat: None,
             guard: None,
             begins: true,
             made: Vec::new(),
-            wishes: Wishes::default(),
+            requests: MaterialiseRequests::default(),
         }
     }
 
     /// The column that an expression has been made.
-    pub fn made(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    pub fn materialised(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
         self.made.iter().find(|(known, _)| known == expr).map(|(_, column)| *column)
     }
 
@@ -164,15 +166,15 @@ impl Lowering {
 
     /// Whether rows are those of the table that the stage goes over.
     pub fn is_as_read(&self) -> bool {
-        self.begins && self.joins.is_empty() && self.spread.is_none()
+        self.begins && self.joins.is_empty() && self.repeat.is_none()
     }
 
     /// Whether all columns are those of the input.
     pub fn is_untouched(&self) -> bool {
-        let plain = |slot: &Slot| match slot {
-            Slot::Source(_) => true,
-            Slot::Joined { .. } => false,
-            Slot::Node(id) => matches!(self.graph.node(*id).op, Op::Input(_)),
+        let plain = |slot: &ColumnSource| match slot {
+            ColumnSource::Source(_) => true,
+            ColumnSource::Joined { .. } => false,
+            ColumnSource::Node(id) => matches!(self.graph.node(*id).op, Op::Input(_)),
         };
         self.columns.iter().all(plain)
     }
@@ -180,22 +182,24 @@ impl Lowering {
     /// Whether a text column is read as bytes where both forms would do.
     pub fn prefers_bytes(&self, index: usize) -> bool {
         match self.columns.get(index) {
-            Some(Slot::Source(source)) => self.preference.is_bytes(*source),
-            Some(Slot::Joined { join, column }) => self.joins[*join].lowering.prefers_bytes(*column),
-            Some(Slot::Node(id)) => self.graph.kind(*id) == Kind::Text,
+            Some(ColumnSource::Source(source)) => self.preference.is_bytes(*source),
+            Some(ColumnSource::Joined { join, column }) => self.joins[*join].lowering.prefers_bytes(*column),
+            Some(ColumnSource::Node(id)) => self.graph.kind(*id) == DeviceType::String,
             None => false,
         }
     }
 
     /// The preference of a stage that reads this one's rows as a table.
-    pub fn preferences(&self) -> Preference {
+    pub fn preferences(&self) -> StringRepresentation {
         let is_text = |index: usize| is_text(self.schema.field(index).data_type());
-        Preference::Known((0..self.columns.len()).map(|index| is_text(index) && self.prefers_bytes(index)).collect())
+        StringRepresentation::Known(
+            (0..self.columns.len()).map(|index| is_text(index) && self.prefers_bytes(index)).collect(),
+        )
     }
 
     /// The node of a column.
-    pub fn column(&mut self, index: usize) -> Result<Id, Refusal> {
-        if let Some(Slot::Node(id)) = self.columns.get(index) {
+    pub fn column(&mut self, index: usize) -> Result<NodeId, Refusal> {
+        if let Some(ColumnSource::Node(id)) = self.columns.get(index) {
             return Ok(*id);
         }
         let text = self.schema.fields().get(index).is_some_and(|field| is_text(field.data_type()));
@@ -204,23 +208,27 @@ impl Lowering {
     }
 
     /// The same, a text as bytes or as a number.
-    pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<Id, Refusal> {
+    pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<NodeId, Refusal> {
         match self.columns.get(index) {
-            Some(Slot::Node(id)) => {
+            Some(ColumnSource::Node(id)) => {
                 let found = match (self.graph.kind(*id), as_bytes) {
-                    (Kind::Code, true) => Err("a text of groups beside other ones is not on the GPU yet".to_string()),
-                    (Kind::Text, false) => Err("a number of a text that is made is not on the GPU yet".to_string()),
+                    (DeviceType::DictIndex, true) => {
+                        Err("a text of groups beside other ones is not on the GPU yet".to_string())
+                    }
+                    (DeviceType::String, false) => {
+                        Err("a number of a text that is made is not on the GPU yet".to_string())
+                    }
                     _ => Ok(*id),
                 };
-                self.wishes.table |= found.is_err();
+                self.requests.table |= found.is_err();
                 found
             }
-            Some(Slot::Source(source)) => {
+            Some(ColumnSource::Source(source)) => {
                 let source = *source;
                 let dtype = self.schema.field(index).data_type();
                 let kind = kind_of(dtype).ok_or_else(|| format!("columns of type {dtype} are not on the GPU yet"))?;
-                let kind = if as_bytes && kind == Kind::Code { Kind::Text } else { kind };
-                let as_bytes = kind == Kind::Text;
+                let kind = if as_bytes && kind == DeviceType::DictIndex { DeviceType::String } else { kind };
+                let as_bytes = kind == DeviceType::String;
                 let mut known = self.used.iter().zip(&self.as_bytes);
                 let place = known.position(|used| used == (&source, &as_bytes)).unwrap_or_else(|| {
                     self.used.push(source);
@@ -230,11 +238,11 @@ impl Lowering {
                 let id = self.graph.input(place, kind);
                 // A text may be asked for in its other form, too.
                 if !is_text(dtype) {
-                    self.columns[index] = Slot::Node(id);
+                    self.columns[index] = ColumnSource::Node(id);
                 }
                 Ok(id)
             }
-            Some(Slot::Joined { join, column }) => {
+            Some(ColumnSource::Joined { join, column }) => {
                 let (join, column) = (*join, *column);
                 let side = &mut self.joins[join];
                 let there = side.lowering.column_as(column, as_bytes)?;
@@ -242,9 +250,9 @@ impl Lowering {
                     return Err("a column that is not there".to_string());
                 };
                 let (kind, probe) = (side.lowering.graph.kind(there), side.probe);
-                let id = self.graph.add(Op::Joined(join as u32, place), &[probe], kind);
-                if !matches!(kind, Kind::Code | Kind::Text) {
-                    self.columns[index] = Slot::Node(id);
+                let id = self.graph.add(Op::BuildColumn(join as u32, place), &[probe], kind);
+                if !matches!(kind, DeviceType::DictIndex | DeviceType::String) {
+                    self.columns[index] = ColumnSource::Node(id);
                 }
                 Ok(id)
             }
@@ -259,7 +267,7 @@ impl Lowering {
             lookups: self.lookups.len(),
             texts: self.texts.len(),
             structs: self.structs.len(),
-            spread: self.spread,
+            repeat: self.repeat,
             used: self.used.len(),
             columns: self.columns.clone(),
             sides: self.joins.iter().map(|side| side.lowering.save()).collect(),
@@ -271,7 +279,7 @@ impl Lowering {
         self.lookups.truncate(saved.lookups);
         self.texts.truncate(saved.texts);
         self.structs.truncate(saved.structs);
-        self.spread = saved.spread;
+        self.repeat = saved.repeat;
         self.used.truncate(saved.used);
         self.as_bytes.truncate(saved.used);
         self.columns = saved.columns;
@@ -280,7 +288,7 @@ impl Lowering {
         }
     }
 
-    fn attempt(&mut self, attempt: impl FnOnce(&mut Lowering) -> Result<Id, Refusal>) -> Result<Id, Refusal> {
+    fn attempt(&mut self, attempt: impl FnOnce(&mut Lowering) -> Result<NodeId, Refusal>) -> Result<NodeId, Refusal> {
         let saved = self.save();
         let found = attempt(self);
         if found.is_err() {
@@ -290,56 +298,58 @@ impl Lowering {
     }
 
     /// What rows are grouped, sorted or joined by: a text as its number.
-    pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
         if lists::is_nested(&self.dtype(expr)?) {
             return Err("lists or structs that are compared are not on the GPU yet".to_string());
         }
-        if let Some(column) = self.made(expr) {
+        if let Some(column) = self.materialised(expr) {
             return self.column_as(column, false);
         }
         let plain = self.attempt(|lowering| {
             let id = lowering.expr(expr)?;
-            if lowering.graph.kind(id) != Kind::Text {
+            if lowering.graph.kind(id) != DeviceType::String {
                 return Ok(id);
             }
-            lowering.wishes.text(expr);
+            lowering.requests.text(expr);
             Err(String::new())
         });
         if plain.is_ok() || !is_text(&self.dtype(expr)?) {
             return plain;
         }
-        let (before, wished) = (std::mem::replace(&mut self.numbered, true), self.wishes.clone());
+        let (before, wished) = (std::mem::replace(&mut self.numbered, true), self.requests.clone());
         let id = self.attempt(|lowering| match lowering.expr(expr)? {
-            id if lowering.graph.kind(id) == Kind::Text => Err(format!("the number of `{expr}` is not on the GPU yet")),
+            id if lowering.graph.kind(id) == DeviceType::String => {
+                Err(format!("the number of `{expr}` is not on the GPU yet"))
+            }
             id => Ok(id),
         });
         self.numbered = before;
         if id.is_ok() {
             // Its dictionary knows: nothing is to be made.
-            self.wishes = wished;
-            self.wishes.texts.retain(|text| text != expr);
+            self.requests = wished;
+            self.requests.texts.retain(|text| text != expr);
         }
         id
     }
 
-    pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
         let any: &dyn Any = expr.as_ref();
-        if let Some(column) = self.made(expr).or_else(|| any.downcast_ref::<Column>().map(Column::index)) {
+        if let Some(column) = self.materialised(expr).or_else(|| any.downcast_ref::<Column>().map(Column::index)) {
             return self.column(column);
         }
         if let Some(literal) = any.downcast_ref::<Literal>() {
             if let (Some(Some(text)), false) = (text_literal(expr), self.numbered) {
-                return Ok(text::literal(self, &text));
+                return Ok(strings::literal(self, &text));
             }
-            return numbers::literal(&mut self.graph, literal.value());
+            return arithmetic::literal(&mut self.graph, literal.value());
         }
         let one_text = self.only_text(expr);
         let first = !self.numbered && one_text.is_some_and(|column| self.prefers_bytes(column));
-        let wished = self.wishes.texts.len();
+        let wished = self.requests.texts.len();
         if first {
             match self.attempt(|lowering| lowering.direct(expr)) {
                 Ok(id) => return Ok(id),
-                Err(reason) if self.wishes.allowed && self.wishes.texts.len() > wished => return Err(reason),
+                Err(reason) if self.requests.allowed && self.requests.texts.len() > wished => return Err(reason),
                 Err(_) => {}
             }
         }
@@ -354,29 +364,29 @@ impl Lowering {
     }
 
     /// An expression as what it is made of.
-    fn direct(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    fn direct(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
         let any: &dyn Any = expr.as_ref();
-        if let Some(inner) = text::same_text(self, expr) {
+        if let Some(inner) = strings::same_text(self, expr) {
             return self.expr(&inner);
         }
         if let Some(like) = any.downcast_ref::<LikeExpr>() {
-            return text::like(self, like);
+            return strings::like(self, like);
         }
         if let Some(binary) = any.downcast_ref::<BinaryExpr>() {
             return self.binary(binary, expr);
         }
         if let Some(not) = any.downcast_ref::<NotExpr>() {
             let arg = self.boolean(not.arg())?;
-            return Ok(self.graph.add(Op::Not, &[arg], Kind::Bool));
+            return Ok(self.graph.add(Op::Not, &[arg], DeviceType::Bool));
         }
         if let Some(is) = any.downcast_ref::<IsNullExpr>() {
             let arg = self.expr(is.arg())?;
-            return Ok(self.graph.add(Op::IsNull, &[arg], Kind::Bool));
+            return Ok(self.graph.add(Op::IsNull, &[arg], DeviceType::Bool));
         }
         if let Some(is) = any.downcast_ref::<IsNotNullExpr>() {
             let arg = self.expr(is.arg())?;
-            let null = self.graph.add(Op::IsNull, &[arg], Kind::Bool);
-            return Ok(self.graph.add(Op::Not, &[null], Kind::Bool));
+            let null = self.graph.add(Op::IsNull, &[arg], DeviceType::Bool);
+            return Ok(self.graph.add(Op::Not, &[null], DeviceType::Bool));
         }
         if let Some(negative) = any.downcast_ref::<NegativeExpr>() {
             let arg = self.expr(negative.arg())?;
@@ -385,23 +395,23 @@ impl Lowering {
         }
         if let Some(cast) = any.downcast_ref::<CastExpr>() {
             if is_text(cast.cast_type()) {
-                return text::text(self, expr);
+                return strings::text(self, expr);
             }
             if is_text(&self.dtype(cast.expr())?) {
-                let misfit = if cast.cast_options().safe { Misfit::Null } else { Misfit::Fault };
-                return text::parsed(self, cast.expr(), cast.cast_type(), misfit);
+                let misfit = if cast.cast_options().safe { OverflowPolicy::Null } else { OverflowPolicy::Error };
+                return strings::parsed(self, cast.expr(), cast.cast_type(), misfit);
             }
-            let misfit = if cast.cast_options().safe { Misfit::Null } else { Misfit::Fault };
+            let misfit = if cast.cast_options().safe { OverflowPolicy::Null } else { OverflowPolicy::Error };
             return self.cast(cast.expr(), cast.cast_type(), misfit);
         }
         if let Some(cast) = any.downcast_ref::<TryCastExpr>() {
             if is_text(cast.cast_type()) {
-                return text::text(self, expr);
+                return strings::text(self, expr);
             }
             if is_text(&self.dtype(cast.expr())?) {
-                return text::parsed(self, cast.expr(), cast.cast_type(), Misfit::Null);
+                return strings::parsed(self, cast.expr(), cast.cast_type(), OverflowPolicy::Null);
             }
-            return self.cast(cast.expr(), cast.cast_type(), Misfit::Null);
+            return self.cast(cast.expr(), cast.cast_type(), OverflowPolicy::Null);
         }
         if let Some(case) = any.downcast_ref::<CaseExpr>() {
             return self.case(case, expr, false);
@@ -410,14 +420,14 @@ impl Lowering {
             return self.list(list);
         }
         if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
-            if let Some(found) = native::call(self, function) {
+            if let Some(found) = udf::call(self, function) {
                 return found;
             }
             if let (Some(to), [arg]) = (kernels::cast_target(function.fun()), function.args())
                 && !is_text(&self.dtype(arg)?)
                 && !is_text(to)
             {
-                return self.cast(arg, to, Misfit::Fault);
+                return self.cast(arg, to, OverflowPolicy::Error);
             }
             let is_any = |of: fn(&DataType) -> bool| {
                 function.args().iter().any(|arg| self.dtype(arg).is_ok_and(|dtype| of(&dtype)))
@@ -429,36 +439,36 @@ impl Lowering {
             // Their text says how, and is no value.
             let dates = matches!(function.name(), "date_part" | "date_trunc" | "truncate");
             return match (texts || is_text(function.return_type())) && !dates {
-                true => text::call(self, function),
+                true => strings::call(self, function),
                 false => functions::call(self, function),
             };
         }
         Err(format!("`{expr}` is not on the GPU yet"))
     }
 
-    pub fn boolean(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    pub fn boolean(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
         let id = self.expr(expr)?;
         match self.graph.kind(id) {
-            Kind::Bool => Ok(id),
+            DeviceType::Bool => Ok(id),
             _ => Err(format!("`{expr}` is no condition")),
         }
     }
 
-    fn binary(&mut self, binary: &BinaryExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<Id, Refusal> {
+    fn binary(&mut self, binary: &BinaryExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
         let op = *binary.op();
         if matches!(op, Operator::And | Operator::Or) {
             return self.both(op == Operator::And, binary);
         }
         let (left, right) = (self.dtype(binary.left())?, self.dtype(binary.right())?);
         if op == Operator::StringConcat {
-            return text::text(self, whole);
+            return strings::text(self, whole);
         }
-        if let Some(found) = text::regex(self, binary)? {
+        if let Some(found) = strings::regex(self, binary)? {
             return Ok(found);
         }
         let texts = is_text(&left) && is_text(&right);
         let (a, b) = match texts {
-            true => (text::piece(self, binary.left())?, text::piece(self, binary.right())?),
+            true => (strings::piece(self, binary.left())?, strings::piece(self, binary.right())?),
             false => (self.expr(binary.left())?, self.expr(binary.right())?),
         };
         let comparison = match op {
@@ -472,86 +482,91 @@ impl Lowering {
         };
         let same = matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
         if comparison.is_some() || same {
-            if !texts && !numbers::comparable(&left, &right) {
+            if !texts && !arithmetic::comparable(&left, &right) {
                 return Err(format!("a comparison of {left} with {right} is not on the GPU yet"));
             }
             return Ok(match comparison {
-                Some(how) => self.graph.add(Op::Compare(how), &[a, b], Kind::Bool),
+                Some(how) => self.graph.add(Op::Compare(how), &[a, b], DeviceType::Bool),
                 None => {
-                    let same = self.graph.add(Op::SameAs, &[a, b], Kind::Bool);
+                    let same = self.graph.add(Op::IsNotDistinctFrom, &[a, b], DeviceType::Bool);
                     match op {
-                        Operator::IsDistinctFrom => self.graph.add(Op::Not, &[same], Kind::Bool),
+                        Operator::IsDistinctFrom => self.graph.add(Op::Not, &[same], DeviceType::Bool),
                         _ => same,
                     }
                 }
             });
         }
         let result = self.dtype(whole)?;
-        numbers::arithmetic(&mut self.graph, op, (a, &left), (b, &right), &result)
+        arithmetic::arithmetic(&mut self.graph, op, (a, &left), (b, &right), &result)
     }
 
     /// `and`, or `or`. A function of the notebook's is called where the other side does not decide: it may not come to an end elsewhere.
-    fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<Id, Refusal> {
+    fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<NodeId, Refusal> {
         let (mut first, mut second) = (binary.left(), binary.right());
-        if native::is_in(first) && !native::is_in(second) {
+        if udf::is_in(first) && !udf::is_in(second) {
             (first, second) = (second, first);
         }
         let a = self.boolean(first)?;
         let outer = self.guard;
-        if native::is_in(second) {
-            let decided = if is_and { self.graph.add(Op::Not, &[a], Kind::Bool) } else { a };
-            self.guard = Some(native::unless(&mut self.graph, outer, decided));
+        if udf::is_in(second) {
+            let decided = if is_and { self.graph.add(Op::Not, &[a], DeviceType::Bool) } else { a };
+            self.guard = Some(udf::unless(&mut self.graph, outer, decided));
         }
         let b = self.boolean(second);
         self.guard = outer;
-        Ok(self.graph.add(if is_and { Op::And } else { Op::Or }, &[a, b?], Kind::Bool))
+        Ok(self.graph.add(if is_and { Op::And } else { Op::Or }, &[a, b?], DeviceType::Bool))
     }
 
-    fn cast(&mut self, of: &Arc<dyn PhysicalExpr>, to: &DataType, misfit: Misfit) -> Result<Id, Refusal> {
+    fn cast(&mut self, of: &Arc<dyn PhysicalExpr>, to: &DataType, misfit: OverflowPolicy) -> Result<NodeId, Refusal> {
         use DataType::Timestamp;
         let (arg, from) = (self.expr(of)?, self.dtype(of)?);
         if let (Timestamp(_, None), Timestamp(unit, Some(_))) = (&from, to) {
-            let local = numbers::cast(&mut self.graph, arg, &from, &Timestamp(*unit, None), misfit)?;
+            let local = arithmetic::cast(&mut self.graph, arg, &from, &Timestamp(*unit, None), misfit)?;
             let refused = || format!("CAST of {from} to {to} is not on the GPU yet");
             return functions::in_zone(self, local, to, misfit).ok_or_else(refused);
         }
-        numbers::cast(&mut self.graph, arg, &from, to, misfit)
+        arithmetic::cast(&mut self.graph, arg, &from, to, misfit)
     }
 
     /// `as_bytes`: its texts are wanted so.
-    pub fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<Id, Refusal> {
+    pub fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<NodeId, Refusal> {
         let outer = self.guard;
         let done = self.case_within(case, whole, as_bytes);
         self.guard = outer;
         done
     }
 
-    fn case_within(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<Id, Refusal> {
+    fn case_within(
+        &mut self,
+        case: &CaseExpr,
+        whole: &Arc<dyn PhysicalExpr>,
+        as_bytes: bool,
+    ) -> Result<NodeId, Refusal> {
         let result = self.dtype(whole)?;
         let mut kind = kind_of(&result).ok_or_else(|| format!("CASE with results of type {result}"))?;
-        if kind == Kind::List {
+        if kind == DeviceType::ListView {
             lists::are_of_one_column(case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr()))?;
         }
         let mut texts = None;
-        if kind == Kind::Code {
+        if kind == DeviceType::DictIndex {
             match texts_of(case) {
                 Ok(found) if !as_bytes => texts = Some(found),
-                _ => kind = Kind::Text,
+                _ => kind = DeviceType::String,
             }
         }
         let base = match case.expr() {
-            Some(base) if is_text(&self.dtype(base)?) => Some(text::piece(self, base)?),
+            Some(base) if is_text(&self.dtype(base)?) => Some(strings::piece(self, base)?),
             Some(base) => Some(self.expr(base)?),
             None => None,
         };
-        if base.is_some_and(|base| self.graph.kind(base) == Kind::List) {
+        if base.is_some_and(|base| self.graph.kind(base) == DeviceType::ListView) {
             return Err("CASE of lists or structs that are compared is not on the GPU yet".to_string());
         }
         // A text is its number among the results until one is chosen.
-        let kind = if texts.is_some() { Kind::Number(Scalar::U32) } else { kind };
+        let kind = if texts.is_some() { DeviceType::Number(Scalar::U32) } else { kind };
         let then = |lowering: &mut Lowering, then: &Arc<dyn PhysicalExpr>| match &texts {
-            None if kind == Kind::Text => text::piece(lowering, then),
-            None if kind == Kind::List => lists::or_empty(lowering, then),
+            None if kind == DeviceType::String => strings::piece(lowering, then),
+            None if kind == DeviceType::ListView => lists::or_empty(lowering, then),
             None => lowering.expr(then),
             Some((numbers, _)) => Ok(match text_literal(then) {
                 Some(Some(text)) => lowering.graph.number(Scalar::U32, numbers[&text].into()),
@@ -559,21 +574,21 @@ impl Lowering {
             }),
         };
         let mut conditions = Vec::new();
-        let guarded = native::is_in(whole);
+        let guarded = udf::is_in(whole);
         for (when, _) in case.when_then_expr() {
             let condition = match base {
                 Some(base) => {
                     let when = match self.graph.kind(base) {
-                        Kind::Text => text::piece(self, when)?,
+                        DeviceType::String => strings::piece(self, when)?,
                         _ => self.expr(when)?,
                     };
-                    self.graph.add(Op::Compare(Comparison::Equal), &[base, when], Kind::Bool)
+                    self.graph.add(Op::Compare(Comparison::Equal), &[base, when], DeviceType::Bool)
                 }
                 None => self.boolean(when)?,
             };
             let before = self.guard;
             if guarded {
-                self.guard = Some(native::unless(&mut self.graph, before, condition));
+                self.guard = Some(udf::unless(&mut self.graph, before, condition));
             }
             conditions.push((condition, before));
         }
@@ -583,48 +598,48 @@ impl Lowering {
         };
         for ((_, result), (condition, before)) in case.when_then_expr().iter().zip(conditions).rev() {
             if guarded {
-                self.guard = Some(native::and(&mut self.graph, before, condition));
+                self.guard = Some(udf::and(&mut self.graph, before, condition));
             }
             let result = then(self, result)?;
             if self.graph.kind(result) != kind || self.graph.kind(chosen) != kind {
                 return Err("CASE with results of several types".to_string());
             }
-            chosen = self.graph.add(Op::Choose, &[condition, result, chosen], kind);
+            chosen = self.graph.add(Op::IfElse, &[condition, result, chosen], kind);
         }
         Ok(match texts {
             None => chosen,
             Some((_, dictionary)) => {
                 self.texts.push(Arc::new(dictionary));
-                self.graph.add(Op::Text(self.texts.len() as u32 - 1), &[chosen], Kind::Code)
+                self.graph.add(Op::ToDictIndex(self.texts.len() as u32 - 1), &[chosen], DeviceType::DictIndex)
             }
         })
     }
 
-    fn list(&mut self, list: &InListExpr) -> Result<Id, Refusal> {
+    fn list(&mut self, list: &InListExpr) -> Result<NodeId, Refusal> {
         if list.list().len() > LONGEST_LIST {
             return Err(format!("a list of {} values is not on the GPU yet", list.list().len()));
         }
         let of = self.dtype(list.expr())?;
         let texts = is_text(&of);
-        let value = if texts { text::piece(self, list.expr())? } else { self.expr(list.expr())? };
+        let value = if texts { strings::piece(self, list.expr())? } else { self.expr(list.expr())? };
         let mut any = self.graph.bool(false);
         for item in list.list() {
             let dtype = self.dtype(item)?;
-            if !(numbers::comparable(&of, &dtype) || texts && is_text(&dtype)) {
+            if !(arithmetic::comparable(&of, &dtype) || texts && is_text(&dtype)) {
                 return Err(format!("a list of values beside {of} is not on the GPU yet"));
             }
-            let item = if texts { text::piece(self, item)? } else { self.expr(item)? };
+            let item = if texts { strings::piece(self, item)? } else { self.expr(item)? };
             let same = match self.graph.kind(value).is_float() {
                 // As DataFusion's lists do it: by bits, in which the two zeros differ.
                 true => {
-                    let bits = [value, item].map(|id| self.graph.add(Op::Bits, &[id], Kind::Number(Scalar::U64)));
-                    self.graph.add(Op::Compare(Comparison::Equal), &bits, Kind::Bool)
+                    let bits = [value, item].map(|id| self.graph.add(Op::Bits, &[id], DeviceType::Number(Scalar::U64)));
+                    self.graph.add(Op::Compare(Comparison::Equal), &bits, DeviceType::Bool)
                 }
-                false => self.graph.add(Op::Compare(Comparison::Equal), &[value, item], Kind::Bool),
+                false => self.graph.add(Op::Compare(Comparison::Equal), &[value, item], DeviceType::Bool),
             };
-            any = self.graph.add(Op::Or, &[any, same], Kind::Bool);
+            any = self.graph.add(Op::Or, &[any, same], DeviceType::Bool);
         }
-        Ok(if list.negated() { self.graph.add(Op::Not, &[any], Kind::Bool) } else { any })
+        Ok(if list.negated() { self.graph.add(Op::Not, &[any], DeviceType::Bool) } else { any })
     }
 
     /// The text column that an expression reads, if it reads nothing else.
@@ -637,7 +652,7 @@ impl Lowering {
         });
         walked.ok()?;
         // A function of the notebook's belongs into the kernel, whatever its arguments are made of.
-        if native::is_in(expr) {
+        if udf::is_in(expr) {
             return None;
         }
         let [column] = columns.into_iter().collect::<Vec<_>>()[..] else { return None };
@@ -645,7 +660,7 @@ impl Lowering {
     }
 
     /// A lookup of what the expression, which reads nothing but this text column, gives for each of its texts.
-    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<Id>, Refusal> {
+    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<NodeId>, Refusal> {
         let mut stable = true;
         let walked = expr.apply(|node| {
             let any: &dyn Any = node.as_ref();
@@ -663,10 +678,10 @@ impl Lowering {
         let kind = kind_of(&result).ok_or_else(|| format!("values of type {result} are not on the GPU yet"))?;
         let id = self.column_as(column, false)?;
         let of = match self.graph.node(id).op {
-            Op::Input(column) => Origin::Input(column),
-            Op::Joined(join, column) => Origin::Joined(join, column),
+            Op::Input(column) => StringSource::Input(column),
+            Op::BuildColumn(join, column) => StringSource::BuildColumn(join, column),
             _ => {
-                self.wishes.table = true;
+                self.requests.table = true;
                 return Err("a function of a computed text is not on the GPU yet".to_string());
             }
         };
@@ -693,7 +708,7 @@ impl Lowering {
             let value = value.map_err(|_| onrush_ops::Error::Fault)?;
             Ok(if value.data_type() == &result { value } else { cast(&value, &result)? })
         };
-        self.lookups.push(Lookup::Texts { of, evaluate: Arc::new(evaluate) });
+        self.lookups.push(Lookup::Strings { of, evaluate: Arc::new(evaluate) });
         Ok(Some(self.graph.add(Op::Lookup(self.lookups.len() as u32 - 1), &[id], kind)))
     }
 }
@@ -701,13 +716,13 @@ impl Lowering {
 /// What a stage was at some point.
 #[derive(Clone)]
 pub struct Saved {
-    graph: Graph,
+    graph: ExprGraph,
     lookups: usize,
     texts: usize,
     structs: usize,
-    spread: Option<Id>,
+    repeat: Option<NodeId>,
     used: usize,
-    columns: Vec<Slot>,
+    columns: Vec<ColumnSource>,
     sides: Vec<Saved>,
 }
 

@@ -9,15 +9,18 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::AggregateExec;
 use onrush_kernels::Scalar;
-use onrush_ops::{Comparison, Edge, Graph, Id, Kind, Misfit, Op, Value, What, Window, window};
+use onrush_ops::{
+    AggregateOp, Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, OverflowPolicy, Window, WindowBoundary,
+    window,
+};
 
-use super::aggregates::{self, Accumulators, Recipe};
-use super::lower::{Lowering, Refusal, Slot};
-use super::numbers;
-use super::place::Open;
+use super::aggregates::{self, Accumulators, AggregateResult};
+use super::arithmetic;
+use super::lower::{ColumnSource, Lowering, Refusal};
+use super::placement::FragmentBuilder;
 
-const ROWS: Kind = Kind::Number(Scalar::U64);
-const FLOAT: Kind = Kind::Number(Scalar::F64);
+const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
+const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 
 /// How the functions of `expr/quantile.rs` are called: `quantile_linear_0.5`.
 fn quantile(function: &AggregateFunctionExpr) -> Option<(&str, f64)> {
@@ -31,7 +34,7 @@ pub fn has_quantiles(aggregate: &AggregateExec) -> bool {
 }
 
 /// Lowers an aggregate with quantiles of one value. Without groups the rows must be those of a table: of no row there would be none.
-pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refusal> {
+pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Refusal> {
     let group = aggregate.group_expr();
     if !group.is_single() {
         return Err("grouping sets are not on the GPU yet".to_string());
@@ -58,15 +61,15 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
     let mut fields: Vec<Field> = lowering.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
     let first = fields.len();
     let by: Vec<&Arc<dyn PhysicalExpr>> = group.expr().iter().map(|(key, _)| key).chain([&of]).collect();
-    let as_group = |lowering: &mut Lowering, index: usize, id: Id| match index < group.expr().len() {
-        true => numbers::as_group(&mut lowering.graph, id),
+    let as_group = |lowering: &mut Lowering, index: usize, id: NodeId| match index < group.expr().len() {
+        true => arithmetic::as_group(&mut lowering.graph, id),
         false => id,
     };
     for (index, expr) in by.iter().enumerate() {
         let (dtype, id) = (lowering.dtype(expr)?, lowering.key(expr)?);
         let id = as_group(lowering, index, id);
         fields.push(Field::new(format!("by {}", fields.len()), dtype, true));
-        lowering.columns.push(Slot::Node(id));
+        lowering.columns.push(ColumnSource::Node(id));
     }
     let mut keys = Vec::new();
     for (index, expr) in by.iter().copied().enumerate() {
@@ -90,62 +93,62 @@ pub fn aggregate(open: &mut Open, aggregate: &AggregateExec) -> Result<(), Refus
         return Err("quantiles of a value that is not there".to_string());
     };
     let mut accumulators = Accumulators::that_run();
-    let count = accumulators.add(What::Count, Some(value));
-    let begin = lowering.graph.add(Op::Edge(Edge::Begin), &[], ROWS);
-    let end = lowering.graph.add(Op::Edge(Edge::End), &[], ROWS);
-    let one = lowering.graph.literal(ROWS, Value::U64(1));
+    let count = accumulators.add(AggregateOp::Count, Some(value));
+    let begin = lowering.graph.add(Op::WindowBoundary(WindowBoundary::Begin), &[], ROWS);
+    let end = lowering.graph.add(Op::WindowBoundary(WindowBoundary::End), &[], ROWS);
+    let one = lowering.graph.literal(ROWS, LiteralValue::U64(1));
     let last = lowering.graph.add(Op::Subtract, &[end, one], ROWS);
-    let at = |graph: &mut Graph, kind: Kind, index: usize| graph.add(Op::Running(index as u32), &[last], kind);
-    let mut results: Vec<Id> = partition.clone();
+    let at = |graph: &mut ExprGraph, kind: DeviceType, index: usize| graph.add(Op::Prefix(index as u32), &[last], kind);
+    let mut results: Vec<NodeId> = partition.clone();
     for (function, filter) in functions() {
         if let Some((interpolation, q)) = quantile(function) {
-            let count = at(&mut lowering.graph, Kind::Number(Scalar::I64), count);
+            let count = at(&mut lowering.graph, DeviceType::Number(Scalar::I64), count);
             let place = Place { begin, count, input };
             results.push(place.quantile(&mut lowering.graph, interpolation, q)?);
             continue;
         }
         let recipe = aggregates::aggregate(lowering, &mut accumulators, function, filter.as_ref())?;
-        if matches!(recipe, Recipe::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
+        if matches!(recipe, AggregateResult::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
             return Err(format!("`{}` beside a quantile is not on the GPU yet", function.fun().name()));
         }
         let kinds = window::kinds(&lowering.graph, &accumulators.all);
-        let of = |graph: &mut Graph, index: usize| at(graph, kinds[index], index);
+        let of = |graph: &mut ExprGraph, index: usize| at(graph, kinds[index], index);
         results.push(aggregates::result(&mut lowering.graph, &recipe, &of));
     }
-    let row = lowering.graph.add(Op::Row, &[], ROWS);
-    let begins = lowering.graph.add(Op::Compare(Comparison::Equal), &[row, begin], Kind::Bool);
-    lowering.columns = results.into_iter().map(Slot::Node).collect();
+    let row = lowering.graph.add(Op::RowNumber, &[], ROWS);
+    let begins = lowering.graph.add(Op::Compare(Comparison::Equal), &[row, begin], DeviceType::Bool);
+    lowering.columns = results.into_iter().map(ColumnSource::Node).collect();
     open.filter = Some(begins);
-    open.window = Some(Window { partition, running: accumulators.all, ..Window::default() });
+    open.window = Some(Window { partition, prefix: accumulators.all, ..Window::default() });
     Ok(())
 }
 
 /// The sorted values of a group.
 struct Place {
-    begin: Id,
-    count: Id,
+    begin: NodeId,
+    count: NodeId,
     /// The column that they are in.
     input: u32,
 }
 
 impl Place {
     /// As `expr/quantile.rs` has it.
-    fn quantile(&self, graph: &mut Graph, interpolation: &str, q: f64) -> Result<Id, Refusal> {
+    fn quantile(&self, graph: &mut ExprGraph, interpolation: &str, q: f64) -> Result<NodeId, Refusal> {
         let zero = graph.number(Scalar::I64, 0);
-        let some = graph.add(Op::Compare(Comparison::Greater), &[self.count, zero], Kind::Bool);
+        let some = graph.add(Op::Compare(Comparison::Greater), &[self.count, zero], DeviceType::Bool);
         let one = graph.number(Scalar::I64, 1);
-        let last = graph.add(Op::Subtract, &[self.count, one], Kind::Number(Scalar::I64));
-        let last = graph.add(Op::Convert(Misfit::Fault), &[last], FLOAT);
-        let q = graph.literal(FLOAT, Value::F64(q.to_bits()));
+        let last = graph.add(Op::Subtract, &[self.count, one], DeviceType::Number(Scalar::I64));
+        let last = graph.add(Op::Convert(OverflowPolicy::Error), &[last], FLOAT);
+        let q = graph.literal(FLOAT, LiteralValue::F64(q.to_bits()));
         let position = graph.add(Op::Multiply, &[q, last], FLOAT);
-        let at = |graph: &mut Graph, place: Id| {
-            let row = graph.add(Op::Convert(Misfit::Null), &[place], ROWS);
+        let at = |graph: &mut ExprGraph, place: NodeId| {
+            let row = graph.add(Op::Convert(OverflowPolicy::Null), &[place], ROWS);
             let row = graph.add(Op::Add, &[self.begin, row], ROWS);
             let none = graph.null(ROWS);
-            let row = graph.add(Op::Choose, &[some, row, none], ROWS);
-            graph.add(Op::Fetch(self.input), &[row], FLOAT)
+            let row = graph.add(Op::IfElse, &[some, row, none], ROWS);
+            graph.add(Op::Gather(self.input), &[row], FLOAT)
         };
-        let rounded = |graph: &mut Graph, how| graph.add(Op::Call(how), &[position], FLOAT);
+        let rounded = |graph: &mut ExprGraph, how| graph.add(Op::MathFn(how), &[position], FLOAT);
         let (low, high) = (rounded(graph, "floor"), rounded(graph, "ceil"));
         let between = match interpolation {
             "nearest" => {
@@ -160,7 +163,7 @@ impl Place {
         let value = match between {
             "midpoint" => {
                 let sum = graph.add(Op::Add, &[a, b], FLOAT);
-                let two = graph.literal(FLOAT, Value::F64(2.0_f64.to_bits()));
+                let two = graph.literal(FLOAT, LiteralValue::F64(2.0_f64.to_bits()));
                 graph.add(Op::Divide, &[sum, two], FLOAT)
             }
             "linear" => {
@@ -171,7 +174,7 @@ impl Place {
             }
             other => return Err(format!("quantiles by `{other}` are not on the GPU yet")),
         };
-        let whole = graph.add(Op::Compare(Comparison::Equal), &[low, high], Kind::Bool);
-        Ok(graph.add(Op::Choose, &[whole, a, value], FLOAT))
+        let whole = graph.add(Op::Compare(Comparison::Equal), &[low, high], DeviceType::Bool);
+        Ok(graph.add(Op::IfElse, &[whole, a, value], FLOAT))
     }
 }

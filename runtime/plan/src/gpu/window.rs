@@ -14,46 +14,53 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use onrush_kernels::Scalar;
-use onrush_ops::{Accumulator, Comparison, Edge, Graph, Id, Kind, Misfit, Op, What, Window, kind_of, window};
+use onrush_ops::{
+    Accumulator, AggregateOp, Comparison, DeviceType, ExprGraph, NodeId, Op, OverflowPolicy, Window, WindowBoundary,
+    kind_of, window,
+};
 
-use super::aggregates::{self, Accumulators, Recipe};
-use super::frames::{Frame, Frames, ROWS, Reach, apart, edge, row, rows, two};
-use super::lower::{Lowering, Refusal, Slot, literal_of};
-use super::numbers;
-use super::place::Open;
-use super::text::{self, is_text};
+use super::aggregates::{self, Accumulators, AggregateResult};
+use super::arithmetic;
+use super::lower::{ColumnSource, Lowering, Refusal, literal_of};
+use super::placement::FragmentBuilder;
+use super::strings::{self, is_text};
+use super::window_frame::{Frame, FrameExtent, Frames, ROWS, apart, edge, row, rows, two};
 
-const FLOAT: Kind = Kind::Number(Scalar::F64);
+const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 
 /// The accumulators of a node's windows, by how far their frames reach.
 struct Lists {
-    running: Accumulators,
-    back: Accumulators,
+    prefix: Accumulators,
+    suffix: Accumulators,
     sliding: Accumulators,
     /// Whether the last are of many rows.
-    spans: bool,
+    block_tree: bool,
 }
 
 impl Default for Lists {
     fn default() -> Self {
         let none = Accumulators::that_run;
-        Lists { running: none(), back: none(), sliding: none(), spans: false }
+        Lists { prefix: none(), suffix: none(), sliding: none(), block_tree: false }
     }
 }
 
 impl Lists {
-    fn of(&mut self, reach: Reach) -> &mut Accumulators {
+    fn of(&mut self, reach: FrameExtent) -> &mut Accumulators {
         match reach {
-            Reach::FromBegin => &mut self.running,
-            Reach::ToEnd => &mut self.back,
-            Reach::Few => &mut self.sliding,
+            FrameExtent::FromBegin => &mut self.prefix,
+            FrameExtent::ToEnd => &mut self.suffix,
+            FrameExtent::Sliding => &mut self.sliding,
         }
     }
 }
 
 /// Adds the columns of a window node, whose input is sorted by what all its windows are parted and ordered by. Those of one partition and
 /// order are found together, the others in a stage of their own over the same rows.
-pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn ExecutionPlan>) -> Result<(), Refusal> {
+pub fn windows(
+    open: &mut FragmentBuilder,
+    exprs: &[Arc<dyn WindowExpr>],
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Result<(), Refusal> {
     if exprs.is_empty() {
         return Err("a window without functions".to_string());
     }
@@ -89,11 +96,11 @@ pub fn windows(open: &mut Open, exprs: &[Arc<dyn WindowExpr>], plan: &Arc<dyn Ex
 }
 
 /// What functions take from other rows, and is no column of the table below: which column it becomes. None if all are columns.
-type Moved = Vec<(Arc<dyn PhysicalExpr>, usize)>;
+type ShiftedColumns = Vec<(Arc<dyn PhysicalExpr>, usize)>;
 
 /// Computes what other rows are asked for in a stage of its own, and appends it to the columns.
-fn moved(open: &mut Open, exprs: &[Arc<dyn WindowExpr>]) -> Result<Moved, Refusal> {
-    let mut wanted: Moved = Vec::new();
+fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<ShiftedColumns, Refusal> {
+    let mut wanted: ShiftedColumns = Vec::new();
     for expr in exprs {
         let any: &dyn Any = expr.as_any();
         let Some(of) = any.downcast_ref::<StandardWindowExpr>().map_or_else(
@@ -115,8 +122,8 @@ fn moved(open: &mut Open, exprs: &[Arc<dyn WindowExpr>]) -> Result<Moved, Refusa
         let any: &dyn Any = of.as_ref();
         let column = any.downcast_ref::<Column>().map(Column::index);
         let is_plain = |index: usize| match &open.lowering.columns[index] {
-            Slot::Node(id) => matches!(open.lowering.graph.node(*id).op, Op::Input(_)),
-            Slot::Source(_) | Slot::Joined { .. } => true,
+            ColumnSource::Node(id) => matches!(open.lowering.graph.node(*id).op, Op::Input(_)),
+            ColumnSource::Source(_) | ColumnSource::Joined { .. } => true,
         };
         // Rows that are made a table anyway have all columns.
         let is_there = column.is_some_and(|index| !open.is_fresh() || is_plain(index));
@@ -134,7 +141,7 @@ fn moved(open: &mut Open, exprs: &[Arc<dyn WindowExpr>]) -> Result<Moved, Refusa
         let id = lowering.expr(expr)?;
         *place = fields.len();
         fields.push(Arc::new(Field::new(format!("of {place}"), dtype, true)));
-        lowering.columns.push(Slot::Node(id));
+        lowering.columns.push(ColumnSource::Node(id));
     }
     lowering.schema = Arc::new(Schema::new(fields));
     open.materialise();
@@ -151,11 +158,11 @@ fn aggregate_of(expr: &Arc<dyn WindowExpr>) -> Option<&AggregateFunctionExpr> {
 
 /// Adds the columns of windows that have the same partition and order, by their numbers.
 fn alike_windows(
-    open: &mut Open,
+    open: &mut FragmentBuilder,
     exprs: &[Arc<dyn WindowExpr>],
     these: &[usize],
     (plan, before): (&Arc<dyn ExecutionPlan>, usize),
-    moved: &Moved,
+    moved: &ShiftedColumns,
 ) -> Result<(), Refusal> {
     let first = &exprs[these[0]];
     let mut of = Window::default();
@@ -217,29 +224,30 @@ fn alike_windows(
             {
                 let past_nulls = function.ignore_nulls();
                 let id = first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls, moved)?;
-                columns.push(Slot::Node(id));
+                columns.push(ColumnSource::Node(id));
                 continue;
             }
             // Sums of whole numbers are differences of what runs along, however long the frame is.
             let mut tried = Accumulators::that_run();
             aggregates::aggregate(lowering, &mut tried, function, None)?;
-            let whole = |a: &Accumulator| matches!(a.what, What::Count | What::SumInteger | What::SumWide);
+            let whole =
+                |a: &Accumulator| matches!(a.op, AggregateOp::Count | AggregateOp::SumInteger | AggregateOp::SumI128);
             let differs = frame.is_long() && tried.all.iter().all(whole);
-            lists.spans |= !differs && frame.is_spanned();
-            let list = if differs { &mut lists.running } else { lists.of(frame.reach) };
+            lists.block_tree |= !differs && frame.is_spanned();
+            let list = if differs { &mut lists.prefix } else { lists.of(frame.reach) };
             let recipe = aggregates::aggregate(lowering, list, function, None)?;
-            if matches!(recipe, Recipe::Fetch { .. }) || !list.all.iter().all(window::can_run) {
+            if matches!(recipe, AggregateResult::Fetch { .. }) || !list.all.iter().all(window::can_run) {
                 return Err(format!("`{}` over a window is not on the GPU yet", function.fun().name()));
             }
             let kinds = window::kinds(&lowering.graph, &list.all);
-            let at = |graph: &mut Graph, index: usize| {
+            let at = |graph: &mut ExprGraph, index: usize| {
                 if differs {
                     return frame.difference(graph, index, kinds[index]);
                 }
                 let value = frame.value(graph, index, kinds[index]);
                 match kinds[index] {
                     // Of no rows.
-                    Kind::Number(scalar) if frame.reach != Reach::Few => {
+                    DeviceType::Number(scalar) if frame.reach != FrameExtent::Sliding => {
                         let zero = graph.number(scalar, 0);
                         graph.add(Op::Coalesce, &[value, zero], kinds[index])
                     }
@@ -251,13 +259,13 @@ fn alike_windows(
         let wanted = kind_of(field.data_type());
         let wanted = wanted.ok_or_else(|| format!("results of type {} are not on the GPU yet", field.data_type()))?;
         let kind = open.lowering.graph.kind(id);
-        if kind != wanted && kind != Kind::Text {
-            id = open.lowering.graph.add(Op::Convert(Misfit::Fault), &[id], wanted);
+        if kind != wanted && kind != DeviceType::String {
+            id = open.lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[id], wanted);
         }
-        columns.push(Slot::Node(id));
+        columns.push(ColumnSource::Node(id));
     }
-    (of.running, of.back, of.sliding) = (lists.running.all, lists.back.all, lists.sliding.all);
-    of.spans = lists.spans;
+    (of.prefix, of.suffix, of.sliding) = (lists.prefix.all, lists.suffix.all, lists.sliding.all);
+    of.block_tree = lists.block_tree;
     open.lowering.columns = columns;
     open.window = Some(of);
     Ok(())
@@ -270,8 +278,8 @@ fn first_or_last(
     (name, of): (&str, &Arc<dyn PhysicalExpr>),
     frame: &Frame,
     past_nulls: bool,
-    moved: &Moved,
-) -> Result<Id, Refusal> {
+    moved: &ShiftedColumns,
+) -> Result<NodeId, Refusal> {
     let is_first = name == "first_value";
     let (input, kind) = taken(lowering, of, name, moved)?;
     let value = lowering.graph.input(input as usize, kind);
@@ -281,25 +289,25 @@ fn first_or_last(
         // Rows from 1 on, as 0 is the highest of none; the lowest of none is no row at all.
         let here = row(graph);
         let here = two(graph, Op::Add, here, one);
-        let absent = graph.add(Op::IsNull, &[value], Kind::Bool);
-        let present = graph.add(Op::Choose, &[absent, none, here], ROWS);
+        let absent = graph.add(Op::IsNull, &[value], DeviceType::Bool);
+        let present = graph.add(Op::IfElse, &[absent, none, here], ROWS);
         let (what, nothing) = match is_first {
-            true => (What::LeastUnsigned, u64::MAX),
-            false => (What::GreatestUnsigned, 0),
+            true => (AggregateOp::MinUnsigned, u64::MAX),
+            false => (AggregateOp::MaxUnsigned, 0),
         };
-        lists.spans |= frame.is_spanned();
+        lists.block_tree |= frame.is_spanned();
         let index = lists.of(frame.reach).add(what, Some(present));
         let found = frame.value(graph, index, ROWS);
         let nothing = rows(graph, nothing);
-        let is_none = graph.add(Op::Compare(Comparison::Equal), &[found, nothing], Kind::Bool);
+        let is_none = graph.add(Op::Compare(Comparison::Equal), &[found, nothing], DeviceType::Bool);
         let there = two(graph, Op::Subtract, found, one);
-        graph.add(Op::Choose, &[is_none, none, there], ROWS)
+        graph.add(Op::IfElse, &[is_none, none, there], ROWS)
     } else {
-        let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, frame.from], Kind::Bool);
+        let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, frame.from], DeviceType::Bool);
         let at = if is_first { frame.from } else { two(graph, Op::Subtract, frame.to, one) };
-        graph.add(Op::Choose, &[inside, at, none], ROWS)
+        graph.add(Op::IfElse, &[inside, at, none], ROWS)
     };
-    Ok(lowering.graph.add(Op::Fetch(input), &[there], kind))
+    Ok(lowering.graph.add(Op::Gather(input), &[there], kind))
 }
 
 /// A whole number of rows that is given as a literal.
@@ -312,39 +320,39 @@ fn offset(function: &WindowUDFExpr, at: usize) -> Result<Option<i64>, Refusal> {
     }
 }
 
-fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Result<Id, Refusal> {
+fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Result<NodeId, Refusal> {
     let name = function.fun().name();
     let graph = &mut lowering.graph;
     let here = row(graph);
-    let begin = edge(graph, Edge::Begin);
+    let begin = edge(graph, WindowBoundary::Begin);
     let one = rows(graph, 1);
-    let float = |graph: &mut Graph, id: Id| graph.add(Op::Convert(Misfit::Fault), &[id], FLOAT);
-    let number = |graph: &mut Graph, of: Id| {
+    let float = |graph: &mut ExprGraph, id: NodeId| graph.add(Op::Convert(OverflowPolicy::Error), &[id], FLOAT);
+    let number = |graph: &mut ExprGraph, of: NodeId| {
         let distance = two(graph, Op::Subtract, of, begin);
         two(graph, Op::Add, distance, one)
     };
     Ok(match name {
         "row_number" => number(graph, here),
         "rank" => {
-            let peers = edge(graph, Edge::PeersBegin);
+            let peers = edge(graph, WindowBoundary::PeersBegin);
             number(graph, peers)
         }
-        "dense_rank" => edge(graph, Edge::PeersNumber),
+        "dense_rank" => edge(graph, WindowBoundary::PeersNumber),
         "percent_rank" | "cume_dist" => {
-            let end = edge(graph, Edge::End);
+            let end = edge(graph, WindowBoundary::End);
             let mut all = two(graph, Op::Subtract, end, begin);
             let part = match name {
                 "percent_rank" => {
-                    let peers = edge(graph, Edge::PeersBegin);
+                    let peers = edge(graph, WindowBoundary::PeersBegin);
                     // Of one row it is 0.
                     all = two(graph, Op::Subtract, all, one);
                     let none = rows(graph, 0);
-                    let alone = graph.add(Op::Compare(Comparison::Equal), &[all, none], Kind::Bool);
-                    all = graph.add(Op::Choose, &[alone, one, all], ROWS);
+                    let alone = graph.add(Op::Compare(Comparison::Equal), &[all, none], DeviceType::Bool);
+                    all = graph.add(Op::IfElse, &[alone, one, all], ROWS);
                     two(graph, Op::Subtract, peers, begin)
                 }
                 _ => {
-                    let peers = edge(graph, Edge::PeersEnd);
+                    let peers = edge(graph, WindowBoundary::PeersEnd);
                     two(graph, Op::Subtract, peers, begin)
                 }
             };
@@ -356,22 +364,22 @@ fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Resul
                 return Err("`ntile` of no number is not on the GPU yet".to_string());
             };
             // No more tiles than rows; the first ones have a row more, where the rows do not come out even.
-            let end = edge(graph, Edge::End);
+            let end = edge(graph, WindowBoundary::End);
             let all = two(graph, Op::Subtract, end, begin);
             let tiles = rows(graph, tiles as u64);
-            let fewer = graph.add(Op::Compare(Comparison::Less), &[all, tiles], Kind::Bool);
-            let tiles = graph.add(Op::Choose, &[fewer, all, tiles], ROWS);
+            let fewer = graph.add(Op::Compare(Comparison::Less), &[all, tiles], DeviceType::Bool);
+            let tiles = graph.add(Op::IfElse, &[fewer, all, tiles], ROWS);
             let each = two(graph, Op::Divide, all, tiles);
             let larger = two(graph, Op::Remainder, all, tiles);
             let more = two(graph, Op::Add, each, one);
             let at = two(graph, Op::Subtract, here, begin);
             let of_larger = two(graph, Op::Multiply, larger, more);
-            let early = graph.add(Op::Compare(Comparison::Less), &[at, of_larger], Kind::Bool);
+            let early = graph.add(Op::Compare(Comparison::Less), &[at, of_larger], DeviceType::Bool);
             let first = two(graph, Op::Divide, at, more);
             let rest = two(graph, Op::Subtract, at, of_larger);
             let rest = two(graph, Op::Divide, rest, each);
             let rest = two(graph, Op::Add, rest, larger);
-            let tile = graph.add(Op::Choose, &[early, first, rest], ROWS);
+            let tile = graph.add(Op::IfElse, &[early, first, rest], ROWS);
             two(graph, Op::Add, tile, one)
         }
         _ => return Err(format!("`{name}` is not on the GPU yet")),
@@ -379,13 +387,13 @@ fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Resul
 }
 
 /// The value so many rows before a row, or what stands in its place where there is no such row.
-fn lag(lowering: &mut Lowering, function: &WindowUDFExpr, by: i64, moved: &Moved) -> Result<Id, Refusal> {
+fn lag(lowering: &mut Lowering, function: &WindowUDFExpr, by: i64, moved: &ShiftedColumns) -> Result<NodeId, Refusal> {
     let (name, of) = (function.fun().name(), &function.args()[0]);
     let default = function.args().get(2).and_then(literal_of).filter(|value| !value.is_null());
     let dtype = lowering.dtype(of)?;
     let (input, kind) = match (default.is_some() && is_text(&dtype), column_of(of, moved)) {
         // Beside a text that is no value of the column.
-        (true, Some(column)) => match (lowering.column_as(column, true)?, Kind::Text) {
+        (true, Some(column)) => match (lowering.column_as(column, true)?, DeviceType::String) {
             (id, kind) if matches!(lowering.graph.node(id).op, Op::Input(_)) => (input_of(lowering, id), kind),
             _ => return Err(format!("`{name}` with a text in place of none is not on the GPU yet")),
         },
@@ -395,36 +403,42 @@ fn lag(lowering: &mut Lowering, function: &WindowUDFExpr, by: i64, moved: &Moved
     let (here, none) = (row(graph), graph.null(ROWS));
     let other = match by {
         0.. => {
-            let begin = edge(graph, Edge::Begin);
+            let begin = edge(graph, WindowBoundary::Begin);
             let inside = apart(graph, here, begin, by as u64);
             let by = rows(graph, by as u64);
             let there = two(graph, Op::Subtract, here, by);
-            graph.add(Op::Choose, &[inside, there, none], ROWS)
+            graph.add(Op::IfElse, &[inside, there, none], ROWS)
         }
         _ => {
-            let end = edge(graph, Edge::End);
+            let end = edge(graph, WindowBoundary::End);
             let inside = apart(graph, end, here, by.unsigned_abs().saturating_add(1));
             let by = rows(graph, by.unsigned_abs());
             let there = two(graph, Op::Add, here, by);
-            graph.add(Op::Choose, &[inside, there, none], ROWS)
+            graph.add(Op::IfElse, &[inside, there, none], ROWS)
         }
     };
-    let found = graph.add(Op::Fetch(input), &[other], kind);
+    let found = graph.add(Op::Gather(input), &[other], kind);
     let Some(default) = default else { return Ok(found) };
     let default = match (kind, default.try_as_str()) {
-        (Kind::Text, Some(Some(text))) => text::literal(lowering, text),
+        (DeviceType::String, Some(Some(text))) => strings::literal(lowering, text),
         _ => {
             let default = default.cast_to(&dtype).map_err(|e| e.to_string())?;
-            numbers::literal(&mut lowering.graph, &default)?
+            arithmetic::literal(&mut lowering.graph, &default)?
         }
     };
     let graph = &mut lowering.graph;
-    let outside = graph.add(Op::IsNull, &[other], Kind::Bool);
-    Ok(graph.add(Op::Choose, &[outside, default, found], kind))
+    let outside = graph.add(Op::IsNull, &[other], DeviceType::Bool);
+    Ok(graph.add(Op::IfElse, &[outside, default, found], kind))
 }
 
 /// The value of a frame's row by its number from 1 on, or from the end below 0.
-fn nth(lowering: &mut Lowering, function: &WindowUDFExpr, frame: &Frame, n: i64, moved: &Moved) -> Result<Id, Refusal> {
+fn nth(
+    lowering: &mut Lowering,
+    function: &WindowUDFExpr,
+    frame: &Frame,
+    n: i64,
+    moved: &ShiftedColumns,
+) -> Result<NodeId, Refusal> {
     let (input, kind) = taken(lowering, &function.args()[0], "nth_value", moved)?;
     let graph = &mut lowering.graph;
     let none = graph.null(ROWS);
@@ -433,28 +447,28 @@ fn nth(lowering: &mut Lowering, function: &WindowUDFExpr, frame: &Frame, n: i64,
         1.. => {
             let by = rows(graph, n as u64 - 1);
             let at = two(graph, Op::Add, frame.from, by);
-            let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, at], Kind::Bool);
-            graph.add(Op::Choose, &[inside, at, none], ROWS)
+            let inside = graph.add(Op::Compare(Comparison::Greater), &[frame.to, at], DeviceType::Bool);
+            graph.add(Op::IfElse, &[inside, at, none], ROWS)
         }
         _ => {
             let by = rows(graph, n.unsigned_abs());
             let first = two(graph, Op::Add, frame.from, by);
-            let inside = graph.add(Op::Compare(Comparison::GreaterEqual), &[frame.to, first], Kind::Bool);
+            let inside = graph.add(Op::Compare(Comparison::GreaterEqual), &[frame.to, first], DeviceType::Bool);
             let at = two(graph, Op::Subtract, frame.to, by);
-            graph.add(Op::Choose, &[inside, at, none], ROWS)
+            graph.add(Op::IfElse, &[inside, at, none], ROWS)
         }
     };
-    Ok(graph.add(Op::Fetch(input), &[there], kind))
+    Ok(graph.add(Op::Gather(input), &[there], kind))
 }
 
 /// The column that an expression is, or has become.
-fn column_of(of: &Arc<dyn PhysicalExpr>, moved: &Moved) -> Option<usize> {
+fn column_of(of: &Arc<dyn PhysicalExpr>, moved: &ShiftedColumns) -> Option<usize> {
     let any: &dyn Any = of.as_ref();
     let place = moved.iter().find(|(known, _)| known == of).map(|(_, place)| *place);
     place.or_else(|| any.downcast_ref::<Column>().map(Column::index))
 }
 
-fn input_of(lowering: &Lowering, id: Id) -> u32 {
+fn input_of(lowering: &Lowering, id: NodeId) -> u32 {
     if let Op::Input(input) = lowering.graph.node(id).op { input } else { 0 }
 }
 
@@ -463,8 +477,8 @@ fn taken(
     lowering: &mut Lowering,
     of: &Arc<dyn PhysicalExpr>,
     name: &str,
-    moved: &Moved,
-) -> Result<(u32, Kind), Refusal> {
+    moved: &ShiftedColumns,
+) -> Result<(u32, DeviceType), Refusal> {
     let refused = || format!("`{name}` of a computed value is not on the GPU yet");
     let column = column_of(of, moved).ok_or_else(refused)?;
     let id = lowering.column_as(column, false)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, TimestampMillisecondArray, UInt64Array};
 use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
+use onrush_plan::gpu::{EngineChoice, Policy};
 use onrush_wire::plan::{Asof, AsofStrategy, AsofStrategy::*, Op};
 use onrush_wire::{FrameId, Value};
 
@@ -12,7 +12,7 @@ use super::support::*;
 
 fn engines() -> [Bench; 2] {
     let device = EngineConfig {
-        choice: Choice::Emulated,
+        choice: EngineChoice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         policy: Some(Policy::Only),
         ..EngineConfig::default()

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
+use onrush_plan::gpu::{EngineChoice, Policy};
 use onrush_wire::FrameId;
 
 use super::support::*;
 
 const ROWS: i64 = 200_000;
 
-fn bench(choice: Choice, disk: &Path) -> Bench {
+fn bench(choice: EngineChoice, disk: &Path) -> Bench {
     Bench::of(EngineConfig {
         choice,
-        policy: (choice != Choice::Cpu).then_some(Policy::Only),
+        policy: (choice != EngineChoice::Cpu).then_some(Policy::Only),
         cache: Some(onrush_wire::paths::cache_dir()),
         memory_limit: 16 << 20,
         disk: Some(disk.to_path_buf()),
@@ -74,7 +74,7 @@ fn what_was_used_longest_ago_goes_to_disk() {
         let tables = bench.engine.residents();
         let moved = &tables.iter().find(|(id, _)| *id == second).unwrap().1;
         // What had been read on the device is there still.
-        assert_eq!(bench.engine.place(moved) == "disk", choice == Choice::Cpu, "{}", bench.engine.place(moved));
+        assert_eq!(bench.engine.place(moved) == "disk", choice == EngineChoice::Cpu, "{}", bench.engine.place(moved));
         drop(tables);
         assert!(bench.engine.resident_bytes() <= 12 << 20, "{}", bench.engine.resident_bytes());
         for round in 0..2 {
@@ -115,7 +115,7 @@ fn without_a_disk_rows_stay_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "no folder").unwrap();
-    let bench = bench(Choice::Cpu, &file);
+    let bench = bench(EngineChoice::Cpu, &file);
     let frames: Vec<FrameId> = (0..4).map(|n| rows(&bench, n)).collect();
     assert!(frames.iter().all(|frame| !on_disk(&bench, *frame)));
     assert_eq!(bench.sql(QUERY, &[("t", frames[3])]), expected(3));
@@ -129,7 +129,7 @@ fn without_a_disk_rows_stay_in_memory() {
 #[test]
 fn an_interrupt_leaves_rows_where_they_are() {
     let folder = tempfile::tempdir().unwrap();
-    let bench = bench(Choice::Cpu, folder.path());
+    let bench = bench(EngineChoice::Cpu, folder.path());
     let one = rows(&bench, 0);
     let two = rows(&bench, 7);
     let derived = bench.try_sql("select n + 1 as n, g, t from t", &[("t", two)]).unwrap();

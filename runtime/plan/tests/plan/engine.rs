@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array};
 use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
-use onrush_plan::gpu::Choice;
+use onrush_plan::gpu::EngineChoice;
 use onrush_wire::plan::Op;
 use onrush_wire::{BinaryOp::*, Class, DataType, Value};
 
@@ -156,7 +156,7 @@ fn describe_and_casts_are_shown_as_they_were_written() {
 #[test]
 fn what_does_not_fit_on_a_device_has_the_same_answer() {
     let config = EngineConfig {
-        choice: Choice::Emulated,
+        choice: EngineChoice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         device_memory: Some(4 << 20),
         ..EngineConfig::default()
@@ -181,7 +181,7 @@ fn what_does_not_fit_on_a_device_has_the_same_answer() {
 fn data_of_ten_times_the_device_has_the_same_answers() {
     const LIMIT: u64 = 1 << 20;
     let config = EngineConfig {
-        choice: Choice::Emulated,
+        choice: EngineChoice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         device_memory: Some(LIMIT),
         ..EngineConfig::default()
@@ -232,7 +232,7 @@ fn a_plan_runs_again_when_its_result_is_forgotten() {
 #[test]
 fn hundreds_of_columns_are_no_kernel() {
     let device = EngineConfig {
-        choice: Choice::Emulated,
+        choice: EngineChoice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         ..EngineConfig::default()
     };

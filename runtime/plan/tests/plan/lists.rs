@@ -78,7 +78,7 @@ fn queries_give_what_the_processor_does() {
             assert_eq!(found, expected, "{rows} rows: {query}");
         }
     }
-    assert_eq!(device.engine.accelerator().unwrap().gave_up.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(device.engine.accelerator().unwrap().cpu_fallbacks.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
 /// A frame's steps, by hand: an empty list gives no row, a null one gives one null.
@@ -141,7 +141,7 @@ fn floats_are_one_group() {
         assert_eq!(of("list(n order by n) filter (where n > 3)"), "k x|-1.0 [7]|0.0 [4,5,8]|1.0 null|NaN [6]");
         assert_eq!(of("median(n)"), "k x|-1.0 7.0|0.0 4.5|1.0 2.0|NaN 1.0");
     }
-    assert_eq!(bench.engine.accelerator().unwrap().gave_up.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(bench.engine.accelerator().unwrap().cpu_fallbacks.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
 /// What is kept of a result has elements of its own, and is read again.

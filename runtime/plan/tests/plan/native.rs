@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float32Array, Int32Array};
 use onrush_frame::TaskHandle;
 use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
+use onrush_plan::gpu::{EngineChoice, Policy};
 use onrush_wire::BinaryOp::{Add, And, Greater, Less, LessEqual, Multiply, NotEqual, Or};
 use onrush_wire::plan::{JoinKind, Op};
 use onrush_wire::{Class, DataType, Expr, ExprKind, FrameId, NativeFunction};
@@ -357,8 +357,8 @@ fn many_rows() {
     let values: Vec<Option<i64>> = (0..20_000).map(|n| (n % 7 != 0).then_some(n)).collect();
     let expected: i64 = values.iter().flatten().map(|n| 2 * n).sum();
     let choices = match is_cuda() {
-        true => vec![(Choice::Cuda, None), (Choice::Cuda, Some(3000))],
-        false => vec![(Choice::Cpu, None), (Choice::Emulated, None), (Choice::Emulated, Some(3000))],
+        true => vec![(EngineChoice::Cuda, None), (EngineChoice::Cuda, Some(3000))],
+        false => vec![(EngineChoice::Cpu, None), (EngineChoice::Emulated, None), (EngineChoice::Emulated, Some(3000))],
     };
     for (choice, part_rows) in choices {
         let cache = Some(onrush_wire::paths::cache_dir());

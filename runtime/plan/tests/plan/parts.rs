@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
 use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{Choice, Policy};
+use onrush_plan::gpu::{EngineChoice, Policy};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 
@@ -17,7 +17,7 @@ const SIDE: i64 = 180_000;
 
 fn small() -> EngineConfig {
     EngineConfig {
-        choice: Choice::Emulated,
+        choice: EngineChoice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         device_memory: Some(LIMIT),
         ..EngineConfig::default()
@@ -114,11 +114,11 @@ fn what_does_not_fit_runs_in_parts() {
     let (there, here) = (tables(&cpu), tables(&small));
     let accelerator = small.engine.accelerator().unwrap();
     for query in QUERIES {
-        let before = accelerator.in_parts.load(Ordering::Relaxed);
+        let before = accelerator.partitions_run.load(Ordering::Relaxed);
         assert_eq!(small.sql(query, &here), cpu.sql(query, &there), "{query}");
-        let parts = accelerator.in_parts.load(Ordering::Relaxed) - before;
+        let parts = accelerator.partitions_run.load(Ordering::Relaxed) - before;
         assert!(parts > 1, "{parts} parts: {query}");
-        assert_eq!(accelerator.gave_up.load(Ordering::Relaxed), 0, "{query}");
+        assert_eq!(accelerator.cpu_fallbacks.load(Ordering::Relaxed), 0, "{query}");
         small.engine.forget_results();
     }
     // What ran says in how many parts.
@@ -177,7 +177,7 @@ fn joined_parts_are_in_the_order_of_the_left_side() {
         let differ = found.split('|').zip(expected.split('|')).position(|(a, b)| a != b);
         assert_eq!((differ, found.len()), (None, expected.len()), "{how:?}");
     }
-    assert!(small.engine.accelerator().unwrap().in_parts.load(Ordering::Relaxed) > 5);
+    assert!(small.engine.accelerator().unwrap().partitions_run.load(Ordering::Relaxed) > 5);
 }
 
 /// More pairs than one run can have: 2^32 on a GPU, and of joins without keys 2^26 on the emulated device, where they take long. What is aggregated
@@ -190,7 +190,7 @@ fn a_join_of_more_pairs_than_a_run_can_have_runs_in_parts() {
     let column = |first: i64| Arc::new(Int64Array::from_iter_values(first..first + rows)) as ArrayRef;
     let (a, b) = (bench.frame(vec![("n", column(0))]), bench.frame(vec![("m", column(7))]));
     let tables = [("a", a), ("b", b)];
-    let parts = || bench.engine.accelerator().unwrap().in_parts.load(Ordering::Relaxed);
+    let parts = || bench.engine.accelerator().unwrap().partitions_run.load(Ordering::Relaxed);
     let query = "select count(*) as c, sum(n % 1000 * (m % 7)) as s, max(n + m) as x from a, b";
     let sum = |first: i64, by: i64| (first..first + rows).map(|n| n % by).sum::<i64>();
     let expected = format!("c s x|{} {} {}", rows * rows, sum(0, 1000) * sum(7, 7), 2 * rows + 5);

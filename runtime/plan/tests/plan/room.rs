@@ -82,13 +82,13 @@ fn columns_that_made_room_come_back_as_they_were() {
     let bench = bench(1 << 30);
     let residency = residency(&bench);
     ask_in_turn(&bench, 1);
-    assert!(residency.aside() > 0);
+    assert!(residency.pinned_bytes() > 0);
     ask_in_turn(&bench, 3);
-    assert!(residency.came_back() > 8, "{}", residency.came_back());
+    assert!(residency.restored() > 8, "{}", residency.restored());
     // Nobody holds the rows any more: what was kept goes with them.
     drop(bench);
     residency.sweep();
-    assert_eq!(residency.aside(), 0);
+    assert_eq!(residency.pinned_bytes(), 0);
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn little_memory_keeps_little() {
     let bench = bench(8 * limit);
     let residency = residency(&bench);
     ask_in_turn(&bench, 2);
-    assert!((1..=limit).contains(&residency.aside()), "{}", residency.aside());
+    assert!((1..=limit).contains(&residency.pinned_bytes()), "{}", residency.pinned_bytes());
     // None at all: everything is uploaded as before.
     let bench = self::bench(32 << 20);
     let residency = self::residency(&bench);
-    residency.set_aside_limit(0);
+    residency.set_pinned_limit(0);
     ask_in_turn(&bench, 2);
-    assert_eq!((residency.aside(), residency.came_back()), (0, 0));
+    assert_eq!((residency.pinned_bytes(), residency.restored()), (0, 0));
 }

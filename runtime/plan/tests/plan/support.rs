@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
 use onrush_frame::TaskHandle;
-use onrush_plan::gpu::{Choice, Policy, Tuning};
+use onrush_plan::gpu::{EngineChoice, Policy, Tuning};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
@@ -21,17 +21,17 @@ pub fn is_cuda() -> bool {
 }
 
 /// The engines that a test of all of them runs on: a GPU where it is asked for (`ONRUSH_TEST_ENGINE=cuda`), without it the others.
-pub fn choices() -> Vec<Choice> {
+pub fn choices() -> Vec<EngineChoice> {
     match is_cuda() {
-        true => vec![Choice::Cuda],
-        false => vec![Choice::Cpu, Choice::Emulated],
+        true => vec![EngineChoice::Cuda],
+        false => vec![EngineChoice::Cpu, EngineChoice::Emulated],
     }
 }
 
 /// A GPU where that is asked for, else the emulated device.
 pub fn on_device() -> EngineConfig {
     EngineConfig {
-        choice: if is_cuda() { Choice::Cuda } else { Choice::Emulated },
+        choice: if is_cuda() { EngineChoice::Cuda } else { EngineChoice::Emulated },
         cache: Some(onrush_wire::paths::cache_dir()),
         // What the emulated device has by itself.
         tuning: Some(Tuning::small()),
@@ -51,7 +51,8 @@ pub fn only_device() -> Bench {
 impl Default for Bench {
     fn default() -> Self {
         // The same tests on another engine: `ONRUSH_TEST_ENGINE=emulated`.
-        let choice = Choice::parse(&std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "cpu".into())).unwrap();
+        let choice =
+            EngineChoice::parse(&std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "cpu".into())).unwrap();
         let cache = Some(onrush_wire::paths::cache_dir());
         // What is the processor's stays there on a GPU, too, as on the emulated device: many of these tests are about that.
         let policy = is_cuda().then_some(Policy::Always);

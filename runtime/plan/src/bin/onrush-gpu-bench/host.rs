@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::median;
 
 /// What single steps cost the host, in microseconds: the parts that a call is made of.
-pub fn costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
+pub fn costs(gpu: &onrush_ops::Executor) -> Result<(), String> {
     let context = gpu.context();
     let say = |e: onrush_kernels::Error| e.to_string();
     let body = "extern \"C\" __global__ void nothing(u64* out) { if (thread_in_grid() == 0) *out = 1; }\n".to_string();
@@ -54,7 +54,7 @@ pub fn costs(gpu: &onrush_ops::Gpu) -> Result<(), String> {
 }
 
 /// What crosses the bus in a second, from the host's ordinary memory and to memory that is new, as columns come and go.
-fn copies(gpu: &onrush_ops::Gpu) -> Result<(), String> {
+fn copies(gpu: &onrush_ops::Executor) -> Result<(), String> {
     let context = gpu.context();
     for megabytes in [1, 4, 16, 64, 256, 1024] {
         let values: Vec<u64> = (0..megabytes << 17).collect();

@@ -20,7 +20,7 @@ use arrow::array::{
 };
 use arrow::util::display::array_value_to_string;
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::gpu::{Choice, Tuning};
+use onrush_plan::gpu::{EngineChoice, Tuning};
 use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
@@ -32,7 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--room] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
 
 struct Options {
-    choice: Choice,
+    choice: EngineChoice,
     rows: usize,
     /// Calls of a query after the first one.
     runs: usize,
@@ -51,7 +51,7 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut options = Options {
-        choice: Choice::Cuda,
+        choice: EngineChoice::Cuda,
         rows: 100_000_000,
         runs: 11,
         only: None,
@@ -69,7 +69,7 @@ fn options() -> Result<Options, String> {
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
         match arg.as_str() {
-            "--engine" => options.choice = Choice::parse(&value()?).map_err(|e| e.message)?,
+            "--engine" => options.choice = EngineChoice::parse(&value()?).map_err(|e| e.message)?,
             "--rows" => options.rows = value()?.parse::<f64>().map_err(|e| e.to_string())? as usize,
             "--runs" => options.runs = value()?.parse::<usize>().map_err(|e| e.to_string())?.max(1),
             "--only" => options.only = Some(value()?),

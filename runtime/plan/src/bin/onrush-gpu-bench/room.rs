@@ -50,7 +50,7 @@ pub fn measure(config: &EngineConfig, runs: usize) -> Result<(), String> {
             let Some(accelerator) = engine.accelerator() else { return Err("there is no device".to_string()) };
             let residency = Arc::clone(&accelerator.gpu.residency);
             if !kept {
-                residency.set_aside_limit(0);
+                residency.set_pinned_limit(0);
             }
             let ours = frame(&engine, &(case.data)())?;
             let others = frame(&engine, &vec![("y", floats(100_000_000, 1))])?;
@@ -82,7 +82,7 @@ pub fn measure(config: &EngineConfig, runs: usize) -> Result<(), String> {
                 first.as_secs_f64() * 1e3,
                 back,
                 case.bytes as f64 / back / 1e6,
-                residency.aside()
+                residency.pinned_bytes()
             );
         }
     }

@@ -1,0 +1,244 @@
+//! Page-locked memory of the host for what made room on the device: copies of buffers, which cross the bus at its rate, without a core that copies.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::buffer::{Buffer, in_pieces_of, large_pages};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+
+/// Copies lie in pieces of this size, which fit all others once they are free: locking new memory takes longer than a copy. Smaller ones on the
+/// emulated device, so that tests meet several.
+fn chunk_bytes(device: &Device) -> usize {
+    if device.is_emulated() { 64 << 10 } else { 8 << 20 }
+}
+
+/// Of the system's memory.
+const PAGE: usize = 4 << 10;
+/// Chunks that are kept for copies to come.
+const KEPT: usize = 16;
+/// Where a piece of a copy begins.
+const ALIGN: usize = 256;
+
+/// What a device has locked for copies to come.
+#[derive(Default)]
+pub(crate) struct PinnedChunkPool {
+    free: Mutex<Vec<Chunk>>,
+}
+
+struct Chunk(*mut u8);
+
+// SAFETY: the memory belongs to this value alone; which thread uses it does not matter.
+unsafe impl Send for Chunk {}
+// SAFETY: it is written by copies only whose end is waited for before anyone else has it.
+unsafe impl Sync for Chunk {}
+
+impl Chunk {
+    fn layout(bytes: usize) -> Layout {
+        // Large pages, where the system has them.
+        Layout::from_size_align(bytes, bytes.min(2 << 20)).unwrap_or(Layout::new::<u128>())
+    }
+
+    fn new(device: &Device, bytes: usize) -> Result<Chunk> {
+        // SAFETY: the size is not zero.
+        let start = unsafe { alloc(Self::layout(bytes)) };
+        if start.is_null() {
+            return Err(Error::OutOfHostMemory { requested: bytes as u64 });
+        }
+        large_pages(start, bytes);
+        // Locking memory that is not there yet takes ten times as long.
+        for page in (0..bytes).step_by(PAGE) {
+            // SAFETY: inside of the allocation.
+            unsafe { start.add(page).write_volatile(0) };
+        }
+        // SAFETY: the memory is ours until the chunk is freed.
+        match unsafe { device.backend().lock_pages(start, bytes) } {
+            Ok(()) => Ok(Chunk(start)),
+            Err(error) => {
+                // SAFETY: allocated just now.
+                unsafe { dealloc(start, Self::layout(bytes)) };
+                Err(error)
+            }
+        }
+    }
+
+    fn free(self, device: &Device, bytes: usize) -> Result<()> {
+        // SAFETY: locked when it was made, and nothing copies there now.
+        let unlocked = unsafe { device.backend().unlock_pages(self.0) };
+        if unlocked.is_ok() {
+            // SAFETY: allocated with the same layout. What is still locked stays: the driver may write there.
+            unsafe { dealloc(self.0, Self::layout(bytes)) };
+        }
+        unlocked
+    }
+}
+
+impl PinnedChunkPool {
+    fn free(&self) -> MutexGuard<'_, Vec<Chunk>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of chunks that nobody has.
+    pub fn clear(&self, device: &Device) -> Result<()> {
+        let free = std::mem::take(&mut *self.free());
+        free.into_iter().fold(Ok(()), |done, chunk| done.and(chunk.free(device, chunk_bytes(device))))
+    }
+}
+
+/// Copies of some buffers in page-locked memory.
+pub struct PinnedCopy {
+    device: Device,
+    chunks: Vec<Chunk>,
+    /// Where each buffer's bytes begin, and how many these are.
+    places: Vec<(usize, usize)>,
+}
+
+impl PinnedCopy {
+    /// Copies buffers, in the order of a stream, and waits.
+    ///
+    /// # Errors
+    /// If the host has no memory that can be locked, or what the driver says.
+    pub fn of(buffers: &[&Buffer], stream: &Stream) -> Result<PinnedCopy> {
+        let device = stream.device();
+        device.check()?;
+        let size = chunk_bytes(device);
+        let mut end = 0;
+        let mut places = Vec::new();
+        for buffer in buffers {
+            places.push((end, buffer.bytes() as usize));
+            end = (end + buffer.bytes() as usize).next_multiple_of(ALIGN);
+        }
+        let count = end.div_ceil(size);
+        let mut chunks = {
+            let mut free = device.pages().free();
+            let from = free.len() - free.len().min(count);
+            free.split_off(from)
+        };
+        let new = Mutex::new(Vec::new());
+        // One core makes a fifth of the pages that the bus fills.
+        let made = in_pieces_of(1, count - chunks.len(), 1, |_, _| {
+            let chunk = Chunk::new(device, size)?;
+            new.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+            Ok(())
+        });
+        chunks.append(&mut new.into_inner().unwrap_or_else(PoisonError::into_inner));
+        // Its end gives them back, also where not all of them could be made.
+        let aside = PinnedCopy { device: device.clone(), chunks, places };
+        made?;
+        let copied = buffers.iter().zip(&aside.places).try_for_each(|(buffer, place)| {
+            aside.walk(*place, |host, offset, bytes| {
+                // SAFETY: as long as `walk` says, inside of the buffer, and waited for below.
+                unsafe { device.backend().copy_to_host(host, buffer.address() + offset, bytes, stream.handle()) }
+            })
+        });
+        // Those that began, too.
+        stream.synchronize()?;
+        copied.map(|()| aside)
+    }
+
+    /// What it takes of the host's memory.
+    pub fn bytes(&self) -> u64 {
+        (self.chunks.len() * chunk_bytes(&self.device)) as u64
+    }
+
+    /// Bytes of a buffer.
+    ///
+    /// # Panics
+    /// If there were not so many.
+    pub fn length(&self, buffer: usize) -> u64 {
+        self.places[buffer].1 as u64
+    }
+
+    /// Copies a buffer's bytes to the start of another one that is as long, and waits.
+    ///
+    /// # Errors
+    /// If it is shorter, or what the driver says.
+    ///
+    /// # Panics
+    /// If there were not so many buffers.
+    pub fn write(&self, buffer: usize, to: &Buffer, stream: &Stream) -> Result<()> {
+        let place = self.places[buffer];
+        to.check_range(0, place.1 as u64)?;
+        let done = self.walk(place, |host, offset, bytes| {
+            // SAFETY: as long as `walk` says, inside of the buffer as was checked, and waited for below.
+            unsafe { self.device.backend().copy_to_device(to.address() + offset, host, bytes, stream.handle()) }
+        });
+        // Those that began, too.
+        stream.record()?.synchronize()?;
+        done
+    }
+
+    /// The pieces of a place, each within a chunk: where it lies, its offset, its length.
+    fn walk(
+        &self,
+        (start, bytes): (usize, usize),
+        mut each: impl FnMut(*mut u8, u64, usize) -> Result<()>,
+    ) -> Result<()> {
+        let size = chunk_bytes(&self.device);
+        let mut at = 0;
+        while at < bytes {
+            let (chunk, within) = ((start + at) / size, (start + at) % size);
+            let length = (size - within).min(bytes - at);
+            // SAFETY: inside of the chunk.
+            each(unsafe { self.chunks[chunk].0.add(within) }, at as u64, length)?;
+            at += length;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PinnedCopy {
+    fn drop(&mut self) {
+        let mut rest = std::mem::take(&mut self.chunks);
+        {
+            let mut free = self.device.pages().free();
+            let room = KEPT.saturating_sub(free.len()).min(rest.len());
+            free.extend(rest.drain(..room));
+        }
+        let size = chunk_bytes(&self.device);
+        rest.into_iter().for_each(|chunk| self.device.defer(chunk.free(&self.device, size)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Emulation, Options, Owner};
+
+    fn device() -> Device {
+        Device::emulated(&Emulation::default(), &Options::default()).unwrap()
+    }
+
+    fn numbers(count: usize, seed: u64) -> Vec<u64> {
+        (0..count as u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed).collect()
+    }
+
+    #[test]
+    fn copies_come_back_whole() {
+        let device = device();
+        let (stream, owner) = (device.stream().unwrap(), Owner::new("test"));
+        // None, less than a chunk, more than one.
+        let all = [0, 100, 30_000, 1].map(|count| numbers(count, count as u64));
+        let buffers: Vec<Buffer> = all.iter().map(|some| device.upload(&owner, some, &stream).unwrap()).collect();
+        let aside = PinnedCopy::of(&buffers.iter().collect::<Vec<_>>(), &stream).unwrap();
+        drop(buffers);
+        assert_eq!(aside.bytes(), 4 * (64 << 10));
+        for (index, some) in all.iter().enumerate() {
+            assert_eq!(aside.length(index), 8 * some.len() as u64);
+            let back = device.zeros(&owner, aside.length(index), &stream).unwrap();
+            aside.write(index, &back, &stream).unwrap();
+            assert_eq!(&back.read::<u64>(0..some.len(), &stream).unwrap(), some);
+        }
+        let short = device.zeros(&owner, 8, &stream).unwrap();
+        assert!(matches!(aside.write(1, &short, &stream), Err(Error::OutOfRange { .. })));
+        // Its memory is there for the next one.
+        drop(aside);
+        assert_eq!(device.pages().free().len(), 4);
+        let next = PinnedCopy::of(&[&short], &stream).unwrap();
+        assert_eq!(device.pages().free().len(), 3);
+        drop(next);
+        device.trim().unwrap();
+        assert!(device.pages().free().is_empty());
+    }
+}

@@ -1,0 +1,235 @@
+//! Dictionary encoding of strings: the distinct values are sorted on the host, indices are in device memory. Indices
+//! compare as their strings do. Uploaded columns use the narrowest index type (`DeviceColumn::stored`); kernels write
+//! 32 bits.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, LargeStringArray, StringViewArray, StringViewBuilder, new_empty_array, new_null_array,
+};
+use arrow::compute::{cast, concat};
+use arrow::datatypes::DataType;
+use onrush_device::Buffer;
+use onrush_kernels::{Context, Program, Scalar, dictionary, headers};
+
+use crate::column::DeviceColumn;
+use crate::column::string::StringBuffers;
+use crate::ir::expr::DeviceType;
+use crate::launch::launch;
+use crate::{Error, Result};
+
+/// What a column's values stand for: its texts, each once, in ascending order of their bytes; or what its lists and structs are pieces of.
+pub struct Dictionary {
+    /// Of type `Utf8View`, without nulls.
+    pub values: ArrayRef,
+    bytes: OnceLock<Arc<StringBuffers>>,
+    /// Of lists their elements, of structs their fields; there are no texts then, and those of elements are numbers.
+    pub elements: Vec<DeviceColumn>,
+}
+
+impl Dictionary {
+    pub fn new(values: ArrayRef) -> Dictionary {
+        Dictionary { values, bytes: OnceLock::new(), elements: Vec::new() }
+    }
+
+    pub fn of_pieces(elements: Vec<DeviceColumn>) -> Dictionary {
+        Dictionary { elements, ..Dictionary::new(new_empty_array(&DataType::Utf8View)) }
+    }
+
+    pub fn entries(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Bytes of device memory.
+    pub fn resident(&self) -> u64 {
+        let texts = self.bytes.get().map_or(0, |texts| texts.bytes.bytes() + texts.offsets.bytes());
+        texts + self.elements.iter().map(DeviceColumn::bytes).sum::<u64>()
+    }
+
+    /// Its texts on the device, and behind them two empty ones, for the numbers of nulls where there is no text at all. Uploaded once.
+    pub fn bytes(&self, context: &Context) -> Result<Arc<StringBuffers>> {
+        if let Some(known) = self.bytes.get() {
+            return Ok(Arc::clone(known));
+        }
+        let null = new_null_array(self.values.data_type(), 2);
+        let texts = Arc::new(StringBuffers::upload(context, &[Arc::clone(&self.values), null])?);
+        // Other runs find them from here on.
+        context.stream.synchronize()?;
+        Ok(Arc::clone(self.bytes.get_or_init(|| texts)))
+    }
+}
+
+/// Rows from which on the device finds the different texts.
+const LARGE: usize = 1 << 15;
+/// The same on the emulated device, so that tests take both ways.
+const LARGE_EMULATED: usize = 64;
+
+/// Rows from which on numbers are stored in as few bits as they need: of fewer there is little to read.
+const NARROW: u64 = 1 << 15;
+/// The same on the emulated device, so that tests take both ways.
+const NARROW_EMULATED: u64 = 16;
+
+/// Numbers in device memory for the texts of rows, and these. A row without a text has any.
+pub struct EncodedStrings {
+    pub values: Buffer,
+    /// What they are stored as: [`DeviceType::DictIndex`], or numbers of 8 or 16 bits.
+    pub stored: DeviceType,
+    pub dictionary: Dictionary,
+}
+
+/// What the numbers of so many texts are stored as.
+fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
+    let narrow = if context.device().is_emulated() { NARROW_EMULATED } else { NARROW };
+    match entries {
+        _ if rows < narrow => DeviceType::DictIndex,
+        0..=0x100 => DeviceType::Number(Scalar::U8),
+        0..=0x1_0000 => DeviceType::Number(Scalar::U16),
+        _ => DeviceType::DictIndex,
+    }
+}
+
+/// Numbers for the texts of a column's parts.
+pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<EncodedStrings> {
+    let rows: usize = parts.iter().map(|part| part.len()).sum();
+    let large = if context.device().is_emulated() { LARGE_EMULATED } else { LARGE };
+    if rows >= large {
+        return on_device(context, parts);
+    }
+    let (codes, dictionary) = encode(parts)?;
+    let stored = stored(context, rows as u64, dictionary.entries());
+    let values = match stored {
+        DeviceType::Number(Scalar::U8) => context.upload(&codes.iter().map(|code| *code as u8).collect::<Vec<_>>())?,
+        DeviceType::Number(Scalar::U16) => {
+            context.upload(&codes.iter().map(|code| *code as u16).collect::<Vec<_>>())?
+        }
+        _ => context.upload(&codes)?,
+    };
+    Ok(EncodedStrings { values, stored, dictionary })
+}
+
+/// The same on the host.
+pub fn encode(parts: &[ArrayRef]) -> Result<(Vec<u32>, Dictionary)> {
+    let views = parts.iter().map(view).collect::<Result<Vec<_>>>()?;
+    let mut known: HashMap<&str, u32> = HashMap::new();
+    let mut texts: Vec<&str> = Vec::new();
+    let mut codes = Vec::with_capacity(views.iter().map(|part| part.len()).sum());
+    for text in views.iter().flat_map(|part| part.iter()) {
+        codes.push(match text {
+            None => 0,
+            Some(text) => *known.entry(text).or_insert_with(|| {
+                texts.push(text);
+                texts.len() as u32 - 1
+            }),
+        });
+    }
+    let (dictionary, places) = sorted(&texts);
+    if !texts.is_empty() {
+        codes.iter_mut().for_each(|code| *code = places[*code as usize]);
+    }
+    Ok((codes, dictionary))
+}
+
+fn view(part: &ArrayRef) -> Result<StringViewArray> {
+    match part.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => {
+            Ok(cast(part, &DataType::Utf8View)?.as_string_view().clone())
+        }
+        other => Err(Error::Unsupported(format!("texts of {other}"))),
+    }
+}
+
+/// Different texts in their order, and the place there of each.
+fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
+    // Most comparisons end within the first eight bytes.
+    let start = |text: &str| {
+        let mut bytes = [0; 8];
+        let length = text.len().min(8);
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        u64::from_be_bytes(bytes)
+    };
+    let mut order: Vec<(u64, u32)> = texts.iter().zip(0..).map(|(text, code)| (start(text), code)).collect();
+    let compare =
+        |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| texts[a.1 as usize].cmp(texts[b.1 as usize]));
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let piece = order.len().div_ceil(threads).max(1 << 14);
+    if order.len() > piece {
+        std::thread::scope(|scope| {
+            for piece in order.chunks_mut(piece) {
+                scope.spawn(move || piece.sort_unstable_by(compare));
+            }
+        });
+    }
+    // Merges the sorted pieces.
+    order.sort_by(compare);
+    let mut places = vec![0; texts.len()];
+    let mut values = StringViewBuilder::with_capacity(texts.len());
+    for (place, (_, code)) in (0..).zip(&order) {
+        places[*code as usize] = place;
+        values.append_value(texts[*code as usize]);
+    }
+    (Dictionary::new(Arc::new(values.finish())), places)
+}
+
+/// The texts of several dictionaries as one, and where those of each are in it.
+pub fn merged(all: &[&Arc<Dictionary>]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
+    let texts: Vec<ArrayRef> = all.iter().map(|one| Arc::clone(&one.values)).collect();
+    let (codes, dictionary) = encode(&texts)?;
+    let mut rest = &codes[..];
+    let mut places = Vec::new();
+    for one in all {
+        let (its, others) = rest.split_at(one.entries());
+        places.push(its.to_vec());
+        rest = others;
+    }
+    Ok((dictionary, places))
+}
+
+/// Texts that are on the device.
+pub struct DeviceStrings<'a> {
+    pub texts: &'a StringBuffers,
+    pub validity: Option<&'a Buffer>,
+    pub rows: u64,
+}
+
+fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<EncodedStrings> {
+    let host = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
+    let host = match &host[..] {
+        [one] => Arc::clone(one),
+        several => concat(&several.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
+    };
+    let texts = StringBuffers::upload(context, std::slice::from_ref(&host))?;
+    let host: &LargeStringArray = host.as_string();
+    let validity = host.nulls().filter(|nulls| nulls.null_count() > 0);
+    let validity =
+        validity.map(|nulls| crate::column::upload_bits(context, host.len(), [nulls.inner().clone()].into_iter()));
+    let validity = validity.transpose()?;
+    number(context, &DeviceStrings { texts: &texts, validity: validity.as_ref(), rows: host.len() as u64 }, host)
+}
+
+/// The device finds the different texts, the host sorts them, the device puts their places in the place of its numbers. `host` has the same
+/// texts.
+pub fn number(context: &Context, of: &DeviceStrings, host: &LargeStringArray) -> Result<EncodedStrings> {
+    let rows = of.rows;
+    let values =
+        dictionary::Values::Strings { offsets: &of.texts.offsets, bytes: &of.texts.bytes, wide: of.texts.wide };
+    // Few texts are the rule; where there are more, a larger table is tried.
+    let found = dictionary::encode(context, values, of.validity, rows, 1 << 14)?;
+    let rows_of = found.first_rows.read::<u64>(0..found.count as usize, &context.stream)?;
+    let different: Vec<&str> = rows_of.iter().map(|row| host.value(*row as usize)).collect();
+    let (dictionary, places) = sorted(&different);
+    if places.is_empty() {
+        return Ok(EncodedStrings { values: found.codes, stored: DeviceType::DictIndex, dictionary });
+    }
+    let stored = stored(context, rows, dictionary.entries());
+    let (places, narrow) = (context.upload(&places)?, context.allocate(rows * stored.bytes())?);
+    let body = format!(
+        "extern \"C\" __global__ void __launch_bounds__(256) place_codes(const u32* codes, u64 rows, const u32* places, {to}* to) {{\n  \
+         for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) to[row] = ({to})places[codes[row]];\n}}\n",
+        to = stored.cuda()
+    );
+    let program = Program::new(&[&headers::PRELUDE], body, ["place_codes"]);
+    let arguments = onrush_device::Arguments::new().buffer(&found.codes).value(rows).buffer(&places).buffer(&narrow);
+    launch(context, &context.library.function(&program, "place_codes")?, arguments, rows, 256, 0)?;
+    Ok(EncodedStrings { values: narrow, stored, dictionary })
+}

@@ -1,0 +1,184 @@
+//! String columns in device memory: bytes with offsets, or dictionary indices. Readers choose the representation;
+//! each one is derived from the other if it is missing.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray};
+use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use onrush_device::Buffer;
+use onrush_kernels::{Context, Scalar};
+
+use crate::Result;
+use crate::column::dictionary::{self, EncodedStrings};
+use crate::column::{DeviceColumn, DeviceTable};
+use crate::ir::expr::{DeviceType, ExprGraph, NodeId, Op};
+
+/// Bytes, one text behind the other, and where each begins; the last offset is the end. The memory of the bytes is read in whole words.
+pub struct StringBuffers {
+    pub bytes: Arc<Buffer>,
+    pub offsets: Arc<Buffer>,
+    /// Offsets are of 64 bits, else of 32.
+    pub wide: bool,
+}
+
+/// Room for some bytes that are read in words.
+pub(crate) fn room(bytes: u64) -> u64 {
+    (bytes + 1).next_multiple_of(8)
+}
+
+impl StringBuffers {
+    /// Texts of any of Arrow's types, one part behind the other.
+    pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<StringBuffers> {
+        let texts = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
+        let total = |text: &LargeStringArray| {
+            let offsets = text.value_offsets();
+            offsets.last().copied().unwrap_or_default() - offsets.first().copied().unwrap_or_default()
+        };
+        let all: i64 = texts.iter().map(|part| total(part.as_string())).sum();
+        let rows: usize = texts.iter().map(|part| part.len()).sum();
+        let bytes = context.allocate(room(all as u64))?;
+        let wide = all > i64::from(u32::MAX);
+        let (mut long, mut short) = (Vec::new(), Vec::new());
+        if wide {
+            long.reserve(rows + 1)
+        } else {
+            short.reserve(rows + 1)
+        }
+        let mut at = 0_i64;
+        for part in &texts {
+            let part: &LargeStringArray = part.as_string();
+            let offsets = part.value_offsets();
+            let (first, last) = (offsets[0], offsets[part.len()]);
+            bytes.write(at as u64, &part.value_data()[first as usize..last as usize], &context.stream)?;
+            let begins = offsets[..part.len()].iter().map(|offset| offset - first + at);
+            match wide {
+                true => long.extend(begins.map(|offset| offset as u64)),
+                false => short.extend(begins.map(|offset| offset as u32)),
+            }
+            at += last - first;
+        }
+        let offsets = match wide {
+            true => {
+                long.push(at as u64);
+                context.upload(&long)?
+            }
+            false => {
+                short.push(at as u32);
+                context.upload(&short)?
+            }
+        };
+        Ok(StringBuffers { bytes: Arc::new(bytes), offsets: Arc::new(offsets), wide })
+    }
+
+    /// Where the text behind the first `rows` would begin.
+    pub(crate) fn end(&self, context: &Context, rows: u64) -> Result<u64> {
+        let at = rows as usize..rows as usize + 1;
+        Ok(match self.wide {
+            true => self.offsets.read::<u64>(at, &context.stream)?[0],
+            false => u64::from(self.offsets.read::<u32>(at, &context.stream)?[0]),
+        })
+    }
+
+    fn host_offsets(&self, context: &Context, rows: usize) -> Result<Vec<i64>> {
+        Ok(match self.wide {
+            true => self.offsets.read::<i64>(0..rows + 1, &context.stream)?,
+            false => {
+                let short = self.offsets.read::<u32>(0..rows + 1, &context.stream)?;
+                short.into_iter().map(i64::from).collect()
+            }
+        })
+    }
+
+    /// The first `rows` of them.
+    pub fn download(&self, context: &Context, rows: usize, validity: Option<HostBuffer>) -> Result<ArrayRef> {
+        let offsets = self.host_offsets(context, rows)?;
+        let end = offsets.last().copied().unwrap_or_default() as usize;
+        let bytes = self.bytes.read::<u8>(0..end, &context.stream)?;
+        let nulls = validity.map(|bits| NullBuffer::new(BooleanBuffer::new(bits, 0, rows)));
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        Ok(Arc::new(LargeStringArray::try_new(offsets, HostBuffer::from_vec(bytes), nulls)?))
+    }
+}
+
+impl DeviceColumn {
+    /// Texts as bytes, or as numbers; another column as it is. What is made is kept as long as the column.
+    pub fn to_representation(&self, context: &Context, as_bytes: bool) -> Result<DeviceColumn> {
+        let wanted = match (self.kind, as_bytes) {
+            (DeviceType::DictIndex, true) => DeviceType::String,
+            (DeviceType::String, false) => DeviceType::DictIndex,
+            _ => return Ok(self.clone()),
+        };
+        if let Some(other) = self.other.get() {
+            return Ok(other.clone());
+        }
+        let mut other = DeviceColumn::plain(wanted, Arc::clone(&self.values), self.rows);
+        other.validity.clone_from(&self.validity);
+        // The same numbers.
+        let as_numbers = if matches!(self.stored, DeviceType::Number(_)) { self.stored } else { wanted };
+        match (wanted, &self.dictionary, &self.texts) {
+            (DeviceType::String, Some(dictionary), _) => {
+                other.texts = Some(dictionary.bytes(context)?);
+                (other.stored, other.dictionary) = (as_numbers, Some(Arc::clone(dictionary)));
+            }
+            (DeviceType::DictIndex, Some(dictionary), _) => {
+                (other.stored, other.dictionary) = (as_numbers, Some(Arc::clone(dictionary)));
+            }
+            (DeviceType::DictIndex, None, Some(texts)) => {
+                let codes = self.numbers_of(context, texts)?;
+                (other.values, other.stored) = (Arc::new(codes.values), codes.stored);
+                other.dictionary = Some(Arc::new(codes.dictionary));
+            }
+            // No text at all.
+            _ => {
+                let offsets = Arc::new(context.zeros(8 * (self.rows + 1))?);
+                other.texts = Some(Arc::new(StringBuffers { bytes: Arc::clone(&self.values), offsets, wide: true }));
+            }
+        }
+        // Other runs find it from here on.
+        context.stream.synchronize()?;
+        Ok(self.other.get_or_init(|| other).clone())
+    }
+
+    fn numbers_of(&self, context: &Context, texts: &StringBuffers) -> Result<EncodedStrings> {
+        let host = texts.download(context, self.rows as usize, None)?;
+        let of = dictionary::DeviceStrings { texts, validity: self.validity.as_deref(), rows: self.rows };
+        dictionary::number(context, &of, host.as_string())
+    }
+}
+
+impl DeviceTable {
+    /// With texts in the forms that a graph reads them in.
+    pub fn to_representation(&self, context: &Context, graph: &ExprGraph) -> Result<DeviceTable> {
+        let mut columns = Vec::new();
+        for (index, column) in self.columns.iter().enumerate() {
+            columns.push(column.to_representation(context, reads_bytes(graph, index))?);
+        }
+        Ok(DeviceTable { rows: self.rows, columns })
+    }
+}
+
+/// Whether a graph reads an input's texts as bytes.
+pub fn reads_bytes(graph: &ExprGraph, index: usize) -> bool {
+    graph.nodes().iter().any(|node| node.op == Op::Input(index as u32) && node.kind == DeviceType::String)
+}
+
+/// Whether some results are texts as bytes, which are measured before they are written.
+pub fn has_strings(graph: &ExprGraph, roots: &[NodeId]) -> bool {
+    roots.iter().any(|root| graph.kind(*root) == DeviceType::String)
+}
+
+/// The texts of the rows that were written, and which row of the source each of these is: row numbers of some width, or the same.
+pub struct StringRows {
+    pub numbers: Option<(&'static str, u64)>,
+    pub count: u64,
+}
+
+/// A body over the same rows with a number for each.
+pub fn with_row_number(graph: &ExprGraph, roots: &[NodeId]) -> (ExprGraph, Vec<NodeId>) {
+    let mut graph = graph.clone();
+    let row = graph.add(Op::RowNumber, &[], DeviceType::Number(Scalar::U64));
+    let roots = roots.iter().copied().chain([row]).collect();
+    (graph, roots)
+}

@@ -1,0 +1,533 @@
+//! Runs pipelines: one kernel or more for each stage, over the rows or the groups of the stage before.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use arrow::datatypes::DataType;
+use onrush_device::{Arguments, Buffer, Device, Owner};
+use onrush_kernels::{Context, Library};
+
+use crate::codegen::{KernelBody, LookupTable, RowSource, SideInputs};
+use crate::column::dictionary::Dictionary;
+use crate::column::list;
+use crate::column::output_column::OutputColumn;
+use crate::column::residency::Residency;
+use crate::column::string::has_strings;
+use crate::column::{DeviceColumn, DeviceTable};
+use crate::exec::replay::{PassThrough, Replay, ReplayCache};
+use crate::ir::aggregate::Accumulator;
+use crate::ir::expr::{DeviceType, ListOp, NodeId, Op};
+use crate::launch::kernel_cache::KernelCache;
+use crate::launch::launch_blocks;
+use crate::launch::stream_context::{Meanwhile, StreamContext, StreamGuard, StreamPool};
+use crate::operators::explode::Explode;
+use crate::operators::group::key_encoding::{EncodedKeys, EncodingContext};
+use crate::operators::join::encoded_keys;
+use crate::operators::join::expand::{ExpandedRows, LazyMatches};
+use crate::operators::join::{BuildSide, DictionaryRemaps, JoinBuilder};
+use crate::operators::join::{guaranteed_match, radix};
+use crate::operators::lookup_table::LookupCache;
+use crate::operators::partition::shared::Tuning;
+use crate::operators::window;
+use crate::operators::write::{self, OutputSlot, RecordedLaunch};
+use crate::operators::{explode, group, sort};
+use crate::pipeline::dictionary_propagation::{Dictionaries, node_dictionary, reads_previous_stage};
+use crate::pipeline::lookup::{Lookup, StringSource};
+use crate::pipeline::{Output, Sink, Stage};
+use crate::{Error, Result};
+
+/// A device with what is compiled for it and what lies on it.
+pub struct Executor {
+    context: Context,
+    pub residency: Arc<Residency>,
+    /// Runs, and their nanoseconds.
+    runs: AtomicU64,
+    spent: AtomicU64,
+    sizes: group::GroupCountHints,
+    pub(crate) memo: KernelCache,
+    renumberings: DictionaryRemaps,
+    lookups: LookupCache,
+    lanes: StreamPool,
+    /// Columns that nobody holds are let go of while a kernel runs.
+    meanwhile: Meanwhile,
+    /// When the rows of groups are moved, and keys numbered.
+    pub tuning: Tuning,
+}
+
+/// Pairs of rows that a join without keys looks at in a run: seconds of work. More are those of several runs, if they are aggregated.
+const MOST_PAIRS: u64 = 1 << 38;
+const MOST_PAIRS_EMULATED: u64 = 1 << 26;
+
+/// What a stage reads: its source, the dictionaries of its columns, and the memory that must live as long.
+struct StageInput {
+    source: RowSource,
+    dictionaries: Vec<Option<Arc<Dictionary>>>,
+    /// Those of the columns that can be fetched.
+    fetched: Vec<Option<Arc<Dictionary>>>,
+    _memory: Option<Buffer>,
+    /// Of the rows that can be fetched.
+    _pairs: Option<(Option<ExpandedRows>, Option<Explode>)>,
+    _coded: EncodedKeys,
+    /// Lists of rows of columns of the table before, by their columns.
+    rows_of: HashMap<u32, Arc<Dictionary>>,
+}
+
+impl Executor {
+    /// Compiled kernels are kept in `cache`.
+    pub fn new(device: &Device, cache: Option<&std::path::Path>) -> Result<Executor> {
+        let library = Library::new(device, cache);
+        let residency: Arc<Residency> = Arc::default();
+        let swept = Arc::clone(&residency);
+        Ok(Executor {
+            context: Context::new(&library, &Owner::new("session"))?,
+            residency,
+            runs: AtomicU64::new(0),
+            spent: AtomicU64::new(0),
+            sizes: group::GroupCountHints::default(),
+            memo: KernelCache::default(),
+            renumberings: DictionaryRemaps::default(),
+            lookups: LookupCache::default(),
+            lanes: StreamPool::default(),
+            meanwhile: Arc::new(move || swept.sweep_at_times()),
+            tuning: Tuning::new(device.properties().shared_memory_per_block),
+        })
+    }
+
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Writes far behind a buffer's end, for tests of what comes after: on a GPU the driver ends the context, the emulated device finds it.
+    ///
+    /// # Errors
+    /// Always, unless the device has a page there.
+    pub fn inject_fault(&self) -> Result<()> {
+        let body = "extern \"C\" __global__ void out_of_bounds(u64* words, u64 far) { words[far + threadIdx.x] = 1; }";
+        let program =
+            onrush_kernels::Program::new(&[&onrush_kernels::headers::PRELUDE], body.to_string(), ["out_of_bounds"]);
+        let function = self.context.library.function(&program, "out_of_bounds")?;
+        let words = self.context.zeros(64)?;
+        launch_blocks(&self.context, &function, Arguments::new().buffer(&words).value(1_u64 << 40), 1, (32, 1), 0)?;
+        words.read_one::<u64>(&self.context.stream)?;
+        Ok(())
+    }
+
+    /// How many runs there were, and how long they took together: from their stages to the result in device memory.
+    pub fn spent(&self) -> (u64, Duration) {
+        (self.runs.load(Ordering::Relaxed), Duration::from_nanos(self.spent.load(Ordering::Relaxed)))
+    }
+
+    /// Whether nothing runs.
+    pub fn is_idle(&self) -> bool {
+        self.lanes.are_idle()
+    }
+
+    /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
+    /// Those that look at few `rows` come first; [`work`] says how many some stages do.
+    pub fn lane(&self, rows: u64) -> Result<StreamGuard<'_>> {
+        self.lanes.take(&self.context, &self.meanwhile, rows)
+    }
+
+    /// A column as whoever keeps it should have it: lists, whose elements may be those of many more rows, with elements of their own.
+    pub fn compacted(&self, lane: &StreamContext, dtype: &DataType, column: &DeviceColumn) -> Result<DeviceColumn> {
+        explode::compacted(&self.memo, lane, dtype, column)
+    }
+
+    /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns; those of an earlier one are
+    /// the next one's table. Waits until all of it is done, even where it fails.
+    pub fn run(
+        &self,
+        lane: &StreamContext,
+        table: &DeviceTable,
+        beside: &[DeviceTable],
+        stages: &Arc<Vec<Stage>>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<DeviceTable> {
+        let begun = Instant::now();
+        let result = match lane.attached::<ReplayCache>().get(stages, table) {
+            Some(again) if beside.is_empty() => again.run(lane, table),
+            _ => {
+                let keep = |again: Replay| lane.attached::<ReplayCache>().put(stages, table, again);
+                let moved = Cell::new(false);
+                let result = self.stages(lane, (table, beside), stages, &keep, cancelled, Some(&moved));
+                match result {
+                    // Beside copies of both tables there was too little room for the rest.
+                    Err(error) if error.is_memory() && moved.get() => {
+                        lane.status.clear(&lane.context)?;
+                        self.stages(lane, (table, beside), stages, &keep, cancelled, None)
+                    }
+                    result => result,
+                }
+            }
+        };
+        let mut cleared = Ok(());
+        if result.is_err() {
+            lane.is_idle.store(false, Ordering::Relaxed);
+            cleared = lane.status.clear(&lane.context);
+        }
+        if !lane.is_idle.load(Ordering::Relaxed) {
+            lane.context.stream.synchronize()?;
+            lane.is_idle.store(true, Ordering::Relaxed);
+        }
+        cleared?;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.spent.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        result
+    }
+
+    /// `moves`: rows of joins may be moved to their parts, and whether they were.
+    fn stages(
+        &self,
+        lane: &StreamContext,
+        (table, others): (&DeviceTable, &[DeviceTable]),
+        stages: &[Stage],
+        keep: &dyn Fn(Replay),
+        cancelled: &dyn Fn() -> bool,
+        moves: Option<&Cell<bool>>,
+    ) -> Result<DeviceTable> {
+        // A run of one kernel, if its last stage is.
+        let first = &stages[0];
+        let is_as_read = first.window.is_none() && first.repeat.is_none();
+        // Structs hold the columns that they are made of: whoever keeps such a run keeps these.
+        let is_plain = others.is_empty() && is_as_read && first.structs.is_empty();
+        let StreamContext { context, status, .. } = lane;
+        let tools = group::GroupContext { context, status, sizes: &self.sizes, tuning: &self.tuning };
+        let builder = JoinBuilder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
+        let mut flow: Option<StageInput> = None;
+        let given = table;
+        let mut table = Cow::Borrowed(table);
+        let mut others = others.to_vec();
+        for join in stages.iter().flat_map(|stage| &stage.joins) {
+            others[join.table] = others[join.table].to_representation(context, &join.graph)?;
+        }
+        let mut stages = Cow::Borrowed(stages);
+        encoded_keys::joins(context, &mut stages, &mut table, &mut others, self.tuning.encode_from)?;
+        if let Some(moved) = moves {
+            moved.set(radix::joins(&tools, &self.memo, &stages, &mut table, &mut others)?);
+        }
+        for (number, stage) in stages.iter().enumerate() {
+            if cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let begins = flow.is_none();
+            let is_last = number + 1 == stages.len();
+            let StageInput { mut source, dictionaries, fetched, _memory, _pairs, _coded, rows_of } = match flow.take() {
+                Some(flow) => flow,
+                None => {
+                    table = Cow::Owned(table.to_representation(context, &stage.graph)?);
+                    let mut known = stage.keys();
+                    if let Some(window) = stage.window.as_ref().filter(|_| table.rows >= self.tuning.encode_from) {
+                        known.extend(window.sums());
+                    }
+                    let needed = stage.graph.needed(&known);
+                    // Of keys and long sums, and of decimals, which are computed in fewer bits if they can.
+                    let ranged = |index: usize| {
+                        let column = &table.columns[index];
+                        column.is_decimal64()
+                            || needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32))
+                    };
+                    StageInput {
+                        source: RowSource::of(context, &table, &ranged)?,
+                        dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
+                        fetched: Vec::new(),
+                        _memory: None,
+                        _pairs: None,
+                        _coded: EncodedKeys::default(),
+                        rows_of: HashMap::new(),
+                    }
+                }
+            };
+            let joined: Vec<Vec<_>> = stage
+                .joins
+                .iter()
+                .map(|join| others[join.table].columns.iter().map(|column| column.dictionary.clone()).collect())
+                .collect();
+            let mut tables = Vec::new();
+            let mut found_texts = Vec::new();
+            for lookup in &stage.lookups {
+                let (table, dictionary) = self.lookups.get(context, lookup, &dictionaries, &joined)?;
+                tables.push(table);
+                found_texts.push(dictionary);
+            }
+            let mut structs = Vec::new();
+            for columns in stage.structs.iter().filter(|_| begins) {
+                structs.push(list::pieces_of(context, &table, columns)?);
+            }
+            let dictionary_of = |id: NodeId| {
+                node_dictionary(
+                    &stage.graph,
+                    id,
+                    &Dictionaries {
+                        inputs: &dictionaries,
+                        lookups: &found_texts,
+                        fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
+                        joined: &joined,
+                        lists: &stage.texts,
+                        rows_of: &rows_of,
+                        structs: &structs,
+                        window: stage.window.as_ref(),
+                    },
+                )
+            };
+            let mut coded = EncodedKeys::default();
+            if let Sink::Aggregate { keys, .. } = &stage.sink
+                && begins
+                && stage.repeat.is_none()
+                && table.rows >= self.tuning.encode_from
+            {
+                let with = EncodingContext {
+                    context,
+                    memo: &self.memo,
+                    fault: status.fault(),
+                    filtered: stage.filter.is_some(),
+                };
+                coded = EncodedKeys::new(&with, &table, &stage.graph, keys, &mut source)?;
+            }
+            let mut built: Vec<BuildSide> = Vec::new();
+            let mut pairs: Option<ExpandedRows> = None;
+            let mut open: Option<LazyMatches> = None;
+            let all = stage.graph.needed(&stage.keys());
+            for (number, join) in stage.joins.iter().enumerate() {
+                if cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                let key_texts: Vec<_> =
+                    stage.graph.node(join.probe).args.iter().map(|key| dictionary_of(*key)).collect();
+                let ranged = |column: usize| {
+                    all.iter().any(|id| stage.graph.node(*id).op == Op::BuildColumn(number as u32, column as u32))
+                };
+                let table = &others[join.table];
+                // All pairs are looked at, and a kernel does not end before it is done.
+                let most = if context.device().is_emulated() { MOST_PAIRS_EMULATED } else { MOST_PAIRS };
+                if join.is_all() && source.rows.saturating_mul(table.rows) > most {
+                    return Err(Error::TooManyRows(format!("{} by {} rows without keys", source.rows, table.rows)));
+                }
+                let wanted = (stage, source.rows);
+                built.push(builder.build((number, join), wanted, table, &ranged, &key_texts)?);
+                if built[number].has_pairs(join) {
+                    let (of, here) = ((stage, &tables[..]), (number, join, table));
+                    if pairs.is_none() {
+                        open = builder.open(&source, of, here, &mut built)?;
+                    }
+                    if open.is_none() {
+                        pairs = Some(builder.pairs(&source, pairs.take(), of, here, &mut built)?);
+                    }
+                }
+            }
+            if let Some(pairs) = &mut pairs {
+                std::mem::swap(&mut source, &mut pairs.source);
+            }
+            let mut filter = stage.filter;
+            if begins {
+                filter = guaranteed_match::note(context, (&*table, &source), stage, &mut built)?;
+            }
+            let mut exploded = None;
+            if let Some(count) = stage.repeat {
+                let beside = SideInputs { tables: &tables, ..SideInputs::default() };
+                let body = KernelBody::new(&source, &stage.graph, beside, None, &self.memo);
+                let mut found = explode::explode(lane, &body, count)?;
+                std::mem::swap(&mut source, &mut found.source);
+                exploded = Some(found);
+            }
+            let probings: Vec<_> = built.iter().map(|built| &built.probing).collect();
+            let mut beside = SideInputs { tables: &tables, joins: &probings, window: None };
+            let mut found = None;
+            if let Some(of) = &stage.window {
+                // Rows that windows name are read where they are.
+                source.fetched = source.inputs.clone();
+                let body = KernelBody::new(&source, &stage.graph, beside, None, &self.memo);
+                found = Some(window::find(context, status, &body, of)?);
+            }
+            beside.window = found.as_ref();
+            let body = || KernelBody::new(&source, &stage.graph, beside, filter, &self.memo);
+            let written = match (&stage.sink, &open) {
+                (Sink::Output(Output { columns, .. }), Some(open)) => {
+                    let (targets, count) = builder.expand(&body(), open, columns)?;
+                    write::written(lane, &body(), columns, targets, count, &dictionary_of)?
+                }
+                (Sink::Output(output), None) => {
+                    let all = filter.is_none() && output.skip == 0 && output.limit.is_none();
+                    let is_table = begins && pairs.is_none() && stage.window.is_none() && exploded.is_none();
+                    let shared: Vec<Option<PassThrough>> = match all && is_table {
+                        true => output
+                            .columns
+                            .iter()
+                            .map(|root| shared(stage, *root, &table, &tables, &found_texts))
+                            .collect(),
+                        false => output.columns.iter().map(|_| None).collect(),
+                    };
+                    if shared.iter().any(Option::is_some) {
+                        let others = output.columns.iter().zip(&shared).filter(|(_, shared)| shared.is_none());
+                        let columns: Vec<NodeId> = others.map(|(root, _)| *root).collect();
+                        let mut others = Vec::new().into_iter();
+                        if !columns.is_empty() {
+                            let output = Output { columns, ..output.clone() };
+                            others = write::output(lane, &body(), &output, &dictionary_of)?.columns.into_iter();
+                        }
+                        let column = |shared: &Option<PassThrough>| match shared {
+                            Some(shared) => Some(shared.of(&table)),
+                            None => others.next(),
+                        };
+                        let columns = shared.iter().filter_map(column).collect();
+                        let written = DeviceTable { rows: table.rows, columns };
+                        // Not read in another form.
+                        let is_as_given =
+                            |column: usize| Arc::ptr_eq(&given.columns[column].values, &table.columns[column].values);
+                        if is_last
+                            && is_plain
+                            && let Some(shared) = shared.into_iter().collect::<Option<Vec<_>>>()
+                            && shared.iter().all(|shared| is_as_given(shared.column))
+                        {
+                            keep(Replay::PassThrough(shared));
+                        }
+                        written
+                    } else {
+                        let keep = |run: RecordedLaunch| {
+                            keep(Replay::Launch(RecordedLaunch { tables: tables.clone(), ..run }))
+                        };
+                        let keep: Option<&dyn Fn(RecordedLaunch)> =
+                            if begins && is_last && is_plain { Some(&keep) } else { None };
+                        write::output_and(lane, &body(), output, &dictionary_of, keep)?
+                    }
+                }
+                (Sink::Sort(sort), _) => sort::sort(lane, &body(), sort, &dictionary_of)?,
+                (Sink::TopK(top), _) => sort::top_k(lane, &body(), top, &dictionary_of)?,
+                (Sink::Aggregate { keys, accumulators }, _) => {
+                    let mut graph = Cow::Borrowed(&stage.graph);
+                    let mut found_by = keys.clone();
+                    coded.replace(&mut graph, &mut found_by);
+                    let body = KernelBody::new(&source, &graph, beside, filter, &self.memo);
+                    if keys.is_empty()
+                        && let [last] = &stages[number + 1..]
+                        && let Some(row) =
+                            self.fused_scalar_aggregate(lane, &body, accumulators, last, &dictionary_of)?
+                    {
+                        let (row, run) = row;
+                        if begins && is_plain {
+                            keep(Replay::Launch(RecordedLaunch { tables: tables.clone(), ..run }));
+                        }
+                        return Ok(row);
+                    }
+                    let (mut groups, memory) = match keys.is_empty() {
+                        true => group::all(&tools, &body, accumulators)?,
+                        false => {
+                            let (groups, table) = group::run(&tools, &body, &found_by, accumulators)?;
+                            (groups, Some(table))
+                        }
+                    };
+                    coded.decode(&mut groups, &|key| stage.graph.kind(keys[key]));
+                    let mut texts: Vec<_> = keys.iter().map(|key| dictionary_of(*key)).collect();
+                    texts.extend(accumulators.iter().map(|a| a.of.and_then(dictionary_of)));
+                    let mut fetched = Vec::new();
+                    let mut rows_of = HashMap::new();
+                    if begins && stages.get(number + 1).is_some_and(|next| reads_previous_stage(&next.graph)) {
+                        for node in stages[number + 1].graph.nodes() {
+                            if let Op::List(ListOp::Rows(column)) = node.op {
+                                rows_of.insert(column, list::pieces_of(context, &table, &[column])?);
+                            }
+                        }
+                        source.inputs.truncate(table.columns.len());
+                        groups.parameters.extend(&source.parameters);
+                        groups.fetched = source.inputs;
+                        fetched = dictionaries;
+                    }
+                    let _pairs = (!fetched.is_empty()).then_some((pairs, exploded));
+                    flow = Some(StageInput {
+                        source: groups,
+                        dictionaries: texts,
+                        fetched,
+                        _memory: memory,
+                        _pairs,
+                        _coded: coded,
+                        rows_of,
+                    });
+                    continue;
+                }
+            };
+            if is_last {
+                return Ok(written);
+            }
+            table = Cow::Owned(written);
+        }
+        Err(Error::Unsupported("a plan without a result".to_string()))
+    }
+
+    /// All of a pipeline's rows as one, with what the last stage makes of it, in one kernel, which tells the host when it is done. None where
+    /// that takes more than one look at the rows.
+    fn fused_scalar_aggregate(
+        &self,
+        lane: &StreamContext,
+        body: &KernelBody,
+        accumulators: &[Accumulator],
+        last: &Stage,
+        dictionary_of: &dyn Fn(NodeId) -> Option<Arc<Dictionary>>,
+    ) -> Result<Option<(DeviceTable, RecordedLaunch)>> {
+        let Sink::Output(Output { columns, skip: 0, limit: None | Some(1..) }) = &last.sink else { return Ok(None) };
+        let is_plain =
+            last.joins.is_empty() && last.lookups.is_empty() && last.window.is_none() && last.filter.is_none();
+        if !is_plain || reads_previous_stage(&last.graph) || has_strings(&last.graph, columns) {
+            return Ok(None);
+        }
+        let tools = group::GroupContext {
+            context: &lane.context,
+            status: &lane.status,
+            sizes: &self.sizes,
+            tuning: &self.tuning,
+        };
+        let Some((targets, mut run)) =
+            group::fused_scalar_aggregate(&tools, lane, body, accumulators, (&last.graph, columns))?
+        else {
+            return Ok(None);
+        };
+        let inputs: Vec<_> = accumulators.iter().map(|a| a.of.and_then(dictionary_of)).collect();
+        let texts = Dictionaries {
+            inputs: &inputs,
+            lookups: &[],
+            fetched: &[],
+            joined: &[],
+            lists: &last.texts,
+            rows_of: &HashMap::new(),
+            structs: &[],
+            window: None,
+        };
+        let mut row = |(root, target): (&NodeId, OutputColumn)| {
+            let kind = last.graph.kind(*root);
+            let dictionary = if kind.has_dictionary() { node_dictionary(&last.graph, *root, &texts) } else { None };
+            run.results.push(OutputSlot::of(kind, &target, dictionary.clone()));
+            DeviceColumn::written(&lane.context, kind, target, 1, dictionary)
+        };
+        let columns = columns.iter().zip(targets).map(&mut row).collect::<Result<_>>()?;
+        Ok(Some((DeviceTable { rows: 1, columns }, run)))
+    }
+}
+
+/// A column of the table, if that is what a result is.
+fn shared(
+    stage: &Stage,
+    root: NodeId,
+    table: &DeviceTable,
+    tables: &[Arc<LookupTable>],
+    texts: &[Option<Arc<Dictionary>>],
+) -> Option<PassThrough> {
+    let kind = stage.graph.kind(root);
+    let of = |input: u32| {
+        let column = input as usize;
+        table.columns.get(column).filter(|column| column.kind == kind).map(|_| column)
+    };
+    match stage.graph.node(root).op {
+        Op::Input(input) => of(input).map(|column| PassThrough { column, dictionary: None }),
+        Op::Lookup(number) => {
+            let Lookup::Strings { of: StringSource::Input(input), .. } = stage.lookups.get(number as usize)? else {
+                return None;
+            };
+            let (column, dictionary) = (of(*input)?, texts.get(number as usize)?.clone()?);
+            let is_same = kind == DeviceType::DictIndex && tables.get(number as usize)?.is_same;
+            is_same.then_some(PassThrough { column, dictionary: Some(dictionary) })
+        }
+        _ => None,
+    }
+}

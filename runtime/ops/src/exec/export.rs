@@ -1,0 +1,47 @@
+//! Exports columns to other processes as copies in shareable memory, which they map by a file descriptor.
+
+use std::os::fd::OwnedFd;
+
+use arrow::datatypes::DataType;
+
+use crate::column::kind_of;
+use crate::column::residency::ColumnChunks;
+use crate::exec::executor::Executor;
+use crate::ir::expr::DeviceType;
+use crate::{Error, Result};
+
+/// What a number of C++ is on a device; none for values that lie there in another form, and for dates and times.
+fn plain(dtype: &DataType) -> Option<DeviceType> {
+    let is_number = dtype.is_integer() || dtype.is_floating();
+    kind_of(dtype).filter(|_| is_number)
+}
+
+impl Executor {
+    /// A copy of a column of numbers, one value after another, in memory of its own. It is done, and whoever has the descriptor keeps it: this
+    /// process has no mapping of it left, and counts it no more. Where there is a null, the value is any.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for other types and for no rows; what the driver says if it gives out no descriptors, or has no memory for the copy.
+    pub fn export_ipc(&self, parts: &ColumnChunks) -> Result<OwnedFd> {
+        let first = parts.arrays().first().map(|array| array.data_type());
+        let unsupported = || Error::Unsupported("lending of a column that is not of numbers".to_string());
+        let stored = first.and_then(plain).ok_or_else(unsupported)?;
+        let rows = parts.arrays().iter().map(|array| array.len() as u64).sum();
+        let bytes = rows * stored.bytes();
+        let attempt = || {
+            let lane = self.lane(rows)?;
+            let context = &lane.context;
+            // A driver that refuses does so before anything is copied for nothing.
+            let (copy, descriptor) = context.device().export(&context.owner, bytes, &context.stream)?;
+            let column = self.residency.column(&lane, parts, false)?;
+            if column.stored() != stored {
+                return Err(unsupported());
+            }
+            copy.copy_from(0, &column.values, 0, bytes, &context.stream)?;
+            // Before others read the copy, and before the column is let go of.
+            context.stream.synchronize()?;
+            Ok(descriptor)
+        };
+        self.with_eviction(attempt)
+    }
+}

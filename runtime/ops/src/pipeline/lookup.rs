@@ -1,0 +1,77 @@
+//! Lookup tables as a stage names them: values for each dictionary entry, UTC offsets of a time zone, or constant
+//! bytes.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::ArrayRef;
+
+use crate::Result;
+
+/// A table that a pipeline looks values up in.
+#[derive(Clone)]
+pub enum Lookup {
+    /// A function of one text column, computed once for each text of its dictionary.
+    Strings {
+        of: StringSource,
+        /// From the dictionary's texts, with a null behind them, to as many values.
+        evaluate: Evaluate,
+    },
+    /// Clocks of a zone.
+    TimeZone(Arc<TimeZoneTable>),
+    /// What expressions bring: a text, a set of characters, an automaton.
+    Constant(Arc<Constant>),
+}
+
+/// Bytes in whole words, so that they can be read so.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Constant(pub(crate) Vec<u64>);
+
+impl Lookup {
+    /// Bytes that a kernel reads. The same ones are uploaded once.
+    pub fn constant(bytes: &[u8]) -> Lookup {
+        static KNOWN: Mutex<VecDeque<Arc<Constant>>> = Mutex::new(VecDeque::new());
+        const KEPT: usize = 256;
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        let constant = Constant(words.collect());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = known.iter().position(|one| **one == constant);
+        let found = place.and_then(|place| known.remove(place)).unwrap_or_else(|| Arc::new(constant));
+        known.push_back(Arc::clone(&found));
+        if known.len() > KEPT {
+            known.pop_front();
+        }
+        Lookup::Constant(found)
+    }
+
+    /// A text for [`crate::ir::expr::StringOp::Literal`].
+    pub fn text(text: &str) -> Lookup {
+        let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(text.as_bytes());
+        Lookup::constant(&bytes)
+    }
+}
+
+/// A column whose texts have numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringSource {
+    /// Of the source.
+    Input(u32),
+    /// Of the table of a join.
+    BuildColumn(u32, u32),
+    /// Elements of lists of the source.
+    Elements(u32),
+}
+
+pub type Evaluate = Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
+
+/// Since when a zone's clocks are how far ahead of UTC, in seconds: ascending, the first one from the beginning of time on.
+#[derive(Debug)]
+pub struct TimeZoneTable {
+    pub starts: Vec<i64>,
+    pub offsets: Vec<i64>,
+}

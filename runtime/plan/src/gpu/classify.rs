@@ -1,0 +1,105 @@
+//! What nodes of a physical plan are to the device.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::common::tree_node::Transformed;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::unnest::UnnestExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{StatisticsArgs, StatisticsContext, WindowExpr};
+
+use super::concat_exec::ConcatExec;
+use super::gpu_exec::{GpuExec, memory};
+use super::joins::Joining;
+
+/// Whether one plan gives more rows than another one, as far as can be told.
+pub fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) -> bool {
+    let rows = |plan: &Arc<dyn ExecutionPlan>| {
+        let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok()?;
+        statistics.num_rows.get_value().copied()
+    };
+    rows(plan).zip(rows(other)).is_some_and(|(a, b)| a > b)
+}
+
+/// How many rows an input has in memory or on the device, without limit where they were made there; none where another node gives them.
+pub fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
+    if let Some((batches, _)) = memory(input) {
+        return Some(batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64);
+    }
+    let any: &dyn Any = input.as_ref();
+    if any.is::<ConcatExec>() {
+        return input.children().into_iter().try_fold(0_u64, |all, child| Some(all.saturating_add(rows_there(child)?)));
+    }
+    any.downcast_ref::<GpuExec>().filter(|below| below.output_on_device()).map(|_| u64::MAX)
+}
+
+pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    any.is::<FilterExec>()
+        || any.is::<ProjectionExec>()
+        || any.is::<AggregateExec>()
+        || Joining::of(plan).is_some()
+        || any.is::<GlobalLimitExec>()
+        || any.is::<LocalLimitExec>()
+        || any.is::<SortExec>()
+        || any.is::<BoundedWindowAggExec>()
+        || any.is::<WindowAggExec>()
+        || any.is::<UnnestExec>()
+        || is_transparent(plan)
+}
+
+/// Of a window node.
+pub fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
+    let any: &dyn Any = plan.as_ref();
+    let bounded = any.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
+    bounded.or_else(|| any.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr))
+}
+
+/// Whether a node looks at one row at a time.
+pub fn is_light(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    let is_filter = any.is::<FilterExec>() && plan.fetch().is_none();
+    is_filter || any.is::<ProjectionExec>() || any.is::<UnnestExec>() || is_transparent(plan)
+}
+
+pub fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    // What a join on the CPU would tell the rows below it: that some of them find nothing. Without it they are looked for, and are not found.
+    let is_told = any.downcast_ref::<FilterExec>().is_some_and(|filter| {
+        let predicate: &dyn Any = filter.predicate().as_ref();
+        predicate.is::<DynamicFilterPhysicalExpr>() && filter.projection().is_none() && plan.fetch().is_none()
+    });
+    is_told || matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
+}
+
+/// Operators that give many batches for one of their input, so that they yield now and then: DataFusion does so where batches enter a plan, and
+/// an aggregate over a cross join would look at nothing else for minutes, not even at its cancellation.
+pub fn cooperative(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
+    const MULTIPLY: [&str; 5] =
+        ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
+    match MULTIPLY.contains(&node.name()) {
+        true => Transformed::yes(Arc::new(CooperativeExec::new(node))),
+        false => Transformed::no(node),
+    }
+}
+
+/// What users call a node.
+pub fn display_name(plan: &Arc<dyn ExecutionPlan>) -> String {
+    match plan.name() {
+        "SortExec" | "SortPreservingMergeExec" => "sorting".to_string(),
+        "HashJoinExec" | "NestedLoopJoinExec" | "CrossJoinExec" | "SortMergeJoinExec" => "joining".to_string(),
+        "WindowAggExec" | "BoundedWindowAggExec" => "a window".to_string(),
+        "UnionExec" | "InterleaveExec" | "ConcatExec" => "concatenation".to_string(),
+        "UnnestExec" => "explode".to_string(),
+        other => other.trim_end_matches("Exec").to_lowercase(),
+    }
+}

@@ -1,0 +1,99 @@
+//! Rows that were read for the device, should the CPU need them after all.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+
+/// Stands where the node stood that gave the rows, and tells all that this one told of them: their order, and which columns are constant or
+/// equal. Nodes above were planned with that, and fail without it.
+#[derive(Debug)]
+struct MaterializedExec {
+    rows: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+/// The rows of a node as a node.
+pub fn fresh(batches: Vec<RecordBatch>, of: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    as_known(batches, of, known_of(of.properties()))
+}
+
+/// The same where they came out in another order.
+pub fn unordered(batches: Vec<RecordBatch>, of: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let mut known = known_of(of.properties());
+    known.clear_orderings();
+    as_known(batches, of, known)
+}
+
+fn as_known(
+    batches: Vec<RecordBatch>,
+    of: &Arc<dyn ExecutionPlan>,
+    known: EquivalenceProperties,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let properties = PlanProperties::new(
+        known,
+        Partitioning::UnknownPartitioning(1),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    );
+    let rows = MemorySourceConfig::try_new_exec(&[batches], of.schema(), None)?;
+    Ok(Arc::new(MaterializedExec { rows, properties: Arc::new(properties) }))
+}
+
+/// What holds a node's rows, if it stands for rows that were read.
+pub fn source(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
+    let any: &dyn Any = plan.as_ref();
+    any.downcast_ref::<MaterializedExec>().map_or(plan, |read| &read.rows)
+}
+
+/// What is known of a node's rows when they are in one place: a column that is constant in each of several parts is not in their union.
+pub fn known_of(properties: &PlanProperties) -> EquivalenceProperties {
+    let mut known = properties.equivalence_properties().clone();
+    if properties.output_partitioning().partition_count() > 1 {
+        known.clear_per_partition_constants();
+    }
+    known
+}
+
+impl DisplayAs for MaterializedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReadExec")
+    }
+}
+
+impl ExecutionPlan for MaterializedExec {
+    fn name(&self) -> &str {
+        "ReadExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.rows.execute(partition, context)
+    }
+}

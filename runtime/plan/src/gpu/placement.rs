@@ -1,0 +1,775 @@
+//! Which nodes of a physical plan run on the device. Plans are walked from their inputs up; a node joins the fragment below it, or starts
+//! one, or stays on the CPU with a reason.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::common::JoinType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::datasource::memory::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr};
+use datafusion::physical_plan::InputOrderMode;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::unnest::UnnestExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use onrush_kernels::Scalar;
+use onrush_ops::residency::ColumnChunks;
+use onrush_ops::{
+    Accumulator, DeviceType, Join, LiteralValue, NodeId, Op, Output, OverflowPolicy, Sink, Sort, SortKey, Stage, TopK,
+    Window, kind_of,
+};
+
+use super::aggregates::{self, Accumulators, AggregateResult};
+use super::classify::{display_name, is_known, is_larger, is_transparent, rows_there};
+use super::concat_exec::ConcatExec;
+use super::gpu_exec::{FragmentNode, GpuExec, memory, with_input, with_inputs};
+use super::joins::Joining;
+use super::lower::{ColumnSource, Lowering, MaterialiseRequests, Refusal, StringRepresentation};
+use super::placements::Placements;
+use super::single_partition::in_one_partition;
+use super::{Accelerator, Policy, arithmetic, lists, quantiles, strings, window};
+
+/// More first rows than this are sorted by the CPU.
+const MOST_SORTED: u64 = 10_000;
+/// Stages of a node that make texts for it, and one attempt without them.
+const MOST_STAGES: usize = 6;
+
+fn plan_is<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    any.is::<T>()
+}
+
+/// A stage whose rows another one goes on with.
+pub struct StageDraft {
+    lowering: Lowering,
+    filter: Option<NodeId>,
+    window: Option<Window>,
+    end: StageEnd,
+}
+
+pub enum StageEnd {
+    /// Of the stage that gives the result.
+    Last,
+    Groups {
+        keys: Vec<NodeId>,
+        accumulators: Vec<Accumulator>,
+    },
+    /// Those of its columns that the next stage reads.
+    Rows {
+        order: Option<Vec<SortKey>>,
+        skip: u64,
+        limit: Option<u64>,
+    },
+}
+
+/// A fragment that may still grow.
+pub struct FragmentBuilder {
+    input: Arc<dyn ExecutionPlan>,
+    /// What is joined to it, and the columns of these that are read, once their stage is done.
+    pub others: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
+    pub chain: Vec<FragmentNode>,
+    /// What comes before the stage that is being written.
+    pub before: Vec<StageDraft>,
+    pub lowering: Lowering,
+    pub filter: Option<NodeId>,
+    pub window: Option<Window>,
+    skip: u64,
+    pub limit: Option<u64>,
+    /// What all rows are sorted by.
+    pub order: Option<Vec<SortKey>>,
+    /// The key by which the rows are to be the first, and how many.
+    top: Option<(NodeId, u64)>,
+    /// How many of the last nodes run on the host, over the few rows that are left.
+    pub finish: usize,
+    /// Whether anything is computed: a choice of columns is nothing.
+    pub works: bool,
+}
+
+enum Placed {
+    Cpu(Arc<dyn ExecutionPlan>),
+    Gpu(Box<FragmentBuilder>),
+}
+
+struct Placer<'a> {
+    accelerator: &'a Arc<Accelerator>,
+    placements: Placements,
+}
+
+/// The plan with fragments for the device, and why other nodes are not in them.
+pub fn place(
+    plan: Arc<dyn ExecutionPlan>,
+    accelerator: &Arc<Accelerator>,
+) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
+    let plan = in_one_partition(plan, accelerator)?;
+    let mut walk = Placer { accelerator, placements: Placements::default() };
+    let placed = walk.node(plan)?;
+    let plan = walk.close(placed)?;
+    Ok((in_order(plan)?, walk.placements))
+}
+
+/// The plan with sorts below nodes on the CPU that relied on an order which fragments do not promise.
+fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let sorted = |node: Arc<dyn ExecutionPlan>| {
+        let mut inputs: Vec<Arc<dyn ExecutionPlan>> = Vec::new();
+        let mut changed = false;
+        for (input, required) in node.children().into_iter().zip(node.required_input_ordering()) {
+            let mut input = Arc::clone(input);
+            if let Some(OrderingRequirements::Hard(ways)) = required
+                && !plan_is::<DataSourceExec>(&input)
+            {
+                let known = input.equivalence_properties();
+                let mut is_met = false;
+                for way in &ways {
+                    is_met |= known.ordering_satisfy_requirement(way.clone())?;
+                }
+                if let (false, Some(way)) = (is_met, ways.into_iter().next()) {
+                    input = Arc::new(SortExec::new(LexOrdering::from(way), input));
+                    changed = true;
+                }
+            }
+            inputs.push(input);
+        }
+        Ok(match changed {
+            true => Transformed::yes(with_inputs(&node, inputs)?),
+            false => Transformed::no(node),
+        })
+    };
+    Ok(plan.transform_up(sorted)?.data)
+}
+
+impl Placer<'_> {
+    fn node(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<Placed> {
+        if let Some(join) = Joining::of(&plan) {
+            return self.join(&plan, &join);
+        }
+        let below: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
+        let [child] = &below[..] else {
+            if below.is_empty() {
+                return Ok(Placed::Cpu(plan));
+            }
+            let mut inputs = Vec::new();
+            for child in below {
+                let placed = self.node(child)?;
+                inputs.push(self.close(placed)?);
+            }
+            let plan = with_inputs(&plan, inputs)?;
+            // Rows one behind the other are no work: whoever reads them has them where it is.
+            if !plan_is::<ConcatExec>(&plan) {
+                self.note(&plan, format!("{} is not on the GPU yet", display_name(&plan)));
+            }
+            return Ok(Placed::Cpu(plan));
+        };
+        let below = self.node(Arc::clone(child))?;
+        let open = match below {
+            Placed::Gpu(open) => Ok(open),
+            Placed::Cpu(input) => match self.start(&input, &plan) {
+                Ok(open) => Ok(Box::new(open)),
+                Err(reason) => Err((input, reason)),
+            },
+        };
+        match open {
+            Ok(mut open) => match open.add(&plan) {
+                Ok(()) => Ok(Placed::Gpu(open)),
+                Err(reason) => {
+                    let below = self.close(Placed::Gpu(open))?;
+                    let plan = with_input(&plan, below)?;
+                    self.note(&plan, reason);
+                    Ok(Placed::Cpu(plan))
+                }
+            },
+            Err((input, reason)) => {
+                let plan = with_input(&plan, input)?;
+                self.note(&plan, reason);
+                Ok(Placed::Cpu(plan))
+            }
+        }
+    }
+
+    /// The side whose rows are kept, or are many, goes on as a pipeline; in the other one they find theirs.
+    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>, join: &Joining) -> Result<Placed> {
+        let (left, right) = (self.node(Arc::clone(join.left))?, self.node(Arc::clone(join.right))?);
+        let left_goes_on = match join.kind {
+            JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => true,
+            // An order of the right side is the join's on the CPU, and may be relied upon.
+            JoinType::Inner => {
+                let is_ordered = join.keeps_order || join.right.properties().output_ordering().is_some();
+                !is_ordered && is_larger(join.left, join.right)
+            }
+            _ => false,
+        };
+        let (below, other) = if left_goes_on { (left, right) } else { (right, left) };
+        let other = self.end(other, true)?;
+        let (below, reason) = match below {
+            Placed::Gpu(open) => (Ok(open), String::new()),
+            Placed::Cpu(input) => match self.start(&input, plan) {
+                Ok(open) => (Ok(Box::new(open)), String::new()),
+                Err(reason) => (Err(input), reason),
+            },
+        };
+        let (below, reason) = match below {
+            Ok(mut open) => match open.add_join(plan, join, (&other, self.preference(&other)), left_goes_on) {
+                Ok(()) => return Ok(Placed::Gpu(open)),
+                Err(reason) => (self.close(Placed::Gpu(open))?, reason),
+            },
+            Err(input) => (input, reason),
+        };
+        let inputs = if left_goes_on { vec![below, other] } else { vec![other, below] };
+        let plan = with_inputs(plan, inputs)?;
+        self.note(&plan, reason);
+        Ok(Placed::Cpu(plan))
+    }
+
+    fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: String) {
+        self.placements.note(plan, reason);
+    }
+
+    /// A fragment over an input on the CPU, if it is worth one.
+    fn start(
+        &self,
+        input: &Arc<dyn ExecutionPlan>,
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> std::result::Result<FragmentBuilder, Refusal> {
+        if !is_known(plan) {
+            return Err(format!("{} is not on the GPU yet", display_name(plan)));
+        }
+        let rows = rows_there(input);
+        match (self.accelerator.policy, rows) {
+            (Policy::FromRows(least), Some(rows)) if rows < least => {
+                return Err(format!("{rows} rows are fewer than the {least} from which on the GPU is faster"));
+            }
+            // What comes from a node on the CPU is worth its way to the GPU only where it becomes much less there.
+            (Policy::FromRows(_), None) => {
+                let any: &dyn Any = plan.as_ref();
+                if !any.is::<AggregateExec>() {
+                    return Err("its input is on the CPU".to_string());
+                }
+            }
+            _ => {}
+        }
+        Ok(FragmentBuilder {
+            lowering: Lowering { preference: self.preference(input), ..Lowering::new(&input.schema()) },
+            input: Arc::clone(input),
+            others: Vec::new(),
+            chain: Vec::new(),
+            before: Vec::new(),
+            filter: None,
+            window: None,
+            skip: 0,
+            limit: None,
+            order: None,
+            top: None,
+            finish: 0,
+            works: false,
+        })
+    }
+
+    /// Which text columns of an input have many different texts.
+    fn preference(&self, input: &Arc<dyn ExecutionPlan>) -> StringRepresentation {
+        let any: &dyn Any = input.as_ref();
+        if let (true, Some(first)) = (any.is::<ConcatExec>(), input.children().first()) {
+            return self.preference(first);
+        }
+        if let Some(below) = any.downcast_ref::<GpuExec>() {
+            return StringRepresentation::Known(below.as_bytes());
+        }
+        let Some((batches, columns)) = memory(input) else { return StringRepresentation::Numbers };
+        let (batches, accelerator) = (batches.to_vec(), Arc::clone(self.accelerator));
+        StringRepresentation::Of(Arc::new(move |index| {
+            let parts = ColumnChunks::of(&batches, columns[index]);
+            accelerator.gpu.residency.has_many_strings(&parts)
+        }))
+    }
+
+    fn close(&mut self, placed: Placed) -> Result<Arc<dyn ExecutionPlan>> {
+        self.end(placed, false)
+    }
+
+    /// `is_joined`: its rows stay on the device.
+    fn end(&mut self, placed: Placed, is_joined: bool) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut open = match placed {
+            Placed::Cpu(plan) => return Ok(plan),
+            Placed::Gpu(open) => open,
+        };
+        let finished = if open.works { open.finish(is_joined) } else { Err(String::new()) };
+        match finished {
+            Ok((stages, used)) => {
+                let FragmentBuilder { input, others, mut chain, finish, .. } = *open;
+                chain.reverse();
+                let inputs = [(input, used)].into_iter().chain(others).collect();
+                Ok(Arc::new(GpuExec::new(self.accelerator, chain, finish, inputs, stages)))
+            }
+            Err(reason) => {
+                let others: Vec<Arc<dyn ExecutionPlan>> =
+                    open.others.iter().map(|(plan, _)| Arc::clone(plan)).collect();
+                let mut plan = Arc::clone(&open.input);
+                for link in &open.chain {
+                    plan = link.fresh(plan, &others)?;
+                    if !reason.is_empty() {
+                        self.note(&plan, reason.clone());
+                    }
+                }
+                Ok(plan)
+            }
+        }
+    }
+}
+
+impl FragmentBuilder {
+    /// Joins a node, or leaves the fragment as it was: what nobody reads would be uploaded and computed all the same, and could fail.
+    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
+        let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
+        let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
+        // What is computed of texts that are made waits for a stage that makes them, unless that stage cannot be.
+        let mut stages: Vec<MaterialiseRequests> = Vec::new();
+        for attempt in 0..=MOST_STAGES {
+            self.lowering.requests =
+                MaterialiseRequests { allowed: attempt < MOST_STAGES, ..MaterialiseRequests::default() };
+            if attempt == MOST_STAGES {
+                stages.clear();
+            }
+            let made = stages.iter().try_for_each(|requests| self.make(requests));
+            let added = made.and_then(|()| self.join(plan));
+            let requests = std::mem::take(&mut self.lowering.requests);
+            let Err(reason) = added else {
+                if !stages.is_empty() {
+                    self.lowering.made.clear();
+                    self.lowering.columns.truncate(plan.schema().fields().len());
+                    self.lowering.schema = plan.schema();
+                }
+                return Ok(());
+            };
+            self.undo(before);
+            self.lowering.restore(saved.clone());
+            self.lowering.made.clear();
+            (self.lowering.schema, self.order) = (Arc::clone(&schema), order.clone());
+            self.works = works;
+            if attempt == MOST_STAGES || (stages.is_empty() && requests.are_none()) {
+                return Err(reason);
+            }
+            stages.push(requests);
+        }
+        Err("texts of too many stages are not on the GPU yet".to_string())
+    }
+
+    /// Makes texts, as columns behind the others.
+    fn make(&mut self, requests: &MaterialiseRequests) -> std::result::Result<(), Refusal> {
+        let lowering = &mut self.lowering;
+        let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
+        for expr in &requests.texts {
+            let dtype = lowering.dtype(expr)?;
+            let id = strings::column(lowering, expr)?;
+            lowering.made.push((Arc::clone(expr), fields.len()));
+            fields.push(Arc::new(Field::new(format!("made {}", fields.len()), dtype, true)));
+            lowering.columns.push(ColumnSource::Node(id));
+        }
+        lowering.schema = Arc::new(Schema::new(fields));
+        self.materialise();
+        Ok(())
+    }
+
+    /// The rows so far as a table that the next stage reads: of its columns those that are needed, in its order.
+    pub fn materialise(&mut self) {
+        let next = Lowering {
+            preference: self.lowering.preferences(),
+            made: std::mem::take(&mut self.lowering.made),
+            requests: self.lowering.requests.clone(),
+            ..Lowering::new(&self.lowering.schema)
+        };
+        self.before.push(StageDraft {
+            lowering: std::mem::replace(&mut self.lowering, next),
+            filter: self.filter.take(),
+            window: self.window.take(),
+            end: StageEnd::Rows {
+                order: self.order.take(),
+                skip: std::mem::take(&mut self.skip),
+                limit: self.limit.take(),
+            },
+        });
+    }
+
+    /// Whether the stage that is being written reads a table as it is.
+    pub fn is_fresh(&self) -> bool {
+        let plain = self.lowering.is_as_read() && self.lowering.structs.is_empty() && self.window.is_none();
+        plain && self.filter.is_none() && self.limit.is_none() && self.order.is_none()
+    }
+
+    /// Whether an order can end the stage that is being written.
+    pub fn can_be_sorted(&self) -> bool {
+        self.limit.is_none() && self.order.is_none() && self.window.is_none()
+    }
+
+    /// Whether the rows are those of the input, all of them.
+    pub fn is_whole(&self) -> bool {
+        self.is_fresh() && self.before.is_empty()
+    }
+
+    /// Takes back what was materialised since there were so many parts.
+    pub fn undo(&mut self, before: usize) {
+        self.before.truncate(before + 1);
+        if self.before.len() > before
+            && let Some(StageDraft { lowering, filter, window, end: StageEnd::Rows { order, skip, limit } }) =
+                self.before.pop()
+        {
+            (self.lowering, self.filter, self.window) = (lowering, filter, window);
+            (self.order, self.skip, self.limit) = (order, skip, limit);
+        }
+    }
+
+    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
+        let any: &dyn Any = plan.as_ref();
+        if self.finish > 0 {
+            // A few rows are left: the host goes on with them.
+            let light = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || is_transparent(plan);
+            if !light {
+                return Err("it comes after the first rows of an order".to_string());
+            }
+            self.finish += 1;
+            self.chain.push(FragmentNode::new(plan));
+            return Ok(());
+        }
+        let is_light = is_transparent(plan) || any.is::<ProjectionExec>();
+        let is_limit = any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
+        // Of texts that are computed there are numbers only once they are written.
+        let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
+        let is_filter = any.is::<FilterExec>() && !is_transparent(plan);
+        if !is_light && !is_limit && !is_filter && self.lowering.columns.iter().any(computed) {
+            self.materialise();
+        }
+        if !is_light && (self.limit.is_some() || (self.order.is_some() && !is_limit)) {
+            self.materialise();
+        }
+        if let Some(filter) = any.downcast_ref::<FilterExec>().filter(|_| is_filter) {
+            if plan.fetch().is_some() {
+                return Err("a filter with a limit is not on the GPU yet".to_string());
+            }
+            let condition = self.lowering.boolean(filter.predicate())?;
+            self.filter = Some(and(&mut self.lowering.graph, self.filter, condition));
+            if let Some(projection) = filter.projection() {
+                self.lowering.columns = projection.iter().map(|i| self.lowering.columns[*i].clone()).collect();
+            }
+            self.works = true;
+        } else if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
+            let mut columns = Vec::new();
+            // All are tried: what they wish for is made at once.
+            let mut refused = None;
+            for item in projection.expr() {
+                let any: &dyn Any = item.expr.as_ref();
+                columns.push(match any.downcast_ref::<datafusion::physical_expr::expressions::Column>() {
+                    Some(column) => self.lowering.columns[column.index()].clone(),
+                    None => {
+                        self.works = true;
+                        match self.lowering.expr(&item.expr) {
+                            Ok(id) => ColumnSource::Node(id),
+                            Err(reason) => {
+                                refused.get_or_insert(reason);
+                                continue;
+                            }
+                        }
+                    }
+                });
+            }
+            if let Some(reason) = refused {
+                return Err(reason);
+            }
+            self.lowering.columns = columns;
+        } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
+            let (partial, whole) = (AggregateMode::Partial, [AggregateMode::Single, AggregateMode::SinglePartitioned]);
+            if *aggregate.mode() != partial && !whole.contains(aggregate.mode()) {
+                return Err("the second step of an aggregate is not on the GPU yet".to_string());
+            }
+            match *aggregate.mode() != partial {
+                true if quantiles::has_quantiles(aggregate) => quantiles::aggregate(self, aggregate)?,
+                true if lists::collects(aggregate) => lists::aggregate(self, aggregate)?,
+                _ => self.aggregate(aggregate)?,
+            }
+            self.works = true;
+        } else if let Some(limit) = any.downcast_ref::<GlobalLimitExec>() {
+            self.skip = limit.skip() as u64;
+            self.limit = Some(limit.fetch().map_or(u64::MAX, |n| n as u64));
+        } else if let Some(sort) = any.downcast_ref::<SortExec>() {
+            self.works = true;
+            match sort.fetch().map(|rows| rows as u64) {
+                Some(rows) if rows <= MOST_SORTED => {
+                    self.top_k(sort, rows.max(1))?;
+                    self.finish = 1;
+                    self.chain.push(FragmentNode::new(plan));
+                    return Ok(());
+                }
+                _ => self.sort(sort)?,
+            }
+        } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
+            self.limit = Some(limit.fetch() as u64);
+        } else if let Some(windows) = any.downcast_ref::<BoundedWindowAggExec>() {
+            if windows.input_order_mode != InputOrderMode::Sorted {
+                return Err(
+                    "a window over rows that are not sorted by its partitions is not on the GPU yet".to_string()
+                );
+            }
+            window::windows(self, windows.window_expr(), plan)?;
+            self.works = true;
+        } else if let Some(windows) = any.downcast_ref::<WindowAggExec>() {
+            window::windows(self, windows.window_expr(), plan)?;
+            self.works = true;
+        } else if let Some(unnest) = any.downcast_ref::<UnnestExec>() {
+            lists::unnest(self, unnest)?;
+            self.works = true;
+        } else if !is_transparent(plan) {
+            return Err(format!("{} is not on the GPU yet", display_name(plan)));
+        }
+        self.lowering.schema = plan.schema();
+        self.chain.push(FragmentNode::new(plan));
+        Ok(())
+    }
+
+    /// What has been written, as a stage.
+    fn stage(&mut self, part: StageDraft, sink: Sink) -> Stage {
+        let StageDraft { lowering, filter, window, .. } = part;
+        let joins = lowering.joins.into_iter().map(|side| {
+            self.others[side.table].1 = side.lowering.used;
+            Join {
+                table: side.table,
+                graph: side.lowering.graph,
+                keys: side.keys,
+                probe: side.probe,
+                nulls_equal: side.nulls_equal,
+                how: side.how,
+                residual: side.residual,
+                probe_filter: side.probe_filter,
+            }
+        });
+        Stage {
+            joins: joins.collect(),
+            graph: lowering.graph,
+            lookups: lowering.lookups,
+            texts: lowering.texts,
+            structs: lowering.structs,
+            window,
+            repeat: lowering.repeat,
+            filter,
+            sink,
+        }
+    }
+
+    /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
+    fn top_k(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Refusal> {
+        let first = sort.expr().first();
+        let key = match self.is_wide(first)? {
+            true => {
+                let value = self.lowering.key(&first.expr)?;
+                let clamped = arithmetic::clamped(&mut self.lowering.graph, value);
+                self.ordered(clamped, first.options)
+            }
+            false => self.sort_key(first)?,
+        };
+        // Those without a value are beside the lowest or the highest value, and may stay with them.
+        self.top = Some((key.key, rows));
+        Ok(())
+    }
+
+    /// Whether its values are decimals of two words.
+    fn is_wide(&self, by: &PhysicalSortExpr) -> std::result::Result<bool, Refusal> {
+        Ok(matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18))
+    }
+
+    /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
+    pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Refusal> {
+        if !self.is_wide(by)? {
+            return Ok(vec![self.sort_key(by)?]);
+        }
+        let value = self.lowering.key(&by.expr)?;
+        let graph = &mut self.lowering.graph;
+        let wide = graph.kind(value);
+        let by_word = graph.literal(wide, LiteralValue::I128(64));
+        let all = graph.literal(wide, LiteralValue::I128(u64::MAX.into()));
+        let upper = graph.add(Op::ShiftRight, &[value, by_word], wide);
+        let lower = graph.add(Op::BitAnd, &[value, all], wide);
+        let upper = graph.add(Op::Convert(OverflowPolicy::Error), &[upper], DeviceType::Number(Scalar::I64));
+        let lower = graph.add(Op::Convert(OverflowPolicy::Error), &[lower], DeviceType::Number(Scalar::U64));
+        Ok(vec![self.ordered(upper, by.options), self.ordered(lower, by.options)])
+    }
+
+    /// The same of what has one word.
+    pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
+        let value = self.lowering.key(&by.expr)?;
+        if self.is_wide(by)? {
+            return Err("an order by decimals of more than 18 digits is not on the GPU yet here".to_string());
+        }
+        Ok(self.ordered(value, by.options))
+    }
+
+    pub fn ordered(&mut self, value: NodeId, options: SortOptions) -> SortKey {
+        let (long, unsigned) = (DeviceType::Number(Scalar::I64), DeviceType::Number(Scalar::U64));
+        let graph = &mut self.lowering.graph;
+        let key = match graph.kind(value) {
+            DeviceType::Number(Scalar::U64) => value,
+            kind => {
+                let signed = match kind {
+                    DeviceType::Bool | DeviceType::DictIndex | DeviceType::Number(Scalar::I128) => {
+                        graph.add(Op::Convert(OverflowPolicy::Error), &[value], long)
+                    }
+                    _ => graph.add(Op::OrderKey, &[value], long),
+                };
+                let bits = graph.add(Op::Bits, &[signed], unsigned);
+                let sign = graph.literal(unsigned, LiteralValue::U64(1 << 63));
+                graph.add(Op::BitXor, &[bits, sign], unsigned)
+            }
+        };
+        let all = graph.literal(unsigned, LiteralValue::U64(u64::MAX));
+        let key = if options.descending { graph.add(Op::BitXor, &[key, all], unsigned) } else { key };
+        let null = graph.literal(unsigned, LiteralValue::U64(if options.nulls_first { 0 } else { u64::MAX }));
+        let key = graph.add(Op::Coalesce, &[key, null], unsigned);
+        let mut absent = graph.add(Op::IsNull, &[value], DeviceType::Bool);
+        if options.nulls_first {
+            absent = graph.add(Op::Not, &[absent], DeviceType::Bool);
+        }
+        let absent = graph.add(Op::Convert(OverflowPolicy::Error), &[absent], unsigned);
+        SortKey { value, key, absent, descending: options.descending }
+    }
+
+    /// All rows in an order.
+    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Refusal> {
+        let mut keys = Vec::new();
+        for by in sort.expr() {
+            keys.extend(self.sort_keys(by)?);
+        }
+        self.order = Some(keys);
+        self.limit = sort.fetch().map(|rows| rows as u64);
+        Ok(())
+    }
+
+    fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), Refusal> {
+        let group = aggregate.group_expr();
+        if !group.is_single() {
+            return Err("grouping sets are not on the GPU yet".to_string());
+        }
+        let mut keys = Vec::new();
+        for (key, _) in group.expr() {
+            keys.push(self.lowering.key(key)?);
+        }
+        let is_partial = *aggregate.mode() == AggregateMode::Partial;
+        self.aggregate_by(aggregate, keys, &mut |lowering, accumulators, index| {
+            let (function, filter) = (&aggregate.aggr_expr()[index], aggregate.filter_expr()[index].as_ref());
+            match is_partial {
+                true => aggregates::state(lowering, accumulators, function, filter),
+                false => Ok(vec![aggregates::aggregate(lowering, accumulators, function, filter)?]),
+            }
+        })
+    }
+
+    /// Groups rows by some keys; `recipes` are those of a function by its number.
+    pub fn aggregate_by(
+        &mut self,
+        aggregate: &AggregateExec,
+        keys: Vec<NodeId>,
+        recipes: &mut dyn FnMut(
+            &mut Lowering,
+            &mut Accumulators,
+            usize,
+        ) -> std::result::Result<Vec<AggregateResult>, Refusal>,
+    ) -> std::result::Result<(), Refusal> {
+        let mut accumulators = Accumulators::default();
+        let mut all = Vec::new();
+        for index in 0..aggregate.aggr_expr().len() {
+            all.extend(recipes(&mut self.lowering, &mut accumulators, index)?);
+        }
+        let mut next = Lowering { begins: false, ..Lowering::new(&aggregate.schema()) };
+        let kinds: Vec<DeviceType> = keys.iter().map(|key| self.lowering.graph.kind(*key)).collect();
+        let mut columns: Vec<ColumnSource> = Vec::new();
+        for (index, kind) in kinds.iter().enumerate() {
+            columns.push(ColumnSource::Node(next.graph.input(index, *kind)));
+        }
+        let of = onrush_ops::operators::group::kinds(&self.lowering.graph, &accumulators.all);
+        for recipe in &all {
+            let at = |graph: &mut onrush_ops::ExprGraph, index: usize| graph.input(keys.len() + index, of[index]);
+            columns.push(ColumnSource::Node(aggregates::result(&mut next.graph, recipe, &at)));
+        }
+        next.columns = columns;
+        self.before.push(StageDraft {
+            lowering: std::mem::replace(&mut self.lowering, next),
+            filter: self.filter.take(),
+            window: self.window.take(),
+            end: StageEnd::Groups { keys, accumulators: accumulators.all },
+        });
+        Ok(())
+    }
+
+    /// The stages, the last of which gives the columns of the topmost node. Texts that stay on the device are numbers, which whoever groups or
+    /// joins by them needs and nobody can make quickly; those that go to the host are bytes.
+    fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
+        let schema = Arc::clone(&self.lowering.schema);
+        let preferred = |index: usize| (index, !is_joined && self.lowering.prefers_bytes(index));
+        let all: Vec<(usize, bool)> = (0..schema.fields().len()).map(preferred).collect();
+        let columns = columns_of(&mut self.lowering, &all)?;
+        let (skip, limit) = (self.skip, self.limit);
+        let sink = match self.top {
+            Some((key, rows)) => Sink::TopK(TopK { columns, key, rows }),
+            None => rows_of(columns, self.order.take(), skip, limit),
+        };
+        let lowering = std::mem::replace(&mut self.lowering, Lowering::new(&schema));
+        let mut used: Vec<(usize, bool)> = wanted_of(&lowering);
+        let (filter, window) = (self.filter.take(), self.window.take());
+        let mut stages = vec![self.stage(StageDraft { lowering, filter, window, end: StageEnd::Last }, sink)];
+        for mut part in std::mem::take(&mut self.before).into_iter().rev() {
+            let sink = match std::mem::replace(&mut part.end, StageEnd::Last) {
+                StageEnd::Groups { keys, accumulators } => Sink::Aggregate { keys, accumulators },
+                StageEnd::Rows { order, skip, limit } => {
+                    rows_of(columns_of(&mut part.lowering, &used)?, order, skip, limit)
+                }
+                StageEnd::Last => return Err("a last stage before others".to_string()),
+            };
+            used = wanted_of(&part.lowering);
+            stages.push(self.stage(part, sink));
+        }
+        stages.reverse();
+        Ok((stages, used.into_iter().map(|(column, _)| column).collect()))
+    }
+}
+
+/// The columns that a stage reads of the one before, and whether as bytes.
+fn wanted_of(lowering: &Lowering) -> Vec<(usize, bool)> {
+    lowering.used.iter().copied().zip(lowering.as_bytes.iter().copied()).collect()
+}
+
+/// The nodes of some columns, which are what the device says they are.
+fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result::Result<Vec<NodeId>, Refusal> {
+    let mut columns = Vec::new();
+    for (index, as_bytes) in wanted {
+        let id = match lowering.columns.get(*index) {
+            // What is computed has one form; its reader makes the other one.
+            Some(ColumnSource::Node(id)) => *id,
+            _ => lowering.column_as(*index, *as_bytes)?,
+        };
+        let dtype = lowering.schema.field(*index).data_type();
+        let kind = match lowering.graph.kind(id) {
+            DeviceType::String => DeviceType::DictIndex,
+            kind => kind,
+        };
+        if kind_of(dtype) != Some(kind) {
+            return Err(format!("results of type {dtype} are not on the GPU yet"));
+        }
+        columns.push(id);
+    }
+    Ok(columns)
+}
+
+fn rows_of(columns: Vec<NodeId>, order: Option<Vec<SortKey>>, skip: u64, limit: Option<u64>) -> Sink {
+    match order {
+        Some(keys) => Sink::Sort(Sort { columns, keys, skip, limit }),
+        None => Sink::Output(Output { columns, skip, limit }),
+    }
+}
+
+pub fn and(graph: &mut onrush_ops::ExprGraph, before: Option<NodeId>, condition: NodeId) -> NodeId {
+    match before {
+        Some(before) => graph.add(Op::And, &[before, condition], DeviceType::Bool),
+        None => condition,
+    }
+}
