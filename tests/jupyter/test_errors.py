@@ -215,7 +215,7 @@ def test_an_error_about_earlier_cells(earlier, cell, expected):
         ("fn t(f: Frame) { for r in f {} }", "`Frame` is not an iterator", "f.rows()"),
         ('fn t(f: Frame) { f["a"]; }', "cannot index into a value of type `Frame`", "f.column"),
         ("fn t(f: Frame) { f.filter(x!(a and b)); }", 'in Rust, "and" is `&&`', "a && b"),
-        ("fn t(f: Frame) { f.filter(x!(a ** 2 > 1)); }", "`**` is no operator in Rust", "pow(2)"),
+        ("fn t(f: Frame) { f.filter(x!(a ** 2 > 1)); }", "`**` is not an operator in Rust", "pow(2)"),
         ("sql(select 1)", "expected one of", 'sql("select'),
     ],
 )
