@@ -208,7 +208,7 @@ def test_an_error_about_earlier_cells(earlier, cell, expected):
         ('fn t(f: Frame) { f.head("5"); }', "`head` takes `usize` here, and was given `&str`", "fn head(&self, n: usize) -> Frame"),
         ("fn t(f: Frame) { f.head(); }", "`head` takes 1 argument, and was given 0", "fn head(&self, n: usize) -> Frame"),
         ("read_csv(5)", "`read_csv` takes the path of a file, as text, and was given `{integer}`", "fn read_csv("),
-        ("fn t(f: Frame, n: i32) { f.select(n); }", "`i32` is no list of columns or expressions", 'write "a"'),
+        ("fn t(f: Frame, n: i32) { f.select(n); }", "`i32` is not a list of columns or expressions", 'write "a"'),
         ('fn t(f: Frame) { f.groupby("a"); }', "no method named `groupby` found for struct `Frame`", "group_by"),
         ('fn t(f: Frame) { f.mean("a"); }', "no method named `mean` found for struct `Frame`", "x!(a.mean())"),
         ('fn t(f: Frame) { f.filter(col("a") > 1); }', "binary operation `>` cannot be applied to type `Expr`", "x!(a > 1)"),

@@ -1,4 +1,4 @@
-//! Between Arrow and the wire: types, single values, and expressions as text. Files and memory are not its business.
+//! Conversion between Arrow and the wire's types: data types, single values, and expressions as source text.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn unit(unit: ArrowUnit) -> TimeUnit {
     }
 }
 
-/// How the user calls an Arrow type.
+/// The user's name of an Arrow type.
 pub fn wire_type(dtype: &Arrow) -> DataType {
     match dtype {
         Arrow::Null => DataType::Null,
@@ -140,7 +140,7 @@ fn list(values: &ArrayRef) -> Value {
     Value::List((0..values.len()).map(|row| value_at(values, row)).collect())
 }
 
-/// An expression close to what was written.
+/// The source text of an expression, close to what was written.
 pub fn expression_text(expr: &Expr) -> String {
     let all = |exprs: &[Expr]| exprs.iter().map(expression_text).collect::<Vec<_>>().join(", ");
     match &expr.kind {
