@@ -204,7 +204,7 @@ def test_ten_times_the_memory_of_a_device(onrush_bin, tmp_path):
     ran = run("2M")
     assert ran.returncode == 0 and "979999300000" in ran.stdout and "500000" in ran.stdout, ran.stdout + ran.stderr
     ran = run("much")
-    assert ran.returncode == 2 and "`much` is no size: write 8G or 512M" in ran.stderr
+    assert ran.returncode == 2 and "`much` is not a size: write 8G or 512M" in ran.stderr
 
 
 WAITS = {

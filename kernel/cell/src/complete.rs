@@ -1,6 +1,6 @@
-//! What can be said about a cell while it is typed: whether it is whole, how a word goes on, what a name is.
+//! Code assistance while a cell is typed: is-complete, completion and inspection.
 //!
-//! Types come from rustc (`probe`), members from indexes (`crate::index`), columns from the session, the rest from the text.
+//! Types come from rustc (`probe`), members from indexes (`crate::index`), columns from the session, the rest from the source.
 
 mod calls;
 mod cuda;
@@ -104,7 +104,7 @@ impl<'a> Offers<'a> {
     }
 
     fn done(mut self, text: &str) -> Completions {
-        // What is typed already is no completion, unless it is one of several.
+        // A word that is complete already is not offered, unless there are several candidates.
         if self.found.len() == 1 && self.found[0].1.text == self.word {
             self.found.clear();
         }

@@ -1,8 +1,8 @@
-//! `%%cuda` cells: finds the kernels in a cell's CUDA C++ and writes a Rust function for each, with the types of its parameters, and one
-//! for each `__device__` function that `x!` can call (`cuda/functions.rs`).
+//! Rust bindings for `%%cuda` cells: finds the CUDA kernels in CUDA C++ and writes a Rust function for each, with typed parameters, and
+//! one for each `__device__` function that `x!` can call (`cuda/functions.rs`).
 //!
-//! The text is not understood beyond the heads of its functions: the worker's compiler has the last word. Each function stands in
-//! the line of its kernel, with its name in the same column, so that what rustc says of it points there.
+//! Only function heads are parsed; the worker's compiler checks the rest. Each Rust function stands in the line of its CUDA kernel,
+//! with its name in the same column, so that rustc's errors about it point there.
 
 mod functions;
 mod refusals;
@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use functions::{Function, Left};
 use onrush_wire::{Class, Diagnostic, Span};
 
-/// Words that say nothing about how a parameter is passed.
+/// Qualifiers that do not affect how a parameter is passed.
 const QUALIFIERS: &[&str] =
     &["const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "register", "struct", "enum"];
 
@@ -22,10 +22,10 @@ const ATTRIBUTES: &str = " #[track_caller] #[allow(non_snake_case)]";
 #[derive(Debug, PartialEq, Eq)]
 struct Kernel {
     name: String,
-    /// Where the name stands: a byte of the text.
+    /// The byte offset of the name.
     at: usize,
     parameters: Vec<Parameter>,
-    /// `void name(…)` as it is written.
+    /// `void name(…)` as written.
     declaration: String,
 }
 
@@ -37,15 +37,15 @@ struct Parameter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Of elements of this type; whether the kernel may write.
+    /// A pointer to elements of this type; whether the kernel may write.
     Buffer(&'static str, bool),
     Scalar(&'static str),
 }
 
-/// Rust for a cell whose line `line` is the magic.
+/// The Rust code of a cell whose magic is on line `line`.
 pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic> {
     let start: usize = text.split_inclusive('\n').take(line as usize).map(str::len).sum();
-    // The text that the compiler gets: as many blank lines as stand above, the magic's among them.
+    // The source for the compiler: blank lines stand for the lines above, including the magic.
     let mut source = "\n".repeat(line as usize) + &text[start..];
     if start == text.len() && !text.ends_with('\n') {
         source.push('\n');
@@ -85,7 +85,7 @@ pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic>
     Ok(write_rust(&Cell { source: &source_, device, kernels, functions, left }, line, file))
 }
 
-/// Whether a text has variables that stay on the device from launch to launch.
+/// Whether the source has variables that stay on the device between launches.
 pub fn has_variables(text: &str) -> bool {
     let masked = mask(text);
     ["__device__", "__managed__"].iter().any(|word| {
@@ -117,7 +117,7 @@ impl Fails<'_> {
     }
 }
 
-/// The text with comments and strings blanked out, byte for byte.
+/// The source with comments and strings blanked out, byte for byte.
 fn mask(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -163,7 +163,7 @@ fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     })
 }
 
-/// A text that is taken from the front.
+/// A cursor over source text.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -190,12 +190,12 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Behind the bracket that closes one that was just taken.
+    /// Skips to after the bracket that closes the one just taken.
     fn until(&mut self, open: char, close: char) -> Option<()> {
         let (mut depth, mut round) = (1, 0);
         for (at, c) in self.text[self.at..].char_indices() {
             round += i32::from(c == '(') - i32::from(c == ')');
-            // What stands in parentheses compares.
+            // In parentheses `<` and `>` are comparisons.
             if round == 0 || open != '<' {
                 depth += i32::from(c == open) - i32::from(c == close);
             }
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// What stands between a bracket that was just taken and the one that closes it.
+    /// The source between the bracket just taken and the one that closes it.
     fn inside(&mut self) -> Option<(usize, &'a str)> {
         let (start, mut depth) = (self.at, 1);
         for (at, c) in self.text[start..].char_indices() {
@@ -261,7 +261,7 @@ fn kernels(masked: &str, braces: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>,
             let help = format!("`__global__ void {name}(float* data, int n) {{ … }}`");
             return Err(fails.at(name_at, name.len(), "cuda-kernel", message).help(help));
         };
-        // `__global__ void name(…);` only says that it is somewhere.
+        // `__global__ void name(…);` is a declaration only.
         if reader.takes(';') {
             continue;
         }
@@ -417,7 +417,7 @@ fn rust_type(base: &str) -> Option<&'static str> {
     })
 }
 
-/// A name that Rust takes, too: `in` is a keyword there.
+/// The Rust spelling of a name: `in` is a keyword in Rust.
 fn rust_name(name: &str) -> String {
     match name {
         "self" | "Self" | "super" | "crate" | "_" => format!("{name}_"),
@@ -426,7 +426,7 @@ fn rust_name(name: &str) -> String {
     }
 }
 
-/// What a parameter is called in Rust: not as the launch's own are, and not as a constant of the notebook may be.
+/// The Rust name of a parameter, which must differ from the launch's parameters and from a constant of the notebook.
 fn parameter_name(name: &str) -> String {
     match name {
         "blocks" | "threads" => format!("{name}_"),
@@ -435,10 +435,10 @@ fn parameter_name(name: &str) -> String {
     }
 }
 
-/// A cell as it was read.
+/// A parsed cell.
 struct Cell<'a> {
     source: &'a str,
-    /// What expressions that call its functions take along.
+    /// The source that expressions send with calls of its functions.
     device: String,
     kernels: Vec<Kernel>,
     functions: Vec<Function>,
@@ -467,14 +467,14 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
     }
     let refusal = |left: &Left| format!("`{}` cannot be called in `x!`: {}", left.name, left.why);
     let refusals: Vec<String> = cell.left.iter().map(refusal).collect();
-    // A helper of kernels is no surprise; one that `x!` takes for its own is.
+    // A helper of CUDA kernels needs no note; a function with a signature for `x!` does.
     let is_told = |left: &&Left| cell.kernels.is_empty() || onrush_wire::words::is_taken(&left.name);
     signatures.extend(cell.left.iter().filter(is_told).map(refusal));
     items.sort_by_key(|(at, _)| *at);
     for (at, item) in items {
         let (at_line, column) = crate::scan::position(source, at);
         let index = at_line as usize - 1;
-        // In the line above, unless that would be another kernel's: the name keeps its column.
+        // In the line above, unless that holds another kernel: the name keeps its column.
         match lines[index].is_empty() {
             true => lines[index - 1].push_str(ATTRIBUTES),
             false => lines[index].push_str(ATTRIBUTES),
@@ -499,7 +499,7 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
     format!("{}\n::onrush::cuda::define(&{program})", lines.join("\n"))
 }
 
-/// A kernel as a Rust function behind `pub fn`, and as it is shown.
+/// A CUDA kernel as a Rust function after `pub fn`, and its signature for display.
 fn launch(kernel: &Kernel, program: &str) -> (String, String) {
     let name = rust_name(&kernel.name);
     let (mut parameters, mut shown, mut calls) = (String::new(), String::new(), String::new());
@@ -531,7 +531,7 @@ fn launch(kernel: &Kernel, program: &str) -> (String, String) {
     (item, format!("{name}(blocks, threads{shown})"))
 }
 
-/// The same of a function for `x!`.
+/// A device function as a Rust function for `x!`.
 fn call(function: &Function, index: usize, program: &str) -> (String, String) {
     let name = rust_name(&function.name);
     let (mut parameters, mut shown, mut given) = (Vec::new(), Vec::new(), Vec::new());
@@ -601,7 +601,7 @@ mod tests {
         let first = rust.lines().next().unwrap();
         assert!(first.contains("functions: &[(\"add\", &[(\"a\", \"f32\"), (\"N\", \"f32\")], \"f32\")]"), "{first}");
         assert!(first.contains("x!(add(a: f32, N: f32)) -> f32"), "{first}");
-        // The kernel is no part of what expressions take along.
+        // The CUDA kernel is not part of the source that expressions send.
         assert_eq!(first.matches("__global__ void k() {}").count(), 1, "{first}");
         assert_eq!(first.matches("return a + N").count(), 2, "{first}");
         let rust = self::rust("%%cuda\n__device__ int one() { return 1; } __device__ int two(int x) { return x; }");

@@ -1,7 +1,7 @@
-//! `:export crate`: the cells that succeeded, as a cargo project that does what the notebook does.
+//! `:export crate`: writes the successful cells as a cargo project that does what the notebook does.
 //!
-//! Items go to the root of `main.rs`, each in its newest form; statements go to `main`, in the order of the cells. What the cells
-//! use of the prelude comes along as source.
+//! Items go to the root of `main.rs`, each in its newest form; statements go to `main`, in the order of the cells. The used parts of
+//! the prelude are added as source.
 
 mod source;
 
@@ -16,16 +16,16 @@ use crate::kit;
 
 pub use source::{Ran, Source, left_out, main_file};
 
-/// The first line of a manifest that this wrote: its folder may be written again.
+/// The first line of a generated manifest: its folder may be overwritten.
 const MARK: &str = "# Written by `:export crate` of Onrush.";
 
-/// What was written, in words for the cell.
+/// The message for the cell about the written files.
 pub struct Written {
     pub text: String,
 }
 
-/// Writes the project into a folder, which is new or was written by this before. `notebook` is the notebook's folder, and `name` the
-/// project's as seen from there.
+/// Writes the project into a folder that is new or was written by an export. `notebook` is the notebook's folder, and `name` the
+/// path of the project relative to it.
 pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependencies) -> Result<Written, Diagnostic> {
     let folder = notebook.join(name);
     let refuse = |what: String| Diagnostic::error(Class::Run, "export", what);
@@ -52,7 +52,7 @@ pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependen
     let mut text = format!("wrote {}: `cargo run` there does what the notebook does\n", folder.display());
     if source.uses_prelude {
         text.push_str(
-            "the prelude lies beside it, as source; frames need an Onrush session, which the program starts\n",
+            "the prelude lies next to it, as source; frames need an Onrush session, which the program starts\n",
         );
     }
     for note in &source.notes {
@@ -61,7 +61,7 @@ pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependen
     Ok(Written { text })
 }
 
-/// `../..` for `out/project`; `None` where that leads elsewhere.
+/// `../..` for `out/project`; `None` if the path leads elsewhere.
 fn way_back(folder: &Path) -> Option<String> {
     let steps = folder.components().filter(|c| *c != Component::CurDir);
     let steps: Option<Vec<&str>> = steps.map(|c| matches!(c, Component::Normal(_)).then_some("..")).collect();

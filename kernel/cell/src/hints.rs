@@ -1,4 +1,4 @@
-//! Advice that rustc cannot give: what it does not know of notebooks, of earlier cells, and of people who come from Python.
+//! Hints that rustc cannot give: about notebooks, about earlier cells, and for people who come from Python.
 
 mod cuda;
 mod prelude;
@@ -11,12 +11,12 @@ pub use cuda::variables_begin_anew;
 
 use crate::notebook::Notebook;
 
-/// Adds advice to the diagnostics of one cell, and leaves out those that only follow from another.
+/// Adds hints to the diagnostics of one cell, and drops consequential errors.
 pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook) {
     if cuda::not_rust(diagnostics, code) {
         return;
     }
-    // Text that is no Rust: what comes after the first such place says nothing more.
+    // Source that is not Rust: errors after the first place add nothing.
     let no_token = |d: &Diagnostic| {
         d.message.starts_with("unknown start of token")
             || d.message.starts_with("character literal may only contain")
@@ -29,16 +29,16 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
         diagnostics.swap(0, first);
         diagnostics.truncate(1);
     }
-    // A text that does not parse was compiled as it is: names of earlier cells were not brought in.
+    // A source that does not parse was compiled unchanged, without the names of earlier cells.
     let is_syntax = |d: &Diagnostic| d.code == "syntax" || d.code.starts_with("E07");
     if diagnostics.iter().any(is_syntax) && crate::split::split(code).error.is_some() {
         diagnostics.retain(is_syntax);
     }
-    // What rustc met after the cell's last token is generated.
+    // Errors after the cell's last token are about generated code.
     if diagnostics.len() > 1 {
         diagnostics.retain(|d| !(d.code == "syntax" && d.message.ends_with("found `::`") && is_past(d, code)));
     }
-    // `f.filter(name == "a")`: the comparison of a name that is not there has no type that would matter.
+    // `f.filter(name == "a")`: the type of a comparison with an unknown name does not matter.
     let unknown: Vec<Span> = diagnostics.iter().filter(|d| d.code == "E0425").filter_map(primary).collect();
     diagnostics.retain(|d| {
         let covers = |outer: Span| {
@@ -65,13 +65,13 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     prelude::advise(diagnostic, code);
     match diagnostic.code.as_str() {
         "E0425" | "E0423" if notebook.gone.contains_key(&named) => gone(diagnostic, &named, notebook),
-        // A macro of the prelude has the name of a variable that is not there.
+        // A macro of the prelude has the name of an unknown variable.
         "E0423" if diagnostic.message.starts_with("expected value, found macro") => {
             diagnostic.message = format!("there is no variable `{text}`");
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
             set(format!("`let {text} = …;` defines one"), diagnostic);
         }
-        // Immutable variables of earlier cells: rustc's advice is about a line that generated code has.
+        // Immutable variables of earlier cells: rustc's hint is about a line of generated code.
         "E0384" | "E0596" | "E0594" if immutable.is_some() => {
             let named = immutable.unwrap_or_default();
             let help = format!(
@@ -167,13 +167,13 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         _ => {}
     }
     two_of_a_name(diagnostic);
-    // Hundreds of types of the standard library are no advice.
+    // Hundreds of types of the standard library do not help.
     diagnostic.help.retain(|help| {
         !help.starts_with("the following other types implement") && !help.starts_with("the following types implement")
     });
 }
 
-/// Advice on an error that a running cell has raised.
+/// Adds hints to an error of a running cell.
 pub fn advise_run(diagnostic: &mut Diagnostic) {
     let name = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
     let is_expression = name.contains(['>', '<', '=', '+', '*', '/', '(']) || name.contains(" and ");
@@ -193,7 +193,7 @@ fn mentions_frame(line: &str, notebook: &Notebook) -> bool {
     words.any(|word| notebook.variables.get(word).is_some_and(|v| v.type_code.ends_with("::Frame")))
 }
 
-/// A variable that was there once.
+/// A variable that no longer exists.
 fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     let Some(why) = notebook.gone.get(name) else { return };
     diagnostic.message = format!("`{name}` {why}");
@@ -209,7 +209,7 @@ fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     }];
 }
 
-/// How a variable is made to last, by what kept it from lasting.
+/// The hint on how a variable can persist, by the reason why it did not.
 pub fn keeping(what: &str) -> &'static str {
     match what {
         "borrowed" => "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
@@ -224,7 +224,7 @@ pub fn keeping(what: &str) -> &'static str {
     }
 }
 
-/// The nearest of the notebook's names, for one that is not there.
+/// The nearest name of the notebook to an unknown one.
 fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Option<String> {
     if !diagnostic.message.starts_with("cannot find ") || !diagnostic.message.ends_with(" in this scope") {
         return None;
@@ -240,7 +240,7 @@ fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Optio
     close.then(|| format!("did you mean `{found}`?"))
 }
 
-/// Names that people bring along from other languages.
+/// Names that people know from other languages.
 fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "null" | "nil" | "NULL" | "nullptr" => "what may be missing is an `Option`: `None`, or `Some(value)`",
@@ -254,12 +254,12 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         }
         "sorted" => "`v.sort()` sorts a `Vec` in place",
         "type" => "`:type NAME` says the type of a variable",
-        "pd" | "pl" | "np" => "cells are Rust: `read_csv(\"…\")` and its kin need no module",
+        "pd" | "pl" | "np" => "cells are Rust: `read_csv(\"…\")` and similar functions need no module",
         _ => return None,
     })
 }
 
-/// A name of one letter is similar to every other one.
+/// Whether two names are similar. A name of one letter is similar to every other one.
 fn is_far_fetched(diagnostic: &Diagnostic, name: &str) -> bool {
     name.chars().count() <= 2 && diagnostic.help.iter().all(|help| help.contains("similar name"))
 }
@@ -272,13 +272,13 @@ fn returns(diagnostic: &Diagnostic, line: &str) -> bool {
         && diagnostic.labels.iter().any(|l| l.primary && l.text.contains("`Result<(), _>`"))
 }
 
-/// Whether the place of an error is behind the last token of the cell.
+/// Whether the position of an error is after the last token of the cell.
 fn is_past(diagnostic: &Diagnostic, code: &str) -> bool {
     let (line, column) = crate::scan::position(code, code.trim_end().len());
     primary(diagnostic).is_some_and(|at| (at.line, at.column) >= (line, column))
 }
 
-/// Two types of one name: the crates' names say nothing to the user, the cells do.
+/// Two types of one name: their crate names mean nothing to the user, their cells do.
 fn two_of_a_name(diagnostic: &mut Diagnostic) {
     let crate_of = " is defined in crate ``";
     if !diagnostic.labels.iter().any(|l| l.text.ends_with(crate_of)) {
@@ -293,7 +293,7 @@ fn two_of_a_name(diagnostic: &mut Diagnostic) {
     diagnostic.help = vec![help.to_string()];
 }
 
-/// The characters that a span of this cell covers.
+/// The source that a span of this cell covers.
 fn text_at(code: &str, span: &Span) -> Option<String> {
     let line = code.lines().nth((span.line as usize).checked_sub(1)?)?;
     Some(line.chars().skip(span.column as usize - 1).take(span.length as usize).collect())
@@ -312,7 +312,7 @@ pub fn missing_semicolon(code: &str, file: &str) -> Option<Diagnostic> {
     Some(error.at(span, "").help("add `;` here"))
 }
 
-/// Where the last token ends: before comments and blanks.
+/// The end of the last token, before comments and blanks.
 fn code_end(code: &str) -> usize {
     let tokens = code.parse::<proc_macro2::TokenStream>().ok();
     let last = tokens.and_then(|tokens| tokens.into_iter().last());

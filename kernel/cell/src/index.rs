@@ -1,5 +1,5 @@
-//! What completion and inspection know of a library: items, members, signatures and the first paragraph of their documentation,
-//! as lines of text that are read where they are needed.
+//! The completion index of a library: items, members, signatures and the first paragraph of their documentation, as lines of text
+//! that are parsed when they are needed.
 //!
 //! The index of the standard library is made from its documentation (`data/std_index.py`); those of the prelude, of crates and of
 //! cells are made from their sources ([`source`]).
@@ -21,13 +21,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// An index, ready to be asked.
+/// A parsed index, ready for queries.
 #[derive(Debug, Default)]
 pub struct Index {
     text: Cow<'static, str>,
-    /// Where items begin and end.
+    /// The lines at which items begin and end.
     items: Vec<(usize, usize)>,
-    /// Numbers of items by path, by name and by the module that they are in.
+    /// Indices of items by path, by name and by module.
     by_path: HashMap<String, Vec<usize>>,
     by_name: HashMap<String, Vec<usize>>,
     by_parent: HashMap<String, Vec<usize>>,
@@ -107,7 +107,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The last name of a path.
+/// The last segment of a path.
 pub fn last(path: &str) -> &str {
     path.rsplit("::").next().unwrap_or(path)
 }
@@ -150,27 +150,27 @@ impl Index {
         Item { kind: next(), path: next(), signature: next(), docs: next(), body }
     }
 
-    /// The items of a path, or of the path that it stands for.
+    /// The items of a path, or of the path that a re-export stands for.
     pub fn at(&self, path: &str) -> Vec<Item<'_>> {
         let mut target = path;
-        // A re-export of a re-export, and never a circle without end.
+        // Follows a re-export of a re-export, but no cycle.
         for _ in 0..6 {
             target = self.aliases.get(target).map_or(target, String::as_str);
         }
         self.by_path.get(target).into_iter().flatten().map(|&at| self.item(at)).collect()
     }
 
-    /// All items of a name, wherever they are.
+    /// All items with this name, in any module.
     pub fn named(&self, name: &str) -> Vec<Item<'_>> {
         self.by_name.get(name).into_iter().flatten().map(|&at| self.item(at)).collect()
     }
 
-    /// Names that begin with a word.
+    /// Names that begin with a prefix.
     pub fn names_from(&self, word: &str) -> Vec<&str> {
         self.by_name.keys().filter(|name| name.starts_with(word)).map(String::as_str).collect()
     }
 
-    /// What is in a module, by the names that it has there.
+    /// The items of a module, by their names in it.
     pub fn children(&self, module: &str) -> Vec<(&str, Item<'_>)> {
         let own = self.by_parent.get(module).into_iter().flatten().map(|&at| self.item(at)).map(|i| (i.name(), i));
         let aliases = self.aliases_by_parent.get(module).into_iter().flatten();
@@ -183,19 +183,19 @@ impl Index {
     }
 }
 
-/// The standard library's.
+/// The index of the standard library.
 pub fn standard() -> Arc<Index> {
     static INDEX: OnceLock<Arc<Index>> = OnceLock::new();
     let make = || {
         let bytes = miniz_oxide::inflate::decompress_to_vec(include_bytes!("../data/std.index.deflate").as_slice());
-        // It is embedded: a test reads it.
+        // The index is embedded, and a test parses it.
         let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
         Arc::new(Index::new(text))
     };
     Arc::clone(INDEX.get_or_init(make))
 }
 
-/// What cells import by default.
+/// The index of the prelude, which cells import by default.
 pub fn prelude() -> Arc<Index> {
     static INDEX: OnceLock<Arc<Index>> = OnceLock::new();
     Arc::clone(INDEX.get_or_init(|| Arc::new(Index::new(include_str!(concat!(env!("OUT_DIR"), "/prelude.index"))))))
@@ -203,13 +203,13 @@ pub fn prelude() -> Arc<Index> {
 
 /// A function, macro or method that cells can call.
 pub struct Entry {
-    /// The type that it is a method of; empty for functions and macros.
+    /// The receiver type of a method; empty for functions and macros.
     pub owner: String,
     pub name: String,
     pub signature: String,
 }
 
-/// All that the prelude lets cells call.
+/// All functions, macros and methods of the prelude.
 pub fn entries() -> &'static [Entry] {
     static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
     ENTRIES.get_or_init(|| {

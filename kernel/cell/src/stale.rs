@@ -1,10 +1,10 @@
-//! Which cell made what and which cell used it, to say whose outputs no longer follow from the cells above.
+//! Staleness analysis: records which cell made and used each name, and finds cells whose outputs no longer follow from the cells above.
 //!
-//! Every successful run of a cell gives what it defines, changes or moves a new version. A cell is stale if it used a version that
-//! running the notebook from top to bottom would not give it. The order of cells is that of the notebook's file where it is known,
-//! else that of their first runs: nothing is stale after a run from top to bottom.
+//! Every successful run gives a new version to each name that it defines, changes or moves. A cell is stale if it used a version that
+//! a run from top to bottom would not give it. The order of cells is that of the notebook's file if it is known, else that of
+//! their first runs. After a run from top to bottom no cell is stale.
 //!
-//! Not seen: values that are shared behind an `Rc` under two names, files, and the environment.
+//! Not tracked: values that two names share through an `Rc`, files, and the environment.
 
 mod uses;
 
@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use uses::{Uses, defined_names, uses};
 
-/// Where a cell comes from, as the front end says it.
+/// The position of a cell, as the front end reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The cell's id in the notebook; without one every run is a cell of its own.
+    /// The cell's id in the notebook. Without an id every run is a separate cell.
     pub id: Option<String>,
     /// Cells that were deleted since the last run.
     pub deleted: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Origin {
     pub dropped: Vec<String>,
 }
 
-/// A variable or an item by its name: items are kept apart.
+/// The name of a variable or an item: two namespaces.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Name {
     Variable(String),
@@ -44,11 +44,11 @@ impl Name {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Version {
     number: u64,
-    /// The cell that made it.
+    /// The cell that made the version.
     by: String,
 }
 
-/// Earlier is above.
+/// The order of versions; an earlier one is above.
 type Place = (usize, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -62,45 +62,45 @@ struct Record {
     /// Order of first runs.
     position: u64,
     reads: BTreeMap<Name, Version>,
-    /// Version made, or `None` for what was moved away.
+    /// The version that was made, or `None` for a moved variable.
     writes: BTreeMap<Name, Option<u64>>,
 }
 
-/// A cell whose outputs do not follow from the cells above it.
+/// A stale cell: its outputs do not follow from the cells above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
     pub cell: String,
     pub execution: u64,
-    /// Such as "used `x`, which In [7] has made again".
+    /// The reason, such as "used `x`, which In [7] has made again".
     pub why: String,
 }
 
-/// What a run did, for metadata.
+/// The effects of a run, for metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Name and the execution number that made it.
+    /// A name and the execution number that made it.
     pub reads: Vec<(String, u64)>,
     pub writes: Vec<String>,
-    /// All cells that are stale after it.
+    /// All cells that are stale after the run.
     pub stale: Vec<Stale>,
 }
 
-/// What a successful run made.
+/// The versions that a successful run made.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// With a text of the value if that is all of it: the same text again is the same version.
+    /// With the value as text if that describes it fully: an equal text is the same version.
     pub written: BTreeMap<Name, Option<String>>,
     pub moved: BTreeSet<Name>,
 }
 
 #[derive(Clone, Debug)]
 enum Why {
-    /// Its own earlier run had changed it.
+    /// The cell's earlier run had changed it.
     Own(Name),
     Deleted(Name),
-    /// Made again, or no longer made.
+    /// The name was made again, or is no longer made.
     Again(Name),
-    /// Another cell in between makes it.
+    /// Another cell in between makes the name.
     Between(Name, String),
     Through(Name),
 }
@@ -112,12 +112,12 @@ pub struct Ledger {
     values: BTreeMap<Name, String>,
     cells: BTreeMap<String, Record>,
     order: Vec<String>,
-    /// The cell that runs, and what it reads.
+    /// The running cell and the names it reads.
     running: Option<(String, u64, BTreeMap<Name, Version>)>,
 }
 
 impl Ledger {
-    /// What the front end says of the notebook with every execution.
+    /// The notebook's state, which the front end sends with every execution.
     pub fn arrange(&mut self, origin: &Origin) {
         for id in &origin.deleted {
             if let Some(record) = self.cells.get_mut(id) {
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// A cell is about to run. Gives the sentences to say of stale values that it reads.
+    /// Begins a run. Returns warnings about stale values that the cell reads.
     pub fn begin(&mut self, origin: &Origin, execution: u64, uses: &Uses) -> (Flow, Vec<String>) {
         let key = origin.id.clone().unwrap_or_else(|| format!("#{execution}"));
         let names = uses.names();
@@ -167,14 +167,14 @@ impl Ledger {
         format!("In [{}]", self.execution(key))
     }
 
-    /// The cell that was begun has failed: what it made before is still there.
+    /// Ends a failed run: the versions that the cell made before stay.
     pub fn fail(&mut self) {
         if let Some(record) = self.running.take().and_then(|(key, _, _)| self.cells.get_mut(&key)) {
             record.failed = true;
         }
     }
 
-    /// The cell that was begun has succeeded.
+    /// Ends a successful run.
     pub fn commit(&mut self, text: &str, made: Made) -> Flow {
         let Some((key, execution, reads)) = self.running.take() else { return Flow::default() };
         let old = self.cells.get(&key).cloned();
@@ -183,7 +183,7 @@ impl Ledger {
             old.text == text && versions(&old.reads) == versions(&reads)
         };
         let repeated = old.as_ref().filter(|old| same(old));
-        // An item is its text, as long as the items that it uses are the same.
+        // The version of an item is its source, as long as the items that it uses are unchanged.
         let items = |reads: &BTreeMap<Name, Version>| {
             reads.iter().filter(|(n, _)| matches!(n, Name::Item(_))).map(|(_, v)| v.number).collect::<Vec<_>>()
         };
@@ -194,7 +194,7 @@ impl Ledger {
             writes.insert(name.clone(), None);
         }
         for (name, value) in &made.written {
-            // The same code on the same values gave the same value: nothing has changed.
+            // Equal code on equal versions gave an equal value: nothing has changed.
             let old = if matches!(name, Name::Item(_)) { same_items } else { repeated };
             let known = old.and_then(|old| old.writes.get(name).copied().flatten());
             let unchanged = known.filter(|_| value.is_some() && self.values.get(name) == value.as_ref());
@@ -211,7 +211,7 @@ impl Ledger {
         }
         self.clock += 1;
         let mut position = old.as_ref().map_or(self.clock, |old| old.position);
-        // It reads what a cell made that came later so far: it stands below that one.
+        // The cell reads a name of a cell that came later so far, so it stands below that cell.
         if reads.values().any(|v| v.by != key && self.cells.get(&v.by).is_some_and(|p| p.position > position)) {
             position = self.clock;
         }
@@ -223,7 +223,7 @@ impl Ledger {
         Flow { reads: flow_reads, writes: written, stale: self.stale_cells() }
     }
 
-    /// Everything is gone with its process, or was cleared.
+    /// Forgets everything, after the process ended or was cleared.
     pub fn forget(&mut self) {
         let clock = self.clock;
         *self = Ledger { clock, order: std::mem::take(&mut self.order), ..Ledger::default() };
@@ -251,7 +251,7 @@ impl Ledger {
         cells
     }
 
-    /// By variable the execution number that made it, and what is to be said of it.
+    /// For each variable the execution number that made it, and its warning.
     pub fn variables(&self) -> BTreeMap<String, (u64, Option<String>)> {
         let stale = self.stale_cells();
         let describe = |(name, version): (&Name, &Version)| {
@@ -264,7 +264,7 @@ impl Ledger {
         self.live.iter().filter_map(describe).collect()
     }
 
-    /// Where each cell stands: by the notebook's file, and behind all of that by first runs.
+    /// The position of each cell: by the notebook's file, then by first runs.
     fn places(&self) -> HashMap<&str, Place> {
         let known: HashMap<&str, usize> = self.order.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();
         let place = |(key, record): (&'_ String, &'_ Record)| {
@@ -282,7 +282,7 @@ impl Ledger {
             }
         }
         makers.values_mut().for_each(|makers| makers.sort_unstable());
-        // In the order of their runs: who was read comes before who reads.
+        // In the order of runs: a cell that is read comes before its reader.
         let mut cells: Vec<(&String, &Record)> =
             self.cells.iter().filter(|(_, record)| !record.deleted && !record.failed).collect();
         cells.sort_by_key(|(_, record)| record.execution);
@@ -310,7 +310,7 @@ impl Ledger {
         }
     }
 
-    /// Why a cell that read this version is stale, without regard to whether the cell that made it is.
+    /// The reason why a cell that read this version is stale, regardless of the cell that made it.
     fn reason(
         &self,
         key: &str,
@@ -329,7 +329,7 @@ impl Ledger {
         if maker.writes.get(name).copied().flatten() != Some(version.number) {
             return Some(Why::Again(name.clone()));
         }
-        // The last cell above that makes the name should have given it.
+        // The last cell above that makes the name should have provided it.
         let (place, expected) = makers.iter().rfind(|(place, _)| *place < places[key])?;
         let between = *expected != version.by && *place > places[version.by.as_str()];
         between.then(|| Why::Between(name.clone(), expected.to_string()))

@@ -1,5 +1,4 @@
-//! The command line: what can be asked, and the exit status. 0: done; 1: it failed, and the text says why; 2: the
-//! command line was wrong.
+//! The command line: subcommands, options and the exit status. 0: success; 1: failure, with a message; 2: wrong usage.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -55,9 +54,9 @@ enum Commands {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<OsString>,
     },
-    /// Build what cells link against, so that the first notebook starts at once
+    /// Build the prelude for the installed rustc, so that the first notebook starts at once
     Kit,
-    /// Say what was found on this machine, and what to do about what was not
+    /// Check this machine and say how to fix what is missing
     Doctor,
 }
 
@@ -67,7 +66,7 @@ pub struct EngineArgs {
     /// Where frames are computed [default: auto, the GPU if one works]
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<Engine>,
-    /// What a session that starts may use of a GPU, such as 8G [default: 90 % of what is free]
+    /// Memory of a GPU that a session may use, such as 8G [default: 90 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = device_memory)]
     pub device_memory: Option<String>,
 }
@@ -75,7 +74,7 @@ pub struct EngineArgs {
 /// What cells may use.
 #[derive(Args, Clone, Debug)]
 pub struct CellArgs {
-    /// What cells may hold in variables, such as 4G, or none [default: half of the memory]
+    /// Memory that variables of cells may use, such as 4G, or none [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = cell_memory)]
     pub cell_memory: Option<String>,
 }
@@ -85,11 +84,11 @@ fn cell_memory(text: &str) -> Result<String, String> {
     limits::parse_cell_memory(text).map(|_| text.to_string())
 }
 
-/// The same of a size.
+/// The text as it was given, if it is a size of GPU memory.
 fn device_memory(text: &str) -> Result<String, String> {
     match limits::parse_size(text) {
         Some(_) => Ok(text.to_string()),
-        None => Err(format!("`{text}` is no size: write 8G or 512M")),
+        None => Err(format!("`{text}` is not a size: write 8G or 512M")),
     }
 }
 
@@ -180,14 +179,15 @@ fn exec_session(arguments: &[OsString]) -> Result<(), String> {
 /// `2m`, `90s`, `1h` or a number of seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let number: f64 = text[..split].trim().parse().map_err(|_| format!("`{text}` is no time: write 90s, 2m or 1h"))?;
+    let number: f64 =
+        text[..split].trim().parse().map_err(|_| format!("`{text}` is not a time: write 90s, 2m or 1h"))?;
     let unit = match text[split..].trim() {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        other => return Err(format!("`{other}` is no unit of time: write s, m or h")),
+        other => return Err(format!("`{other}` is not a unit of time: write s, m or h")),
     };
-    Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is no time that can be waited"))
+    Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is not a time that can be waited for"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! `onrush doctor`: what was found on this machine, and what to do about what was not. Reads only: it starts no session and
-//! builds nothing.
+//! `onrush doctor`: a health check of the installation, with advice. It only reads: it starts no session and builds nothing.
 
 mod find;
 

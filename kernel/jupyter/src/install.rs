@@ -1,4 +1,4 @@
-//! `onrush install` and `onrush uninstall`: the folder by which Jupyter knows a kernel, and the front end's extension beside it.
+//! `onrush install` and `onrush uninstall`: the Jupyter kernelspec and the front-end extension.
 
 pub mod extension;
 

@@ -1,4 +1,4 @@
-//! `onrush run`: executes a notebook with no Jupyter and no Python, by the same core as the Jupyter kernel.
+//! `onrush run`: executes a notebook without Jupyter and Python, with the core of the Jupyter kernel.
 
 mod check;
 mod ipynb;
@@ -223,7 +223,7 @@ impl Front for RunFront<'_> {
 
     fn input(&mut self, prompt: &str, password: bool, interrupted: &dyn Fn() -> bool) -> Answer {
         if !std::io::stdin().is_terminal() {
-            return Answer::Unavailable("nobody can be asked here: standard input is no terminal".to_string());
+            return Answer::Unavailable("nobody can be asked here: standard input is not a terminal".to_string());
         }
         self.terminal.prompt(prompt);
         let hidden = password.then(Hidden::new).flatten();

@@ -1,4 +1,4 @@
-//! Calls in `x!`: methods, functions of ours and of the user, their arguments, and types and dates among them.
+//! Parses calls in `x!`: methods, built-in and user functions, their arguments, type arguments and date literals.
 
 use onrush_wire::expr::SortKey;
 use onrush_wire::{Arg, DataType, Expr, ExprKind, Value};
@@ -13,7 +13,7 @@ use crate::words::{ACCEPTED, is_function, is_namespace};
 impl Parser {
     pub fn method(&mut self, receiver: Node, input: &mut Cursor) -> Result<Node> {
         let Some(mut name) = input.take_ident() else {
-            return Err(Failure::new(input.span(), "a method's name is missing after the point"));
+            return Err(Failure::new(input.span(), "a method's name is missing after the dot"));
         };
         let mut function = plain_name(&name);
         // `.str().len_chars()`, as the methods outside of `x!` are written.
@@ -93,7 +93,7 @@ impl Parser {
                         None => Err(Failure::over(
                             argument.start,
                             argument.end,
-                            "a name is a text\nhelp: write `.alias(\"name\")`",
+                            "a name is a string\nhelp: write `.alias(\"name\")`",
                         )),
                     },
                 }
@@ -141,7 +141,7 @@ impl Parser {
         }
     }
 
-    /// `a function of ours or of the user`.
+    /// Parses a call of a built-in or user function.
     pub fn call(&mut self, text: &str, ident: &Ident, group: &Group) -> Result<Node> {
         let span = ident.span();
         let end = group.span_close();
@@ -229,18 +229,18 @@ impl Parser {
         }
     }
 
-    /// A function of the user's, which takes and gives `Expr`s: it runs when the expression is made, not for each row.
+    /// A user function that takes and returns `Expr`s. It runs once, when the expression is built, not for each row.
     fn user_call(&mut self, path: TokenStream, span: Span, group: &Group) -> Result<Node> {
         let mut inner = Cursor::of_group(group);
         let mut arguments = Vec::new();
         while !inner.is_empty() {
-            // Its own parser: its slots are filled where the argument is made.
+            // A separate parser, because its slots are filled when the argument is built.
             let mut parser = Parser { slots: Vec::new(), bound: self.bound.clone() };
             let node = parser.expression(&mut inner)?;
             expect_comma(&mut inner)?;
             arguments.push(in_place(crate::expand::one(&node.expr, &parser.slots, span), node.start, node.end));
         }
-        // In the parentheses that were written: what rustc says of the arguments points there.
+        // Keeps the parentheses of the call, so that rustc's errors about the arguments point there.
         let mut given = Group::new(Delimiter::Parenthesis, quote_spanned!(span=> #(#arguments),*));
         given.set_span(group.span());
         let call = quote_spanned!(span=> ::onrush::__x::slot(&#path #given));
@@ -361,7 +361,7 @@ impl Parser {
     }
 }
 
-/// Tokens that stand for what was written from one place to another.
+/// Tokens that cover the source from the first span to the last.
 fn in_place(tokens: TokenStream, start: Span, end: Span) -> TokenStream {
     let mut tokens: Vec<TokenTree> = tokens.into_iter().collect();
     if let [first, .., last] = &mut tokens[..] {
@@ -371,7 +371,7 @@ fn in_place(tokens: TokenStream, start: Span, end: Span) -> TokenStream {
     tokens.into_iter().collect()
 }
 
-/// The keys in one argument: a list's elements, a text as a column's name.
+/// The keys in one argument: the elements of a list, or a string as a column name.
 fn keys(node: Node) -> Vec<Expr> {
     let (kind, span) = node.expr.into_parts();
     match kind {
@@ -404,7 +404,7 @@ fn unknown_option(node: &Node, method: &str, found: &str, known: &str) -> Failur
     Failure::over(node.start, node.end, format!("`{method}` has no option `{found}`\nhelp: its option is `{known}`"))
 }
 
-/// Days since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms"); `None` if there is no such day.
+/// Days since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms"); `None` if the date does not exist.
 fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(-9999..=9999).contains(&year) || !(1..=12).contains(&month) {
         return None;

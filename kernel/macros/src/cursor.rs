@@ -1,10 +1,10 @@
-//! A position in a list of tokens, and the error that points at tokens. No grammar here.
+//! A cursor over a token list, and the parse error that points at tokens. The grammar is in `syntax`.
 
 use onrush_wire::Span as Place;
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 
-/// What a user reads as a compile error, under the tokens from `start` to `end`.
+/// A compile error for the user, underlined from token `start` to token `end`.
 #[derive(Debug)]
 pub struct Failure {
     pub start: Span,
@@ -23,7 +23,7 @@ impl Failure {
         Failure { start, end, message: message.into() }
     }
 
-    /// `compile_error!` whose first and last tokens carry the place, as rustc underlines from one to the other.
+    /// Expands to `compile_error!`. Its first and last tokens carry the span, because rustc underlines from one to the other.
     pub fn into_tokens(self) -> TokenStream {
         let message = &self.message;
         let mut body = TokenStream::new();
@@ -40,11 +40,11 @@ impl Failure {
 /// Operators of more than one character, longest first.
 const LONG: [&str; 12] = ["..=", "=>", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "..", "::"];
 
-/// The tokens of one pair of brackets.
+/// The tokens between a pair of brackets.
 pub struct Cursor {
     tokens: Vec<TokenTree>,
     at: usize,
-    /// Of the closing bracket: where something is missing.
+    /// The span of the closing bracket, for errors about a missing token.
     end: Span,
 }
 
@@ -75,7 +75,7 @@ impl Cursor {
         token
     }
 
-    /// Of the next token, or of the closing bracket.
+    /// The span of the next token, or of the closing bracket.
     pub fn span(&self) -> Span {
         self.peek().map_or(self.end, TokenTree::span)
     }
@@ -114,7 +114,7 @@ impl Cursor {
         self.operator().as_deref() == Some(text)
     }
 
-    /// Takes the operator; gives the span of its first character.
+    /// Takes the operator and returns the span of its first character.
     pub fn take_operator(&mut self) -> Span {
         let length = self.operator_at(0).map_or(1, |(_, length)| length);
         let span = self.span();
@@ -169,7 +169,7 @@ impl Cursor {
         group
     }
 
-    /// All tokens up to the next comma of this level, which is taken as well.
+    /// Takes all tokens up to the next comma of this level, and the comma.
     pub fn until_comma(&mut self) -> Vec<TokenTree> {
         let mut taken = Vec::new();
         while let Some(token) = self.advance() {
@@ -190,14 +190,14 @@ fn is_punct(punct: &Punct, character: char) -> bool {
     punct.as_char() == character
 }
 
-/// A name as the user means it: `r#type` is the column `type`.
+/// The identifier without `r#`: `r#type` is the column `type`.
 pub fn plain_name(ident: &Ident) -> String {
     let text = ident.to_string();
     text.strip_prefix("r#").map(str::to_string).unwrap_or(text)
 }
 
-/// From the start of one token to the end of another. Over several lines: to the end of the first token.
-/// The file is left empty: the expansion adds it once for the whole expression.
+/// The span from the start of one token to the end of another. A span over several lines ends with the first token.
+/// The file name is left empty: the expansion adds it once for the whole expression.
 pub fn place(start: Span, end: Span) -> Place {
     let from = start.start();
     let mut to = end.end();

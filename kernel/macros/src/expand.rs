@@ -1,4 +1,4 @@
-//! From `x!(...)` to code: the list of expressions, their names, and the byte string that carries them.
+//! Expands `x!(...)`: a list of expressions with names, and the byte string that carries them.
 
 use onrush_wire::{Expr, ExprKind, Value};
 use proc_macro2::{Delimiter, Literal, Span, TokenStream, TokenTree};
@@ -9,7 +9,7 @@ use crate::literal::{self, Parsed};
 use crate::syntax::{Node, Parser, SLOT, expect_comma, slot_number};
 use crate::words::ACCEPTED;
 
-/// The expansion; `source` is the text of the whole macro call, where it is known.
+/// Expands the macro call. `source` is the text of the whole call, if it is known.
 pub fn x(input: TokenStream, source: Option<&str>) -> Result<TokenStream> {
     let site = Span::call_site();
     if input.is_empty() {
@@ -20,7 +20,7 @@ pub fn x(input: TokenStream, source: Option<&str>) -> Result<TokenStream> {
             site,
             format!(
                 "`//` starts a comment in Rust: `{text}` was not read\nhelp: write `.floor_div(..)` for a division without \
-                     remainder, or put the comment on a line of its own"
+                     remainder, or put the comment on a separate line"
             ),
         ));
     }
@@ -42,7 +42,7 @@ pub fn x(input: TokenStream, source: Option<&str>) -> Result<TokenStream> {
     })
 }
 
-/// Code that makes one `Expr`.
+/// Generates the code that builds one `Expr`.
 pub fn one(expr: &Expr, slots: &[TokenStream], site: Span) -> TokenStream {
     match encoded(expr) {
         Ok(bytes) => quote_spanned!(site=> ::onrush::__x::one(#bytes, ::core::file!(), &[#(#slots),*])),
@@ -67,7 +67,7 @@ fn item(parser: &mut Parser, input: &mut Cursor) -> Result<Node> {
         Some(TokenTree::Ident(ident)) if ident != "_" => plain_name(&ident),
         Some(TokenTree::Literal(literal)) => match literal::parse(&literal)? {
             Parsed::Name(name) | Parsed::Value(Value::Text(name)) => name,
-            _ => return Err(Failure::new(start, "a number is no name\nhelp: a comparison is `==`")),
+            _ => return Err(Failure::new(start, "a number is not a name\nhelp: a comparison is `==`")),
         },
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
             let slot = parser.rust_value(&group)?;
@@ -91,7 +91,7 @@ fn item(parser: &mut Parser, input: &mut Cursor) -> Result<Node> {
     })
 }
 
-/// `hour // 2`: the operand and the number that Python's users mean, which Rust took for a comment.
+/// Finds Python's floor division, as in `hour // 2`, which Rust reads as a comment.
 fn swallowed_division(source: &str) -> Option<String> {
     source.lines().find_map(|line| {
         let (before, after) = split_comment(line)?;
@@ -106,7 +106,7 @@ fn swallowed_division(source: &str) -> Option<String> {
     })
 }
 
-/// A line around its `//`, if that is not in a text.
+/// Splits a line at its `//`, unless that is in a string.
 fn split_comment(line: &str) -> Option<(&str, &str)> {
     let mut quoted = false;
     let mut previous = ' ';

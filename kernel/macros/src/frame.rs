@@ -1,4 +1,4 @@
-//! `frame!`: names and lists of Rust values. Their types are the compiler's business, their lengths the prelude's.
+//! Expands `frame!`: column names and lists of Rust values. rustc checks the types, the prelude checks the lengths.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -44,7 +44,7 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
     Ok(quote!(::onrush::__frame::frame(::core::file!(), ::std::vec![#(#columns),*])))
 }
 
-/// An array in which some elements are `None`: the others need `Some`.
+/// An array with some `None` elements: the other elements need `Some`.
 fn with_nulls(group: &Group) -> TokenStream {
     let mut elements: Vec<Vec<TokenTree>> = vec![Vec::new()];
     for token in group.stream() {
@@ -73,7 +73,7 @@ fn with_nulls(group: &Group) -> TokenStream {
     TokenTree::Group(group).into()
 }
 
-/// The last name of a path, without its types: of `None`, `None::<i64>` and `Option::<i64>::None`.
+/// The last segment of a path without its type arguments: `None` in `None`, `None::<i64>` and `Option::<i64>::None`.
 fn variant(path: &[TokenTree]) -> Option<String> {
     let (mut depth, mut name) = (0, None);
     for token in path {

@@ -1,4 +1,4 @@
-//! `interact!`: parameters whose values say what their controls are, and a closure over them. Types are the compiler's business.
+//! Expands `interact!`: parameters whose values choose their controls, and a closure over them. rustc checks the types.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -7,7 +7,7 @@ use crate::cursor::{Cursor, Failure, Result, is_comma, plain_name};
 
 const USAGE: &str = "help: write `interact!(|threshold: 0..60, carrier: [\"UA\", \"AA\"]| { … })`";
 
-/// The most parameters.
+/// The maximum number of parameters.
 const MOST: usize = 8;
 
 struct Parameter {
@@ -19,7 +19,7 @@ struct Parameter {
 
 pub fn expand(input: TokenStream) -> Result<TokenStream> {
     let mut cursor = Cursor::new(input, Span::call_site());
-    // Variables of which the closure gets a copy: generated code puts them in front.
+    // Names of the variables that the closure copies. Generated code puts them first.
     let kept: Vec<Ident> = match cursor.take_group(Delimiter::Bracket) {
         Some(group) => group.stream().into_iter().filter_map(ident).collect(),
         None => Vec::new(),

@@ -1,4 +1,4 @@
-//! Rust's literals as values. A number that is none (`1stFlrSF`) is a column's name.
+//! Parses Rust literals as values. A malformed number such as `1stFlrSF` is a column name.
 
 use onrush_wire::{DataType, Value};
 use proc_macro2::Literal;
@@ -8,7 +8,7 @@ use crate::cursor::{Failure, Result};
 #[derive(Debug, PartialEq)]
 pub enum Parsed {
     Value(Value),
-    /// With a suffix: the literal has that type, whatever stands beside it.
+    /// A literal with a suffix: it has the type of the suffix in every expression.
     Typed(Value, DataType),
     /// `1stFlrSF`.
     Name(String),
@@ -25,13 +25,13 @@ pub fn parse(literal: &Literal) -> Result<Parsed> {
         if inner.chars().count() > 1 {
             return Err(Failure::new(
                 literal.span(),
-                format!("texts are in double quotes in Rust\nhelp: write \"{inner}\""),
+                format!("strings are in double quotes in Rust\nhelp: write \"{inner}\""),
             ));
         }
         return Ok(Parsed::Value(Value::Text(inner)));
     }
     if text.starts_with('b') || text.starts_with('c') {
-        return fail("byte and C strings are no values of a column\nhelp: write a text such as \"abc\"");
+        return fail("byte and C strings cannot be values of a column\nhelp: write a string such as \"abc\"");
     }
     Ok(number(&text).unwrap_or(Parsed::Name(text)))
 }
@@ -51,7 +51,7 @@ fn number(text: &str) -> Option<Parsed> {
     }
     let value = match plain.parse::<u64>() {
         Ok(n) => integer(n),
-        // Rust reads `1e400` as infinity and `nan` not at all; only digits, a point and an exponent come here.
+        // Rust reads `1e400` as infinity and `nan` not at all. Only digits, a decimal point and an exponent get here.
         Err(_) => Value::Float(plain.parse::<f64>().ok()?),
     };
     let Some(suffix) = suffix else { return Some(Parsed::Value(value)) };
@@ -69,7 +69,7 @@ fn integer(n: u64) -> Value {
     i64::try_from(n).map_or(Value::UInt(n), Value::Int)
 }
 
-/// The text of a string literal, escaped or raw.
+/// The value of a string literal, escaped or raw.
 fn unquote(text: &str) -> String {
     if let Some(raw) = text.strip_prefix('r') {
         let hashes = raw.bytes().take_while(|b| *b == b'#').count();
@@ -100,7 +100,7 @@ fn unescape(text: &str) -> String {
                 let code: String = chars.by_ref().skip(1).take_while(|c| *c != '}').filter(|c| *c != '_').collect();
                 out.extend(u32::from_str_radix(&code, 16).ok().and_then(char::from_u32));
             }
-            // A line that goes on: the white space after the break is not part of the text.
+            // A line continuation: the white space after the line break is not part of the string.
             Some('\n') => while chars.next_if(|c| c.is_whitespace()).is_some() {},
             Some(other) => out.push(other),
             None => {}

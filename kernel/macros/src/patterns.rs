@@ -1,5 +1,5 @@
-//! `match` over a column: patterns become conditions, in order; the first that is true gives the value. A null is taken by
-//! `None`, by a name or by `_`.
+//! Parses `match` over a column. Patterns become conditions in order, and the first true condition gives the value. `None`, a
+//! name and `_` match a null.
 
 use onrush_wire::{BinaryOp, Expr, ExprKind, UnaryOp, Value};
 use proc_macro2::{Delimiter, Span, TokenTree};
@@ -11,11 +11,11 @@ use crate::syntax::{Node, Parser, expect_comma, expect_end};
 const PATTERNS: &str =
     "help: patterns are literals, ranges such as `1..=5`, `a | b`, `{value}`, `None`, a name, and `_`";
 
-/// `None`: always true.
+/// `None` for a pattern that always matches.
 type Condition = Option<Expr>;
 
 impl Parser {
-    /// `match value { pattern if guard => result, ... }`; `match` was taken.
+    /// Parses `match value { pattern if guard => result, ... }` after the word `match`.
     pub(crate) fn choice(&mut self, start: Span, input: &mut Cursor) -> Result<Node> {
         let subjects = self.subjects(input)?;
         let Some(arms) = input.take_group(Delimiter::Brace) else {
@@ -41,7 +41,7 @@ impl Parser {
                 return Err(Failure::new(inner.span(), format!("`=>` is missing after the pattern\n{PATTERNS}")));
             }
             let value = self.expression(&mut inner)?;
-            // As in Rust, the comma after an arm in brackets may be left out.
+            // As in Rust, the comma after an arm in braces is optional.
             if !value.closed || inner.is_operator(",") || inner.is_empty() {
                 expect_comma(&mut inner)?;
             }
@@ -61,7 +61,7 @@ impl Parser {
         Ok(Node { closed: true, ..Node::new(ExprKind::Case { branches, otherwise }, start, end) })
     }
 
-    /// What is matched: one expression, or several in a tuple.
+    /// The matched value: one expression, or several in a tuple.
     fn subjects(&mut self, input: &mut Cursor) -> Result<Vec<Expr>> {
         let tuple = input.peek_group(Delimiter::Parenthesis).filter(|group| {
             group.stream().into_iter().any(|token| is_comma(&token))
@@ -97,7 +97,7 @@ impl Parser {
         if always || alternatives.is_empty() {
             return Ok(None);
         }
-        // `"AA" | "US"` as a list: shorter than a chain of comparisons.
+        // `"AA" | "US"` becomes a list, which is shorter than a chain of comparisons.
         if alternatives.len() > 1 && subjects.len() == 1 {
             let literals: Option<Vec<Expr>> = alternatives
                 .iter()
@@ -115,7 +115,7 @@ impl Parser {
         Ok(any)
     }
 
-    /// One pattern without `|`.
+    /// Parses one pattern without `|`.
     fn atom(&mut self, input: &mut Cursor, subjects: &[Expr]) -> Result<Condition> {
         let span = input.span();
         if let Some(group) = input.take_group(Delimiter::Parenthesis) {
@@ -182,7 +182,7 @@ impl Parser {
         Ok(Some(Expr { kind, span: Some(place(span, span)) }))
     }
 
-    /// A name stands for the value that is matched, in the guard and in the result.
+    /// Binds a name to the matched value, for the guard and the result.
     fn binding(&mut self, input: &mut Cursor, subject: &Expr) -> Result<Condition> {
         let span = input.span();
         let Some(ident) = input.take_ident() else {
@@ -202,7 +202,7 @@ impl Parser {
         Ok(condition)
     }
 
-    /// From the operator on; `low` was taken.
+    /// Parses a range pattern from its operator on; `low` was already taken.
     fn range(&mut self, input: &mut Cursor, subject: &Expr, low: Option<Expr>, start: Span) -> Result<Expr> {
         let high_inclusive = input.is_operator("..=");
         let operator = input.take_operator();
@@ -237,7 +237,7 @@ impl Parser {
             Some(TokenTree::Literal(literal)) => match literal::parse(&literal)? {
                 Parsed::Value(value) | Parsed::Typed(value, _) => value,
                 Parsed::Name(name) => {
-                    return Err(Failure::new(end, format!("`{name}` is no literal\n{PATTERNS}")));
+                    return Err(Failure::new(end, format!("`{name}` is not a literal\n{PATTERNS}")));
                 }
             },
             Some(TokenTree::Ident(ident)) if ident == "true" || ident == "false" => Value::Boolean(ident == "true"),
@@ -249,7 +249,7 @@ impl Parser {
                     slot.expr
                 });
             }
-            _ => return Err(Failure::new(end, format!("this is no pattern\n{PATTERNS}"))),
+            _ => return Err(Failure::new(end, format!("this is not a pattern\n{PATTERNS}"))),
         };
         let value = match (negative, value) {
             (false, value) => value,

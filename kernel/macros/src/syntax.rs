@@ -1,6 +1,6 @@
-//! The grammar of `x!`: Rust's operators and precedence over columns, from tokens to [`Expr`].
+//! The grammar of `x!`: a parser from tokens to [`Expr`], with Rust's operators and precedence.
 //!
-//! Rust values stay tokens: the tree holds a numbered slot for each, which is filled when the cell runs.
+//! Rust values stay tokens: the tree holds a numbered slot for each value, filled when the cell runs.
 
 use onrush_wire::{Arg, BinaryOp, Expr, ExprKind, UnaryOp, Value};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -10,7 +10,7 @@ use crate::cursor::{Cursor, Failure, Result, place, plain_name};
 use crate::literal::{self, Parsed};
 use crate::words::{ACCEPTED, foreign_operator};
 
-/// Names of calls that stand for something else until the slots are filled; see `onrush::__x`.
+/// Function names that mark slots and lists until the slots are filled; see `onrush::__x`.
 pub const SLOT: &str = "\0slot";
 pub const LIST: &str = "\0list";
 pub const NAMED_COLUMN: &str = "\0column";
@@ -21,7 +21,7 @@ pub struct Node {
     pub expr: Expr,
     pub start: Span,
     pub end: Span,
-    /// In parentheses, so that operators beside it are meant.
+    /// Whether the expression is in parentheses, so that operators next to it are meant as logical ones.
     pub closed: bool,
 }
 
@@ -79,21 +79,21 @@ fn is_comparison(node: &Node) -> bool {
     }
 }
 
-/// Reads one expression at a time and collects the Rust values in it.
+/// Parses one expression at a time and collects its Rust values.
 #[derive(Default)]
 pub struct Parser {
     pub slots: Vec<TokenStream>,
-    /// Names bound by patterns of the `match`es around, innermost last.
+    /// Names bound by the patterns of the enclosing `match`es, innermost last.
     pub bound: Vec<(String, Expr)>,
 }
 
 impl Parser {
-    /// A whole expression.
+    /// Parses a whole expression.
     pub fn expression(&mut self, input: &mut Cursor) -> Result<Node> {
         self.climb(input, Level::Any)
     }
 
-    /// The only expression between brackets.
+    /// Parses the only expression between brackets.
     pub fn only(&mut self, group: &Group, what: &str) -> Result<Node> {
         let mut input = Cursor::of_group(group);
         if input.is_empty() {
@@ -136,7 +136,7 @@ impl Parser {
             }
             let at = input.take_operator();
             if op == BinaryOp::Multiply && input.is_operator("*") {
-                return Err(Failure::over(at, input.span(), "`**` is no operator in Rust\nhelp: write `x.pow(2)`"));
+                return Err(Failure::over(at, input.span(), "`**` is not an operator in Rust\nhelp: write `x.pow(2)`"));
             }
             if op == BinaryOp::Divide && input.is_operator("/") {
                 return Err(Failure::over(at, input.span(), FLOOR_HINT));
@@ -178,7 +178,7 @@ impl Parser {
         self.prefix(input)
     }
 
-    /// `[a, b]`, `1..5`, `1..=5` or `{list}` after `in`.
+    /// Parses `[a, b]`, `1..5`, `1..=5` or `{list}` after `in`.
     fn membership(&mut self, value: Node, input: &mut Cursor) -> Result<Node> {
         let start = value.start;
         if let Some(group) = input.take_group(Delimiter::Bracket) {
@@ -275,7 +275,7 @@ impl Parser {
         }
     }
 
-    /// `{value}`: a slot.
+    /// Parses `{value}`, which becomes a slot.
     pub fn rust_value(&mut self, group: &Group) -> Result<Node> {
         if group.stream().is_empty() {
             return Err(Failure::new(
@@ -285,7 +285,7 @@ impl Parser {
         }
         let stream = group.stream();
         let first = stream.clone().into_iter().next().map_or(group.span(), |token| token.span());
-        // The closing bracket's context, so that rustc points at the value if its type does not fit.
+        // Takes the hygiene context of the closing bracket, so that rustc points at the value if its type does not fit.
         let value = quote_spanned!(first=> ::onrush::__x::slot(&(#stream)));
         Ok(self.slot(value, group.span_open(), group.span_close()))
     }
@@ -297,7 +297,7 @@ impl Parser {
         Node::new(ExprKind::Call { function: SLOT.to_string(), args }, start, end)
     }
 
-    /// `[a, b]` as an argument.
+    /// Parses `[a, b]` as an argument.
     fn list(&mut self, group: &Group) -> Result<Node> {
         let mut inner = Cursor::of_group(group);
         let mut items = Vec::new();
@@ -308,7 +308,7 @@ impl Parser {
         Ok(Node::new(ExprKind::Call { function: LIST.to_string(), args: items }, group.span_open(), group.span_close()))
     }
 
-    /// Anything that starts with a name: a column, a call, `if`, `match`.
+    /// Parses everything that starts with a name: a column, a call, `if`, `match`.
     fn word(&mut self, ident: &Ident, input: &mut Cursor) -> Result<Node> {
         let span = ident.span();
         let text = ident.to_string();
@@ -318,7 +318,7 @@ impl Parser {
             "match" => return self.choice(span, input),
             "true" | "false" => return Ok(Node::new(ExprKind::Literal(Value::Boolean(text == "true")), span, span)),
             "None" | "null" => return Ok(Node::new(ExprKind::Literal(Value::Null), span, span)),
-            "_" => return Err(Failure::new(span, "`_` is a pattern of `match` and no column")),
+            "_" => return Err(Failure::new(span, "`_` is a pattern of `match`, not a column")),
             _ => {}
         }
         let starts_operand = input.peek_group(Delimiter::Parenthesis).is_none()
@@ -391,7 +391,7 @@ impl Parser {
 const FLOOR_HINT: &str = "`//` starts a comment in Rust\nhelp: write `a.floor_div(b)` for a division without remainder";
 
 fn join(op: BinaryOp, left: Node, right: Node) -> Node {
-    // Polars' way, each side in parentheses: the logical operator is meant.
+    // Polars' style with each side in parentheses: the logical operator is meant.
     let logical = left.closed && right.closed && is_comparison(&left) && is_comparison(&right);
     let op = match op {
         BinaryOp::BitAnd if logical => BinaryOp::And,
@@ -413,7 +413,7 @@ fn refuse_chain(left: &Node, at: Span) -> Result<()> {
     Ok(())
 }
 
-/// `a == 1 & b == 2` is `a == (1 & b) == 2` in Rust.
+/// Refuses comparisons next to a bitwise operator: `a == 1 & b == 2` is `a == (1 & b) == 2` in Rust.
 fn refuse_bit_operator(left: &Node, right: &Node) -> Result<()> {
     for side in [left, right] {
         if let ExprKind::Binary(op @ (BinaryOp::BitAnd | BinaryOp::BitOr), ..) = &side.expr.kind
@@ -443,17 +443,17 @@ pub fn slot_number(kind: &ExprKind) -> Option<i64> {
     }
 }
 
-/// Nothing may follow.
+/// Expects the end of the input.
 pub fn expect_end(input: &Cursor) -> Result<()> {
     if input.is_empty() { Ok(()) } else { Err(unexpected(input)) }
 }
 
-/// A comma or the end.
+/// Expects a comma or the end.
 pub fn expect_comma(input: &mut Cursor) -> Result<()> {
     if input.is_empty() || input.eat(",") { Ok(()) } else { Err(unexpected(input)) }
 }
 
-/// What to say about a token that fits nowhere.
+/// The message for an unexpected token.
 fn unexpected(input: &Cursor) -> Failure {
     let span = input.span();
     let message = match (input.operator().as_deref(), input.peek()) {

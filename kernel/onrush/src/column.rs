@@ -1,4 +1,4 @@
-//! A column's values in Rust: views of shared memory for numbers, vectors for what has another layout in Rust.
+//! The values of a column in Rust: views of shared memory for numbers, vectors for types with another layout in Rust.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ use onrush_wire::{Class, DataType, Diagnostic};
 
 use crate::values::{value_at, wire_type};
 
-/// The values of a column, in order. It is read as a slice: `delays[0]`, `delays.iter()`, `&delays[..10]`.
+/// The values of a column, in order. It derefs to a slice: `delays[0]`, `delays.iter()`, `&delays[..10]`.
 #[derive(Clone)]
 pub struct Column<T: Element> {
     name: String,
@@ -51,12 +51,12 @@ impl<T: Element> Column<T> {
         &self.name
     }
 
-    /// The values with their nulls, as Arrow holds them.
+    /// The values with their nulls, as an Arrow array.
     pub fn array(&self) -> &ArrayRef {
         &self.array
     }
 
-    /// A copy.
+    /// A copy of the values as a vector.
     pub fn to_vec(&self) -> Vec<T>
     where
         T: Clone,
@@ -117,8 +117,8 @@ impl<T: Element + fmt::Debug> fmt::Debug for Column<T> {
     }
 }
 
-/// What a column's values can be in Rust: numbers, `bool`, `String`, chrono's dates and times, and `Option`s of these where
-/// there are nulls.
+/// A type that column values can have in Rust: a number, `bool`, `String`, a date or time of chrono, or an `Option` of one
+/// of them for columns with nulls.
 #[diagnostic::on_unimplemented(
     message = "a column cannot be read as `{Self}`",
     label = "expected a number type, `bool`, `String`, a date or time of chrono's, or an `Option` of one of these"
@@ -128,7 +128,7 @@ pub trait Element: Sized {
     type Store: Deref<Target = [Self]> + Clone;
     #[doc(hidden)]
     const NULLABLE: bool;
-    /// The layout from which it is read.
+    /// The Arrow type from which the values are read.
     #[doc(hidden)]
     fn arrow() -> Arrow;
     #[doc(hidden)]
@@ -137,7 +137,7 @@ pub trait Element: Sized {
     fn store(array: &ArrayRef) -> Result<Self::Store, String>;
 }
 
-/// The part of [`Element`] that an `Option` repeats: one value, known to be there.
+/// The part of [`Element`] that an `Option` repeats: reads one value that is not null.
 #[doc(hidden)]
 pub trait Single: Element {
     fn single(array: &ArrayRef, row: usize) -> Result<Self, String>;
@@ -247,8 +247,8 @@ pub(crate) fn date_from_days(days: i32) -> Option<NaiveDate> {
     NaiveDate::default().checked_add_signed(TimeDelta::days(days.into()))
 }
 
-/// The column in the layout that a Rust type needs. Numbers become other numbers if no value changes; a date becomes a time
-/// stamp; nothing else is converted.
+/// Converts the column to the Arrow type that a Rust type needs. Numbers become other numbers if no value changes, and a
+/// date becomes a timestamp. No other types are converted.
 fn as_type(name: &str, array: &ArrayRef, to: &Arrow) -> Result<ArrayRef, Diagnostic> {
     let from = array.data_type();
     if from == to {
@@ -279,17 +279,17 @@ fn as_type(name: &str, array: &ArrayRef, to: &Arrow) -> Result<ArrayRef, Diagnos
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let cast = cast_with_options(array, to, &options).map_err(|e| mismatch().note(e.to_string()))?;
-    // A float that is no whole number would be cut without a word.
+    // A cast would silently truncate a float that is not an integer.
     if (found.is_float() || matches!(found, DataType::Decimal { .. })) && wanted.is_integer() {
         let back = cast_with_options(&cast, from, &options).map_err(|e| mismatch().note(e.to_string()))?;
         if back.as_ref() != array.as_ref() {
-            return Err(mismatch().note("some of its values are no whole numbers"));
+            return Err(mismatch().note("some of its values are not integers"));
         }
     }
     Ok(cast)
 }
 
-/// What a column of this type is read as.
+/// The Arrow type as which a column of this type is read.
 pub(crate) fn rust_name(dtype: &DataType) -> Option<&'static str> {
     Some(match dtype {
         DataType::Boolean => "bool",
@@ -313,7 +313,7 @@ pub(crate) fn rust_name(dtype: &DataType) -> Option<&'static str> {
     })
 }
 
-/// One value as a Rust value; `None` if it is null and `T` has no null.
+/// One value as a Rust value; `None` if the value is null and `T` has no null.
 pub(crate) fn first<T: Element + Clone>(name: &str, array: &ArrayRef) -> Result<T, Diagnostic> {
     let column = Column::<T>::new(name, array)?;
     column.first().cloned().ok_or_else(|| {

@@ -1,7 +1,7 @@
-//! Controls in a cell's output: sliders, choices, fields, buttons. What a user sets is read by `value`, and what is to be done about
-//! it is a closure that stays in this process, beside the variables.
+//! Controls in the output of a cell: sliders, choices, fields, buttons. `value` reads what a user sets. A callback is a closure
+//! that stays in this process, with the variables.
 //!
-//! Front ends and their messages are the kernel process's business; it also keeps the values.
+//! The kernel process talks to the front end and keeps the state of the controls.
 
 mod handle;
 mod interact;

@@ -1,7 +1,7 @@
-//! What a cell shows: the way from a value of any type to an output. How an output looks is `widgets/view`'s business.
+//! Display of values in cells: converts a value of any type to an output. How an output looks is in `widgets/view`.
 //!
-//! `__show!` chooses at compile time: `evcxr_display` if the type has it, then our own types and lists, then `Debug`, then
-//! `Display`. A method call finds the first of these by the number of references it has to take.
+//! `__show!` chooses at compile time by autoref specialisation: `evcxr_display` if the type has it, then Onrush's types and
+//! lists, then `Debug`, then `Display`. Method resolution prefers the candidate with the fewest references.
 
 mod layout;
 
@@ -18,20 +18,19 @@ use crate::frame::Frame;
 use crate::values::{value_at, wire_type};
 use crate::{host, session};
 
-/// Rows of a table that are shown: the first and the last.
+/// Rows of a table that are shown: at the start and at the end.
 const HEAD: usize = 10;
 const TAIL: usize = 5;
-/// First rows of a frame that go into its output.
+/// Rows at the start of a frame that go into its output.
 const SAVED: u32 = 100;
-/// A list that is longer is shown as a table.
+/// Length in elements above which a list is shown as a table.
 const LONG: usize = 20;
-/// A `Debug` text that is wider is broken into lines.
+/// Width in characters above which a `Debug` string is broken into lines.
 const WIDE: usize = 80;
-/// A text is cut here.
+/// Length in bytes at which a printed value is cut.
 const LONGEST: usize = 100_000;
 
-/// Displays a value: what a cell's last expression does, in the middle of the cell. For types that have no `Debug`:
-/// `show!(value)`.
+/// Displays a value in the middle of a cell, as a last expression is displayed. For types without `Debug`: `show!(value)`.
 #[track_caller]
 pub fn show<T: Debug + ?Sized>(value: &T) {
     send(content_of_debug(value), false);
@@ -45,7 +44,7 @@ macro_rules! show {
     };
 }
 
-/// For generated code: shows a value, which is not moved.
+/// For generated code: displays a value without moving it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __show {
@@ -68,7 +67,7 @@ macro_rules! __show {
     }};
 }
 
-/// For generated code: shows a value whose type rustc infers from this being `Debug`.
+/// For generated code: displays a value whose type rustc infers from the `Debug` bound.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __show_debug {
@@ -79,7 +78,7 @@ macro_rules! __show_debug {
     }};
 }
 
-/// For generated code: `name` holds this value from here on.
+/// For generated code: binds `name` to the value from here on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __bind {
@@ -88,7 +87,7 @@ macro_rules! __bind {
             value => {
                 #[allow(unused_imports)]
                 use $crate::display::{BindFrame as _, BindOther as _, Known as _};
-                // Without this a value of a type that nothing says would be taken for a frame.
+                // Without this, a value whose type is not inferred yet would be taken for a frame.
                 (*value).__onrush_known();
                 (&&$crate::display::Shown(value)).__onrush_bind($name);
             }
@@ -96,10 +95,10 @@ macro_rules! __bind {
     }};
 }
 
-/// A value that is shown or bound.
+/// A value to display or to bind.
 pub struct Shown<'a, T: ?Sized>(pub &'a T);
 
-/// A method of every type: rustc asks for the type of what it is called on.
+/// A method of every type. The call makes rustc infer the receiver's type.
 pub trait Known {
     #[inline(always)]
     fn __onrush_known(&self) {}
@@ -129,7 +128,7 @@ impl<T: ?Sized> BindOther for Shown<'_, T> {
 
 #[inline(never)]
 fn send(content: Content, is_result: bool) {
-    // Without a kernel process there is nobody who draws tables.
+    // Without a kernel process nothing can draw tables.
     let content = match content {
         Content::Table(table) if host::context().is_none() => Content::Text(crate::text::table(&table)),
         Content::Frame { preview, .. } if host::context().is_none() => {
@@ -140,10 +139,10 @@ fn send(content: Content, is_result: bool) {
     host::display(Display { content, display_id: None, update: false, is_result });
 }
 
-/// What `evcxr_display` returned: the type's own method, or the stand-in.
+/// The result of `evcxr_display`: of the type's method, or of the stand-in.
 pub struct Answer(bool);
 
-/// What the stand-in for `evcxr_display` returns.
+/// The result of the stand-in for `evcxr_display`.
 pub struct Unhandled;
 
 impl Answer {
@@ -206,7 +205,7 @@ impl<'a, T: ?Sized> ReferentItself<'a, T> for Shown<'a, T> {
 
 /// A type with a form of its own: tables, plots, lists.
 pub trait Show {
-    /// `None`: nothing is shown.
+    /// The output; `None` displays nothing.
     #[doc(hidden)]
     #[track_caller]
     fn content(&self) -> Option<Content>;
@@ -253,13 +252,13 @@ impl<T: fmt::Display + ?Sized> ViaDisplay for &Shown<'_, T> {
     }
 }
 
-/// What is said in place of a value that has no text, by the name of its type.
+/// The message in place of a value that cannot be printed, by the name of its type.
 fn unshowable(name: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if name.ends_with("{{closure}}") {
         return "a closure, which has no text\nhelp: call it: `(…)(arguments)`".to_string();
     }
-    // Without modules; types of cells are those that can be given a text.
+    // The type name without its modules. Types of cells can derive `Debug`.
     let (mut short, mut own) = (String::new(), Vec::<&str>::new());
     for piece in name.split_inclusive(|c: char| !is_word(c) && c != ':') {
         let path = piece.trim_end_matches(|c: char| !is_word(c) && c != ':');
@@ -293,13 +292,13 @@ impl<T: ?Sized> ViaNothing for Shown<'_, T> {
 }
 
 thread_local! {
-    /// The address of a value whose `Debug` text is being asked for by `show`, and that nothing was written for yet.
+    /// The address of a value that `show` is printing with `Debug`, until something was written for it.
     static ASKED: Cell<usize> = const { Cell::new(0) };
     static OFFERED: Cell<Option<Content>> = const { Cell::new(None) };
 }
 
-/// Called by the `Debug` of our own types: if it is the very value that `show` was given, it is shown in its own form and
-/// not as text. (A function cannot choose by type as `__show!` does.)
+/// Called by the `Debug` of Onrush's types. The very value that `show` was given is displayed as rich output instead of
+/// text. (A function cannot choose by type as `__show!` does.)
 pub(crate) fn offer<T: ?Sized>(value: &T, content: impl FnOnce() -> Content) -> bool {
     let address = std::ptr::from_ref(value).cast::<()>().addr();
     if ASKED.get() != address {
@@ -382,7 +381,7 @@ impl Show for Frame {
     #[track_caller]
     fn content(&self) -> Option<Content> {
         let at = crate::raise::here("");
-        // More than is printed: what a saved notebook can still scroll through.
+        // More rows than are printed: a saved notebook can still scroll through them.
         let request = Request::Preview { frame: self.id(), head: SAVED, tail: TAIL as u32, nulls: true };
         match session::expect(&request, at.clone()) {
             Reply::Preview(preview) => Some(Content::Frame { frame: self.id(), preview }),
@@ -401,7 +400,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// Names and types.
+/// Names and types of the columns.
 impl Debug for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if offer(self, || self.content().unwrap_or(Content::Text(String::new()))) {
@@ -451,7 +450,7 @@ fn list_content<T: crate::elements::ColumnValue + Debug>(values: &[T]) -> Option
     if values.len() <= LONG {
         return Some(content_of_debug(values));
     }
-    // Only what is shown is converted.
+    // Only the shown rows are converted.
     let head = T::array(&values[..HEAD]);
     let tail = T::array(&values[values.len() - TAIL..]);
     Some(long_list(&head, &tail, values.len()))

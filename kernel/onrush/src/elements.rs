@@ -1,4 +1,4 @@
-//! Rust values as columns, for `frame!`: arrays, slices, vectors, columns.
+//! Conversion of Rust values to columns for `frame!`: arrays, slices, vectors, columns.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::column::{Column, Element};
 use crate::frame::Frame;
 use crate::raise::raise;
 
-/// Values that make a column, by reference: an array, a slice, a `Vec` or a `Column` of numbers, texts, `bool`s, dates, or
-/// `Option`s of these.
+/// Values that make a column, by reference: an array, a slice, a `Vec` or a `Column` of numbers, strings, `bool`s, dates, or
+/// `Option`s of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a column of a frame",
-    label = "expected an array, a slice or a `Vec` of numbers, texts, `bool`s, dates, or `Option`s of these"
+    label = "expected an array, a slice or a `Vec` of numbers, strings, `bool`s, dates, or `Option`s of them"
 )]
 pub trait IntoColumn {
     #[doc(hidden)]
     fn to_array(&self) -> ArrayRef;
 }
 
-/// One value of a column that `frame!` makes.
+/// A type whose values can be one value of a column of `frame!`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a value in a column",
-    label = "expected a number, a text, a `bool`, a date or time of chrono's, or an `Option` of one of these"
+    label = "expected a number, a string, a `bool`, a date or time of chrono's, or an `Option` of one of these"
 )]
 pub trait ColumnValue: Sized {
     #[doc(hidden)]
@@ -177,6 +177,6 @@ pub fn frame(file: &str, columns: Vec<NamedColumn>) -> Frame {
     let arrays = columns.into_iter().map(|c| c.array).collect();
     match RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays) {
         Ok(batch) => crate::frame::send(&batch, at),
-        Err(e) => raise(fail("frame", "these columns make no frame".to_string()).note(e.to_string()).at(at, "")),
+        Err(e) => raise(fail("frame", "the columns do not make a frame".to_string()).note(e.to_string()).at(at, "")),
     }
 }

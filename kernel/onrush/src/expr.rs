@@ -1,6 +1,6 @@
-//! Expressions over columns as Rust values: what `x!` makes, and what can be built with methods and operators.
+//! Column expressions as Rust values: the result of `x!`, and a builder with methods and operators.
 //!
-//! An `Expr` is a description. The session types and checks it when a frame's method takes it.
+//! An `Expr` is a description. The session types and checks it when a method of a frame takes it.
 
 mod arguments;
 mod methods;
@@ -16,17 +16,17 @@ use onrush_wire::{Arg, DataType, ExprKind, Span, Value};
 
 /// A computation over the columns of a frame: one value for each row, or one for each group if it aggregates.
 ///
-/// `x!(distance / air_time * 60)` is the short way to one; `col("distance") / col("air_time") * 60` is the same. It runs
+/// `x!(distance / air_time * 60)` is the short form of `col("distance") / col("air_time") * 60`. The expression runs
 /// when the frame that uses it is shown, collected or written.
 #[derive(Clone)]
 pub struct Expr(pub(crate) onrush_wire::Expr);
 
-/// Several expressions, as `x!(a, b = c + 1)` makes them. Taken wherever a list of expressions is.
+/// Several expressions, such as `x!(a, b = c + 1)`. Every method that takes a list of expressions takes them.
 #[derive(Clone, Debug)]
 pub struct Exprs(pub(crate) Vec<Expr>);
 
 impl Exprs {
-    /// The expressions, one by one.
+    /// The expressions of the list, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Expr> {
         self.0.iter()
     }
@@ -38,7 +38,7 @@ pub fn col(name: impl AsRef<str>) -> Expr {
     Expr(onrush_wire::Expr::column(name.as_ref()).at(crate::raise::here("col")))
 }
 
-/// A Rust value as an expression: the same for every row.
+/// A Rust value as an expression: a literal, equal for every row.
 pub fn lit<T: ToExpr>(value: T) -> Expr {
     value.to_expr()
 }
@@ -58,7 +58,7 @@ pub fn coalesce(values: impl IntoExprs) -> Expr {
     function("coalesce", values.into_exprs())
 }
 
-/// Texts joined, row by row; null if one of them is null. For a separator: `concat_str(..).str()`, or `x!(a + "-" + b)`.
+/// Concatenates strings, row by row; null if one of them is null. For a separator: `concat_str(..).str()`, or `x!(a + "-" + b)`.
 pub fn concat_str(values: impl IntoExprs) -> Expr {
     function("concat_str", values.into_exprs())
 }
@@ -78,7 +78,7 @@ pub fn sum_horizontal(values: impl IntoExprs) -> Expr {
     function("sum_horizontal", values.into_exprs())
 }
 
-/// The start of a choice by row: `when(x!(a > 1)).then("big").otherwise("small")`.
+/// Starts a conditional expression: `when(x!(a > 1)).then("big").otherwise("small")`.
 pub fn when(condition: impl ToExpr) -> When {
     When { branches: Vec::new(), condition: condition.into_expr().0 }
 }
@@ -90,14 +90,14 @@ pub struct When {
     condition: onrush_wire::Expr,
 }
 
-/// Conditions with their values; without [`Then::otherwise`], other rows are null.
+/// Conditions with their values. Without [`Then::otherwise`], other rows are null.
 #[derive(Clone)]
 pub struct Then {
     branches: Vec<(onrush_wire::Expr, onrush_wire::Expr)>,
 }
 
 impl When {
-    /// The value of the rows for which the condition is true. A text is a text, not a column.
+    /// The value of the rows for which the condition is true. A string is a literal, not a column name.
     pub fn then(mut self, value: impl ToExpr) -> Then {
         self.branches.push((self.condition, value.into_expr().0));
         Then { branches: self.branches }
@@ -105,7 +105,7 @@ impl When {
 }
 
 impl Then {
-    /// Another condition, for the rows that the ones before did not take.
+    /// Adds another condition, for the rows without a match so far.
     pub fn when(self, condition: impl ToExpr) -> When {
         When { branches: self.branches, condition: condition.into_expr().0 }
     }
@@ -141,15 +141,15 @@ impl Expr {
         Expr(self.0.clone().alias(name))
     }
 
-    /// Converts to another type, given by name (`"f64"`, `"date"`) or as a `DataType`. Raises where a value has no form in
-    /// the new type; [`Expr::try_cast`] gives null there.
+    /// Converts to another type, given by name (`"f64"`, `"date"`) or as a `DataType`. Raises if a value cannot be converted;
+    /// [`Expr::try_cast`] gives null instead.
     #[must_use]
     #[track_caller]
     pub fn cast(&self, to: impl IntoDataType) -> Expr {
         self.cast_to(to.into_data_type(), true)
     }
 
-    /// As [`Expr::cast`]; null where a value has no form in the new type.
+    /// Converts as [`Expr::cast`]; a value that cannot be converted becomes null.
     #[must_use]
     #[track_caller]
     pub fn try_cast(&self, to: impl IntoDataType) -> Expr {
@@ -224,7 +224,7 @@ impl Expr {
         Expr(expr)
     }
 
-    /// A function of the session's by its name, with this as the first argument: for what has no method here.
+    /// Calls a function of the session by its name, with this as the first argument: for functions without a method here.
     #[must_use]
     #[track_caller]
     pub fn call(&self, function: &str, args: impl IntoIterator<Item = Expr>) -> Expr {
@@ -232,7 +232,7 @@ impl Expr {
         self.method(function, args.into_iter().map(|e| e.0).collect(), at)
     }
 
-    /// The same with named options: `col("x").call_with("rank", [("method", lit("dense"))])`.
+    /// Calls a function with named options: `col("x").call_with("rank", [("method", lit("dense"))])`.
     #[must_use]
     #[track_caller]
     pub fn call_with<'a>(&self, function: &str, options: impl IntoIterator<Item = (&'a str, Expr)>) -> Expr {
@@ -243,7 +243,7 @@ impl Expr {
         Expr(onrush_wire::Expr { kind, span: Some(at) })
     }
 
-    /// Functions of texts: `col("name").str().contains("x")`.
+    /// Functions of strings: `col("name").str().contains("x")`.
     pub fn str(&self) -> ExprStr {
         ExprStr(self.clone())
     }
@@ -258,12 +258,12 @@ impl Expr {
         ExprList(self.clone())
     }
 
-    /// Sorts in falling order by this expression; for `sort`.
+    /// Sorts in descending order by this expression; for `sort`.
     pub fn desc(&self) -> SortKey {
         desc(self)
     }
 
-    /// Sorts in rising order by this expression; for `sort`.
+    /// Sorts in ascending order by this expression; for `sort`.
     pub fn asc(&self) -> SortKey {
         asc(self)
     }
@@ -271,7 +271,7 @@ impl Expr {
 
 /// A type by name or by value.
 pub trait IntoDataType {
-    /// Raises if the name is no type's.
+    /// Returns the type. Raises if the name is not the name of a type.
     #[track_caller]
     fn into_data_type(self) -> DataType;
 }
@@ -300,7 +300,7 @@ impl IntoDataType for &str {
     }
 }
 
-/// One line, close to what was written: `(distance / air_time) * 60`.
+/// The source text on one line, close to what was written: `(distance / air_time) * 60`.
 impl std::fmt::Debug for Expr {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&crate::values::expression_text(&self.0))

@@ -1,6 +1,6 @@
-//! The handle of a table in the session.
+//! `Frame`: the handle of a lazy table in the session.
 //!
-//! A method sends one step of a plan, which the session checks against the schema at once; nothing runs until the frame is
+//! A method sends one step of a plan. The session checks it against the schema at once, and runs the plan when the frame is
 //! shown, collected, written or persisted.
 
 mod arguments;
@@ -36,26 +36,26 @@ use crate::expr::{IntoColumns, IntoExprs, IntoSortKeys};
 use crate::raise::here;
 use crate::{host, session};
 
-/// A table in the session: columns with names and types, rows in an order. The handle is small, is cloned freely, and is not
-/// moved by use or display.
+/// An immutable table in the session: named, typed columns and ordered rows. The handle is small and cheap to clone. Use and
+/// display do not move it.
 ///
-/// Methods give new frames and leave this one as it is. What cannot be done (an unknown column, a type that does not fit)
+/// Methods return new frames and leave this one unchanged. An error, such as an unknown column or a type that does not fit,
 /// raises at the call.
 #[derive(Clone)]
 pub struct Frame {
     handle: Arc<Handle>,
 }
 
-/// Released when its last clone goes: the session is told when the cell has succeeded.
+/// Released when its last clone is dropped. The session learns of it after the cell has succeeded.
 struct Handle {
     id: FrameId,
     schema: Schema,
-    /// Of the session that has it.
+    /// The id of the session that holds the frame.
     epoch: u64,
 }
 
 impl Handle {
-    /// `None` if its session is gone.
+    /// `None` if its session has ended.
     fn known_id(&self) -> Option<FrameId> {
         (self.epoch == session::epoch()).then_some(self.id)
     }
@@ -69,11 +69,11 @@ impl Drop for Handle {
     }
 }
 
-/// Names a frame and does not keep it.
+/// A weak handle: it names a frame and does not keep it.
 pub(crate) struct WeakFrame(Weak<Handle>);
 
 impl WeakFrame {
-    /// `None` if the last handle is gone.
+    /// `None` if the last handle was dropped.
     pub fn id(&self) -> Option<FrameId> {
         self.0.upgrade().and_then(|handle| handle.known_id())
     }
@@ -98,13 +98,13 @@ impl Frame {
         WeakFrame(Arc::downgrade(&self.handle))
     }
 
-    /// The session's number for it. Raises if that session is gone.
+    /// The session's id of the frame. Raises if that session has ended.
     #[doc(hidden)]
     pub fn id(&self) -> FrameId {
         self.handle.known_id().unwrap_or_else(|| crate::raise::raise(session::restarted()))
     }
 
-    /// Names and types of the columns. Runs nothing.
+    /// Names and types of the columns. Does not run the plan.
     pub fn schema(&self) -> Schema {
         self.handle.schema.clone()
     }
@@ -114,7 +114,7 @@ impl Frame {
         self.handle.schema.names().map(str::to_string).collect()
     }
 
-    /// The same as [`Frame::columns`].
+    /// Names of the columns: an alias of [`Frame::columns`].
     pub fn column_names(&self) -> Vec<String> {
         self.columns()
     }
@@ -135,7 +135,7 @@ impl Frame {
         self.count_rows(here("height"))
     }
 
-    /// Number of rows; the same as [`Frame::height`].
+    /// Number of rows: an alias of [`Frame::height`].
     #[allow(clippy::len_without_is_empty)]
     #[track_caller]
     pub fn len(&self) -> usize {
@@ -175,7 +175,7 @@ impl Frame {
         Frame::step(Op::WithColumns { input: self.id(), exprs: exprs.into_exprs() }, here("with_columns"))
     }
 
-    /// The same as [`Frame::with_columns`].
+    /// Adds or replaces columns: an alias of [`Frame::with_columns`].
     #[track_caller]
     pub fn with_column(&self, expr: impl IntoExprs) -> Frame {
         Frame::step(Op::WithColumns { input: self.id(), exprs: expr.into_exprs() }, here("with_column"))
@@ -209,7 +209,7 @@ impl Frame {
         self.part(0, Some(n as u64), here("head"))
     }
 
-    /// The first `n` rows; the same as [`Frame::head`].
+    /// The first `n` rows: an alias of [`Frame::head`].
     #[track_caller]
     pub fn limit(&self, n: usize) -> Frame {
         self.part(0, Some(n as u64), here("limit"))
@@ -233,19 +233,19 @@ impl Frame {
         Frame::step(Op::Slice { input: self.id(), offset, length }, at)
     }
 
-    /// Leaves columns out.
+    /// Drops columns.
     #[track_caller]
     pub fn drop(&self, columns: impl IntoColumns) -> Frame {
         Frame::step(Op::Drop { input: self.id(), columns: columns.into_columns() }, here("drop"))
     }
 
-    /// Gives columns other names: `f.rename([("old", "new")])`.
+    /// Renames columns: `f.rename([("old", "new")])`.
     #[track_caller]
     pub fn rename(&self, names: impl IntoPairs<String>) -> Frame {
         Frame::step(Op::Rename { input: self.id(), names: names.into_pairs() }, here("rename"))
     }
 
-    /// Runs the plan and keeps the result in memory until the last handle goes. Later steps start from it.
+    /// Runs the plan and caches the result in memory until the last handle is dropped. Later steps start from the result.
     #[track_caller]
     pub fn persist(&self) -> Frame {
         let at = here("persist");
@@ -255,13 +255,13 @@ impl Frame {
         }
     }
 
-    /// How the frame would be computed, as text: the plan and where each part runs. Runs nothing.
+    /// The plan as text, with the device of each fragment. Does not run the plan.
     #[track_caller]
     pub fn explain(&self) -> Explanation {
         self.explanation(false, here("explain"))
     }
 
-    /// Runs the plan and gives it with rows and times.
+    /// Runs the plan and returns it as text, with rows and times.
     #[track_caller]
     pub fn explain_analyze(&self) -> Explanation {
         self.explanation(true, here("explain_analyze"))
@@ -274,7 +274,7 @@ impl Frame {
         }
     }
 
-    /// Makes the frame known to all notebooks under `name`, when the cell has succeeded; they take it with [`get`].
+    /// Publishes the frame to all notebooks under `name`, after the cell has succeeded. Notebooks take it with [`get`].
     pub fn publish(&self, name: &str) {
         host::publish(name, self.id());
     }
@@ -313,7 +313,7 @@ impl std::fmt::Debug for Explanation {
     }
 }
 
-/// Makes a frame known to all notebooks under `name`, when the cell has succeeded.
+/// Publishes a frame to all notebooks under `name`, after the cell has succeeded.
 pub fn publish(name: &str, frame: &Frame) {
     frame.publish(name);
 }
@@ -344,7 +344,7 @@ pub fn sql(query: &str) -> Frame {
     Frame::step(Op::Sql { query: query.to_string(), tables }, at)
 }
 
-/// The working folder: relative paths are relative to it, wherever the session runs.
+/// The working directory, to which relative paths refer wherever the session runs.
 fn folder() -> String {
     std::env::current_dir().unwrap_or_default().display().to_string()
 }

@@ -1,7 +1,7 @@
-//! Code of the standard library's collections for the types that cells use most, made once with the prelude.
+//! Monomorphizations of the standard library's collections for common types, compiled once with the prelude.
 //!
-//! rustc makes the code of a generic function in every crate that uses it, but for what a crate that it links has made already: at
-//! the level of optimisation that cells have, it links that. What takes a closure is always the cell's own. Nothing here is called.
+//! rustc compiles a generic function in every crate that uses it, unless a linked crate has the instance already and the
+//! level of optimisation shares it, as that of cells does. Functions that take a closure are never shared. No code here is called.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use crate::host::Store;
 
-/// In the usual places of a variable: the store, and a `Debug` text.
+/// The usual places of a variable: the store, and a `Debug` string.
 fn variable<T: Debug + 'static>(store: &mut Store) {
     if let Ok(value) = store.take::<T>("") {
         black_box((&value as &dyn Debug, &&value as &dyn Debug));

@@ -1,7 +1,7 @@
-//! The crate that cells use: frames, expressions, display. Cells import [`prelude`] by default.
+//! The crate that cells use: frames, expressions, plots, controls, display. Cells import [`prelude`] by default.
 //!
-//! Everything here is a handle or a message: work is done by the session. It holds no resident data and starts no threads,
-//! so that the cell process can be forked and killed freely.
+//! Frames and plans are handles; the session does the work. The crate holds no resident data and starts no threads, so that
+//! the cell process can be forked and killed freely.
 
 #[doc(hidden)]
 #[path = "slots.rs"]
@@ -30,7 +30,7 @@ mod talk;
 mod text;
 mod values;
 
-/// What `frame!` expands to.
+/// Runtime support for the expansion of `frame!`.
 #[doc(hidden)]
 pub mod __frame {
     pub use crate::elements::{column, frame};
@@ -68,7 +68,7 @@ pub use arrow;
 pub use chrono;
 pub use serde;
 
-/// The derives of serde name the crate `serde`, which cells know under this crate's file (`--extern serde=libonrush.so`): so
-/// its items are found here, and types that derive in a cell meet the same `Deserialize` as the prelude.
+/// The derives of serde name the crate `serde`, and in cells that name is this crate's file (`--extern serde=libonrush.so`).
+/// Therefore its items are re-exported here, and types that derive in a cell use the same `Deserialize` as the prelude.
 #[doc(hidden)]
 pub use serde::*;

@@ -1,4 +1,4 @@
-//! A dense matrix, row after row, for other crates: no linear algebra.
+//! A dense row-major matrix to hand data to other crates. It has no linear algebra.
 
 use std::fmt;
 use std::ops::{Index, IndexMut};
@@ -10,7 +10,7 @@ use onrush_wire::{Class, DataType, Diagnostic};
 
 use crate::values::wire_type;
 
-/// Numbers in rows and columns, row after row in memory: `m[(row, column)]`, `m.row(0)`, `m.as_slice()`.
+/// Numbers in rows and columns, in row-major order: `m[(row, column)]`, `m.row(0)`, `m.as_slice()`.
 #[derive(Clone, PartialEq)]
 pub struct Matrix<T> {
     rows: usize,
@@ -18,7 +18,7 @@ pub struct Matrix<T> {
     data: Vec<T>,
 }
 
-/// What a matrix can hold.
+/// A type that a matrix can hold.
 pub trait Number: Copy + Default + fmt::Debug + 'static {
     #[doc(hidden)]
     fn arrow() -> Arrow;
@@ -95,17 +95,17 @@ impl<T: Number> Matrix<T> {
         (self.rows, self.columns)
     }
 
-    /// All numbers, row after row.
+    /// All numbers in row-major order.
     pub fn as_slice(&self) -> &[T] {
         &self.data
     }
 
-    /// All numbers, row after row, without a copy.
+    /// All numbers in row-major order, without a copy.
     pub fn into_vec(self) -> Vec<T> {
         self.data
     }
 
-    /// One row. Panics if there is no such row.
+    /// One row. Panics if the index is out of range.
     pub fn row(&self, row: usize) -> &[T] {
         &self.data[row * self.columns..(row + 1) * self.columns]
     }
@@ -137,7 +137,7 @@ impl<T> IndexMut<(usize, usize)> for Matrix<T> {
     }
 }
 
-/// Shape and the first rows.
+/// The shape and the first rows.
 impl<T: Number> fmt::Debug for Matrix<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Matrix {} × {}", self.rows, self.columns)?;

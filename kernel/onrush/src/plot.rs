@@ -1,4 +1,4 @@
-//! Plots from frames and from Rust values. The session aggregates, the kernel process draws; here is only what was asked for.
+//! Plots from frames and from Rust values: a builder of plot requests. The session aggregates, the kernel process draws.
 
 mod values;
 
@@ -17,19 +17,19 @@ use crate::frame::Frame;
 use crate::raise::{here, raise};
 use crate::{host, session};
 
-/// A plot: shown when it is the last expression of a cell, written by [`Plot::save`].
+/// A plot. It is shown when it is the last expression of a cell, and written to a file by [`Plot::save`].
 ///
-/// Data come first (`scatter`, `bar`, ...), then what concerns the last of them (`color`, `bins`, `aggregate`), then the looks.
+/// Methods for data come first (`scatter`, `bar`, ...), then options of the last layer (`color`, `bins`, `aggregate`), then the style.
 #[derive(Clone)]
 pub struct Plot {
     source: Source,
     style: PlotStyle,
-    /// A panel for each value.
+    /// The column or expression of a panel for each value; `None` without panels.
     facet: Option<Expr>,
     at: Span,
-    /// What [`hist`] counted, for other bins.
+    /// The values that [`hist`] counted, to count them again with other bins.
     raw: Option<Vec<f64>>,
-    /// Of Rust values: what was left out or put together.
+    /// Notes of plots of Rust values on values that were left out or combined.
     notes: Vec<String>,
 }
 
@@ -40,14 +40,14 @@ enum Source {
         layers: Vec<LayerRequest>,
     },
     Values(Vec<Layer>),
-    /// Panels that are ready, and their notes.
+    /// Computed panels, and their notes.
     Panels(Vec<Facet>, Vec<String>),
 }
 
 /// A panel for each plot, with its name: `panels([("model", plot(xs, ys)), ("data", scatter(xs, measured))])`, of Rust values, of
-/// frames, or of both. Each keeps what its axes say and its lines across. An axis is shared that has the same name and the same kind
-/// of values; otherwise each has its own.
-/// Title and size are said of the whole, and so can be everything else: `panels(...).x_label("s").free_y()`.
+/// frames, or of both. Each panel keeps its axis titles and its reference lines. Axes with the same name and the same kind of
+/// values are shared; other axes are separate.
+/// Title, size and all other options can be set for the whole: `panels(...).x_label("s").free_y()`.
 #[track_caller]
 pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Plot {
     let at = here("panels");
@@ -57,7 +57,7 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
         let (name, drawn) = (name.into(), plot.drawn());
         if !drawn.facets.is_empty() {
             raise(
-                Diagnostic::error(Class::Plan, "plot", "a panel cannot have panels of its own")
+                Diagnostic::error(Class::Plan, "plot", "a panel cannot have panels inside of it")
                     .at(at, "")
                     .help("give `panels` plots without `facet`"),
             );
@@ -90,7 +90,7 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
     }
 }
 
-/// What all panels must have in common; the rest is each one's own, or has no meaning in a panel.
+/// The options that all panels must have in common. Other options are separate, or have no meaning in a panel.
 fn of_all_panels(style: PlotStyle) -> PlotStyle {
     PlotStyle {
         title: None,
@@ -108,7 +108,7 @@ fn of_all_panels(style: PlotStyle) -> PlotStyle {
     }
 }
 
-/// The method of a look in which two plots differ.
+/// The name of the style method in which two plots differ.
 fn difference(a: &PlotStyle, b: &PlotStyle) -> Option<&'static str> {
     let all = [
         ("log_x", a.log_x != b.log_x),
@@ -126,8 +126,8 @@ fn difference(a: &PlotStyle, b: &PlotStyle) -> Option<&'static str> {
 }
 
 impl Frame {
-    /// Starts a plot of this frame: `f.plot().scatter("distance", "mph").color("carrier")`. Columns or expressions; the session
-    /// computes what is drawn.
+    /// Starts a plot of this frame: `f.plot().scatter("distance", "mph").color("carrier")`. Arguments are columns or expressions;
+    /// the session computes the values.
     #[track_caller]
     pub fn plot(&self) -> Plot {
         Plot {
@@ -141,7 +141,7 @@ impl Frame {
     }
 }
 
-/// Which marks take an option; the others have no use for it.
+/// The marks that take an option; other marks do not use it.
 const OPTIONS: &[(&str, &[Mark])] = &[
     ("aggregate", &[Mark::Bar, Mark::Line, Mark::Area, Mark::HeatMap]),
     ("every", &[Mark::Bar, Mark::Line, Mark::Area]),
@@ -165,7 +165,7 @@ fn check_option(option: &str, mark: Mark, at: Span) {
     )
 }
 
-/// The method that draws it.
+/// The method that adds the mark.
 fn method(mark: Mark) -> &'static str {
     match mark {
         Mark::Bar => "bar",
@@ -180,7 +180,7 @@ fn method(mark: Mark) -> &'static str {
     }
 }
 
-/// A bar for each row cannot be meant by a call without values: it counts.
+/// A call without values counts rows, because a bar for each row cannot be meant.
 fn is_count(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Call { function, args } if function == "len" && args.is_empty())
 }
@@ -212,7 +212,7 @@ impl Plot {
         self
     }
 
-    /// The layer that an option concerns.
+    /// The layer that an option applies to.
     fn last(&mut self, option: &str, at: Span) -> &mut LayerRequest {
         let problem = match &mut self.source {
             Source::Frame { layers, .. } => match layers.last_mut() {
@@ -232,8 +232,8 @@ impl Plot {
         )
     }
 
-    /// What each series is drawn in: one colour for each value of a text column, a scale for numbers; the value of a heat
-    /// map's cells.
+    /// The colour of each series: one colour for each value of a string column, a colour scale for numbers. In a heat map, the
+    /// value of the cells.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn color(mut self, by: impl IntoExprs) -> Self {
@@ -250,8 +250,8 @@ impl Plot {
         self
     }
 
-    /// Rows of each stretch of time are combined, by [`Plot::aggregate`] or their mean: `"15m"`, `"1h"`, `"1d"`, `"1w"`, `"1mo"`,
-    /// `"1q"`, `"1y"`. Without it, `aggregate` combines moments where there are more than can be drawn.
+    /// Combines the rows of each time bucket by [`Plot::aggregate`] or their mean: `"15m"`, `"1h"`, `"1d"`, `"1w"`, `"1mo"`,
+    /// `"1q"`, `"1y"`. Without it, `aggregate` chooses time buckets if there are more timestamps than can be drawn.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn every(mut self, length: &str) -> Self {
@@ -271,7 +271,7 @@ impl Plot {
         self
     }
 
-    /// What the area of a scatter plot's points stands for: a column or expression of numbers.
+    /// The area of the points of a scatter plot: a column or expression of numbers.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn size_by(mut self, by: impl IntoExprs) -> Self {
@@ -280,7 +280,7 @@ impl Plot {
         self
     }
 
-    /// Standard deviation of a density's kernels, in units of its column. Default: Scott's rule.
+    /// Standard deviation of the kernels of a density estimate, in units of its column. Default: Scott's rule.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn bandwidth(mut self, width: f64) -> Self {
@@ -297,7 +297,7 @@ impl Plot {
         self
     }
 
-    /// Colours of numbers: `"viridis"` (the default), `"cividis"`, `"magma"`, `"greys"` or `"bluered"`.
+    /// Colour scale of numbers: `"viridis"` (the default), `"cividis"`, `"magma"`, `"greys"` or `"bluered"`.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn color_map(mut self, name: &str) -> Self {
@@ -316,7 +316,7 @@ impl Plot {
         self
     }
 
-    /// What the legend calls a plot of Rust values: `plot(xs, ys).name("model")`.
+    /// The name of a plot of Rust values in the legend: `plot(xs, ys).name("model")`.
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -367,7 +367,7 @@ impl Plot {
         self
     }
 
-    /// Draws the plot into a file: `.svg`, `.png` or `.pdf`. It can still be shown: it is given back.
+    /// Draws the plot into a file: `.svg`, `.png` or `.pdf`. Returns the plot, so that it can still be shown.
     #[track_caller]
     pub fn save(self, path: impl AsRef<std::path::Path>) -> Self {
         let at = here("save");
@@ -391,7 +391,7 @@ impl Plot {
         }
     }
 
-    /// Ready to be drawn: the session computes what is needed.
+    /// Computes the panels: the session aggregates what is needed.
     #[inline(never)]
     fn drawn(&self) -> onrush_wire::plot::Plot {
         if self.style.is_horizontal && !self.can_lie() {
@@ -453,34 +453,34 @@ macro_rules! looks {
     };
 }
 looks! {
-    /// How many panels lie beside each other.
+    /// Maximum number of panels in a row.
     columns(count: u32) |style| style.facet_columns = Some(count);
-    /// Each panel's horizontal axis has the range of its own values.
+    /// Scales the horizontal axis of each panel to its values.
     free_x() |style| style.free_x = true;
-    /// Each panel's vertical axis has the range of its own values.
+    /// Scales the vertical axis of each panel to its values.
     free_y() |style| style.free_y = true;
-    /// Bars, bins and boxes lie: room for long names. The categories go down the left side; labels, formats and lines are of the axis
-    /// as it is drawn.
+    /// Draws bars, bins and boxes horizontally, with room for long names: categories on the left side. Labels, formats and reference
+    /// lines apply to the axis as it is drawn.
     horizontal() |style| style.is_horizontal = true;
-    /// How the horizontal axis writes numbers (d3-format: `",.1f"`, `".0%"`, `"~s"`) or times (`"%b %Y"`).
+    /// Number format (d3-format: `",.1f"`, `".0%"`, `"~s"`) or time format (`"%b %Y"`) of the horizontal axis.
     x_format(format: impl Into<String>) |style| style.x_format = Some(format.into());
-    /// How the vertical axis writes its numbers, as [`Plot::x_format`].
+    /// Number format of the vertical axis, as [`Plot::x_format`].
     y_format(format: impl Into<String>) |style| style.y_format = Some(format.into());
-    /// What a screen reader says in place of the picture. Default: a description of the data.
+    /// Alternative text for screen readers. Default: a description of the data.
     alt(text: impl Into<String>) |style| style.alt = Some(text.into());
-    /// A dashed line across the plot at a value of the vertical axis.
+    /// A dashed reference line across the plot at a value of the vertical axis.
     hline(at: f64, label: impl Into<String>) |style| style.rules.push(Rule { at, is_vertical: false, label: label.into() });
-    /// A dashed line from bottom to top at a value of the horizontal axis.
+    /// A dashed reference line from bottom to top at a value of the horizontal axis.
     vline(at: f64, label: impl Into<String>) |style| style.rules.push(Rule { at, is_vertical: true, label: label.into() });
-    /// A line of text above.
+    /// Title above the plot.
     title(text: impl Into<String>) |style| style.title = Some(text.into());
-    /// What the horizontal axis says. Default: the column's name.
+    /// Title of the horizontal axis. Default: the column's name.
     x_label(text: impl Into<String>) |style| style.x_label = Some(text.into());
-    /// What the vertical axis says. Default: the column's name.
+    /// Title of the vertical axis. Default: the column's name.
     y_label(text: impl Into<String>) |style| style.y_label = Some(text.into());
     /// Whether there is a legend. Default: if there is more than one series.
     legend(shown: bool) |style| style.legend = Some(shown);
-    /// What stands above the legend. Default: the column's name.
+    /// Title of the legend. Default: the column's name.
     legend_title(text: impl Into<String>) |style| style.legend_title = Some(text.into());
     /// Width and height in pixels.
     size(width: u32, height: u32) |style| (style.width, style.height) = (Some(width), Some(height));
@@ -488,9 +488,9 @@ looks! {
     log_x() |style| style.log_x = true;
     /// A logarithmic vertical axis.
     log_y() |style| style.log_y = true;
-    /// Bars on top of each other instead of side by side.
+    /// Stacks bars instead of drawing them side by side.
     stacked() |style| style.stacked = true;
-    /// Also puts a PNG into the notebook, for places that show no SVG.
+    /// Also puts a PNG into the notebook, for viewers that show no SVG.
     png() |style| style.png = true;
 }
 
@@ -523,7 +523,7 @@ marks! {
 }
 
 impl Plot {
-    /// How often values of `x` lie in each of several bins.
+    /// A histogram: number of values of `x` in each bin.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn hist(self, x: impl IntoExprs) -> Self {

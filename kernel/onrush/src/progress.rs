@@ -1,4 +1,4 @@
-//! A line of progress under a loop: how far it is, for the kernel process, which draws it beside the session's tasks.
+//! Progress bars of loops: reports to the kernel process, which draws them with the tasks of the session.
 
 use std::io::Write;
 use std::panic::Location;
@@ -11,29 +11,29 @@ use onrush_wire::progress::{Loop, TaskState};
 
 use crate::host;
 
-/// Shown after this time, and as often.
+/// The time before a loop is reported, and the interval of its reports.
 const FIRST: Duration = Duration::from_millis(500);
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Loops that are under way, each in the one before.
+/// The running loops, outermost first.
 static OPEN: AtomicU32 = AtomicU32::new(0);
 static TIMES: Mutex<Times> = Mutex::new(Times { outermost: None, told: None, window: None, begun: 0 });
 
 struct Times {
-    /// When the outermost of them began.
+    /// The start of the outermost loop.
     outermost: Option<Instant>,
-    /// When something was last told.
+    /// The time of the last report.
     told: Option<Instant>,
-    /// Since when loops that begin are counted, and how many were told of.
+    /// The start of the interval in which new loops are counted, and the number of loops reported in it.
     window: Option<Instant>,
     begun: u32,
 }
 
-/// Loops that begin are told at once, up to so many in each [`EVERY`]: a loop in a loop may begin a million times.
+/// The number of new loops that are reported at once in each [`EVERY`]: a nested loop may start a million times.
 const BEGUN: u32 = 20;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Goes through `items`, and shows after half a second how far it is: `for x in progress(0..1_000_000) { ... }`.
+/// Goes through `items`, and shows its progress after half a second: `for x in progress(0..1_000_000) { ... }`.
 #[track_caller]
 pub fn progress<I: IntoIterator>(items: I) -> Progress<I::IntoIter> {
     let items = items.into_iter();
@@ -44,14 +44,14 @@ pub fn progress<I: IntoIterator>(items: I) -> Progress<I::IntoIter> {
     Progress { items, line: Line::new(total, format!("line {}", Location::caller().line())) }
 }
 
-/// An iterator that shows how far it is; see [`progress`].
+/// An iterator that shows its progress; see [`progress`].
 pub struct Progress<I> {
     items: I,
     line: Line,
 }
 
 impl<I> Progress<I> {
-    /// What stands before the bar, in place of the number of the line.
+    /// Puts a label before the bar, in place of the line number.
     pub fn label(mut self, text: &str) -> Self {
         self.line.told.title = text.to_string();
         self
@@ -66,7 +66,7 @@ struct Line {
     told: Loop,
     begun: Option<Instant>,
     next: Duration,
-    /// The kernel process knows of it.
+    /// Whether the kernel process was told of the loop.
     is_told: bool,
     is_over: bool,
 }
@@ -78,7 +78,7 @@ impl Line {
         Line { told, begun: None, next: FIRST, is_told: false, is_over: false }
     }
 
-    /// Asks the clock every time: a step of a loop worth watching takes longer than that. What is done is what was given out before.
+    /// Reads the clock at every step, since a step of a loop worth watching takes longer. Items given out before are done.
     fn step(&mut self) {
         let Some(begun) = self.begun else {
             self.told.depth = OPEN.fetch_add(1, Ordering::Relaxed);
@@ -108,7 +108,7 @@ impl Line {
         }
     }
 
-    /// One inside of another that is shown: each may be quick, and there may be very many.
+    /// A loop inside of a shown loop: each may be quick, and there may be very many.
     fn is_wanted(&self) -> bool {
         let times = times();
         let is_old = times.outermost.is_some_and(|begun| begun.elapsed() >= FIRST);
@@ -134,7 +134,7 @@ impl Line {
         let _ = std::io::stderr().flush();
     }
 
-    /// `last`: the item that was given out last is done, too.
+    /// Reports the progress. With `last` the item that was given out last is done, too.
     fn end(&mut self, last: bool) {
         let Some(begun) = self.begun.filter(|_| !std::mem::replace(&mut self.is_over, true)) else { return };
         OPEN.fetch_sub(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What `x!` expands to: the tree as bytes, and the Rust values that go into its slots.
+//! Runtime support for the expansion of `x!`: decodes the expression tree and fills its slots with Rust values.
 
 use onrush_wire::{Class, Diagnostic, Expr as Tree, ExprKind, Span, Value};
 
@@ -9,7 +9,7 @@ const SLOT: &str = "\0slot";
 pub(crate) const LIST: &str = "\0list";
 const NAMED_COLUMN: &str = "\0column";
 
-/// A Rust value in braces, or the result of a user's function.
+/// A Rust value in braces, or the result of a user function.
 pub fn slot<T: ToExpr + ?Sized>(value: &T) -> Expr {
     value.to_expr()
 }
@@ -38,7 +38,7 @@ fn damaged(error: &postcard::Error) -> ! {
     )
 }
 
-/// Puts the slots' values in, and the file's name into every place.
+/// Fills the slots with their values, and every span with the name of the file.
 fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
     let (kind, span) = tree.into_parts();
     let span = span.map(|mut span| {
@@ -101,7 +101,7 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
             match value {
                 Some(ExprKind::Literal(Value::Text(name)) | ExprKind::Column(name)) => ExprKind::Column(name),
                 _ => {
-                    let error = Diagnostic::error(Class::Plan, "column-name", "`col` takes a text");
+                    let error = Diagnostic::error(Class::Plan, "column-name", "`col` takes a string");
                     raise(match span {
                         Some(span) => error.at(span, ""),
                         None => error,
@@ -130,7 +130,7 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
     Tree { kind, span }
 }
 
-/// A text that came through a slot of `over` is a name.
+/// A string in a slot of `over` is a column name.
 fn as_column(tree: Tree) -> Tree {
     let (kind, span) = tree.into_parts();
     match kind {
@@ -139,14 +139,14 @@ fn as_column(tree: Tree) -> Tree {
     }
 }
 
-/// `{name} = ..`: the name is in a slot.
+/// Names the result of `{name} = ..`, whose name is in a slot.
 fn filled_name(name: String, slots: &[Expr], span: Option<&Span>) -> String {
     let Some(number) = name.strip_prefix(SLOT).and_then(|n| n.parse::<usize>().ok()) else { return name };
     match slots.get(number).map(|e| &e.0.kind) {
         Some(ExprKind::Literal(Value::Text(text))) => text.clone(),
         Some(ExprKind::Column(text)) => text.clone(),
         _ => {
-            let error = Diagnostic::error(Class::Plan, "column-name", "the name of a result is a text");
+            let error = Diagnostic::error(Class::Plan, "column-name", "the name of a result is a string");
             raise(match span {
                 Some(span) => error.at(span.clone(), ""),
                 None => error,

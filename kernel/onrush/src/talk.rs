@@ -1,18 +1,18 @@
-//! Between a cell and the person in front of it: a line of input, and a clean output.
+//! Requests of a cell to the front end: a line of input, and clearing the output.
 
 use onrush_wire::{Class, Diagnostic};
 
 use crate::host;
 use crate::raise::{here, raise};
 
-/// Asks for a line of text; it comes without the end of line.
+/// Asks for a line of text. The returned string has no line break.
 #[track_caller]
 pub fn input(prompt: &str) -> String {
     let at = here("input");
     host::input(prompt, false).unwrap_or_else(|| stopped(at))
 }
 
-/// As [`input`], without showing what is typed.
+/// Asks for a line of text as [`input`] does, without showing what is typed.
 #[track_caller]
 pub fn password(prompt: &str) -> String {
     let at = here("password");
@@ -26,7 +26,7 @@ macro_rules! input {
     ($($prompt:tt)+) => { $crate::input(&::std::format!($($prompt)+)) };
 }
 
-/// As [`input!`], without showing what is typed.
+/// Asks for a line of text as [`input!`] does, without showing what is typed.
 #[macro_export]
 macro_rules! password {
     () => { $crate::password("") };
@@ -37,7 +37,7 @@ fn stopped(at: onrush_wire::Span) -> ! {
     raise(Diagnostic::error(Class::Interrupted, "interrupted", "no line was given").at(at, ""))
 }
 
-/// Takes away what this cell has shown so far, when the next output comes.
+/// Clears the output of this cell when the next output arrives.
 pub fn clear_output() {
     host::clear_output(true);
 }

@@ -1,17 +1,17 @@
-//! Tables as plain text, for `println!("{frame}")` and for programs outside of a notebook. A notebook's tables are drawn by
-//! the kernel process.
+//! Tables as plain text, for `println!("{frame}")` and for programs outside of a notebook. The kernel process draws the
+//! tables of a notebook.
 
 use std::fmt::Write;
 
 use onrush_wire::Value;
 use onrush_wire::display::TablePreview;
 
-/// Columns that are shown; the others are counted.
+/// The number of columns that are shown; the others are counted.
 const COLUMNS: usize = 10;
-/// Characters of one value.
+/// The maximum number of characters of one value.
 const WIDTH: usize = 30;
 
-/// Names, types, rows, and how many there are.
+/// Formats names, types, rows, and the number of rows.
 pub fn table(preview: &TablePreview) -> String {
     let shown = preview.columns.len().min(COLUMNS);
     let header: Vec<String> = preview.columns[..shown].iter().map(|c| cut(&c.name)).collect();

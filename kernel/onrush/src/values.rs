@@ -1,4 +1,4 @@
-//! Between Arrow and the wire: types, single values, and expressions as text. Files and memory are not its business.
+//! Conversion between Arrow and the wire's types: data types, single values, and expressions as source text.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn unit(unit: ArrowUnit) -> TimeUnit {
     }
 }
 
-/// How the user calls an Arrow type.
+/// The user's name of an Arrow type.
 pub fn wire_type(dtype: &Arrow) -> DataType {
     match dtype {
         Arrow::Null => DataType::Null,

@@ -1,4 +1,4 @@
-//! The calls that the cursor is inside of, and the chain of calls before a place.
+//! The calls that enclose the cursor, and the method chain before a place.
 
 use super::tokens::{Kind, Token, open_brackets, partners};
 

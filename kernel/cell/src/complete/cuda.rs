@@ -1,4 +1,4 @@
-//! Words in a `%%cuda` cell: CUDA's own, and those that the cell has already. Nothing is known of types.
+//! Words of `%%cuda` cells: CUDA's names, and those that the cell uses already. Types are not known.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Names of files and folders, relative to the notebook's.
+//! File and folder names, relative to the notebook's folder.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! The columns of the frame in hand: of a variable, and of what the steps of a chain make of them. Nothing is run for it: what
-//! a step gives is told from its text.
+//! The columns of a frame expression: of a variable, and after the steps of a method chain. Nothing runs for it: the columns
+//! after a step are inferred from its source.
 
 use onrush_wire::session::NamedFrame;
 use onrush_wire::{DataType, FrameId};
@@ -126,7 +126,7 @@ fn apply(
     match name {
         "select" => {
             let names = results(arguments);
-            // `all()` and its kin are left as they are.
+            // `all()` and similar functions keep the columns.
             if !names.is_empty() && !arguments.iter().any(|t| t.is("all")) {
                 let before = std::mem::take(columns);
                 *columns = names

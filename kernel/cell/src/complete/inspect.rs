@@ -1,4 +1,4 @@
-//! What a name is: type, signature, documentation; of a frame its schema and size, of a column its summary.
+//! Inspection of a name: type, signature and documentation; for a frame its schema and size, for a column its summary.
 
 use std::fmt::Write;
 

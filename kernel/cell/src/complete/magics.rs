@@ -1,4 +1,4 @@
-//! Lines that are no Rust: `:` commands and their arguments, `!` and files, `%%sql` and its query, `%%cuda`.
+//! Lines that are not Rust: `:` commands and their arguments, `!` and files, `%%sql` and its query, `%%cuda`.
 
 use super::tokens::word_start;
 use super::{Offers, Place, cuda, files, sql};

@@ -1,4 +1,4 @@
-//! The fields and methods of a type: its own, those of what it dereferences to, and those of traits that it has.
+//! The fields and methods of a type: its inherent members, those of its `Deref` targets, and those of its traits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ pub fn head(ty: &Ty) -> String {
     }
 }
 
-/// Cells have paths of their own: `onrush_cell_3::geo::Point` is `geo::Point`.
+/// Strips the crate of a cell: `onrush_cell_3::geo::Point` is `geo::Point`.
 pub fn without_cell(path: &str) -> &str {
     let path = path.trim_start_matches("::").trim_start_matches("crate::");
     let path = match path.split_once("::") {

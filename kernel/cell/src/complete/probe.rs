@@ -1,8 +1,6 @@
-//! Asks rustc for types: the cell up to the cursor with a field that nothing has, checked and not compiled. rustc's complaint
-//! names the type.
+//! Type queries to rustc: checks the cell up to the cursor with a field that no type has. rustc's error names the type.
 //!
-//! It never delays a cell: rustc runs with a low priority, an answer that nobody waits for any more is stopped, and what was
-//! answered once is remembered.
+//! A query never delays a cell: rustc runs with a low priority, an outdated query is stopped, and answers are cached.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -123,7 +121,7 @@ impl Probe {
     }
 }
 
-/// The type that a complaint about the question names.
+/// The type that rustc's error about the query names.
 fn type_in(message: &Message) -> Option<String> {
     let text = &message.message;
     if !text.contains(PROBE) && message.code() != "E0610" {

@@ -1,11 +1,11 @@
-//! From a cell that is being typed to one that rustc can read: up to the cursor, brackets closed, with a question to rustc in
-//! the place of what is typed.
+//! Error recovery: makes source that rustc can parse from an unfinished cell, with a type query in the place of the cursor.
+//! Brackets are closed, and statements that do not parse are dropped.
 
 use std::ops::Range;
 
 use super::tokens::{Kind, Token, closing, open_brackets, partners, tokens};
 
-/// A field that no type has: rustc's complaint about it names the type.
+/// A field that no type has: rustc's error about it names the type.
 pub const PROBE: &str = "__onrush_probe";
 
 /// Lines before the cursor that are looked at where nothing else helps.
@@ -214,7 +214,7 @@ fn items_after(after: &str) -> String {
     out
 }
 
-/// In the first column: the rest of a function that the cursor is in is no item.
+/// In the first column: the rest of the function around the cursor is not an item.
 fn before_is_line_start(text: &str, at: usize) -> bool {
     at > 0 && text[..at].ends_with('\n')
 }

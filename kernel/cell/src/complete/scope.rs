@@ -1,4 +1,4 @@
-//! Which names the cell itself gives the place where the cursor is: bindings, parameters, items, the type behind `Self`.
+//! Local scope at the cursor: bindings, parameters, items, and the type of `Self` that the cell defines.
 
 use std::collections::BTreeMap;
 

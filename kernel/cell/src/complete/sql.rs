@@ -1,4 +1,4 @@
-//! Inside a query: the frames that it may name, the columns of those that it does name, SQL's words.
+//! Completion inside a query: frames, the columns of the frames that the query names, SQL keywords.
 
 use onrush_wire::session::NamedFrame;
 

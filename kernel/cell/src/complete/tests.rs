@@ -1,4 +1,4 @@
-//! What is offered without rustc and without a session process: names, paths, columns, files, commands.
+//! Candidates without rustc and without a session process: names, paths, columns, files, commands.
 
 use super::*;
 use crate::executor::Inspection;

@@ -1,5 +1,5 @@
-//! Inside a string: what it holds depends on the call that it is given to. Columns, files, a query, names in `{}`; in any other
-//! string nothing is offered.
+//! Completion inside a string, by the call that takes the string: columns, files, a query, names in `{}`. Other strings get no
+//! candidates.
 
 use super::calls::{Call, enclosing};
 use super::repair::PROBE;

@@ -1,4 +1,4 @@
-//! The words, brackets and texts of a cell up to the cursor. It accepts anything: half of it is still to be typed.
+//! A lenient lexer: the words, brackets and string literals of an unfinished cell up to the cursor.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

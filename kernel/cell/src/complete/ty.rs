@@ -1,4 +1,4 @@
-//! Types as rustc's messages and signatures spell them, taken apart as far as it takes to find their members.
+//! A parser of types as rustc's messages and signatures spell them, as far as member lookup needs it.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Whether a cell can be run as it is, for consoles that run on Enter; if not, how far the next line is indented.
+//! Is-complete: whether a cell can be run, for consoles that run on Enter; if not, the indentation of the next line.
 
 use super::tokens::{Kind, Token, open_brackets, tokens};
 use crate::executor::Completeness;

@@ -1,4 +1,4 @@
-//! How a word of Rust goes on: behind a dot, behind `::`, and where a name is due.
+//! Completion of a Rust identifier: after a dot, after `::`, and in place of a name.
 
 use onrush_wire::session::NamedFrame;
 

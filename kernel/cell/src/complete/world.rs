@@ -1,4 +1,4 @@
-//! What is known where the cursor is: names in scope, the indexes, the types that rustc says.
+//! The symbols at the cursor: names in scope, the indexes, the types from rustc.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

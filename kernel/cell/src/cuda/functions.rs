@@ -1,30 +1,30 @@
-//! `__device__` functions of a `%%cuda` cell: which of them `x!` can call, once for each row, and the text that they mean something in.
+//! User-defined functions of `%%cuda` cells: finds the `__device__` functions that `x!` can call once per row, and the source they need.
 //!
-//! Only heads are read. What a function does with its values is the compiler's affair.
+//! Only function heads are parsed. The compiler checks the bodies.
 
 use onrush_wire::words;
 
 use super::{QUALIFIERS, Reader, is_type_word, is_word, rust_type};
 
-/// A function of numbers that gives a number.
+/// A function of numbers that returns a number.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function {
     pub name: String,
-    /// Where the name stands: a byte of the text.
+    /// The byte offset of the name.
     pub at: usize,
-    /// Names, and types as Rust calls them.
+    /// Parameter names, and types in Rust's spelling.
     pub parameters: Vec<(String, &'static str)>,
     pub result: &'static str,
 }
 
-/// One that `x!` cannot call.
+/// A function that `x!` cannot call.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Left {
     pub name: String,
     pub why: String,
 }
 
-/// What a head may have beside its types.
+/// Specifiers that a head may have in addition to its types.
 const SPECIFIERS: &[&str] = &[
     "static",
     "inline",
@@ -39,10 +39,10 @@ const SPECIFIERS: &[&str] = &[
     "__inline__",
 ];
 
-/// Words that stand before something in parentheses that is no list of parameters.
+/// Words before parentheses that are not a parameter list.
 const WITH_ARGUMENTS: &[&str] = &["__attribute__", "__launch_bounds__", "__align__", "alignas", "noexcept", "decltype"];
 
-/// What only a kernel has: blocks, and threads that meet.
+/// Features of CUDA kernels only: block indices, and synchronisation of threads.
 const OF_KERNELS: &[&str] = &[
     "threadIdx",
     "blockIdx",
@@ -66,7 +66,7 @@ const OF_KERNELS: &[&str] = &[
     "__activemask",
 ];
 
-/// The functions of a text without comments and strings.
+/// The functions of a source without comments and strings.
 pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
     let bare = without_directives(masked);
     let mut heads: Vec<Head> = Vec::new();
@@ -118,19 +118,19 @@ pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
     (functions, left)
 }
 
-/// A function's definition in two parts.
+/// The head and the body of a function definition.
 struct Head<'a> {
     name: &'a str,
     at: usize,
     is_template: bool,
-    /// What stands before the name, without what says nothing of its type.
+    /// The result type before the name, without specifiers.
     result: Vec<&'a str>,
     parameters: &'a str,
     body: &'a str,
 }
 
 impl<'a> Head<'a> {
-    /// The function that this `__device__` is a part of, if it is one, defined here, outside of all braces.
+    /// The function of this `__device__`, if it defines a function here, outside of all braces.
     fn read(bare: &'a str, device: usize) -> Option<Head<'a>> {
         let start = statement(bare, device);
         if depth(&bare[..start]) > 0 {
@@ -212,9 +212,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// A parameter's name, if it has one, and its type.
+/// The name of a parameter, if it has one, and its type.
 fn parameter(piece: &str) -> Result<(Option<&str>, &'static str), String> {
-    // The default is for C++: a call from a cell gives all arguments.
+    // The default value is for C++: a call from a cell gives all arguments.
     let piece = piece.split('=').next().unwrap_or(piece);
     let mut tokens = Vec::new();
     let mut reader = Reader { text: piece, at: 0 };
@@ -243,7 +243,7 @@ fn parameter(piece: &str) -> Result<(Option<&str>, &'static str), String> {
     Ok((name, number(&what, &types)?))
 }
 
-/// A type of numbers, or `bool`.
+/// A number type, or `bool`.
 fn number(what: &str, words: &[&str]) -> Result<&'static str, String> {
     let shown = words.join(" ").replace(" *", "*").replace(" &", "&").replace(" : : ", "::");
     if let Some(found) = rust_type(&shown) {
@@ -259,7 +259,7 @@ fn number(what: &str, words: &[&str]) -> Result<&'static str, String> {
     })
 }
 
-/// Parameters one by one.
+/// The parameters of a list, one by one.
 fn pieces(list: &str) -> Vec<&str> {
     let (mut found, mut start, mut depth) = (Vec::new(), 0, 0);
     for (at, c) in list.char_indices() {
@@ -277,7 +277,7 @@ fn pieces(list: &str) -> Vec<&str> {
     found
 }
 
-/// Where the statement begins that has a byte of the text.
+/// The start of the statement that contains a byte of the source.
 fn statement(bare: &str, at: usize) -> usize {
     bare[..at].rfind([';', '{', '}']).map_or(0, |end| end + 1)
 }
@@ -286,7 +286,7 @@ fn depth(text: &str) -> i32 {
     text.chars().map(|c| i32::from(c == '{') - i32::from(c == '}')).sum()
 }
 
-/// Lines of the preprocessor, with those that go on with them, blanked out.
+/// Preprocessor lines and their continuation lines, blanked out.
 fn without_directives(masked: &str) -> String {
     let mut goes_on = false;
     let lines = masked.split_inclusive('\n').map(|line| {
@@ -297,12 +297,12 @@ fn without_directives(masked: &str) -> String {
     lines.collect()
 }
 
-/// As many bytes, and lines, of nothing.
+/// Blanks with as many bytes and lines as the source.
 pub fn blank(text: &str) -> String {
     text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
 }
 
-/// A text without its kernels, each function under its plain name: what expressions take along. A kernel that changes changes no function.
+/// The source without its CUDA kernels, each function under its plain name, for expressions. An edit of a kernel does not change it.
 pub fn without_kernels(source: &str, masked: &str) -> String {
     let bare = without_directives(masked);
     let mut out = source.to_string();
@@ -315,7 +315,7 @@ pub fn without_kernels(source: &str, masked: &str) -> String {
             false => (opens + 1).min(bare.len()),
         };
         let start = statement(&bare, at);
-        // Directives stay: functions may need what one of them defines, or ends.
+        // Directives stay: functions may need a macro or the end of an `#if`.
         let mut from = start;
         for line in bare[start..end].split_inclusive('\n') {
             let to = from + line.len();
@@ -326,7 +326,7 @@ pub fn without_kernels(source: &str, masked: &str) -> String {
             from = to;
         }
     }
-    // Within a namespace it would be one name for all texts.
+    // Within a namespace the name would be equal in all sources.
     for at in super::words(&bare, "extern") {
         let rest = &out[at + "extern".len()..];
         let linkage = rest.trim_start();
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(names("__device__ __attribute__((noinline)) int f(int x) { return x; }"), "f(x i32) i32");
         assert_eq!(names("extern \"C\" __device__ int f(int x) { return x; }"), "f(x i32) i32");
         assert_eq!(names("__device__ int f(int x);\n__device__ int f(int x) { return x; }"), "f(x i32) i32");
-        // What is no function, or not one that stands on its own.
+        // A declaration that is not a function, or not a free function.
         assert_eq!(names("__device__ float table[2] = {1, 2};\n__device__ int n;\n// __device__ int f(int x) { }"), "");
         assert_eq!(
             names(

@@ -1,5 +1,5 @@
-//! What a `%%cuda` cell cannot hold, said before a compiler sees it: headers that are not there, code of the host, names that are taken, kernels where
-//! nothing finds them.
+//! Checks of a `%%cuda` cell before a compiler sees it: unknown headers, host code, reserved names, and CUDA kernels in places where
+//! no launch finds them.
 
 use onrush_wire::{Diagnostic, Label};
 
@@ -35,7 +35,7 @@ const BUILT_IN: &[&str] = &[
     "cfloat",
 ];
 
-/// Functions of C and of CUDA, those of floats without their `f`: compilers have them, whatever a cell says.
+/// Functions of C and CUDA, without the `f` of the float versions: compilers define them in every source.
 const TAKEN: &[&str] = &[
     "sin",
     "cos",
@@ -153,7 +153,7 @@ const TAKEN: &[&str] = &[
     "clock64",
 ];
 
-/// Lines that include what is built in are blanked out; others are errors.
+/// Blanks out the lines that include built-in headers; others are errors.
 pub fn without_includes(source: &str, masked: &str, fails: &Fails<'_>) -> Result<String, Diagnostic> {
     let mut out = String::with_capacity(source.len());
     let mut at = 0;
@@ -165,7 +165,7 @@ pub fn without_includes(source: &str, masked: &str, fails: &Fails<'_>) -> Result
                 let message = format!("there is no header `{name}` for kernels");
                 return Err(fails.at(at, line.trim_end().len(), "cuda-include", message).help(instead(name)));
             }
-            // As long as it was: places behind it stay what they are.
+            // Keeps the length, so that later positions stay.
             out.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
         } else {
             out.push_str(line);
@@ -175,14 +175,14 @@ pub fn without_includes(source: &str, masked: &str, fails: &Fails<'_>) -> Result
     Ok(out)
 }
 
-/// What does the work of a header that is not there.
+/// The replacement for a header that is not available.
 fn instead(header: &str) -> &'static str {
     match header.split(['/', '.']).next().unwrap_or("") {
         "cuda_fp16" | "cuda_bf16" | "cuda_fp8" | "cuda_fp6" | "cuda_fp4" => {
             "floats of 16 bits and fewer are not there: compute in `float`"
         }
         "cooperative_groups" => {
-            "cooperative groups are not there: `__syncthreads()` is for a block, `__syncwarp()` and `__shfl_sync(…)` are for a warp, and a launch of its own is for a grid"
+            "cooperative groups are not there: `__syncthreads()` is for a block, `__syncwarp()` and `__shfl_sync(…)` are for a warp, and a separate launch is for a grid"
         }
         "cub" => {
             "CUB is not there: blocks sum up in `__shared__` memory, warps with `__shfl_down_sync(…)`, grids with `atomicAdd(…)`"
@@ -208,7 +208,7 @@ fn instead(header: &str) -> &'static str {
     }
 }
 
-/// What belongs to the host in a `.cu` file.
+/// Host code in a `.cu` file.
 pub fn host_code(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     if let Some(at) = masked.find("<<<") {
         let before = masked[..at].trim_end();
@@ -232,7 +232,7 @@ pub fn host_code(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// `extern __shared__ float s;`: the launch says how long it is, and only an array has a length.
+/// `extern __shared__ float s;`: the launch sets the size, so only an array can be extern.
 pub fn shared_without_length(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     for at in words(masked, "extern") {
         let mut reader = Reader { text: masked, at: at + "extern".len() };
@@ -254,7 +254,7 @@ pub fn shared_without_length(masked: &str, fails: &Fails<'_>) -> Result<(), Diag
     Ok(())
 }
 
-/// `__shared__ int sum = 0;`: each block's memory begins with whatever was there. Compilers of the host take it.
+/// `__shared__ int sum = 0;`: shared memory cannot have an initialiser. Compilers of the host accept it.
 pub fn shared_with_value(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     for at in words(masked, "__shared__") {
         let declared = &masked[at..at + masked[at..].find(';').unwrap_or(masked.len() - at)];
@@ -271,7 +271,7 @@ pub fn shared_with_value(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnost
         let head = declared[..sign].trim_end();
         let name_end = head.find('[').unwrap_or(head.len());
         let name = head[..name_end].trim_end().rsplit(|c| !is_word(c)).next().unwrap_or("");
-        // `__shared__` before something that is no variable is the compiler's affair.
+        // The compiler reports `__shared__` before something that is not a variable.
         if name.is_empty() || declared[..sign].contains('(') {
             continue;
         }
@@ -286,12 +286,12 @@ pub fn shared_with_value(masked: &str, fails: &Fails<'_>) -> Result<(), Diagnost
     Ok(())
 }
 
-/// A kernel that another function of the cell calls, as if it were one for kernels.
+/// A CUDA kernel that another function of the cell calls like a device function.
 pub fn called(name: &str, at: usize, masked: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     for call in words(masked, name).filter(|call| *call != at) {
         let before = masked[..call].trim_end();
         let is_call = masked[call + name.len()..].trim_start().starts_with('(');
-        // A declaration, a member, or another namespace's.
+        // A declaration, a member, or a name of another namespace.
         if !is_call || before.ends_with(|c: char| is_word(c) || matches!(c, '.' | '>' | ':' | '*' | '&')) {
             continue;
         }
@@ -303,7 +303,7 @@ pub fn called(name: &str, at: usize, masked: &str, fails: &Fails<'_>) -> Result<
     Ok(())
 }
 
-/// A text that ends before all its braces are closed.
+/// A source that ends before all its braces are closed.
 pub fn open_end(braces: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     let Some(open) = open_brace(braces) else { return Ok(()) };
     let message = "this `{` has no `}`".to_string();
@@ -312,12 +312,12 @@ pub fn open_end(braces: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
         .help("each `{` needs its `}`: that of a function stands behind its last line"))
 }
 
-/// Whether Rust takes a name for a word of its own.
+/// Whether a name is a keyword of Rust.
 pub fn is_keyword(name: &str) -> bool {
     name == "gen" || syn::parse_str::<syn::Ident>(name).is_err()
 }
 
-/// Names of kernels that Rust or the compilers have for something else.
+/// Names of CUDA kernels that Rust or the compilers reserve.
 pub fn name(name: &str, at: usize, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     let is_taken = TAKEN.iter().any(|taken| name.strip_prefix(taken).is_some_and(|rest| matches!(rest, "" | "f")))
         || name.strip_prefix("atomic").is_some_and(|rest| rest.starts_with(char::is_uppercase));
@@ -335,7 +335,7 @@ pub fn name(name: &str, at: usize, fails: &Fails<'_>) -> Result<(), Diagnostic> 
     Err(fails.at(at, name.len(), "cuda-name", message).help(format!("give it another name: `{better}`")))
 }
 
-/// A kernel that begins inside of braces: of a namespace, or of what has no end.
+/// A CUDA kernel inside of braces: of a namespace, or of a block that has no end.
 pub fn place(name: &str, at: usize, braces: &str, fails: &Fails<'_>) -> Result<(), Diagnostic> {
     let Some(open) = open_brace(&braces[..at]) else { return Ok(()) };
     let head = &braces[braces[..open].rfind([';', '{', '}']).map_or(0, |end| end + 1)..open];
@@ -355,7 +355,7 @@ pub fn place(name: &str, at: usize, braces: &str, fails: &Fails<'_>) -> Result<(
     Err(error.help("each `{` needs its `}`, that of the function, too"))
 }
 
-/// The innermost brace that is open at the end of a text, but for those of `extern "C"`.
+/// The innermost open brace at the end of a source, except those of `extern "C"`.
 fn open_brace(text: &str) -> Option<usize> {
     let mut open = Vec::new();
     for (at, c) in text.char_indices() {
@@ -368,14 +368,14 @@ fn open_brace(text: &str) -> Option<usize> {
     open.into_iter().rev().find(|at| !text[..*at].trim_end().ends_with("extern"))
 }
 
-/// A text without comments as the preprocessor leaves it, as far as that is plain: without what `#if 0` leaves out. The second
-/// text is also without what stands behind an `#else`, and without macros: there, braces count once.
+/// A source without comments and without plainly dead branches, such as those of `#if 0`. The second source is also without
+/// `#else` branches and without macros, so that braces count once.
 pub fn without_dead(masked: &str) -> (String, String) {
     struct Branch {
         dead: bool,
-        /// Whether another one of the same `#if` has come before.
+        /// Whether an earlier branch of this `#if` exists.
         later: bool,
-        /// Whether the others are dead, because the first is plainly taken.
+        /// Whether the other branches are dead, because the first one is plainly taken.
         taken: bool,
     }
     let (mut live, mut first) = (String::with_capacity(masked.len()), String::with_capacity(masked.len()));
@@ -391,7 +391,7 @@ pub fn without_dead(masked: &str) -> (String, String) {
             }
             "else" | "elif" => {
                 if let Some(branch) = open.last_mut() {
-                    // Behind `#if 0` comes the first one that there is.
+                    // After `#if 0` the next branch is live.
                     branch.later = !branch.dead || branch.later;
                     branch.dead = branch.taken;
                 }

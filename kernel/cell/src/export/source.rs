@@ -1,4 +1,4 @@
-//! `main.rs` of an exported notebook, from the texts of its cells.
+//! Generates `main.rs` of an exported notebook from the sources of its cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,18 +10,18 @@ use crate::generate::copies;
 use crate::index;
 use crate::split::{Cell, ItemKind, ItemPart, PartKind, UseLeaf, split};
 
-/// A cell that succeeded: its number, and its code without commands.
+/// A successful cell: its number, and its code without commands.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub number: u64,
     pub code: String,
-    /// As the user wrote it.
+    /// The source as the user wrote it.
     pub text: String,
-    /// What of it no program does: commands of the shell, and texts that are shown.
+    /// The parts that a program leaves out: shell commands and displayed text.
     pub left_out: Vec<String>,
 }
 
-/// What an export of a cell leaves out, as a reader would name it.
+/// A part that an export leaves out, in words for the reader.
 pub fn left_out(cell: &Separated) -> Vec<String> {
     let shell = |command: &Command| match &command.kind {
         CommandKind::Shell(line) => Some(format!("!{}", line.trim())),
@@ -35,11 +35,11 @@ pub fn left_out(cell: &Separated) -> Vec<String> {
 pub struct Source {
     pub text: String,
     pub uses_prelude: bool,
-    /// What a reader should know, by cell.
+    /// Notes for the reader, by cell.
     pub notes: Vec<String>,
 }
 
-/// What the prelude exports beside the functions and types that completion knows.
+/// Exports of the prelude in addition to the functions and types that completion knows.
 const PRELUDE: [&str; 16] = [
     "Serialize",
     "Deserialize",
@@ -59,9 +59,9 @@ const PRELUDE: [&str; 16] = [
     "show",
 ];
 
-/// Shows values where there is no prelude: `Debug`, else `Display`, else nothing.
+/// Displays values without the prelude: `Debug`, else `Display`, else nothing.
 const SHOW: &str = r#"
-/// Prints what a notebook shows: the value of a cell's last expression.
+/// Prints the value of a cell's last expression, as a notebook displays it.
 macro_rules! show {
     ($value:expr) => {
         match &$value {
@@ -112,7 +112,7 @@ mod shown {
 }
 "#;
 
-/// An item of a cell, and what makes a later one its successor.
+/// An item of a cell, and the key by which a later one replaces it.
 struct Item<'a> {
     number: u64,
     text: &'a str,
@@ -120,7 +120,7 @@ struct Item<'a> {
     is_macro: bool,
 }
 
-/// `to_notebook`: the way from the project's folder to the notebook's, which paths in cells start from.
+/// `to_notebook`: the path from the project's folder to the notebook's, to which paths in cells are relative.
 pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     let mut notes = Vec::new();
     let cells: Vec<(&Ran, Cell)> = newest(cells).map(|ran| (ran, split(&ran.code))).collect();
@@ -132,7 +132,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     for (Ran { number, left_out, .. }, cell) in &cells {
         for what in left_out {
             notes.push(format!("`{what}` of In [{number}] is not in the program"));
-            let _ = write!(body, "\n    // In [{number}] also had `{what}`, which is no Rust.\n");
+            let _ = write!(body, "\n    // In [{number}] also had `{what}`, which is not Rust.\n");
         }
         if let Some(error) = &cell.error {
             notes.push(format!("In [{number}] is left out: {error}"));
@@ -150,7 +150,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
                 }
                 PartKind::Item(item) => {
                     let keys = keys(item, text);
-                    // What is defined again replaces what was there.
+                    // A redefinition replaces the earlier item.
                     items.retain(|old| old.keys.is_empty() || !old.keys.is_subset(&keys));
                     if let Some(old) = items.iter().find(|old| old.keys.intersection(&keys).next().is_some()) {
                         let again = format!(
@@ -163,7 +163,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
                 }
                 kind => {
                     awaits |= part.mentions.contains("await");
-                    // A query names variables in a text; in a notebook the session knows them.
+                    // A query names variables in a string; in a notebook the session resolves them.
                     if part.mentions.contains("sql") {
                         for name in variables.iter().filter(|name| has_word(text, name)) {
                             let _ = writeln!(statements, "    onrush::__bind!({name:?}, &{name});");
@@ -198,7 +198,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     let text_of_items = items.iter().map(|item| item.text);
     let mentions_prelude = uses.iter().any(|leaf| matches!(leaf.first(), "arrow" | "chrono" | "serde" | "onrush"))
         || text_of_items.chain([body.as_str()]).any(|text| {
-            // Outside of the prelude a body that does not parse alone would show nothing.
+            // Outside of the prelude a body that does not parse alone would display nothing.
             text.parse::<TokenStream>().is_ok_and(|tokens| names_prelude(tokens, &own))
         });
     let uses_prelude = mentions_prelude || awaits;
@@ -215,7 +215,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     } else if shows {
         text.push_str(SHOW);
     }
-    // A macro is known from its definition on.
+    // A macro is in scope from its definition on.
     items.sort_by_key(|item| !item.is_macro);
     for item in &items {
         let _ = write!(text, "\n// In [{}]\n{}\n", item.number, item.text);
@@ -244,7 +244,7 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|other| other == word)
 }
 
-/// The code of a cell, and of one without any its text.
+/// The code of a cell, or its whole source if it has no code.
 fn what(ran: &Ran) -> &str {
     if ran.code.trim().is_empty() { ran.text.trim() } else { ran.code.trim() }
 }
@@ -259,7 +259,7 @@ fn newest(cells: &[Ran]) -> impl Iterator<Item = &Ran> {
     cells.iter().enumerate().filter(is_first).map(|(_, ran)| ran)
 }
 
-/// What an item defines. Empty: nothing replaces it.
+/// The name that an item defines. Empty: nothing replaces the item.
 fn keys(item: &ItemPart, text: &str) -> BTreeSet<String> {
     match &item.kind {
         ItemKind::Named(name) | ItemKind::Trait(name) => BTreeSet::from([name.clone()]),
@@ -279,7 +279,7 @@ fn keys(item: &ItemPart, text: &str) -> BTreeSet<String> {
     }
 }
 
-/// A program's `interact!` gets its copies as a cell's does.
+/// Copies the variables of `interact!` in a program as a cell does.
 fn with_copies(text: &str, known: &BTreeSet<&str>) -> String {
     let mut text = text.to_string();
     for (at, names) in copies(&text.clone(), known).into_iter().rev() {
@@ -305,7 +305,7 @@ fn names_prelude(tokens: TokenStream, own: &BTreeSet<&str>) -> bool {
             let known = || {
                 !index::prelude().at(&format!("onrush::prelude::{name}")).is_empty() || PRELUDE.contains(&name.as_str())
             };
-            // `show!` is what the generated text calls in any case.
+            // The generated source calls `show!` in any case.
             name != "show" && !own.contains(format!("{name}!").as_str()) && (is_macro || is_call || is_type) && known()
         }
         _ => false,
@@ -368,7 +368,7 @@ mod tests {
                 "`%%html` of In [3] is not in the program",
             ]
         );
-        assert!(source.text.contains("// In [1] also had `!ls -l`, which is no Rust."), "{}", source.text);
+        assert!(source.text.contains("// In [1] also had `!ls -l`, which is not Rust."), "{}", source.text);
         assert!(syn::parse_file(&source.text).is_ok(), "{}", source.text);
         assert!(export(&["!ls"]).text.is_empty());
     }

@@ -1,11 +1,11 @@
-//! Advice on CUDA: kernels that are launched in a way that Rust does not take, and CUDA C++ in a cell of Rust.
+//! Hints on CUDA: launches with wrong arguments, and CUDA C++ in a Rust cell.
 
 use onrush_wire::Diagnostic;
 
 use super::{primary, text_at};
 use crate::notebook::Notebook;
 
-/// Why a `__device__` function of a `%%cuda` cell is no function of Rust's.
+/// The reason why a `__device__` function of a `%%cuda` cell cannot be called from Rust.
 pub fn no_function(named: &str, notebook: &Notebook) -> Option<String> {
     let start = format!("`{named}` cannot be called in `x!`: ");
     programs(notebook).find_map(|text| {
@@ -19,7 +19,7 @@ fn programs(notebook: &Notebook) -> impl Iterator<Item = &str> {
     programs.map(|(_, source)| source.text.as_str())
 }
 
-/// The note on a cell that has run and failed: what kernels keep for themselves is no variable of the notebook's.
+/// The note on a failed cell with CUDA kernels: variables of CUDA kernels are not variables of the notebook.
 pub fn variables_begin_anew(notebook: &Notebook) -> Option<String> {
     let has = |text: &str| crate::cuda::has_variables(&text.replace("\\n", "\n").replace("\\\"", "\""));
     programs(notebook)
@@ -27,7 +27,7 @@ pub fn variables_begin_anew(notebook: &Notebook) -> Option<String> {
         .then(|| "`__device__` variables of `%%cuda` cells begin anew, as kernels run in a new process".to_string())
 }
 
-/// A cell of Rust with CUDA C++ in it, or with a launch as CUDA writes it: what rustc says of it helps nobody.
+/// A Rust cell with CUDA C++ in it, or with a launch in CUDA's syntax: rustc's errors on it do not help.
 pub fn not_rust(diagnostics: &mut Vec<Diagnostic>, code: &str) -> bool {
     let is_syntax = |d: &Diagnostic| d.code == "syntax" || d.code.starts_with("E07");
     let Some(first) = diagnostics.iter().position(is_syntax) else { return false };
@@ -53,7 +53,7 @@ fn is_cuda(code: &str) -> bool {
     code.lines().any(begins)
 }
 
-/// `k<<<1, 64>>>(&mut a)` as it is written here.
+/// The launch `k<<<1, 64>>>(&mut a)` in Onrush's syntax.
 fn launch(code: &str) -> Option<String> {
     let (before, rest) = code.split_once("<<<")?;
     let (sizes, rest) = rest.split_once(">>>")?;
@@ -66,7 +66,7 @@ fn launch(code: &str) -> Option<String> {
     (!name.is_empty()).then(|| format!("{name}({sizes}{end}"))
 }
 
-/// A buffer that a launch writes, and another of its arguments that needs it, too.
+/// A buffer that a launch writes and that another of its arguments needs, too.
 pub fn borrowed(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     let call = diagnostic.labels.iter().find(|label| label.text.ends_with("borrow later used by call"));
     let Some(name) = call.and_then(|label| text_at(code, &label.span)) else { return };
@@ -95,7 +95,7 @@ pub fn borrowed(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     }];
 }
 
-/// A text up to the comma or the bracket behind its first argument.
+/// The source up to the comma or the bracket after its first argument.
 fn argument(text: &str) -> &str {
     let mut depth = 0;
     for (at, c) in text.char_indices() {

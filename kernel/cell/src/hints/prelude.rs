@@ -1,4 +1,4 @@
-//! Errors in calls of the prelude: one clear sentence in place of rustc's general one, from the prelude's own signatures.
+//! Errors in calls of the prelude: a sentence from the prelude's signatures replaces rustc's general one.
 
 use onrush_wire::Diagnostic;
 
@@ -22,7 +22,7 @@ pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
 fn entry(name: &str, is_method: bool) -> Option<&'static Entry> {
     let mut found = entries().iter().filter(|e| e.name == name && e.owner.is_empty() != is_method);
     let first = found.next()?;
-    // Of several types' methods the frame's is meant, if it has one.
+    // Among methods of several types, the frame's is meant, if it has one.
     let others: Vec<&Entry> = found.collect();
     if others.is_empty() || first.owner == "Frame" {
         Some(first)
@@ -31,7 +31,7 @@ fn entry(name: &str, is_method: bool) -> Option<&'static Entry> {
     }
 }
 
-/// Whether rustc pointed at a definition that is in none of the cells: of the prelude or the standard library.
+/// Whether rustc pointed at a definition outside of the cells: of the prelude or the standard library.
 fn is_defined_elsewhere(diagnostic: &Diagnostic) -> bool {
     !diagnostic.labels.iter().any(|l| l.text.ends_with("defined here"))
 }
@@ -48,7 +48,7 @@ fn argument(diagnostic: &mut Diagnostic, code: &str) {
     diagnostic.notes = vec![format!("`{}`", entry.signature)];
 }
 
-/// An argument of a kernel that is no buffer, or one that cannot be written.
+/// An argument of a CUDA kernel that is not a buffer, or one that cannot be written.
 fn buffer(diagnostic: &mut Diagnostic, code: &str) {
     let Some(label) = diagnostic.labels.iter().find(|l| l.primary) else { return };
     let given = text_at(code, &label.span).unwrap_or_default();
@@ -92,16 +92,16 @@ fn count(diagnostic: &mut Diagnostic, code: &str) {
     };
     diagnostic.message = format!("`{name}` takes {takes}, and was given {given}");
     diagnostic.notes = vec![format!("`{}`", entry.signature)];
-    // What stands for the argument is a placeholder.
+    // The argument is represented by a placeholder.
     diagnostic.help.retain(|help| !help.contains("/* "));
 }
 
-/// An argument of a type that does not fit, where the prelude takes several types.
+/// An argument of a type that does not fit a parameter that takes several types.
 fn bound(diagnostic: &mut Diagnostic, code: &str) {
     let call = diagnostic.labels.iter().find(|l| l.text == "required by a bound introduced by this call");
     let Some(name) = call.and_then(|l| text_at(code, &l.span)) else { return };
     let Some(entry) = entries().iter().find(|e| e.name == name) else { return };
-    // Which trait it is that the prelude asks for says nothing to its users.
+    // The name of the prelude's trait means nothing to its users.
     diagnostic.help.retain(|help| !help.starts_with("the trait "));
     let Some((found, wanted)) = diagnostic
         .message
@@ -120,11 +120,11 @@ fn bound(diagnostic: &mut Diagnostic, code: &str) {
     diagnostic.notes = vec![format!("`{}`", entry.signature)];
 }
 
-/// Aggregates that a frame has as expressions only.
+/// Aggregates that exist only as expressions, not as methods of a frame.
 const AGGREGATES: &[&str] =
     &["mean", "median", "sum", "min", "max", "std", "var", "count", "quantile", "n_unique", "first", "last"];
 
-/// A method that one of our types does not have.
+/// A method that a type of Onrush does not have.
 fn method(diagnostic: &mut Diagnostic) {
     let mut names = diagnostic.message.split('`').skip(1).step_by(2);
     let (Some(method), Some(owner)) = (names.next(), names.next()) else { return };
@@ -144,7 +144,7 @@ fn method(diagnostic: &mut Diagnostic) {
         (_, "groupby") => "did you mean `group_by`?".to_string(),
         (_, name) if diagnostic.help.is_empty() => {
             let distance = |other: &&str| strsim::damerau_levenshtein(name, other);
-            // A third of a name may be wrong.
+            // At most a third of a name may be wrong.
             let near = known.iter().copied().min_by_key(distance).filter(|n| distance(n) * 3 <= name.len());
             match near {
                 Some(near) => format!("did you mean `{near}`?"),

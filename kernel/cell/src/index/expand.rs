@@ -1,15 +1,15 @@
-//! Items that `macro_rules!` of the same file make: enough of macros by example to see methods that are written by a list of
-//! their names. What it does not understand gives nothing.
+//! A small expander of `macro_rules!` for the index: it finds the methods that a macro of the file writes from a list of names.
+//! A macro that it does not understand yields no items.
 
 use std::collections::BTreeMap;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::Item;
 
-/// Definitions by name.
+/// Macro definitions by name.
 pub type Macros = BTreeMap<String, TokenStream>;
 
-/// The items that a call makes.
+/// The items that a macro call yields.
 pub fn items(macros: &Macros, call: &syn::Macro) -> Vec<Item> {
     let Some(name) = call.path.get_ident().map(ToString::to_string) else { return Vec::new() };
     let Some(rules) = macros.get(&name) else { return Vec::new() };
@@ -33,7 +33,7 @@ pub fn items(macros: &Macros, call: &syn::Macro) -> Vec<Item> {
 enum Piece {
     Token(TokenTree),
     Group(Delimiter, Vec<Piece>),
-    /// With its fragment in a pattern, without in a body.
+    /// A variable, with its fragment specifier in a pattern and without it in a body.
     Variable(String, String),
     Repeat(Vec<Piece>, Option<TokenTree>),
 }
@@ -141,7 +141,7 @@ fn matches(pattern: &[Piece], input: &[TokenTree], at: &mut usize, bound: &mut B
                 }
                 let mut names = Vec::new();
                 names_in(inner, &mut names);
-                // Each name knows its value in all rounds.
+                // Each variable has its value in all repetitions.
                 for name in names {
                     let values = rounds.iter().map(|round| {
                         let value = round.get(&name).map(copy);
@@ -174,7 +174,7 @@ fn names_in(pieces: &[Piece], names: &mut Vec<String>) {
     }
 }
 
-/// How many tokens a fragment takes.
+/// The number of tokens that a fragment takes.
 fn length_of(fragment: &str, input: &[TokenTree]) -> usize {
     let Some(first) = input.first() else { return 0 };
     match fragment {

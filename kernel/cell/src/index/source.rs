@@ -1,5 +1,5 @@
-//! An index from Rust source: what a crate, or a cell, defines. Parsed, not compiled: of macros, only those by example of the
-//! same crate are seen through.
+//! An index from Rust source of a crate or a cell. The source is parsed, not compiled. Only the crate's `macro_rules!` macros
+//! are expanded.
 
 #[path = "expand.rs"]
 mod expand;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use quote::ToTokens;
 use syn::{Attribute, Fields, ImplItem, Item, TraitItem, UseTree, Visibility};
 
-/// Whose items are wanted.
+/// The visibility of the wanted items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Of a crate that is used from outside.
+    /// Public items of a crate.
     Public,
     /// Of a module of a cell: what the rest of the notebook can name.
     Shared,
@@ -50,7 +50,7 @@ pub fn index_crate(root: &Path, name: &str) -> String {
     text
 }
 
-/// Items of a cell; paths begin at the notebook's root.
+/// Items of a cell; paths begin at the root of the notebook.
 pub fn chunks_of(items: &[Item]) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     items.iter().for_each(|item| collect(item, "", Which::All, &mut chunks));
@@ -60,7 +60,7 @@ pub fn chunks_of(items: &[Item]) -> Vec<Chunk> {
 #[derive(Default)]
 struct Reader {
     chunks: Vec<Chunk>,
-    /// `pub use`: the module, the name there (`*` for all), the target as it is written.
+    /// `pub use`: the module, the name in it (`*` for all), the target as written.
     uses: Vec<(String, String, String)>,
     modules: Vec<String>,
     macros: expand::Macros,
@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// Re-exports, once all modules are known.
+    /// Resolves re-exports, after all modules are known.
     fn write_uses(&self, text: &mut String) {
         let root = self.modules.first().map_or("", String::as_str);
         let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -170,7 +170,7 @@ fn plain(name: &syn::Ident) -> String {
     name.to_string().trim_start_matches("r#").to_string()
 }
 
-/// The file of `mod name;` and the folder of its own modules.
+/// The file of `mod name;` and the folder of its submodules.
 fn find(folder: &Path, name: &str, attributes: &[Attribute]) -> Option<(PathBuf, PathBuf)> {
     let given = attributes.iter().find(|a| a.path().is_ident("path")).and_then(text_of);
     if let Some(path) = given {
@@ -195,7 +195,7 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// Tests, and what its author hides or has given up.
+/// Whether an item is left out: tests, hidden and deprecated items.
 fn is_left_out(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|a| {
         let hidden = |list: &syn::MetaList| list.tokens.to_string() == "hidden";
@@ -355,7 +355,7 @@ fn impl_chunk(block: &syn::ItemImpl, which: Which) -> Option<Chunk> {
     Some(Chunk { path: name, is_impl: true, text })
 }
 
-/// The parameters of an impl with the traits that they must have: `T:Clone:Debug`.
+/// The parameters of an impl with their trait bounds: `T:Clone:Debug`.
 fn parameters(generics: &syn::Generics) -> Vec<String> {
     let traits = |bounds: &mut dyn Iterator<Item = &syn::TypeParamBound>| -> String {
         let mut text = String::new();
@@ -416,7 +416,7 @@ fn fields(fields: &Fields, which: Which) -> String {
     lines
 }
 
-/// `#[derive(Clone)]` is an impl.
+/// Adds an impl for each trait of `#[derive(Clone)]`.
 fn derives(attributes: &[Attribute], name: &str) -> String {
     let mut lines = String::new();
     for attribute in attributes.iter().filter(|a| a.path().is_ident("derive")) {
@@ -430,7 +430,7 @@ fn derives(attributes: &[Attribute], name: &str) -> String {
     lines
 }
 
-/// Tokens as a person would write them.
+/// Tokens with the spacing of rustfmt.
 pub fn spell(tokens: &impl ToTokens) -> String {
     let text = tokens.to_token_stream().to_string().replace('\n', " ");
     let mut out = text;

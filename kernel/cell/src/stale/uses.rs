@@ -1,4 +1,4 @@
-//! Which names of earlier cells a cell uses: by its tokens, without the names of fields and methods.
+//! Name analysis of a cell: finds which names of earlier cells it uses, by its tokens, without fields and methods.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::split::{Cell, ItemKind, PartKind, identifiers, split};
 pub struct Uses {
     pub variables: BTreeSet<String>,
     pub items: BTreeSet<String>,
-    /// Those on which the cell calls something that changes what is shared (`borrow_mut`, `lock`, `store`).
+    /// Names on which the cell calls a method that changes shared state (`borrow_mut`, `lock`, `store`).
     pub shared: BTreeSet<String>,
 }
 
@@ -23,7 +23,7 @@ impl Uses {
     }
 }
 
-/// Methods that change a value behind a shared reference.
+/// Methods that change a value through a shared reference.
 const CHANGES: &[&str] = &[
     "borrow_mut",
     "lock",
@@ -47,10 +47,10 @@ const CHANGES: &[&str] = &[
     "send",
 ];
 
-/// Types whose values change behind a shared reference.
+/// Types with interior mutability.
 const SHARED: &[&str] = &["RefCell", "Cell", "Mutex", "RwLock", "Atomic", "OnceCell", "OnceLock", "Sender"];
 
-/// What a cell uses of what the notebook has.
+/// The names of the notebook that a cell uses.
 pub fn uses(cell: &Cell, notebook: &Notebook) -> Uses {
     let mut uses = Uses::default();
     let mut defined: BTreeSet<&str> = BTreeSet::new();
@@ -77,7 +77,7 @@ pub fn uses(cell: &Cell, notebook: &Notebook) -> Uses {
                     uses.items.insert(word.clone());
                 }
             }
-            // Functions see no variables. What the cell defines above is its own.
+            // Functions see no variables. Names that the cell defines above are local.
             let Some(variable) = notebook.variables.get(&word) else { continue };
             if is_item || defined.contains(word.as_str()) || !part.mentions.contains(&word) {
                 continue;
@@ -94,7 +94,7 @@ pub fn uses(cell: &Cell, notebook: &Notebook) -> Uses {
     uses
 }
 
-/// The names that a cell's text defines: variables, items, macros and imports.
+/// The names that the source of a cell defines: variables, items, macros and imports.
 pub fn defined_names(text: &str) -> BTreeSet<String> {
     let is_value = |_: &str| false;
     let code = crate::commands::separate(text, "", &is_value).map_or_else(|_| text.to_string(), |cell| cell.code);

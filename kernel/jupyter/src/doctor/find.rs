@@ -1,4 +1,4 @@
-//! Looking around on the machine, without loading anything.
+//! Detection of programs, GPUs and folders on the machine, without loading a library.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! The front end's extension: a folder of static files beside the kernels, which JupyterLab and Notebook 7 load. Also what else
-//! they need for our outputs, and whether it is there.
+//! The front-end extension: a folder of static files that JupyterLab and Notebook 7 load. Also checks and installs the files of
+//! ipywidgets, which draw controls.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,8 +94,8 @@ pub fn lacking(beside: Option<&Path>) -> Vec<(String, String)> {
 /// In a folder of files that this program has put there.
 const OURS: &str = "installed-by-onrush";
 
-/// Has pip write the static files that draw controls beside ours, where Jupyter has none: no Python environment is changed by
-/// that. The folder that was made, or why there is none; nothing if there is no need.
+/// Has pip write the static files of ipywidgets next to Onrush's, if Jupyter has none. No Python environment is changed.
+/// Returns the new folder, or the reason why there is none; nothing if there is no need.
 pub fn write_widgets(data: &Path) -> Option<Result<PathBuf, String>> {
     if find(WIDGETS.0, Some(data)).is_some() {
         return None;
@@ -103,7 +103,7 @@ pub fn write_widgets(data: &Path) -> Option<Result<PathBuf, String>> {
     Some(pythons(data).first().ok_or("there is no Python with pip".to_string()).and_then(|python| fetch(python, data)))
 }
 
-/// Those that may have pip: of the folder that is installed into, of the environment, beside Jupyter, any.
+/// Pythons that may have pip: of the target folder, of the environment, of Jupyter, any.
 fn pythons(data: &Path) -> Vec<PathBuf> {
     let prefix = data.parent().and_then(Path::parent).map(Path::to_path_buf);
     let of_prefixes = [prefix, environment()].into_iter().flatten().map(|prefix| prefix.join("bin"));

@@ -1,6 +1,5 @@
-//! The data explorer behind tables: a comm for each table that is looked at, with filters and an order of its own, answered from the
-//! session, also while a cell runs. It speaks Positron's contract (see [`contract`]). Frames that outputs show are kept by the
-//! session until their cell runs again.
+//! The data explorer of tables: a comm for each open table, with separate filters and sort keys. The session answers, also while a
+//! cell runs. The protocol is Positron's (see [`contract`]). The session keeps the frames of outputs until their cell runs again.
 
 mod columns;
 mod contract;
@@ -301,7 +300,7 @@ impl Explorer {
         Ok(json!({ "converted_code": lines }))
     }
 
-    /// The same rows in a table of its own, by a comm that is opened from here.
+    /// Opens a table with the rows of this one, by a comm that the kernel opens.
     fn open_another(&self, table: &Table, message: &Message<'_>) -> Value {
         let comm = uuid::Uuid::new_v4().to_string();
         let Some(another) = self.table(table.frame, &comm) else { return json!({}) };

@@ -1,4 +1,4 @@
-//! What was executed, in this kernel and in earlier ones: in memory, and as JSON lines in the cache folder.
+//! The history of executed code, of this kernel and of earlier ones: in memory, and as JSON lines in the cache folder.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};

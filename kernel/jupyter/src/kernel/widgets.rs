@@ -1,5 +1,5 @@
-//! Widgets: the controls that cells show, as models of ipywidgets. Their states live here, so that a page can be loaded again, and
-//! a slider can be moved while a cell runs. What is to be done about it waits for the cell process (`kernel/execution.rs`).
+//! Controls as models of ipywidgets. The kernel process keeps their state, so that a page can be loaded again and a slider moves
+//! while a cell runs. Callbacks wait for the cell process (`kernel/execution.rs`).
 
 mod models;
 
@@ -28,7 +28,7 @@ pub const VIEW: &str = "application/vnd.jupyter.widget-view+json";
 /// By which our extension knows that values are to be shown where ipywidgets finds no model.
 const CONTROLS: &str = "application/vnd.onrush.controls.v1+json";
 
-/// Has a front end draw a model, beside the static form that is there.
+/// Has a front end draw a model, in addition to the static form that is there.
 pub fn insert_view(data: &mut Bundle, model: &str) {
     data.insert(VIEW.to_string(), view(model));
     data.insert(CONTROLS.to_string(), json!({}));

@@ -1,7 +1,7 @@
-//! `onrush run --check`: whether a notebook's stored outputs are those of running it from top to bottom.
+//! `onrush run --check`: compares a notebook's stored outputs with those of a run from top to bottom.
 //!
-//! Compared are the texts of outputs and errors, without what differs from run to run (times, addresses, counts), and which
-//! images there are. The cells have been run already when this begins.
+//! The comparison covers the text of outputs and errors, normalised for times, addresses and counts, and the presence of images.
+//! The cells have been run already when it begins.
 
 use serde_json::Value;
 

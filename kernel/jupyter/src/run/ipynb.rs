@@ -1,4 +1,4 @@
-//! Notebook files: nbformat 4 as JSON, with every field kept that is not an output.
+//! Notebook files: nbformat 4 as JSON. All fields except outputs are kept.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,9 +17,9 @@ use crate::notebook::{self, CellError, Output};
 pub enum DocumentError {
     #[error("{path} cannot be read: {source}")]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{path} is no notebook: it is not JSON ({source})")]
+    #[error("{path} is not a notebook: it is not JSON ({source})")]
     NotJson { path: PathBuf, source: serde_json::Error },
-    #[error("{path} is no notebook: it has no list of `cells`")]
+    #[error("{path} is not a notebook: it has no list of `cells`")]
     NoCells { path: PathBuf },
     #[error(
         "{path} is of notebook format {found}, expected 4: open it in JupyterLab and save it, or use `jupyter nbconvert --to notebook`"

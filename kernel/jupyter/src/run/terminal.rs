@@ -1,4 +1,4 @@
-//! What `onrush run` prints: cells and their outputs as text for 80 columns, or one line of progress when the outputs go
+//! Terminal output of `onrush run`: cells and their outputs as text for 80 columns, or one line of progress if the outputs go
 //! into a file.
 
 use std::io::{IsTerminal, Write};

@@ -1,10 +1,10 @@
-//! Expressions from text to tree, and the messages for what is no expression.
+//! Expressions parsed from source to tree, and the messages for malformed expressions.
 
 use onrush_wire::{Arg, Expr, ExprKind, Value};
 
 use super::*;
 
-/// The tree of the only expression in `text`, written as one line.
+/// Parses the only expression in `text` and prints its tree on one line.
 fn tree(text: &str) -> String {
     let mut parser = Parser::default();
     let mut cursor = Cursor::new(text.parse().unwrap(), Span::call_site());

@@ -1,4 +1,4 @@
-//! What all controls have: an identity, a setting, and what they hold. Typed ones are in `kinds`.
+//! The common part of all controls: identity, state and kind. Typed controls are in `kinds`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -10,7 +10,7 @@ use onrush_wire::host::FromHost;
 use super::reactions;
 use crate::host;
 
-/// Clones are the same control.
+/// A handle of a control. Clones are the same control.
 #[derive(Clone)]
 pub struct Handle(Arc<Mutex<Inner>>);
 
@@ -19,7 +19,7 @@ struct Inner {
     children: Vec<Handle>,
 }
 
-/// Unique also beside those of a snapshot that has taken over, whose counter goes back.
+/// A unique id, also among controls of a snapshot that has taken over, whose counter goes back.
 fn new_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -50,7 +50,7 @@ impl Handle {
         WeakHandle(Arc::downgrade(&self.0))
     }
 
-    /// What the user has set, or what it began with.
+    /// The current state: as the user set it, or the initial state.
     pub fn read(&self) -> Setting {
         let id = self.id();
         if reactions::is_shown(&id)
@@ -61,7 +61,7 @@ impl Handle {
         self.inner().control.setting.clone()
     }
 
-    /// Changes the control here, and on the screen if it is there.
+    /// Changes the control here, and on the screen if it is shown.
     pub fn change(&self, change: impl FnOnce(&mut Control)) {
         let control = {
             let mut inner = self.inner();
@@ -86,7 +86,7 @@ impl Handle {
         reactions::add(vec![self.id()], reactions::Life::Control(self.weak()), Box::new(action));
     }
 
-    /// What it is, in a few words. What it stands at is not said: the user may have moved it since.
+    /// A description of the kind in a few words, without the state: the user may have changed it since.
     pub fn preview(&self) -> String {
         let inner = self.inner();
         let list = |options: &[String]| match options.len() {
@@ -106,7 +106,7 @@ impl Handle {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
     }
 
-    /// This control and what it holds, for an output.
+    /// The control and its children, for an output.
     pub fn panel(&self) -> Panel {
         let mut controls: Vec<Control> = Vec::new();
         self.collect(&mut controls);
@@ -120,7 +120,7 @@ impl Handle {
             (inner.control.clone(), inner.children.clone())
         };
         children.iter().for_each(|child| child.collect(controls));
-        // One that stands in two places is one control.
+        // A control in two places is one control.
         if controls.iter().all(|known| known.id != control.id) {
             reactions::show(&control.id, self);
             controls.push(control);
@@ -128,7 +128,7 @@ impl Handle {
     }
 }
 
-/// A control that may be gone: neither in a variable nor on the screen.
+/// A weak handle of a control, which may be neither in a variable nor on the screen.
 #[derive(Clone)]
 pub struct WeakHandle(Weak<Mutex<Inner>>);
 

@@ -1,4 +1,4 @@
-//! `interact!`: a closure that runs again whenever one of its parameters is changed by a control.
+//! `interact!`: a closure that runs again whenever a control changes one of its parameters.
 
 use std::fmt::Display;
 use std::iter::StepBy;
@@ -15,11 +15,11 @@ use super::kinds::{
 use super::reactions::{self, Life};
 use crate::host;
 
-/// What a parameter of `interact!` can be: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a text is a
-/// field for text, a number is a field for numbers; or a control.
+/// A parameter of `interact!`: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a string is a text
+/// field, a number is a number field. A parameter can also be a control.
 #[diagnostic::on_unimplemented(
     message = "no control is made of `{Self}`",
-    label = "expected a range, a list, `true` or `false`, a text, a number, or a control such as `slider(0..60)`"
+    label = "expected a range, a list, `true` or `false`, a string, a number, or a control such as `slider(0..60)`"
 )]
 pub trait IntoControl {
     type Control: ReadControl;
@@ -103,14 +103,14 @@ impl<T: Clone + Display + 'static> IntoControl for &[T] {
     }
 }
 
-/// Checks a parameter where it stands.
+/// Checks the type of a parameter, so that an error points at it.
 pub fn parameter<P: IntoControl>(value: P) -> P {
     value
 }
 
-/// A value that a closure keeps.
+/// A value that a closure copies.
 #[diagnostic::on_unimplemented(
-    message = "`interact!` keeps its own copy of the variables that it uses, and `{Self}` has no `Clone`",
+    message = "`interact!` keeps a copy of the variables that it uses, and `{Self}` has no `Clone`",
     note = "derive `Clone`, put it into an `Rc`, or make it inside of the closure"
 )]
 pub trait Keep: Sized {
@@ -124,12 +124,12 @@ impl<T: Clone> Keep for T {
     }
 }
 
-/// What `interact!` does with each variable that it uses.
+/// Copies each variable that `interact!` uses.
 pub fn keep<T: Keep>(value: &T) -> T {
     value.kept()
 }
 
-/// The parameters of `interact!`, up to eight.
+/// The parameters of `interact!`, at most eight.
 pub trait Parameters {
     type Controls: 'static;
     type Values;
@@ -172,7 +172,7 @@ parameters!(
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 );
 
-/// What `interact!` expands to: runs the closure, and shows the controls above what it has shown.
+/// Runtime support for `interact!`: runs the closure, and shows the controls above its output.
 #[track_caller]
 pub fn interact<P: Parameters>(names: &[&str], parameters: P, mut body: impl FnMut(P::Values) + 'static) {
     let controls = parameters.into_controls();

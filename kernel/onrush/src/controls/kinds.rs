@@ -1,4 +1,4 @@
-//! The controls by their kinds, each with a value of a type. A clone is the same control.
+//! The kinds of controls, each with a typed value. A clone is the same control.
 
 use std::any::Any;
 use std::fmt::{Debug, Display};
@@ -15,7 +15,7 @@ use super::handle::Handle;
 use crate::display::Show;
 use crate::raise::{here, raise};
 
-/// Numbers that a slider has: `i64` and `f64`.
+/// The number types of a slider: `i64` and `f64`.
 #[diagnostic::on_unimplemented(
     message = "a slider has no values of type `{Self}`",
     label = "expected `i64` or `f64`: `0..60`, `0.0..1.0`"
@@ -63,7 +63,7 @@ impl Scale for i64 {
 
 impl Scale for f64 {
     fn kind(min: f64, max: f64, step: Option<f64>) -> ControlKind {
-        // A hundred steps, of one, two or five units of the decimal below.
+        // About a hundred steps, each of one, two or five units of a power of ten.
         let step = step.unwrap_or_else(|| {
             let rough = (max - min) / 100.0;
             let unit = 10f64.powf(rough.log10().floor());
@@ -98,14 +98,14 @@ impl Scale for f64 {
     }
 }
 
-/// What a slider goes over: `0..60` (0 to 59, as in Rust), `0..=60`, `(0..60).step_by(5)`, `0.0..1.0` (both ends).
+/// The range of a slider: `0..60` (0 to 59, as in Rust), `0..=60`, `(0..60).step_by(5)`, `0.0..1.0` (both ends).
 #[diagnostic::on_unimplemented(
     message = "a slider cannot go over `{Self}`",
     label = "expected a range of `i64` or `f64`: `0..60`, `0..=60`, `(0..60).step_by(5)`, `0.0..1.0`"
 )]
 pub trait Span {
     type Number: Scale;
-    /// The lowest and the highest value, and the step if it is said.
+    /// The lowest and the highest value, and the step if it is given.
     #[doc(hidden)]
     fn span(self) -> (Self::Number, Self::Number, Option<Self::Number>);
 }
@@ -186,7 +186,7 @@ pub fn slider<S: Span>(span: S) -> Slider<S::Number> {
     Slider(Handle::new(kind, min.setting()), PhantomData)
 }
 
-/// A slider with two handles: `range_slider(0..60)`. It begins with all of it.
+/// A slider with two handles: `range_slider(0..60)`. It begins with the whole range.
 #[track_caller]
 pub fn range_slider<S: Span>(span: S) -> RangeSlider<S::Number> {
     let (min, max, kind) = ends(span, "range_slider");
@@ -199,7 +199,7 @@ pub fn dropdown<T: Clone + Display>(options: impl IntoIterator<Item = T>) -> Cho
     choice(options.into_iter().collect(), ChoiceLook::Dropdown)
 }
 
-/// As [`dropdown`], with all options in sight.
+/// A list of radio buttons: as [`dropdown`], with all options visible.
 #[track_caller]
 pub fn radio<T: Clone + Display>(options: impl IntoIterator<Item = T>) -> Choice<T> {
     choice(options.into_iter().collect(), ChoiceLook::Radio)
@@ -214,19 +214,19 @@ fn choice<T: Clone + Display>(options: Vec<T>, look: ChoiceLook) -> Choice<T> {
     Choice(Handle::new(kind, Setting::One(Some(0))), Arc::new(options))
 }
 
-/// A list from which any number of options is chosen; it begins with none.
+/// A list from which any number of options is chosen. None is chosen at first.
 pub fn multi_select<T: Clone + Display>(options: impl IntoIterator<Item = T>) -> Choices<T> {
     let options: Vec<T> = options.into_iter().collect();
     let kind = ControlKind::Several { options: options.iter().map(T::to_string).collect() };
     Choices(Handle::new(kind, Setting::Many(Vec::new())), Arc::new(options))
 }
 
-/// A box to tick.
+/// A checkbox.
 pub fn checkbox(on: bool) -> Checkbox {
     Checkbox(Handle::new(ControlKind::Checkbox, Setting::Bool(on)))
 }
 
-/// A field for a line of text. Changes are told when the line is entered or left; `live(true)`: at every key.
+/// A field for a line of text. A change is reported when the line is entered or left; `live(true)`: at every key.
 pub fn text_field(text: &str) -> TextField {
     let field = TextField(Handle::new(ControlKind::Text { lines: TextLines::One }, Setting::Text(text.to_string())));
     field.live(false)
@@ -253,24 +253,24 @@ pub fn label(text: &str) -> TextLabel {
     TextLabel(Handle::new(ControlKind::Label, Setting::Text(text.to_string())))
 }
 
-/// A text with markup that a cell or a closure sets.
+/// HTML that a cell or a closure sets.
 pub fn html(markup: &str) -> TextLabel {
     TextLabel(Handle::new(ControlKind::Html, Setting::Text(markup.to_string())))
 }
 
-/// A bar from 0 to `total` that a cell or a closure sets. For a loop, [`crate::progress`] does that.
+/// A progress bar from 0 to `total` that a cell or a closure sets. For a loop, [`crate::progress`] does that.
 pub fn progress_bar(total: f64) -> ProgressBar {
     ProgressBar(Handle::new(ControlKind::Bar { min: 0.0, max: total }, Setting::Float(0.0)))
 }
 
-/// Controls beside each other: `hbox((&a, &b))`.
+/// Controls in a row: `hbox((&a, &b))`.
 pub fn hbox(controls: impl Controls) -> ControlBox {
     let children = controls.handles();
     let kind = ControlKind::Row { children: children.iter().map(Handle::id).collect() };
     ControlBox(Handle::with_children(kind, Setting::None, children))
 }
 
-/// Controls below each other: `vbox((&a, &b))`.
+/// Controls in a column: `vbox((&a, &b))`.
 pub fn vbox(controls: impl Controls) -> ControlBox {
     let children = controls.handles();
     let kind = ControlKind::Column { children: children.iter().map(Handle::id).collect() };
@@ -293,7 +293,7 @@ pub struct Choice<T>(pub(super) Handle, Arc<Vec<T>>);
 #[derive(Clone)]
 pub struct Choices<T>(pub(super) Handle, Arc<Vec<T>>);
 
-/// A box to tick; see [`checkbox`].
+/// A checkbox; see [`checkbox`].
 #[derive(Clone)]
 pub struct Checkbox(pub(super) Handle);
 
@@ -309,26 +309,26 @@ pub struct NumberField<T>(pub(super) Handle, PhantomData<T>);
 #[derive(Clone)]
 pub struct Button(pub(super) Handle);
 
-/// A text beside the controls; see [`label`] and [`html`].
+/// Text or HTML among the controls; see [`label`] and [`html`].
 #[derive(Clone)]
 pub struct TextLabel(pub(super) Handle);
 
-/// A bar; see [`progress_bar`].
+/// A progress bar; see [`progress_bar`].
 #[derive(Clone)]
 pub struct ProgressBar(pub(super) Handle);
 
-/// Controls as one; see [`hbox`] and [`vbox`].
+/// A row or a column of controls; see [`hbox`] and [`vbox`].
 #[derive(Clone)]
 pub struct ControlBox(pub(super) Handle);
 
 impl<T: Scale> Slider<T> {
-    /// What it stands at.
+    /// The current value.
     pub fn value(&self) -> T {
         let setting = self.0.read();
         T::of(&setting).or_else(|| Some(self.0.read_kind(T::ends)?.0)).expect("a slider of numbers has a number")
     }
 
-    /// Moves it; to the nearer end if `value` is outside.
+    /// Sets the value; to the nearer end if `value` is out of range.
     pub fn set(&self, value: T) {
         let (min, max) = self.0.read_kind(T::ends).unwrap_or((value, value));
         let value = if value < min {
@@ -341,7 +341,7 @@ impl<T: Scale> Slider<T> {
         self.0.write(value.setting());
     }
 
-    /// Where it begins.
+    /// Sets the initial value.
     pub fn initial(self, value: T) -> Self {
         self.set(value);
         self
@@ -349,7 +349,7 @@ impl<T: Scale> Slider<T> {
 }
 
 impl<T: Scale> RangeSlider<T> {
-    /// The lower and the upper one.
+    /// The lower and the upper value.
     pub fn value(&self) -> (T, T) {
         let setting = self.0.read();
         T::both(&setting).or_else(|| self.0.read_kind(T::ends)).expect("a slider of numbers has numbers")
@@ -370,7 +370,7 @@ impl<T: Scale> RangeSlider<T> {
         self.0.write(T::settings(within(low), within(high)));
     }
 
-    /// Where it begins.
+    /// Sets the initial values.
     pub fn initial(self, low: T, high: T) -> Self {
         self.set(low, high);
         self
@@ -378,7 +378,7 @@ impl<T: Scale> RangeSlider<T> {
 }
 
 impl<T: Clone + Display> Choice<T> {
-    /// The option that is chosen.
+    /// The chosen option.
     pub fn value(&self) -> T {
         let position = if let Setting::One(Some(position)) = self.0.read() { position as usize } else { 0 };
         self.1[position.min(self.1.len() - 1)].clone()
@@ -386,14 +386,14 @@ impl<T: Clone + Display> Choice<T> {
 }
 
 impl<T: Clone + Display + PartialEq> Choice<T> {
-    /// Chooses an option. Nothing happens if it is none of them.
+    /// Chooses an option. Nothing happens if it is not among the options.
     pub fn set(&self, option: T) {
         if let Some(position) = self.1.iter().position(|known| *known == option) {
             self.0.write(Setting::One(Some(position as u32)));
         }
     }
 
-    /// What is chosen at first.
+    /// Sets the initial choice.
     pub fn initial(self, option: T) -> Self {
         self.set(option);
         self
@@ -401,7 +401,7 @@ impl<T: Clone + Display + PartialEq> Choice<T> {
 }
 
 impl<T: Clone + Display> Choices<T> {
-    /// The options that are chosen, in their order.
+    /// The chosen options, in the order of the list.
     pub fn value(&self) -> Vec<T> {
         let Setting::Many(positions) = self.0.read() else { return Vec::new() };
         positions.iter().filter_map(|position| self.1.get(*position as usize).cloned()).collect()
@@ -409,14 +409,14 @@ impl<T: Clone + Display> Choices<T> {
 }
 
 impl<T: Clone + Display + PartialEq> Choices<T> {
-    /// Chooses these, and no others.
+    /// Chooses these options, and no others.
     pub fn set(&self, options: impl IntoIterator<Item = T>) {
         let options: Vec<T> = options.into_iter().collect();
         let chosen = self.1.iter().enumerate().filter(|(_, option)| options.contains(option));
         self.0.write(Setting::Many(chosen.map(|(position, _)| position as u32).collect()));
     }
 
-    /// What is chosen at first.
+    /// Sets the initial choice.
     pub fn initial(self, options: impl IntoIterator<Item = T>) -> Self {
         self.set(options);
         self
@@ -474,24 +474,24 @@ impl ProgressBar {
 }
 
 impl Button {
-    /// Does this whenever it is pressed. What it shows stands below the button, if it is said before the button is shown.
+    /// Runs the closure at each press. If it is set before the button is shown, its output stands below the button.
     pub fn on_click(self, action: impl FnMut() + 'static) -> Self {
         self.0.watch(action);
         self
     }
 }
 
-/// What all of them have.
+/// Methods of all controls.
 macro_rules! labelled {
     ($($kind:ident $(<$t:ident>)?),* $(,)?) => {$(
         impl $(<$t>)? $kind $(<$t>)? {
-            /// What stands beside it.
+            /// Sets the label in front of the control.
             pub fn label(self, text: &str) -> Self {
                 self.0.change(|control| control.label = text.to_string());
                 self
             }
 
-            /// Whether it can be used; if not, it is grey.
+            /// Whether the control can be used; if not, it is grey.
             pub fn enable(&self, enabled: bool) {
                 self.0.change(|control| control.enabled = enabled);
             }
@@ -524,17 +524,17 @@ labelled!(
     ControlBox,
 );
 
-/// Those that a user sets.
+/// Methods of the controls that a user sets.
 macro_rules! watched {
     ($($kind:ident $(<$t:ident>)?),* $(,)?) => {$(
         impl $(<$t>)? $kind $(<$t>)?
         where
             Self: ReadControl,
         {
-            /// Does this with every new value. What it shows stands below the control, if it is said before the control is shown.
-            /// Of values that come while a cell runs, only the newest is told.
+            /// Runs the closure with each new value. If it is set before the control is shown, its output stands below the control.
+            /// Only the newest of the values that arrive while a cell runs is reported.
             pub fn on_change(&self, mut action: impl FnMut(<Self as ReadControl>::Value) + 'static) {
-                // The closure must not keep the control that keeps it.
+                // The closure must not keep the control, because the control keeps the closure.
                 let (weak, again) = (self.0.weak(), self.again());
                 self.0.watch(move || {
                     if let Some(handle) = weak.upgrade() {
@@ -543,7 +543,7 @@ macro_rules! watched {
                 });
             }
 
-            /// Whether changes are told while it is dragged or typed into, or only afterwards.
+            /// Whether changes are reported while the user drags or types, or only afterwards.
             pub fn live(self, live: bool) -> Self {
                 self.0.change(|control| control.live = live);
                 self
@@ -590,12 +590,12 @@ pub trait ReadControl: AsControl + Sized + 'static {
     type Value;
     #[doc(hidden)]
     fn read(&self) -> Self::Value;
-    /// The same control, of its handle.
+    /// The control of a handle.
     #[doc(hidden)]
     fn again(&self) -> Box<dyn Fn(Handle) -> Self>;
 }
 
-/// What `:vars` says of a control.
+/// The description of a control in `:vars`.
 pub(crate) fn preview(any: &dyn Any) -> Option<String> {
     macro_rules! of {
         ($($t:ty),*) => {$(if let Some(control) = any.downcast_ref::<$t>() { return Some(control.0.preview()); })*};
@@ -607,10 +607,10 @@ pub(crate) fn preview(any: &dyn Any) -> Option<String> {
     None
 }
 
-/// Anything that [`hbox`] and [`vbox`] hold.
+/// A control that [`hbox`] and [`vbox`] take.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no control",
-    label = "expected what `slider`, `dropdown`, `button` and the others give"
+    message = "`{Self}` is not a control",
+    label = "expected a control, such as those of `slider`, `dropdown` and `button`"
 )]
 pub trait AsControl {
     #[doc(hidden)]
@@ -625,7 +625,7 @@ impl<C: AsControl + ?Sized> AsControl for &C {
 
 /// Several controls: a tuple of up to eight, an array or a `Vec`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no list of controls",
+    message = "`{Self}` is not a list of controls",
     label = "expected controls in a tuple, an array or a `Vec`: `hbox((&a, &b))`"
 )]
 pub trait Controls {

@@ -1,6 +1,6 @@
-//! What is done when controls change: closures of cells, which live as long as their control is on the screen or in a variable.
+//! Callbacks of controls: closures of cells, which live as long as their control is on the screen or in a variable.
 //!
-//! They are the main thread's, as cells are, and belong to the snapshot as variables do.
+//! They run on the main thread, as cells do, and belong to the snapshot, as variables do.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::handle::{Handle, WeakHandle};
 
-/// How long a reaction is kept.
+/// The lifetime of a callback.
 pub enum Life {
     /// As long as the control is shown, or in a variable.
     Control(WeakHandle),
@@ -19,14 +19,14 @@ pub enum Life {
 struct Reaction {
     to: Vec<String>,
     life: Life,
-    /// Taken out while it runs.
+    /// The closure; `None` while it runs.
     action: Option<Box<dyn FnMut()>>,
 }
 
 #[derive(Default)]
 struct Reactions {
     all: Vec<Reaction>,
-    /// What is on the screen lives, whether a variable holds it or not.
+    /// Keeps the control of this id alive while it is on the screen, whether a variable holds it or not.
     shown: BTreeMap<String, Handle>,
 }
 
@@ -47,7 +47,7 @@ pub fn is_shown(id: &str) -> bool {
     REACTIONS.with_borrow(|reactions| reactions.shown.contains_key(id))
 }
 
-/// Called by the host: runs what is to be done when these controls change, each once, in the order in which cells said so.
+/// Called by the host: runs the callbacks of changed controls, each once, in the order of registration.
 pub fn react(changed: &[String]) {
     drop_dead();
     let count = REACTIONS.with_borrow(|reactions| reactions.all.len());
@@ -67,7 +67,7 @@ pub fn react(changed: &[String]) {
     }
 }
 
-/// Called by the host: these controls are on no screen any more.
+/// Called by the host: the controls are on no screen any more.
 pub fn forget(ids: &[String]) {
     let gone: Vec<Option<Handle>> =
         REACTIONS.with_borrow_mut(|reactions| ids.iter().map(|id| reactions.shown.remove(id)).collect());
@@ -75,14 +75,14 @@ pub fn forget(ids: &[String]) {
     drop_dead();
 }
 
-/// Called by the host: variables are gone, and so is this.
+/// Called by the host: variables were dropped.
 pub fn forget_all() {
     let Reactions { all, shown } = REACTIONS.take();
     let _ = catch_unwind(AssertUnwindSafe(|| drop((all, shown))));
 }
 
-/// Called between reactions only: their indexes stay while they run. What closures hold is the user's, and so is what it does when it
-/// is dropped: to drop other controls, for one.
+/// Drops dead callbacks. Called between callbacks only, because their indexes stay while they run. Dropping a closure runs user
+/// code, which may drop other controls.
 fn drop_dead() {
     loop {
         let dead: Vec<Reaction> = REACTIONS.with_borrow_mut(|Reactions { all, shown }| {

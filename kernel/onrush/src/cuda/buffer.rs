@@ -1,4 +1,4 @@
-//! Buffers: values that kernels read and write, and that Rust reads and writes as a slice.
+//! Buffers: arrays that CUDA kernels read and write, and that Rust uses as slices.
 
 use std::borrow::Cow;
 use std::fmt::{self, Debug};
@@ -17,14 +17,14 @@ use crate::column::Column;
 use crate::elements::{ColumnValue, IntoColumn};
 use crate::raise::raise;
 
-/// Numbers of buffers and of states of their contents. A snapshot that takes over counts on from where it was, with a worker of its own.
+/// The counter of buffers and of versions of their contents. A snapshot counts on from its state, with a separate worker.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 fn next() -> u64 {
     NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What a buffer can hold: the numbers of CUDA C++, and `bool`.
+/// A type of the elements of a buffer: the numbers of CUDA C++, and `bool`.
 #[diagnostic::on_unimplemented(
     message = "a `Buffer` cannot hold `{Self}`",
     label = "expected a number (`f32`, `f64`, `i8` to `i64`, `u8` to `u64`) or `bool`"
@@ -32,18 +32,18 @@ fn next() -> u64 {
 pub trait Element: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const NAME: &'static str;
-    /// As they lie in the device's memory.
+    /// The elements as bytes in device memory.
     #[doc(hidden)]
     fn bytes(values: &[Self]) -> Cow<'_, [u8]>;
-    /// As many values as there are.
+    /// The number of elements.
     #[doc(hidden)]
     fn put(values: &mut [Self], bytes: &[u8]);
-    /// So many values, whose bytes `fill` writes.
+    /// Allocates this many elements, whose bytes `fill` writes.
     #[doc(hidden)]
     fn filled(length: usize, fill: &mut Fill<'_>) -> Result<Vec<Self>, Diagnostic>;
 }
 
-/// Writes all of the bytes, or says why not.
+/// Writes all of the bytes, or returns the reason.
 #[doc(hidden)]
 pub type Fill<'a> = dyn FnMut(&mut [u8]) -> Result<(), Diagnostic> + 'a;
 
@@ -59,7 +59,7 @@ macro_rules! numbers {
                 values.iter_mut().zip(parts).for_each(|(value, part)| *value = <$t>::from_le_bytes(*part));
             }
             fn filled(length: usize, fill: &mut Fill<'_>) -> Result<Vec<Self>, Diagnostic> {
-                // The vector's own memory, as bytes for a while.
+                // Views the vector's memory as bytes.
                 let mut bytes = MutableBuffer::from(vec![<$t>::default(); length]);
                 fill(bytes.as_slice_mut())?;
                 Ok(Bytes::from(bytes).into_vec().unwrap_or_else(|bytes| bytes.typed_data::<$t>().to_vec()))
@@ -84,37 +84,37 @@ impl Element for bool {
     }
 }
 
-/// Values for kernels: `Buffer::from(vec![1.0f32, 2.0])`, `Buffer::<f32>::zeros(n)`, `frame.buffer::<f64>("x")`. That is a column, which
-/// stays on the GPU where it can; `Buffer::from(&frame.column::<f64>("x"))` has the same values by way of the host.
+/// An array for CUDA kernels: `Buffer::from(vec![1.0f32, 2.0])`, `Buffer::<f32>::zeros(n)`, `frame.buffer::<f64>("x")`. The last is a
+/// column, which stays on the GPU if possible; `Buffer::from(&frame.column::<f64>("x"))` has the same values by way of the host.
 ///
-/// A kernel that takes `float*` gets `&mut buffer`, one that takes `const float*` gets `&buffer`. In Rust it is a slice:
-/// `buffer[0]`, `buffer.iter().sum::<f32>()`, `buffer.to_vec()`. A launch that fails leaves it as it was.
+/// A kernel that takes `float*` gets `&mut buffer`, one that takes `const float*` gets `&buffer`. In Rust a buffer is a slice:
+/// `buffer[0]`, `buffer.iter().sum::<f32>()`, `buffer.to_vec()`. A launch that fails leaves the contents unchanged.
 ///
-/// What a kernel writes into a buffer of a megabyte or more stays on the device until Rust reads it: from launch to launch it is not
+/// The result of a kernel in a buffer of a megabyte or more stays on the device until Rust reads it. Between launches it is not
 /// copied over the bus.
 pub struct Buffer<T: Element> {
-    /// The host's. Not there after a kernel wrote them on the device, until somebody reads.
+    /// The host's copy. Empty after a kernel wrote the contents on the device, until they are read.
     values: OnceLock<Vec<T>>,
     length: usize,
-    /// The device's: the descriptor keeps them, whatever becomes of the worker. A snapshot of the cell process has the descriptor of its time.
+    /// The device's copy: the descriptor keeps the memory alive, also after the worker ends. A snapshot has the descriptor of its time.
     lent: Option<Arc<OwnedFd>>,
     number: u64,
-    /// Changes with the contents: the worker's buffer is good as long as it has the same.
+    /// The version of the contents: the worker's copy is valid while it has the same version.
     stamp: u64,
 }
 
 impl<T: Element> Buffer<T> {
-    /// `length` zeros (`false`).
+    /// A buffer of `length` zeros (`false`).
     pub fn zeros(length: usize) -> Self {
         vec![T::default(); length].into()
     }
 
-    /// `length` times the same value.
+    /// A buffer of `length` equal values.
     pub fn filled(length: usize, value: T) -> Self {
         vec![value; length].into()
     }
 
-    /// `length` values that are in the device's memory behind the descriptor. `None` if the worker cannot map it.
+    /// A buffer of `length` values in the device memory behind the descriptor. `None` if the worker cannot map it.
     pub(crate) fn on_device(memory: OwnedFd, length: usize) -> Option<Self> {
         let lent = Some(Arc::new(memory));
         let buffer = Buffer { values: OnceLock::new(), length, lent, number: next(), stamp: next() };
@@ -127,7 +127,7 @@ impl<T: Element> Buffer<T> {
         self.values.take().unwrap_or_default()
     }
 
-    /// Brought from the device if it alone has them. Raises if they cannot be had.
+    /// The values, copied from the device if only the device has them. Raises if the copy fails.
     fn values(&self) -> &Vec<T> {
         self.values.get_or_init(|| self.fetched(0..self.length).unwrap_or_else(|diagnostic| raise(diagnostic)))
     }
@@ -137,7 +137,7 @@ impl<T: Element> Buffer<T> {
         T::filled(range.len(), &mut |bytes| worker::fetch(self, offset, bytes))
     }
 
-    /// Some of the values, without the others.
+    /// A range of the values, without copying the others.
     fn some(&self, range: Range<usize>) -> Result<Cow<'_, [T]>, Diagnostic> {
         match self.values.get() {
             Some(values) => Ok(Cow::Borrowed(&values[range])),
@@ -145,7 +145,7 @@ impl<T: Element> Buffer<T> {
         }
     }
 
-    /// Of the host's values and the device's.
+    /// The versions of the host's and of the device's values.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let host = self.values.get().map_or(0, Vec::capacity) * size_of::<T>();
         let device = self.lent.as_ref().map_or(0, |_| self.length * size_of::<T>());
@@ -262,7 +262,7 @@ impl<T: Element, const N: usize> PartialEq<[T; N]> for Buffer<T> {
     }
 }
 
-/// First and last values are enough to see what it holds.
+/// Prints the first and the last values, which show what a buffer holds.
 impl<T: Element> Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 16;
@@ -292,15 +292,15 @@ pub trait AnyBuffer {
     fn stamp(&self) -> u64;
     fn length(&self) -> u64;
     fn element(&self) -> u32;
-    /// The bytes of these elements.
+    /// The bytes of a range of elements.
     fn piece(&self, from: usize, to: usize) -> Cow<'_, [u8]>;
-    /// Makes the elements from `from` on what the bytes say.
+    /// Overwrites the elements from `from` on with bytes.
     fn put(&mut self, from: usize, bytes: &[u8]);
-    /// The device's memory that has the contents.
+    /// The device memory that has the contents.
     fn lent(&self) -> Option<BorrowedFd<'_>>;
-    /// The contents are what is in the device's memory behind this.
+    /// Makes the device memory behind this descriptor the contents.
     fn lend(&mut self, memory: OwnedFd);
-    /// The contents are others from here on; gives their stamp.
+    /// Marks the contents as changed and returns their version.
     fn renew(&mut self) -> u64;
 }
 
@@ -327,7 +327,7 @@ impl<T: Element> AnyBuffer for Buffer<T> {
 
     fn put(&mut self, from: usize, bytes: &[u8]) {
         self.lent = None;
-        // The device alone may have had the old ones, which nobody wants any more.
+        // Only the device may have had the old contents, which are not needed any more.
         let length = self.length;
         self.values.get_or_init(|| vec![T::default(); length]);
         self.values.get_mut().into_iter().for_each(|values| T::put(&mut values[from..], bytes));
@@ -348,7 +348,7 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     }
 }
 
-/// For `:vars`: what a variable holds, if it is a buffer.
+/// For `:vars`: the description of a variable that is a buffer.
 pub(crate) fn preview(any: &dyn std::any::Any) -> Option<(String, u64)> {
     macro_rules! held {
         ($($t:ty),*) => {$(if let Some(buffer) = any.downcast_ref::<Buffer<$t>>() {

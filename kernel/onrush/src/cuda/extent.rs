@@ -1,19 +1,19 @@
-//! How many blocks and threads a launch has: a number, or two or three of them.
+//! Launch configuration: the number of blocks and threads, in one to three dimensions.
 
-/// How many blocks: `4`, `(4, 2)`, `(4, 2, 1)`; any kind of integer.
+/// The number of blocks (`gridDim`): `4`, `(4, 2)`, `(4, 2, 1)`, of any integer type.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no number of blocks",
-    label = "expected a whole number, or two or three of them: `4`, `(4, 2)`, `(4, 2, 1)`"
+    message = "`{Self}` is not a number of blocks",
+    label = "expected an integer, or two or three of them: `4`, `(4, 2)`, `(4, 2, 1)`"
 )]
 pub trait Blocks {
     #[doc(hidden)]
     fn blocks(&self) -> [i128; 3];
 }
 
-/// How many threads in a block: as of [`Blocks`]; `256.shared(1024)` gives each block bytes of dynamic shared memory.
+/// The number of threads in a block (`blockDim`), as [`Blocks`]. `256.shared(1024)` adds bytes of dynamic shared memory for each block.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no number of threads",
-    label = "expected a whole number, or two or three of them: `256`, `(16, 16)`, `(8, 8, 4)`"
+    message = "`{Self}` is not a number of threads",
+    label = "expected an integer, or two or three of them: `256`, `(16, 16)`, `(8, 8, 4)`"
 )]
 pub trait Threads {
     #[doc(hidden)]
@@ -25,14 +25,14 @@ pub trait Threads {
     }
 }
 
-/// Threads whose block has dynamic shared memory.
+/// Threads of a block with dynamic shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct WithShared<T> {
     threads: T,
     bytes: usize,
 }
 
-/// `256.shared(bytes)`: what `extern __shared__` of a kernel finds.
+/// Adds dynamic shared memory, `extern __shared__` in the kernel: `256.shared(bytes)`.
 pub trait SharedMemory: Threads + Sized {
     /// Bytes for each block: `(16, 16).shared(256 * size_of::<f32>())`.
     fn shared(self, bytes: usize) -> WithShared<Self> {
@@ -50,8 +50,8 @@ impl<T: Threads> Threads for WithShared<T> {
     }
 }
 
-/// One direction.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no whole number", label = "expected a whole number")]
+/// The size in one dimension.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not an integer", label = "expected an integer")]
 pub trait Size: Copy {
     #[doc(hidden)]
     fn size(self) -> i128;

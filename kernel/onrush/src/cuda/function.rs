@@ -1,4 +1,4 @@
-//! What a `%%cuda` cell's `__device__` functions are in Rust: functions of expressions. They run where the session runs a frame's steps, not in the
+//! User-defined functions: the `__device__` functions of a `%%cuda` cell in expressions. The session runs them, not the worker.
 //! worker.
 
 use onrush_wire::{Class, Diagnostic, ExprKind, NativeFunction};
@@ -7,10 +7,10 @@ use super::launch::Program;
 use crate::expr::Expr;
 use crate::raise::{here, raise};
 
-/// Name, parameters with their types, and what it gives; types as `x!` calls them.
+/// Name, parameters with their types, and the result type; types as `x!` spells them.
 pub type Function = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
-/// A call of one of a cell's functions, by its number there.
+/// Calls one of a cell's functions, by its index in the cell.
 #[track_caller]
 pub fn call<const N: usize>(program: &'static Program, function: usize, arguments: [Expr; N]) -> Expr {
     let mut at = here("");

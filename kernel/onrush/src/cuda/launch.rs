@@ -1,4 +1,4 @@
-//! What generated code calls: a cell's kernels are defined, and one of them is launched.
+//! Runtime support for generated code: defines the CUDA kernels of a cell and launches them.
 
 use std::fmt::{self, Debug};
 use std::time::Duration;
@@ -15,20 +15,20 @@ use crate::raise::{here, raise};
 const MAX_THREADS: i128 = 1024;
 const MAX_SHARED: u64 = 48 << 10;
 
-/// A `%%cuda` cell, as its generated code has it.
+/// A `%%cuda` cell in its generated code.
 pub struct Program {
     pub number: u64,
-    /// Of the magic.
+    /// The options of the magic.
     pub line: u32,
     pub file: &'static str,
     pub text: &'static str,
     pub declarations: &'static str,
     pub kernels: &'static [&'static str],
     pub signatures: &'static [&'static str],
-    /// The text without its kernels, and the functions in it that expressions can call.
+    /// The source without its kernels, and the functions that expressions can call.
     pub device: &'static str,
     pub functions: &'static [Function],
-    /// Which ones expressions cannot call, and why: for whoever tries (`kernel/cell/src/hints.rs`).
+    /// The functions that expressions cannot call, with the reason, for the hint of `kernel/cell/src/hints.rs`.
     pub refusals: &'static [&'static str],
 }
 
@@ -43,7 +43,7 @@ impl Program {
     }
 }
 
-/// The functions that a `%%cuda` cell has made.
+/// The functions that a `%%cuda` cell has defined.
 pub struct Defined {
     signatures: &'static [&'static str],
 }
@@ -54,7 +54,7 @@ impl Debug for Defined {
     }
 }
 
-/// Compiles a cell's kernels.
+/// Compiles the CUDA kernels of a cell.
 #[inline(never)]
 pub fn define(program: &'static Program) -> Defined {
     if let Err(mut diagnostic) = worker::with(|worker| worker.load(program)) {
@@ -83,7 +83,7 @@ impl Given<'_> {
     }
 }
 
-/// A launch on its way.
+/// A launch with its arguments.
 pub struct Call<'a> {
     program: &'static Program,
     kernel: &'static str,
@@ -114,7 +114,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Runs the kernel to its end; raises if it cannot be launched or does something wrong.
+    /// Runs the kernel to its end. Raises if the launch fails or the kernel faults.
     #[track_caller]
     pub fn launch(self) -> Launched {
         let mut at = here(self.kernel);
@@ -152,7 +152,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What the worker is told, if the launch is within the limits of GPUs.
+    /// The request to the worker, if the launch is within the limits of GPUs.
     fn message(&self) -> Result<Launch, Diagnostic> {
         let refused = |message: String, help: String| {
             Err(Diagnostic::error(Class::Plan, "cuda-launch", format!("`{}`: {message}", self.kernel)).help(help))
@@ -244,7 +244,7 @@ impl Scalar for bool {
     }
 }
 
-/// A launch that has ended: shown, it says how long the device took and how many bytes of buffers it went through in that time.
+/// A finished launch. It shows the time on the device and the throughput of its buffers.
 #[derive(Clone, PartialEq)]
 pub struct Launched {
     kernel: &'static str,
@@ -256,17 +256,17 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// By the device's own clock, without the copies before and after.
+    /// The time by the device's clock, without the copies before and after.
     pub fn time(&self) -> Duration {
         self.time
     }
 
-    /// Of all buffers that it was given.
+    /// The bytes of all buffers that the kernel was given.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// All buffers' bytes, each once, by the time in units of 10⁹ bytes and seconds.
+    /// The bytes of all buffers, each once, divided by the time, in 10⁹ bytes per second.
     pub fn gb_per_second(&self) -> f64 {
         self.bytes as f64 / 1e9 / self.time.as_secs_f64().max(1e-9)
     }

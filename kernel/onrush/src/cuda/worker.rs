@@ -1,5 +1,5 @@
-//! The notebook's worker process: started when a cell first needs it, and ended by what its kernels do wrong, by an interrupt, and
-//! with the cell process. The next launch starts another one, and gives it the cells and buffers anew.
+//! The connection to the notebook's worker process, which starts when a cell first needs it. A fault of a kernel, an interrupt and the
+//! end of the cell process end it. The next launch starts another worker, and sends it the cells and buffers again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -24,18 +24,18 @@ pub struct Worker {
     child: Child,
     socket: UnixStream,
     memory: File,
-    /// Its name: empty when the worker is not to be used again.
+    /// The name of the worker; empty if it is not to be used again.
     device: String,
     emulated: bool,
-    /// Of the process and the generation that started it: after a snapshot took over, it is somebody else's.
+    /// The process id and generation that started the worker: after a snapshot took over, it belongs to another process.
     owner: (u32, Generation),
     loaded: BTreeSet<u64>,
-    /// Which state of each buffer it has.
+    /// The version of each buffer that the worker has.
     buffers: HashMap<u64, u64>,
 }
 
 static WORKER: Mutex<Option<Worker>> = Mutex::new(None);
-/// Buffers that were dropped since the worker last heard of them.
+/// Buffers that were dropped since the last message to the worker.
 static FREED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
@@ -46,10 +46,10 @@ pub fn freed(number: u64) {
     lock(&FREED).push(number);
 }
 
-/// What went wrong, and what kernels had printed by then.
+/// The error, and the output of the kernels up to it.
 type Failure = (Diagnostic, Printed);
 
-/// Does something with the worker, which is started if there is none.
+/// Runs a closure with the worker, which is started if there is none.
 pub fn with<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Diagnostic> {
     with_printed(work).map_err(|(diagnostic, _)| diagnostic)
 }
@@ -71,7 +71,7 @@ fn with_printed<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Resu
     outcome
 }
 
-/// Runs a kernel: gives nanoseconds and the device's name. What the kernel writes is in the buffers only if all went well.
+/// Runs a kernel and returns nanoseconds and the name of the device. The results are in the buffers only if the kernel succeeded.
 pub fn launch(
     program: &'static Program,
     launch: &Launch,
@@ -85,12 +85,12 @@ pub fn launch(
                 worker.send(buffer)?;
             }
         }
-        // A kernel that fails leaves the worker's buffers as they were, too.
+        // A kernel that fails leaves the worker's buffers unchanged, too.
         let outcome = worker.ask(&ToWorker::Launch(launch.clone()), None, Some(&launch.kernel))?;
         let (FromWorker::Launched(launched), descriptors) = outcome else { return Err(worker.broken()) };
         for (_, given) in arguments.iter() {
             if let Given::Write(buffer) = given {
-                // Until it was brought back, the host has other contents than the device.
+                // Until the copy to the host, the host has other contents than the device.
                 worker.buffers.remove(&buffer.number());
             }
         }
@@ -119,12 +119,12 @@ fn no_worker(what: impl std::fmt::Display) -> Diagnostic {
     .help("`onrush doctor` says what is wrong with the installation")
 }
 
-/// What kernels run on: the name, and whether the processor plays it. `None` where no worker can be started.
+/// The device of the worker: its name, and whether it is emulated. `None` if no worker can be started.
 pub(crate) fn device() -> Option<(String, bool)> {
     with(|worker| Ok((worker.device.clone(), worker.emulated))).ok()
 }
 
-/// Gives the worker a buffer's contents before a kernel needs them, and says whether it has them.
+/// Sends a buffer's contents before a kernel needs them, and returns whether the worker has them.
 pub fn has(buffer: &dyn AnyBuffer) -> bool {
     let give = |worker: &mut Worker| {
         // A loop that takes columns and launches nothing must not keep all of them on the device.
@@ -134,7 +134,7 @@ pub fn has(buffer: &dyn AnyBuffer) -> bool {
     with(give).is_ok()
 }
 
-/// Fills memory with a buffer's contents from this byte on, of which the device alone has the latest.
+/// Fills memory with the contents of a buffer from this byte on, if only the device has the newest contents.
 pub fn fetch(buffer: &dyn AnyBuffer, offset: u64, bytes: &mut [u8]) -> Result<(), Diagnostic> {
     let mut attempt = || {
         with(|worker| {
@@ -149,11 +149,11 @@ pub fn fetch(buffer: &dyn AnyBuffer, offset: u64, bytes: &mut [u8]) -> Result<()
             Ok(())
         })
     };
-    // A worker that has ended since is noticed here; the next one has the same memory.
+    // A worker that has ended since is noticed here. The next worker maps the same memory.
     attempt().or_else(|_| attempt())
 }
 
-/// Elements of a piece: as many as the shared memory holds.
+/// Elements of a chunk: as many as the shared memory holds.
 fn pieces(buffer: &dyn AnyBuffer) -> impl Iterator<Item = (usize, usize)> + use<> {
     let (length, each) = (buffer.length() as usize, PIECE / buffer.element().max(1) as usize);
     (0..length.div_ceil(each)).map(move |piece| (piece * each, ((piece + 1) * each).min(length)))
@@ -171,7 +171,7 @@ impl Worker {
         let mut command = Command::new(program);
         command.arg(ROLE).stdin(OwnedFd::from(other)).stdout(shared).stderr(Stdio::null());
         let child = command.spawn().map_err(no_worker)?;
-        // What was dropped before is nothing to this worker.
+        // The new worker does not have the buffers that were dropped before.
         lock(&FREED).clear();
         host::keep_to_runner(socket.as_raw_fd());
         let (loaded, buffers) = (BTreeSet::new(), HashMap::new());
@@ -211,7 +211,7 @@ impl Worker {
         stream::send(&self.socket, &ToWorker::Free { buffers }, &[]).map_err(|error| self.ended(&error, None))
     }
 
-    /// Gives it a buffer's contents, if it does not have them.
+    /// Sends the contents of a buffer, if the worker does not have them.
     fn send(&mut self, buffer: &dyn AnyBuffer) -> Result<(), Failure> {
         let (number, stamp) = (buffer.number(), buffer.stamp());
         if self.buffers.get(&number) == Some(&stamp) {
@@ -237,13 +237,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Brings back what a kernel has written, or what keeps it on the device: all buffers, or none.
+    /// Brings back the results of a kernel, or the descriptors of their device memory: of all buffers, or of none.
     fn bring(
         &mut self,
         arguments: &mut [(&'static str, Given<'_>)],
         mut lent: HashMap<u64, OwnedFd>,
     ) -> Result<(), Failure> {
-        // One piece at a time fits into the memory: the pieces before it are kept until all have come.
+        // The memory holds one chunk at a time: earlier chunks are kept until all have arrived.
         let mut come = Vec::new();
         for (at, (_, given)) in arguments.iter().enumerate() {
             let Given::Write(buffer) = given else { continue };
@@ -283,7 +283,7 @@ impl Worker {
         }
     }
 
-    /// `kernel` is what ends the worker, if it ends now.
+    /// Handles an error of the worker. `kernel` is the kernel that ran when the worker ended.
     fn ask(
         &mut self,
         request: &ToWorker,
@@ -303,7 +303,7 @@ impl Worker {
         }
     }
 
-    /// It is not to be used again.
+    /// Marks the worker as not to be used again.
     fn give_up(&mut self) {
         self.device.clear();
     }
@@ -314,7 +314,7 @@ impl Worker {
         (Diagnostic::error(Class::Internal, "worker", message).help("restart the kernel"), Printed::default())
     }
 
-    /// It is gone: why, as far as its end says.
+    /// The error of a worker that has ended, from its exit status.
     fn ended(&mut self, error: &CodecError, kernel: Option<&str>) -> Failure {
         use libc::{SIGBUS as BUS, SIGFPE as ARITHMETIC, SIGKILL as KILL, SIGSEGV as SEGMENT};
         self.give_up();
@@ -323,7 +323,7 @@ impl Worker {
         let what = kernel.map_or("the process that runs kernels".to_string(), |kernel| format!("`{kernel}`"));
         let failed = |message: String| Diagnostic::error(Class::Run, "cuda-fault", message);
         let diagnostic = match signal {
-            Some(ARITHMETIC) => failed(format!("{what}: a whole number was divided by zero"))
+            Some(ARITHMETIC) => failed(format!("{what}: an integer was divided by zero"))
                 .help("a GPU goes on with some number; `if (d != 0)` around the division keeps it out"),
             Some(SEGMENT | BUS) => failed(format!(
                 "{what}: a thread used more than its stack, wrote to a `const` buffer, or followed a pointer that leads nowhere"
@@ -344,7 +344,7 @@ fn full(error: &std::io::Error) -> Failure {
 impl Drop for Worker {
     fn drop(&mut self) {
         host::give_up(self.socket.as_raw_fd());
-        // One that another process started ends with that.
+        // The worker of another process ends with that process.
         if self.owner.0 == std::process::id() {
             let _ = self.child.kill();
             let _ = self.child.wait();

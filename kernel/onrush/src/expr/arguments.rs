@@ -1,13 +1,13 @@
-//! What frame methods take: one name, one expression, or a list of them, by value or by reference. A text is a column's name
+//! Arguments of frame methods: one name, one expression, or a list of them, by value or by reference. A string is a column name
 //! here.
 
 use onrush_wire::ExprKind;
 
 use super::{Expr, Exprs, Then};
 
-/// One or several columns or expressions: `"a"`, `["a", "b"]`, `x!(a, b = c + 1)`, `col("a")`, a `Vec` or a tuple of these.
+/// One or several columns or expressions: `"a"`, `["a", "b"]`, `x!(a, b = c + 1)`, `col("a")`, a `Vec` or a tuple of them.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no list of columns or expressions",
+    message = "`{Self}` is not a list of columns or expressions",
     label = "expected a name, an expression, or a list of them",
     note = "write \"a\", [\"a\", \"b\"], or x!(a, b = c + 1)"
 )]
@@ -16,9 +16,9 @@ pub trait IntoExprs {
     fn into_exprs(self) -> Vec<onrush_wire::Expr>;
 }
 
-/// One or several columns' names: `"a"`, `["a", "b"]`, a `Vec<String>`, `x!(a, b)`.
+/// One or several column names: `"a"`, `["a", "b"]`, a `Vec<String>`, `x!(a, b)`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no list of columns' names",
+    message = "`{Self}` is not a list of column names",
     label = "expected a name or a list of names",
     note = "write \"a\" or [\"a\", \"b\"]"
 )]
@@ -29,7 +29,7 @@ pub trait IntoColumns {
 
 /// One or several keys of a sort: `"a"`, `desc("a")`, `[desc("a"), asc("b")]`, `("a", desc("b"))`, `x!(a, desc(b))`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no key of a sort",
+    message = "`{Self}` is not a sort key",
     label = "expected a name, an expression, `desc(..)`, `asc(..)`, or a list of them",
     note = "names and `desc(..)` in one list: [asc(\"a\"), desc(\"b\")], or a tuple: (\"a\", desc(\"b\"))"
 )]
@@ -43,14 +43,14 @@ pub trait IntoSortKeys {
 pub struct SortKey(pub(crate) onrush_wire::expr::SortKey);
 
 impl SortKey {
-    /// Nulls after all values. By default they come first, as in Polars.
+    /// Puts nulls after all values. By default they come first, as in Polars.
     #[must_use]
     pub fn nulls_last(mut self) -> Self {
         self.0.nulls_last = Some(true);
         self
     }
 
-    /// Nulls before all values: the default.
+    /// Puts nulls before all values: the default.
     #[must_use]
     pub fn nulls_first(mut self) -> Self {
         self.0.nulls_last = Some(false);
@@ -63,12 +63,12 @@ fn key(by: impl IntoExprs, descending: bool) -> SortKey {
     SortKey(onrush_wire::expr::SortKey { expr, descending, nulls_last: None })
 }
 
-/// Rising order by a column or an expression.
+/// Ascending order by a column or an expression.
 pub fn asc(by: impl IntoExprs) -> SortKey {
     key(by, false)
 }
 
-/// Falling order by a column or an expression.
+/// Descending order by a column or an expression.
 pub fn desc(by: impl IntoExprs) -> SortKey {
     key(by, true)
 }

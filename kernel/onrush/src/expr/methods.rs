@@ -1,10 +1,10 @@
-//! The session's functions as methods, for completion and inspection: names are Polars'. `x!` needs none of these: it sends
-//! any method's name to the session, which knows more of them and all their options.
+//! Methods of `Expr` with the names of Polars, for completion and inspection. `x!` does not need them: it sends any method
+//! name to the session, which knows more functions and all their options.
 
 use super::{Expr, ToExpr};
 use crate::raise::here;
 
-/// Functions of texts; see [`Expr::str`].
+/// Functions of strings; see [`Expr::str`].
 #[derive(Clone)]
 pub struct ExprStr(pub(super) Expr);
 
@@ -35,21 +35,21 @@ methods! { Expr, |this| this, "":
     count();
     /// Number of nulls.
     null_count();
-    /// Sum; nulls are left out, and a sum of nothing is 0.
+    /// Sum; nulls are ignored, and the sum of no values is 0.
     sum();
     /// Arithmetic mean of the values that are not null; null if there are none.
     mean();
-    /// Middle value; nulls are left out.
+    /// Median; nulls are ignored.
     median();
-    /// Smallest value; nulls are left out.
+    /// Minimum; nulls are ignored.
     min();
-    /// Largest value; nulls are left out.
+    /// Maximum; nulls are ignored.
     max();
-    /// Standard deviation of a sample (divisor n − 1).
+    /// Sample standard deviation (divisor n − 1).
     std();
-    /// Variance of a sample (divisor n − 1).
+    /// Sample variance (divisor n − 1).
     var();
-    /// The value below which a share `q` (0 to 1) of the values lies. Option in `x!`: `interpolation = "linear"`.
+    /// The quantile `q` (0 to 1). Option in `x!`: `interpolation = "linear"`.
     quantile(q);
     /// Number of distinct values; null counts as one.
     n_unique();
@@ -63,30 +63,30 @@ methods! { Expr, |this| this, "":
     any();
     /// Correlation (Pearson) with another column.
     corr(other);
-    /// Covariance of a sample with another column.
+    /// Sample covariance with another column.
     cov(other);
     /// The group's values as a list.
     implode();
 
     /// Whether the value is null.
     is_null();
-    /// Whether there is a value.
+    /// Whether the value is not null.
     is_not_null();
     /// Whether a number is NaN. Null stays null.
     is_nan();
     /// Whether a number is neither infinite nor NaN.
     is_finite();
-    /// `value` where this is null.
+    /// `value` instead of null.
     fill_null(value);
-    /// `value` where this is NaN.
+    /// `value` instead of NaN.
     fill_nan(value);
-    /// Null where this equals `value`.
+    /// Null if the values are equal.
     null_if(value);
-    /// The last value before, where this is null.
+    /// Forward fill: null becomes the last value before it.
     forward_fill();
-    /// The next value after, where this is null.
+    /// Backward fill: null becomes the next value after it.
     backward_fill();
-    /// Puts numbers into intervals between `breaks` (an array of numbers); gives the interval's name.
+    /// Bins numbers into intervals between `breaks` (an array of numbers); gives the name of the interval.
     cut(breaks);
 
     /// Absolute value.
@@ -107,9 +107,9 @@ methods! { Expr, |this| this, "":
     cos();
     /// Tangent of radians.
     tan();
-    /// Next whole number at or below.
+    /// Floor: the next integer at or below.
     floor();
-    /// Next whole number at or above.
+    /// Ceiling: the next integer at or above.
     ceil();
     /// Rounded to `decimals` places, half away from zero.
     round(decimals);
@@ -117,7 +117,7 @@ methods! { Expr, |this| this, "":
     sign();
     /// This to the power of `exponent`.
     pow(exponent);
-    /// Limited to the range from `low` to `high`.
+    /// Clamped to the range from `low` to `high`.
     clip(low, high);
     /// Division, rounded down.
     floor_div(other);
@@ -130,15 +130,15 @@ methods! { Expr, |this| this, "":
     pct_change(n);
     /// Rank from 1; equal values share the mean of their ranks. Options in `x!`: `method = "dense"`, `descending = true`.
     rank();
-    /// Running sum.
+    /// Cumulative sum.
     cum_sum();
-    /// Running minimum.
+    /// Cumulative minimum.
     cum_min();
-    /// Running maximum.
+    /// Cumulative maximum.
     cum_max();
-    /// Running product.
+    /// Cumulative product.
     cum_prod();
-    /// Running number of values.
+    /// Cumulative count of values.
     cum_count();
     /// Mean of the last `window_size` rows; null before there are as many.
     rolling_mean(window_size);
@@ -161,9 +161,9 @@ methods! { Expr, |this| this, "":
 methods! { ExprStr, |this| this.0, "str.":
     /// Whether the pattern (a regular expression) occurs. Option in `x!`: `literal = true`.
     contains(pattern);
-    /// Whether the text begins with `prefix`.
+    /// Whether the string begins with `prefix`.
     starts_with(prefix);
-    /// Whether the text ends with `suffix`.
+    /// Whether the string ends with `suffix`.
     ends_with(suffix);
     /// Number of characters.
     len_chars();
@@ -193,9 +193,9 @@ methods! { ExprStr, |this| this.0, "str.":
     head(n);
     /// The last `n` characters.
     tail(n);
-    /// Parts between separators, as a list.
+    /// Substrings between separators, as a list.
     split(by);
-    /// What the pattern's group `group_index` matches (0: the whole match); null without a match.
+    /// The match of the pattern's group `group_index` (0: the whole match); null without a match.
     extract(pattern, group_index);
     /// All matches, as a list.
     extract_all(pattern);
@@ -211,11 +211,11 @@ methods! { ExprStr, |this| this.0, "str.":
     pad_end(length, fill_char);
     /// A date, by a format such as `"%d.%m.%Y"`.
     to_date(format);
-    /// A time stamp, by a format such as `"%Y-%m-%d %H:%M"`.
+    /// A timestamp, by a format such as `"%Y-%m-%d %H:%M"`.
     to_datetime(format);
-    /// A whole number.
+    /// An integer parsed from the string.
     to_integer();
-    /// A group's texts joined by `delimiter` into one.
+    /// The strings of a group joined by `delimiter` into one.
     join(delimiter);
 }
 
@@ -248,11 +248,11 @@ methods! { ExprDt, |this| this.0, "dt.":
     date();
     /// The time without its day.
     time();
-    /// Rounded down to a span such as `"1h"`, `"1d"`, `"1mo"`.
+    /// Truncated to an interval such as `"1h"`, `"1d"`, `"1mo"`.
     truncate(every);
-    /// As a text, by a format such as `"%Y-%m"`.
+    /// A string, by a format such as `"%Y-%m"`.
     strftime(format);
-    /// Seconds since 1970 and so on: `unit` is `"s"`, `"ms"`, `"us"` or `"ns"`.
+    /// The time since 1970 as an integer: `unit` is `"s"`, `"ms"`, `"us"` or `"ns"`.
     epoch(unit);
     /// A duration in whole days.
     total_days();
@@ -262,7 +262,7 @@ methods! { ExprDt, |this| this.0, "dt.":
     total_minutes();
     /// A duration in whole seconds.
     total_seconds();
-    /// Moved by a span such as `"1d"` or `"-2h"`.
+    /// Shifted by an interval such as `"1d"` or `"-2h"`.
     offset_by(by);
 }
 
@@ -271,7 +271,7 @@ methods! { ExprList, |this| this.0, "list.":
     len();
     /// The element at `index`, from 0; a negative index counts from the end. Null beyond the ends.
     get(index);
-    /// Texts joined by `separator`.
+    /// Strings joined by `separator`.
     join(separator);
     /// Whether `item` is an element.
     contains(item);

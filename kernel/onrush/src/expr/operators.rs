@@ -112,8 +112,8 @@ comparisons! {
     gt Greater,
     /// Whether this is at least `other`; null if one is null.
     gt_eq GreaterEqual,
-    /// Both conditions; false if one is false, even beside a null.
+    /// Logical and; false if one condition is false, even if the other is null.
     and And,
-    /// One of the conditions; true if one is true, even beside a null.
+    /// Logical or; true if one condition is true, even if the other is null.
     or Or,
 }

@@ -5,11 +5,11 @@ use onrush_wire::{Arg, ExprKind, TimeUnit, Value};
 
 use super::{Expr, Then};
 
-/// What stands in an expression as a value: numbers, texts, `bool`, `Option`s (`None` is null), chrono's dates and times,
-/// lists of these, and expressions. A text is a text here, not a column's name.
+/// A value in an expression: a number, a string, a `bool`, an `Option` (`None` is null), a date or time of chrono,
+/// a list of them, or an expression. A string is a literal here, not a column name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand in an expression over columns",
-    label = "this is neither a number, a text, a date, a list of these, nor an `Expr`",
+    label = "expected a number, a string, a date, a list of them, or an `Expr`",
     note = "a column is written by its bare name in `x!`, or `col(\"name\")`"
 )]
 pub trait ToExpr {

@@ -1,4 +1,4 @@
-//! What frame methods take besides columns and expressions.
+//! Other arguments of frame methods: conditions, pairs, lists of frames, sample sizes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use super::Frame;
 use crate::expr::IntoDataType;
 use crate::raise::raise;
 
-/// All conditions joined. `x!(a = 1)` names a result and is no condition.
+/// All conditions joined by `&&`. `x!(a = 1)` names a result and is not a condition.
 pub fn condition(conditions: Vec<Expr>, at: &Span) -> Expr {
     for condition in &conditions {
         if let ExprKind::Alias(_, name) = &condition.kind {
@@ -18,7 +18,7 @@ pub fn condition(conditions: Vec<Expr>, at: &Span) -> Expr {
                 Diagnostic::error(
                     Class::Plan,
                     "condition",
-                    format!("`{name} = ...` names a result: it is no condition"),
+                    format!("`{name} = ...` names a result: it is not a condition"),
                 )
                 .at(place, "")
                 .help("a comparison is `==`"),
@@ -32,9 +32,9 @@ pub fn condition(conditions: Vec<Expr>, at: &Span) -> Expr {
     all.unwrap_or_else(|| Expr::literal(true))
 }
 
-/// Pairs of a column's name and something: `[("a", "b")]`, `("a", "b")`, a `Vec` or a map.
+/// Pairs of a column name and a value: `[("a", "b")]`, `("a", "b")`, a `Vec` or a map.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no list of pairs",
+    message = "`{Self}` is not a list of pairs",
     label = "expected pairs such as [(\"a\", \"b\")]"
 )]
 pub trait IntoPairs<V> {
@@ -43,7 +43,7 @@ pub trait IntoPairs<V> {
     fn into_pairs(self) -> Vec<(String, V)>;
 }
 
-/// The second of a pair.
+/// The second element of a pair.
 pub trait PairValue<V> {
     #[doc(hidden)]
     #[track_caller]
@@ -135,9 +135,9 @@ impl<T: IntoFrames + ?Sized> IntoFrames for &T {
     }
 }
 
-/// A number of rows (an integer), or a share of them (`0.1`).
+/// A number of rows (an integer), or a fraction of them (`0.1`).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no sample size",
+    message = "`{Self}` is not a sample size",
     label = "expected a number of rows such as 1000, or a share such as 0.1"
 )]
 pub trait IntoSampleSize {
@@ -149,7 +149,7 @@ macro_rules! rows {
     ($($t:ty),*) => {$(
         impl IntoSampleSize for $t {
             fn into_sample_size(self) -> Result<SampleSize, String> {
-                u64::try_from(self).map(SampleSize::Rows).map_err(|_| format!("{self} is no number of rows"))
+                u64::try_from(self).map(SampleSize::Rows).map_err(|_| format!("{self} is not a number of rows"))
             }
         }
     )*};
@@ -160,7 +160,7 @@ impl IntoSampleSize for f64 {
     fn into_sample_size(self) -> Result<SampleSize, String> {
         match self {
             share if share.is_finite() && share >= 0.0 => Ok(SampleSize::Fraction(share)),
-            share => Err(format!("{share} is no share of the rows: it lies between 0 and 1")),
+            share => Err(format!("{share} is not a fraction of the rows: it lies between 0 and 1")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows into Rust: a batch, a column, a value, a matrix.
+//! Collects rows into Rust: a batch, a column, a value, a matrix.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use crate::session::{self, Lent};
 use crate::values::wire_type;
 
 impl Frame {
-    /// Runs the plan and gives all rows as an Arrow batch, in memory that is shared with the session.
+    /// Runs the plan and returns all rows as an Arrow batch, in memory that is shared with the session.
     #[track_caller]
     pub fn collect(&self) -> RecordBatch {
         session::collect(self.id(), Vec::new(), here("collect"))
     }
 
-    /// One column's values, to be read as a slice. Numbers share memory with the session.
-    /// `f.column::<f64>("x")`, `f.column::<Option<f64>>("x")` where there are nulls, `f.column::<String>("name")`.
+    /// The values of one column as a slice. Numbers share memory with the session.
+    /// `f.column::<f64>("x")`, `f.column::<Option<f64>>("x")` for a column with nulls, `f.column::<String>("name")`.
     ///
-    /// Raises if the type does not fit, or if there are nulls and no `Option`.
+    /// Raises if the type does not fit, or if there are nulls and `T` is not an `Option`.
     #[track_caller]
     pub fn column<T: Element>(&self, name: &str) -> Column<T> {
         let at = here("column");
@@ -40,9 +40,9 @@ impl Frame {
         only(&session::collect(self.id(), vec![name.to_string()], at.clone()), name, at)
     }
 
-    /// One column's values for the kernels of `%%cuda` cells: `let x = f.buffer::<f64>("x");`. They are those of
-    /// [`Buffer::from`]`(&f.column::<f64>("x"))`. Where the frame's rows are on the GPU, for example after `persist()`, a column of a megabyte
-    /// or more is copied there, and comes to the host only when Rust reads it.
+    /// The values of one column for the kernels of `%%cuda` cells: `let x = f.buffer::<f64>("x");`. They equal
+    /// [`Buffer::from`]`(&f.column::<f64>("x"))`. If the frame's rows are on the GPU, for example after `persist()`, a column of a megabyte
+    /// or more is copied on the device, and to the host only when Rust reads it.
     ///
     /// `T` is a number (`f32`, `f64`, `i8` to `i64`, `u8` to `u64`) or `bool`; numbers become other numbers if no value changes. Raises as
     /// [`Frame::column`] does, if the type does not fit or if there are nulls: a buffer has none.
@@ -63,20 +63,20 @@ impl Frame {
         }
     }
 
-    /// The column as the session lends it to the device that kernels run on. `None` if the way over the host is known to be the right one.
+    /// The column as the session exports it to the worker's device. `None` if the copy by way of the host is known to be right.
     #[inline(never)]
     fn lent(&self, name: &str, wanted: &DataType, at: Span) -> Option<Lent> {
-        // What is converted is converted on the host, and what does not exist is an error there.
+        // A conversion happens on the host, and an unknown column is an error there.
         self.handle.schema.fields.iter().find(|field| field.name == name && field.dtype == *wanted)?;
         let kernels = cuda::device()?;
         match session::lend(self.id(), name.to_string(), at) {
-            // Only a device of the same kind can map it.
+            // Only a device of the same kind can map the memory.
             Lent::OnDevice { device, dtype, .. } if device != kernels || dtype != *wanted => None,
             lent => Some(lent),
         }
     }
 
-    /// The only value of an expression that gives one row: `let mean: f64 = f.value(x!(delay.mean()))`. A null needs an
+    /// The only value of an expression that yields one row: `let mean: f64 = f.value(x!(delay.mean()))`. A null needs an
     /// `Option`.
     #[track_caller]
     pub fn value<T: FromValue>(&self, expr: impl IntoExprs) -> T {
@@ -96,7 +96,7 @@ impl Frame {
         }
     }
 
-    /// These columns as a dense matrix, row after row, for Rust's own numeric crates: `f.to_matrix::<f32>(["a", "b"])`.
+    /// Columns as a dense row-major matrix for Rust's numeric crates: `f.to_matrix::<f32>(["a", "b"])`.
     /// Numbers and `bool` are converted to `T`; a null raises.
     #[track_caller]
     pub fn to_matrix<T: Number>(&self, columns: impl IntoColumns) -> Matrix<T> {
@@ -121,7 +121,7 @@ impl From<Frame> for RecordBatch {
     }
 }
 
-/// The column that was asked for.
+/// Takes the requested column out of the batch.
 fn only(batch: &RecordBatch, name: &str, at: Span) -> ArrayRef {
     match batch.columns().first() {
         Some(array) => Arc::clone(array),
@@ -129,7 +129,7 @@ fn only(batch: &RecordBatch, name: &str, at: Span) -> ArrayRef {
     }
 }
 
-/// What [`Frame::value`] can give: what a column can hold ([`Element`]).
+/// A type that [`Frame::value`] can return: the types of column values ([`Element`]).
 pub trait FromValue: Sized {
     #[doc(hidden)]
     fn from_value(value: Value, dtype: &DataType) -> Result<Self, Diagnostic>;
@@ -146,7 +146,7 @@ impl<T: Element + Clone> FromValue for T {
     }
 }
 
-/// An array of one value. What has no Arrow form here is an error of types when it is read.
+/// An array of one value. A value without an Arrow form here is a type error when it is read.
 fn array_of(value: Value, dtype: &DataType) -> ArrayRef {
     use arrow::array as a;
     let stamp_unit = |unit: TimeUnit| match unit {

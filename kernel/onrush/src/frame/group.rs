@@ -7,7 +7,7 @@ use super::Frame;
 use crate::expr::{IntoColumns, IntoExprs};
 use crate::raise::here;
 
-/// A frame with keys, waiting for what to compute of each group; see [`Frame::group_by`].
+/// A frame with grouping keys, before its aggregates are known; see [`Frame::group_by`].
 #[derive(Clone)]
 pub struct GroupBy {
     frame: Frame,

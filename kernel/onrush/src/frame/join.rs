@@ -1,4 +1,4 @@
-//! Joins, and the columns that they match.
+//! Joins and their keys.
 
 use onrush_wire::plan::{AsofStrategy, JoinKind, Op};
 use onrush_wire::{Class, Diagnostic, Expr, Span, Value};
@@ -7,7 +7,7 @@ use super::Frame;
 use crate::expr::IntoExprs;
 use crate::raise::{here, raise};
 
-/// Which columns of two frames match, and what names get that both have; see [`on`] and [`using`].
+/// The key columns of a join, and the suffix of names that both frames have; see [`on`] and [`using`].
 #[derive(Clone)]
 pub struct On {
     left: Vec<Expr>,
@@ -27,7 +27,7 @@ pub fn using(columns: impl IntoExprs) -> On {
 }
 
 impl On {
-    /// What is added to the right frame's names that the left one has too. Default: `_right`.
+    /// The suffix for names of the right frame that the left one has too. Default: `_right`.
     #[must_use]
     pub fn suffix(mut self, suffix: impl Into<String>) -> Self {
         self.suffix = suffix.into();
@@ -35,7 +35,7 @@ impl On {
     }
 }
 
-/// What to match: `on("dest", "faa")`, or the names that both frames have: `"carrier"`, `["origin", "time_hour"]`.
+/// The keys of a join: `on("dest", "faa")`, or the names that both frames have: `"carrier"`, `["origin", "time_hour"]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which columns a join matches",
     label = "expected on(\"left\", \"right\"), or the name of a column that both frames have"
@@ -70,7 +70,7 @@ names!([] &str, [] String, [] &String, [] crate::Expr, [] &crate::Expr, [] crate
        [T: IntoExprs + Clone, const N: usize] &[T; N], [T: IntoExprs] Vec<T>, [T: IntoExprs + Clone] &Vec<T>,
        [T: IntoExprs + Clone] &[T]);
 
-/// How an as-of join finds its rows; see [`asof`].
+/// The key and options of an as-of join; see [`asof`].
 #[derive(Clone)]
 pub struct Asof {
     on: On,
@@ -81,7 +81,7 @@ pub struct Asof {
     suffix: Option<String>,
 }
 
-/// By which numbers or times rows are near, for [`Frame::join_asof`]: `asof("time")`, `asof(on("time", "quoted_at"))`.
+/// The ordered key of [`Frame::join_asof`], of numbers or times: `asof("time")`, `asof(on("time", "quoted_at"))`.
 pub fn asof(key: impl IntoJoin) -> Asof {
     Asof {
         on: key.into_join(),
@@ -101,28 +101,28 @@ impl Asof {
         self
     }
 
-    /// The last row whose key is not above the left one's: the default.
+    /// Looks backward: the last row whose key is at most the left one's. The default.
     #[must_use]
     pub fn backward(mut self) -> Self {
         self.strategy = AsofStrategy::Backward;
         self
     }
 
-    /// The first row whose key is not below the left one's.
+    /// Looks forward: the first row whose key is at least the left one's.
     #[must_use]
     pub fn forward(mut self) -> Self {
         self.strategy = AsofStrategy::Forward;
         self
     }
 
-    /// The nearer one of both; the one before, if they are as near.
+    /// Takes the nearest row of both directions; the one before, if both are equally near.
     #[must_use]
     pub fn nearest(mut self) -> Self {
         self.strategy = AsofStrategy::Nearest;
         self
     }
 
-    /// No row that is further away: a number, or for times a span such as `"30s"`, `"5m"`, `"1d"`. Default: no limit.
+    /// The maximum distance: a number, or for times an interval such as `"30s"`, `"5m"`, `"1d"`. Default: no limit.
     #[must_use]
     pub fn tolerance(mut self, most: impl Into<Value>) -> Self {
         self.tolerance = Some(most.into());
@@ -136,7 +136,7 @@ impl Asof {
         self
     }
 
-    /// What is added to the right frame's names that the left one has too. Default: `_right`.
+    /// The suffix for names of the right frame that the left one has too. Default: `_right`.
     #[must_use]
     pub fn suffix(mut self, suffix: impl Into<String>) -> Self {
         self.suffix = Some(suffix.into());
@@ -144,7 +144,7 @@ impl Asof {
     }
 }
 
-/// How to find rows: `asof("time").by("ticker")`, or the key alone: `"time"`, `on("time", "quoted_at")`.
+/// The keys of an as-of join: `asof("time").by("ticker")`, or the ordered key alone: `"time"`, `on("time", "quoted_at")`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say by which column an as-of join finds rows",
     label = "expected asof(\"time\"), or the name of a column that both frames have"
@@ -241,7 +241,7 @@ impl Frame {
         Frame::step(op, at)
     }
 
-    /// All combinations of rows: width and height multiply.
+    /// Cross join: all pairs of rows. Width and height multiply.
     #[track_caller]
     pub fn cross_join(&self, right: &Frame) -> Frame {
         self.joined(right, JoinKind::Cross, using(()), here("cross_join"))
@@ -260,18 +260,18 @@ macro_rules! joins {
     };
 }
 joins! {
-    /// Rows of both frames that match. A null matches nothing.
+    /// Inner join: the pairs of matching rows. A null matches nothing.
     inner_join Inner,
-    /// The same as [`Frame::inner_join`].
+    /// Inner join: an alias of [`Frame::inner_join`].
     join Inner,
-    /// All rows of this frame, in order, with the matching rows of `right`; null where none matches.
+    /// Left join: all rows of this frame, in order, with the matching rows of `right`; null without a match.
     left_join Left,
-    /// All rows of `right`, with the matching rows of this frame; null where none matches.
+    /// Right join: all rows of `right`, with the matching rows of this frame; null without a match.
     right_join Right,
-    /// All rows of both frames; null where none matches.
+    /// Full outer join: all rows of both frames; null without a match.
     full_join Full,
-    /// The rows of this frame that have a match in `right`; no columns are added.
+    /// Semi join: the rows of this frame that have a match in `right`; no columns are added.
     semi_join Semi,
-    /// The rows of this frame that have no match in `right`.
+    /// Anti join: the rows of this frame that have no match in `right`.
     anti_join Anti
 }

@@ -1,4 +1,4 @@
-//! Frames from files and from Rust values.
+//! Readers of files, and frames from Rust values.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ fn source(path: String, format: Format) -> Op {
     Op::Read(Source { path, folder: folder(), format })
 }
 
-/// Reads a CSV file, or several with `*`, `?`, `[..]` and `**` in the path. The first row names the columns; types are found
+/// Reads a CSV file, or several with `*`, `?`, `[..]` and `**` in the path. The first row names the columns. Types are inferred
 /// from the whole file; empty fields and `NA` are null; ISO dates are dates. For other options see [`csv`].
 #[track_caller]
 pub fn read_csv(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::Csv(CsvOptions::default())), here("read_csv"))
 }
 
-/// Reads a Parquet file, or several (see [`read_csv`] for patterns). Only what is used is read.
+/// Reads a Parquet file, or several (see [`read_csv`] for patterns). Only the used columns and row groups are read.
 #[track_caller]
 pub fn read_parquet(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::Parquet), here("read_parquet"))
@@ -33,7 +33,7 @@ pub fn read_json(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::JsonLines), here("read_json"))
 }
 
-/// The same as [`read_json`].
+/// Reads JSON lines: an alias of [`read_json`].
 #[track_caller]
 pub fn read_ndjson(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::JsonLines), here("read_ndjson"))
@@ -44,7 +44,7 @@ pub fn csv() -> CsvReader {
     CsvReader { options: CsvOptions::default() }
 }
 
-/// How a CSV file is read; see [`csv`].
+/// Options of a CSV reader; see [`csv`].
 #[derive(Clone, Debug)]
 #[must_use = "`.read(path)` reads the file"]
 pub struct CsvReader {
@@ -52,37 +52,37 @@ pub struct CsvReader {
 }
 
 impl CsvReader {
-    /// What stands between fields. Default: a comma.
+    /// The separator of fields. Default: a comma.
     pub fn sep(mut self, separator: char) -> Self {
         self.options.separator = separator;
         self
     }
 
-    /// What stands around texts. `None`: quotes are part of the text. Default: `"`.
+    /// The quote character of strings. `None`: quotes are part of the string. Default: `"`.
     pub fn quote(mut self, quote: impl Into<Option<char>>) -> Self {
         self.options.quote = quote.into();
         self
     }
 
-    /// Whether the first row holds names. Without: `column_1`, `column_2`, ...
+    /// Whether the first row is a header with names. Without: `column_1`, `column_2`, ...
     pub fn header(mut self, has_header: bool) -> Self {
         self.options.has_header = has_header;
         self
     }
 
-    /// Lines that start with this are left out.
+    /// Skips lines that start with this.
     pub fn comment(mut self, start: char) -> Self {
         self.options.comment = Some(start);
         self
     }
 
-    /// Texts that mean null, instead of `NA`. An empty field is null as well.
+    /// Strings that mean null, instead of `NA`. An empty field is null as well.
     pub fn nulls(mut self, texts: impl IntoColumns) -> Self {
         self.options.nulls = texts.into_columns();
         self
     }
 
-    /// Leaves out rows at the top, before the header.
+    /// Skips rows at the top, before the header.
     pub fn skip_rows(mut self, rows: usize) -> Self {
         self.options.skip_rows = rows as u64;
         self
@@ -120,7 +120,7 @@ impl CsvReader {
     }
 }
 
-/// A frame with a copy of the batch's rows. Also `Frame::from(batch)`.
+/// A frame with a copy of the batch's rows. `Frame::from(batch)` does it, too.
 #[track_caller]
 pub fn from_batch(batch: &RecordBatch) -> Frame {
     send(batch, here("from_batch"))

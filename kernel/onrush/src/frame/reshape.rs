@@ -1,4 +1,4 @@
-//! Steps that are needed less often: samples, nulls, doubles, counts, and other shapes of the same data.
+//! Less common steps: sampling, nulls, duplicates, counts, and reshaping.
 
 use arrow::array::{Array, RecordBatch};
 use onrush_wire::plan::{ConcatHow, Keep, Op};
@@ -10,8 +10,8 @@ use crate::expr::{IntoColumns, IntoExprs};
 use crate::raise::{here, raise};
 
 impl Frame {
-    /// Rows by chance, without repetition, in the frame's order: `f.sample(1000)` rows, or `f.sample(0.1)` of them. The same
-    /// line of the same cell takes the same rows every time; [`Frame::sample_seed`] takes others.
+    /// A random sample without replacement, in the frame's order: `f.sample(1000)` rows, or `f.sample(0.1)` of them. One
+    /// line of a cell takes equal rows every time; [`Frame::sample_seed`] takes others.
     #[track_caller]
     pub fn sample(&self, amount: impl IntoSampleSize) -> Frame {
         let at = here("sample");
@@ -19,13 +19,13 @@ impl Frame {
         self.sampled(amount.into_sample_size(), seed, false, at)
     }
 
-    /// As [`Frame::sample`], with a seed of its own.
+    /// A sample as of [`Frame::sample`], with a seed.
     #[track_caller]
     pub fn sample_seed(&self, amount: impl IntoSampleSize, seed: u64) -> Frame {
         self.sampled(amount.into_sample_size(), seed, false, here("sample_seed"))
     }
 
-    /// As [`Frame::sample_seed`], where a row may be taken several times (for a bootstrap).
+    /// A sample as of [`Frame::sample_seed`], with replacement (for a bootstrap).
     #[track_caller]
     pub fn sample_with_replacement(&self, amount: impl IntoSampleSize, seed: u64) -> Frame {
         self.sampled(amount.into_sample_size(), seed, true, here("sample_with_replacement"))
@@ -45,43 +45,43 @@ impl Frame {
         }
     }
 
-    /// Keeps the first of equal rows; the order stays.
+    /// Removes duplicate rows and keeps the first; the order stays.
     #[track_caller]
     pub fn unique(&self) -> Frame {
         Frame::step(Op::Unique { input: self.id(), subset: Vec::new(), keep: Keep::First }, here("unique"))
     }
 
-    /// Keeps the first of the rows that are equal in some columns; the order stays.
+    /// Removes rows that are equal in some columns and keeps the first; the order stays.
     #[track_caller]
     pub fn unique_by(&self, columns: impl IntoExprs) -> Frame {
         Frame::step(Op::Unique { input: self.id(), subset: columns.into_exprs(), keep: Keep::First }, here("unique_by"))
     }
 
-    /// As [`Frame::unique_by`], with a choice of which row is kept: `Keep::First`, `Last`, `Any`, or `None` of them.
+    /// Removes duplicates as [`Frame::unique_by`], with a choice of the row to keep: `Keep::First`, `Last`, `Any`, or `None` of them.
     #[track_caller]
     pub fn unique_keep(&self, columns: impl IntoExprs, keep: Keep) -> Frame {
         Frame::step(Op::Unique { input: self.id(), subset: columns.into_exprs(), keep }, here("unique_keep"))
     }
 
-    /// Leaves out rows with a null in any column.
+    /// Drops rows with a null in any column.
     #[track_caller]
     pub fn drop_nulls(&self) -> Frame {
         Frame::step(Op::DropNulls { input: self.id(), subset: Vec::new() }, here("drop_nulls"))
     }
 
-    /// Leaves out rows with a null in one of these columns.
+    /// Drops rows with a null in one of these columns.
     #[track_caller]
     pub fn drop_nulls_in(&self, columns: impl IntoExprs) -> Frame {
         Frame::step(Op::DropNulls { input: self.id(), subset: columns.into_exprs() }, here("drop_nulls_in"))
     }
 
-    /// `value` in place of nulls, in every column whose type can hold it.
+    /// Replaces nulls by `value`, in every column whose type can hold it.
     #[track_caller]
     pub fn fill_null(&self, value: impl Into<Value>) -> Frame {
         Frame::step(Op::FillNull { input: self.id(), value: value.into() }, here("fill_null"))
     }
 
-    /// Converts columns: `f.cast([("year", "i32"), ("flight", "str")])`. Raises where a value has no form in the new type.
+    /// Converts columns: `f.cast([("year", "i32"), ("flight", "str")])`. Raises if a value cannot be converted.
     #[track_caller]
     pub fn cast(&self, columns: impl IntoPairs<DataType>) -> Frame {
         Frame::step(Op::Cast { input: self.id(), columns: columns.into_pairs(), strict: true }, here("cast"))
@@ -134,14 +134,14 @@ impl Frame {
         Frame::step(op, here("pivot"))
     }
 
-    /// From wide to long: the columns `on` become rows, with their names in `variable` and their values in `value`; the
+    /// Reshapes from wide to long: the columns `on` become rows, with their names in `variable` and their values in `value`. The
     /// columns `index` are repeated.
     #[track_caller]
     pub fn unpivot(&self, on: impl IntoColumns, index: impl IntoColumns) -> Frame {
         self.long(on.into_columns(), index.into_columns(), ("variable", "value"), here("unpivot"))
     }
 
-    /// As [`Frame::unpivot`], with names for the two new columns.
+    /// Reshapes as [`Frame::unpivot`], with names for the two new columns.
     #[track_caller]
     pub fn unpivot_as(&self, on: impl IntoColumns, index: impl IntoColumns, variable: &str, value: &str) -> Frame {
         self.long(on.into_columns(), index.into_columns(), (variable, value), here("unpivot_as"))
@@ -159,13 +159,13 @@ impl Frame {
         Frame::step(Op::WithRowIndex { input: self.id(), name: name.to_string(), offset: 0 }, here("with_row_index"))
     }
 
-    /// One row for each element of these list columns.
+    /// Explodes list columns: one row for each element.
     #[track_caller]
     pub fn explode(&self, columns: impl IntoColumns) -> Frame {
         Frame::step(Op::Explode { input: self.id(), columns: columns.into_columns() }, here("explode"))
     }
 
-    /// Adds a column of Rust values, one for each row, after the others: what a loop or another crate has computed.
+    /// Adds a column of Rust values, one for each row, after the other columns.
     #[track_caller]
     pub fn with_values(&self, name: &str, values: impl IntoColumn) -> Frame {
         let at = here("with_values");
@@ -182,32 +182,32 @@ impl Frame {
         Frame::step(Op::Concat { inputs: vec![self.id(), column.id()], how: ConcatHow::Horizontal }, at)
     }
 
-    /// The rows of this frame, then those of `other`, which has the same columns.
+    /// Appends the rows of `other`, which has the same columns.
     #[track_caller]
     pub fn vstack(&self, other: &Frame) -> Frame {
         Frame::step(Op::Concat { inputs: vec![self.id(), other.id()], how: ConcatHow::Vertical }, here("vstack"))
     }
 
-    /// The columns of this frame, then those of `other`, which has as many rows.
+    /// Appends the columns of `other`, which has as many rows.
     #[track_caller]
     pub fn hstack(&self, other: &Frame) -> Frame {
         Frame::step(Op::Concat { inputs: vec![self.id(), other.id()], how: ConcatHow::Horizontal }, here("hstack"))
     }
 }
 
-/// Frames with the same columns, one below the other: `concat([&a, &b])`.
+/// Concatenates the rows of frames with the same columns: `concat([&a, &b])`.
 #[track_caller]
 pub fn concat(frames: impl IntoFrames) -> Frame {
     Frame::step(Op::Concat { inputs: frames.ids(), how: ConcatHow::Vertical }, here("concat"))
 }
 
-/// Frames one below the other, with all their columns; what is missing is null.
+/// Concatenates the rows of frames with the union of their columns; missing values are null.
 #[track_caller]
 pub fn concat_diagonal(frames: impl IntoFrames) -> Frame {
     Frame::step(Op::Concat { inputs: frames.ids(), how: ConcatHow::Diagonal }, here("concat_diagonal"))
 }
 
-/// Frames with as many rows, side by side.
+/// Concatenates the columns of frames with as many rows.
 #[track_caller]
 pub fn concat_horizontal(frames: impl IntoFrames) -> Frame {
     Frame::step(Op::Concat { inputs: frames.ids(), how: ConcatHow::Horizontal }, here("concat_horizontal"))

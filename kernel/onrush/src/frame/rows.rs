@@ -1,4 +1,4 @@
-//! Rows as Rust values by serde: structs by the columns' names, tuples by their order.
+//! Deserialises rows into Rust values with serde: structs by column names, tuples by position.
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ use crate::session;
 use crate::values::{value_at, wire_schema};
 
 impl Frame {
-    /// All rows as values of a type that derives `serde::Deserialize`: a struct takes columns by its fields' names (others are
-    /// left out), a tuple or a `Vec` takes them in order, a map takes all. A null needs an `Option`.
+    /// All rows as values of a type that derives `serde::Deserialize`. A struct takes columns by its field names and ignores
+    /// others; a tuple or a `Vec` takes them in order; a map takes all. A null needs an `Option`.
     ///
     /// ```text
     /// #[derive(Deserialize)]
@@ -52,7 +52,7 @@ impl Table {
     fn new(batch: &RecordBatch) -> Self {
         let schema = wire_schema(&batch.schema());
         let plain = |array: &ArrayRef| match array.data_type() {
-            // Once here instead of for each row.
+            // Decoded once here instead of for each row.
             Arrow::Dictionary(_, value) => cast(array, value).unwrap_or_else(|_| array.clone()),
             _ => array.clone(),
         };
@@ -175,7 +175,7 @@ impl<'de> SeqAccess<'de> for Columns<'_> {
     }
 }
 
-/// A row of one column is also read as that column's value: `let names: Vec<String> = f.select("name").rows()`.
+/// A row of one column also deserialises as the value of that column: `let names: Vec<String> = f.select("name").rows()`.
 macro_rules! only_column {
     ($($method:ident($($arg:ident: $t:ty),*)),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self $(, $arg: $t)*, visitor: V) -> Result<V::Value, Problem> {
@@ -190,7 +190,7 @@ impl Row<'_> {
             1 => Ok(Cell(value_at(&self.table.columns[0], self.row))),
             n => Err(Problem {
                 column: None,
-                message: format!("a row of {n} columns is no single value: take a struct or a tuple"),
+                message: format!("a row of {n} columns is not a single value: take a struct or a tuple"),
             }),
         }
     }
@@ -307,7 +307,7 @@ impl<'de> Deserializer<'de> for Cell {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A text names a variant.
+    /// A string that names a variant.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -343,7 +343,7 @@ impl<'de> VariantAccess<'de> for UnitVariant {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Problem> {
-        Err(Problem { column: None, message: "a text names a variant without fields only".to_string() })
+        Err(Problem { column: None, message: "a string names a variant without fields only".to_string() })
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Problem> {

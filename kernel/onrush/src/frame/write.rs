@@ -1,4 +1,4 @@
-//! Frames into files.
+//! Writers of files.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use crate::raise::here;
 use crate::session;
 
 impl Frame {
-    /// Runs the plan and writes the rows as CSV, with a header and empty fields for nulls. Gives the number of rows.
+    /// Runs the plan and writes the rows as CSV, with a header and empty fields for nulls. Returns the number of rows.
     #[track_caller]
     pub fn write_csv(&self, path: impl AsRef<Path>) -> u64 {
         self.csv_writer().run(path_text(path), here("write_csv"))
     }
 
-    /// Runs the plan and writes a Parquet file, compressed with zstd. Gives the number of rows.
+    /// Runs the plan and writes a Parquet file, compressed with zstd. Returns the number of rows.
     #[track_caller]
     pub fn write_parquet(&self, path: impl AsRef<Path>) -> u64 {
         self.parquet_writer().run(path_text(path), here("write_parquet"))
     }
 
-    /// Runs the plan and writes JSON lines: one object for each row. Gives the number of rows.
+    /// Runs the plan and writes JSON lines: one object for each row. Returns the number of rows.
     #[track_caller]
     pub fn write_json(&self, path: impl AsRef<Path>) -> u64 {
         self.write(path_text(path), SinkFormat::JsonLines, here("write_json"))
@@ -52,7 +52,7 @@ impl Frame {
     }
 }
 
-/// How a CSV file is written; see [`Frame::csv_writer`].
+/// Options of a CSV writer; see [`Frame::csv_writer`].
 #[derive(Clone)]
 #[must_use = "`.write(path)` writes the file"]
 pub struct CsvWriter {
@@ -63,25 +63,25 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// What stands between fields. Default: a comma.
+    /// The separator of fields. Default: a comma.
     pub fn sep(mut self, separator: char) -> Self {
         self.separator = separator;
         self
     }
 
-    /// Whether the first row holds the names. Default: yes.
+    /// Whether the first row is a header with the names. Default: yes.
     pub fn header(mut self, header: bool) -> Self {
         self.header = header;
         self
     }
 
-    /// What is written for null. Default: nothing.
+    /// The representation of null. Default: an empty field.
     pub fn null(mut self, text: impl Into<String>) -> Self {
         self.null = text.into();
         self
     }
 
-    /// Runs the plan and writes the file. Gives the number of rows.
+    /// Runs the plan and writes the file. Returns the number of rows.
     #[track_caller]
     pub fn write(&self, path: impl AsRef<Path>) -> u64 {
         self.run(path_text(path), here("write"))
@@ -93,7 +93,7 @@ impl CsvWriter {
     }
 }
 
-/// How a Parquet file is written; see [`Frame::parquet_writer`].
+/// Options of a Parquet writer; see [`Frame::parquet_writer`].
 #[derive(Clone)]
 #[must_use = "`.write(path)` writes the file"]
 pub struct ParquetWriter {
@@ -102,13 +102,13 @@ pub struct ParquetWriter {
 }
 
 impl ParquetWriter {
-    /// `zstd` (default), `snappy`, `lz4`, `gzip`, `brotli` or `none`.
+    /// The compression: `zstd` (default), `snappy`, `lz4`, `gzip`, `brotli` or `none`.
     pub fn compression(mut self, name: impl Into<String>) -> Self {
         self.compression = name.into();
         self
     }
 
-    /// Runs the plan and writes the file. Gives the number of rows.
+    /// Runs the plan and writes the file. Returns the number of rows.
     #[track_caller]
     pub fn write(&self, path: impl AsRef<Path>) -> u64 {
         self.run(path_text(path), here("write"))

@@ -1,4 +1,4 @@
-//! Plots from arrays, slices and vectors: no session is asked.
+//! Plots from arrays, slices and vectors, computed here without the session.
 
 use std::collections::HashMap;
 
@@ -65,7 +65,7 @@ pub fn bar(labels: impl IntoColumn, values: impl IntoColumn) -> Plot {
 fn bars(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
     same_length(labels, values, &at);
     let labelled = labelled(labels, values, &at);
-    // NaN where there is no value, as without a sum.
+    // NaN without values, as a missing sum is.
     let sum = |values: &Vec<f64>| values.iter().copied().filter(|v| !v.is_nan()).reduce(|a, b| a + b);
     let y: Vec<f64> = labelled.groups.iter().map(|values| sum(values).unwrap_or(f64::NAN)).collect();
     let (values, bars): (usize, usize) = (labelled.groups.iter().map(Vec::len).sum(), y.len());
@@ -85,7 +85,7 @@ fn bars(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
 struct Labelled {
     names: Vec<String>,
     groups: Vec<Vec<f64>>,
-    /// What was left out.
+    /// The number of values that were left out.
     notes: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ fn labelled(labels: &ArrayRef, values: &ArrayRef, at: &Span) -> Labelled {
     Labelled { names, groups, notes }
 }
 
-/// How often values lie in each of several bins: `hist(values)`, `hist(values).bins(30)`. Nulls and NaN are left out.
+/// A histogram: number of values in each bin. `hist(values)`, `hist(values).bins(30)`. Nulls and NaN are left out.
 #[track_caller]
 pub fn hist(values: impl IntoColumn) -> Plot {
     let at = here("hist");
@@ -190,7 +190,7 @@ fn cells(rows: Vec<Vec<f64>>, at: Span) -> Plot {
     finished(layer, at)
 }
 
-/// Gives the series of a layer a name for the legend.
+/// Names the series of a layer for the legend.
 pub fn rename(layer: &mut Layer, name: &str) {
     match layer {
         Layer::Xy { series, .. } => series.iter_mut().for_each(|s| s.name = name.to_string()),
@@ -228,7 +228,7 @@ fn not_numbers(array: &ArrayRef, what: &str, at: &Span) -> ! {
     raise(
         Diagnostic::error(Class::Plan, "plot", format!("{what} of type {found} have no place on an axis of numbers"))
             .at(at.clone(), "")
-            .help("bar(labels, values) takes texts as labels"),
+            .help("bar(labels, values) takes strings as labels"),
     )
 }
 
@@ -251,14 +251,14 @@ fn numbers(array: &ArrayRef, what: &str, at: &Span) -> (Vec<f64>, AxisScale) {
     (floats.iter().map(|v| v.map_or(f64::NAN, |v| v / per_unit)).collect(), scale)
 }
 
-/// Bins that hold all values; chosen from these if `bins` is `None`.
+/// Edges of bins that hold all values. If `bins` is `None`, the number of bins is chosen from the values.
 fn counted(values: &[f64], bins: Option<u32>) -> Bins {
     let edges = statistics::edges(values, bins, values.iter().all(|v| v.fract() == 0.0));
     let counts = statistics::counts(values.iter().copied(), &edges);
     Bins { name: String::new(), edges, counts }
 }
 
-/// Counts the values of [`hist`] again. `false` if the plot is none of these.
+/// Counts the values of [`hist`] again with other bins. Returns `false` if the plot is not a histogram of values.
 pub fn rebin(plot: &mut Plot, bins: u32) -> bool {
     let (Some(values), Source::Values(layers)) = (&plot.raw, &mut plot.source) else { return false };
     if let Some(Layer::Histogram { series, .. }) = layers.first_mut() {

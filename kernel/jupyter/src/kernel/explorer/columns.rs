@@ -34,7 +34,7 @@ fn test(filter: &ColumnFilter) -> Result<Test, String> {
             if params["search_type"] == "regex_match" {
                 // Letters outside of ASCII have one case here.
                 let pattern = regex::bytes::RegexBuilder::new(term).unicode(false).case_insensitive(!exact).build();
-                let pattern = pattern.map_err(|error| format!("`{term}` is no regular expression: {error}"))?;
+                let pattern = pattern.map_err(|error| format!("`{term}` is not a regular expression: {error}"))?;
                 return Ok(Box::new(move |_, field| pattern.is_match(field.name.as_bytes())));
             }
             let fold = move |text: &str| if exact { text.to_string() } else { text.to_lowercase() };

@@ -73,7 +73,7 @@ pub fn wide_layout(width: usize) -> Model {
     Model::new(BASE, "2.0.0", "LayoutModel", Some("LayoutView"), json!({ "width": width, "max_width": "100%" }))
 }
 
-/// Whether a control has its label beside it.
+/// Whether a control has its label next to it.
 pub fn is_described(kind: &ControlKind) -> bool {
     match kind {
         ControlKind::IntSlider { .. } | ControlKind::FloatSlider { .. } | ControlKind::Number => true,
@@ -320,7 +320,7 @@ mod tests {
             let nonsense = json!({ "value": { "x": 1 }, "index": "a" });
             assert_eq!(setting(nonsense.as_object().unwrap(), &setting_), None, "{setting_:?}");
         }
-        // JavaScript has no whole numbers of its own.
+        // JavaScript has no integers.
         assert_eq!(setting(json!({ "value": 3.0 }).as_object().unwrap(), &Setting::Int(0)), Some(Setting::Int(3)));
         assert_eq!(
             setting(json!({ "value": 3 }).as_object().unwrap(), &Setting::Float(0.0)),
