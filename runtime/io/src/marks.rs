@@ -55,7 +55,9 @@ pub(crate) fn unchanged(source: &Source, marked: &[FileMark], files: &[FileState
             let what = format!("it had {} and has {}", bytes(mark.bytes), bytes(now.bytes));
             return Err(changed(source, &mark.path, &what));
         }
-        if now != *mark {
+        // The hash is of all bytes of a small file: one that was written again as it was is the same.
+        let touched = now.modified != mark.modified && mark.bytes > 2 * END;
+        if now.ends != mark.ends || touched {
             return Err(changed(source, &mark.path, "it was written again"));
         }
     }
