@@ -34,8 +34,12 @@ fn commands(workspace: &Workspace) -> Vec<(&'static str, Command)> {
     cell_docs.env("RUSTDOCFLAGS", "--deny warnings").args(["doc", "--no-deps"]);
     prelude(&mut cell_docs);
 
-    let mut all =
-        vec![("clippy", rest), ("clippy of the prelude", cells), ("rustdoc", docs), ("rustdoc of the prelude", cell_docs)];
+    let mut all = vec![
+        ("clippy", rest),
+        ("clippy of the prelude", cells),
+        ("rustdoc", docs),
+        ("rustdoc of the prelude", cell_docs),
+    ];
     let installed = workspace.cargo().args(["deny", "--version"]).output().is_ok_and(|o| o.status.success());
     if installed {
         let mut deny = workspace.cargo();

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use onrush_wire::host::{Finished, Stream};
 use onrush_wire::Diagnostic;
+use onrush_wire::host::{Finished, Stream};
 
 use crate::again;
 use crate::compile::{self, Compiler, Ready};

@@ -169,7 +169,10 @@ impl Process {
                             // Its context works no more: the supervisor starts another engine, and asks that one. No message ends half-written.
                             let _out = process.out.lock();
                             eprintln!("onrush-session: {message}");
-                            #[expect(clippy::disallowed_methods, reason = "its threads may wait for a device that answers no more")]
+                            #[expect(
+                                clippy::disallowed_methods,
+                                reason = "its threads may wait for a device that answers no more"
+                            )]
                             std::process::exit(LOST);
                         }
                     });
