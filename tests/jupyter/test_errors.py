@@ -186,7 +186,7 @@ def earlier(kernel):
         ("p.nom()", ["there is a method `norm` with a similar name:", "p.norm()\n"]),
         ("drop(words); words.len()", ["value moved here", "move occurs because `words` has type `Vec<String>`", "drop(words.clone()); words.len()"]),
         ("impl Point { fn bad(&self) -> i32 { self.x } }", ["expected `i32`, found `f64`", "line 1, column 37"]),
-        ("return Err(5);", ["`return` at the top level of a cell", "`fn`"]),
+        ("return Err(5);", ["mismatched types"]),
         ("use rand::Rng;", [":dep rand"]),
         ("let n = null;", ["`None`"]),
         ("std::thread::spawn(|| words.len());", ["still borrowed", "move ||"]),
