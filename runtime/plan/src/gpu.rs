@@ -26,6 +26,7 @@ mod single_partition;
 mod strings;
 mod time_zone;
 pub(crate) mod udf;
+mod unsupported;
 mod window;
 mod window_frame;
 

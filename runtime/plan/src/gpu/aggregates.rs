@@ -11,7 +11,8 @@ use onrush_ops::{
 use std::sync::Arc;
 
 use super::bivariate::{self, CoMoments, Statistic};
-use super::lower::{Lowering, Refusal, literal_of};
+use super::lower::{Lowering, literal_of};
+use super::unsupported::Unsupported;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
@@ -142,8 +143,8 @@ pub fn state(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     filter: Option<&Arc<dyn PhysicalExpr>>,
-) -> Result<Vec<AggregateResult>, Refusal> {
-    let refused = || Err(format!("`{}` in two steps is not on the GPU yet", function.fun().name()));
+) -> Result<Vec<AggregateResult>, Unsupported> {
+    let refused = || Err(Unsupported::form(function.fun().name(), "in two steps"));
     if function.is_distinct() {
         return refused();
     }
@@ -178,12 +179,12 @@ pub fn aggregate(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     filter: Option<&Arc<dyn PhysicalExpr>>,
-) -> Result<AggregateResult, Refusal> {
+) -> Result<AggregateResult, Unsupported> {
     let name = function.fun().name();
-    let refused = |why: &str| Err(format!("`{name}`{why} is not on the GPU yet"));
+    let refused = |how: &'static str| Err(Unsupported::form(name, how));
     let distinct = function.is_distinct();
     if distinct && !matches!(name, "min" | "max" | "count" | "sum" | "avg" | "bool_and" | "bool_or") {
-        return refused(" of distinct values beside other aggregates");
+        return refused("of distinct values with other aggregates");
     }
     let args = function.expressions();
     let filter = filter.map(|f| lowering.boolean(f)).transpose()?;
@@ -196,7 +197,7 @@ pub fn aggregate(
         None => id,
     };
     if name == "count" {
-        let [arg] = &args[..] else { return refused(" of several columns") };
+        let [arg] = &args[..] else { return refused("of several columns") };
         let literal = literal_of(arg).is_some_and(|v| !v.is_null());
         let of = match (literal, filter) {
             (true, None) => None,
@@ -213,13 +214,13 @@ pub fn aggregate(
             return Ok(AggregateResult::Count(accumulators.add(AggregateOp::Distinct, Some(of))));
         }
         if distinct {
-            return refused(" of a distinct literal");
+            return refused("of a distinct literal");
         }
         return Ok(AggregateResult::Count(accumulators.add(AggregateOp::Count, of)));
     }
     // The exact number is the best estimate.
     if name == "approx_distinct" {
-        let [arg] = &args[..] else { return refused(" of several columns") };
+        let [arg] = &args[..] else { return refused("of several columns") };
         let id = lowering.key(arg)?;
         let id = masked(lowering, id);
         let count = accumulators.add(AggregateOp::Distinct, Some(id));
@@ -231,14 +232,14 @@ pub fn aggregate(
     if let ([a, b], true) = (&args[..], bivariate::is_known(name)) {
         return bivariate::aggregate(lowering, accumulators, name, (a, b), filter);
     }
-    let [arg] = &args[..] else { return refused("") };
+    let [arg] = &args[..] else { return Err(Unsupported::Function(name.to_string())) };
     let dtype = lowering.dtype(arg)?;
     let result = function.field().data_type().clone();
     let id = lowering.key(arg)?;
     let id = masked(lowering, id);
     let kind = lowering.graph.kind(id);
     if kind == DeviceType::DictIndex && !matches!(name, "min" | "max") {
-        return refused(" of texts");
+        return refused("of strings");
     }
     let convert = |graph: &mut ExprGraph, id: NodeId, to: DeviceType| match graph.kind(id) == to {
         true => id,
@@ -255,7 +256,7 @@ pub fn aggregate(
         ("sum", t) if t.is_integer() => {
             let to = if t.is_unsigned_integer() { DeviceType::Number(Scalar::U64) } else { LONG };
             if kind_of(&result) != Some(to) {
-                return refused("");
+                return Err(Unsupported::Function(name.to_string()));
             }
             let id = convert(&mut lowering.graph, id, to);
             let what = if distinct { AggregateOp::DistinctInteger } else { AggregateOp::SumInteger };
@@ -272,8 +273,9 @@ pub fn aggregate(
             AggregateResult::Mean { sum: accumulators.add(sum_float, Some(id)), count: number }
         }
         ("avg", DataType::Decimal128(_, s)) => {
-            let DataType::Decimal128(_, t) = result else { return refused("") };
-            let up = u32::try_from(i32::from(t) - i32::from(*s)).map_err(|_| format!("`avg` of {dtype}"))?;
+            let DataType::Decimal128(_, t) = result else { return Err(Unsupported::Function(name.to_string())) };
+            let up = u32::try_from(i32::from(t) - i32::from(*s))
+                .map_err(|_| Unsupported::form("avg", format!("of {dtype}")))?;
             AggregateResult::DecimalMean { sum: accumulators.add(sum_wide, Some(id)), count: number, up }
         }
         ("var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop", DataType::Float64) => {
@@ -322,7 +324,7 @@ pub fn aggregate(
                 float: false,
             }
         }
-        _ => return refused(&format!(" of {dtype}")),
+        _ => return Err(Unsupported::form(name, format!("of {dtype}"))),
     })
 }
 
@@ -332,20 +334,20 @@ fn end(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     filter: Option<NodeId>,
-) -> Result<AggregateResult, Refusal> {
+) -> Result<AggregateResult, Unsupported> {
     let name = function.fun().name();
-    let refused = |why: &str| Err(format!("`{name}`{why} is not on the GPU yet"));
+    let refused = |how: &'static str| Err(Unsupported::form(name, how));
     let args = function.expressions();
-    let [arg] = &args[..] else { return refused(" of several columns") };
+    let [arg] = &args[..] else { return refused("of several columns") };
     if !function.order_bys().is_empty() {
-        return refused(" with an order of its own");
+        return refused("with ORDER BY");
     }
     if !lowering.begins {
-        return refused(" of groups");
+        return refused("with keys");
     }
     let id = lowering.key(arg)?;
     let node = lowering.graph.node(id);
-    let (Op::Input(input), kind) = (node.op, node.kind) else { return refused(" of a computed value") };
+    let (Op::Input(input), kind) = (node.op, node.kind) else { return refused("of a computed value") };
     let number = DeviceType::Number(Scalar::U64);
     let mut row = lowering.graph.add(Op::RowNumber, &[], number);
     let mut rows = filter;

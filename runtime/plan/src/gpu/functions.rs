@@ -10,7 +10,8 @@ use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_ops::{Comparison, DeviceType, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
 
-use super::lower::{Lowering, Refusal, literal_of};
+use super::lower::{Lowering, literal_of};
+use super::unsupported::Unsupported;
 use super::{arithmetic, time_zone, udf};
 use crate::every::Every;
 use crate::expr::kernels::is_ours;
@@ -108,10 +109,10 @@ pub fn in_zone(lowering: &mut Lowering, local: NodeId, to: &DataType, misfit: Ov
     Some(lowering.graph.add(Op::ToUtc(table, tick, Fold::No(misfit)), &[local], TICKS))
 }
 
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Refusal> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
     let name = function.name();
     let args = function.args();
-    let refused = || format!("the function `{name}` is not on the GPU yet");
+    let refused = || Unsupported::Function(name.to_string());
     let types = args.iter().map(|arg| lowering.dtype(arg)).collect::<Result<Vec<_>, _>>()?;
     let result = function.return_type().clone();
     let kind = onrush_ops::kind_of(&result).ok_or_else(refused)?;
@@ -283,7 +284,7 @@ fn is_two(expr: &Arc<dyn PhysicalExpr>) -> bool {
     matches!(literal_of(expr), Some(ScalarValue::Float64(Some(v))) if *v == 2.0)
 }
 
-fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<NodeId, Refusal> {
+fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<NodeId, Unsupported> {
     let (a, b) = (lowering.expr(&function.args()[0])?, lowering.expr(&function.args()[1])?);
     Ok(lowering.graph.add(op, &[a, b], FLOAT))
 }
@@ -294,7 +295,7 @@ fn date_part(
     of: &Arc<dyn PhysicalExpr>,
     dtype: &DataType,
     kind: DeviceType,
-) -> Option<Result<NodeId, Refusal>> {
+) -> Option<Result<NodeId, Unsupported>> {
     let tick = tick_in_zone(dtype)?;
     let within_day = matches!(part, Part::Hour | Part::Minute | Part::Second);
     if tick == Tick::Day && within_day {

@@ -14,8 +14,9 @@ use onrush_ops::{DeviceType, ExprGraph, JoinKind, NodeId, Op};
 
 use super::arithmetic;
 use super::gpu_exec::FragmentNode;
-use super::lower::{BuildSide, ColumnSource, Lowering, Refusal, StringRepresentation};
+use super::lower::{BuildSide, ColumnSource, Lowering, StringRepresentation};
 use super::placement::{FragmentBuilder, and};
+use super::unsupported::Unsupported;
 use crate::check::HIDDEN;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
@@ -93,7 +94,7 @@ impl FragmentBuilder {
         join: &Joining,
         (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
-    ) -> std::result::Result<(), Refusal> {
+    ) -> std::result::Result<(), Unsupported> {
         let (saved, joins, before) = (self.lowering.save(), self.lowering.joins.len(), self.before.len());
         let added = self.hash_join(plan, join, (other, preference), left_goes_on);
         if added.is_err() {
@@ -110,9 +111,9 @@ impl FragmentBuilder {
         join: &Joining,
         (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
-    ) -> std::result::Result<(), Refusal> {
+    ) -> std::result::Result<(), Unsupported> {
         if self.finish > 0 {
-            return Err("it comes after the first rows of an order".to_string());
+            return Err(Unsupported::AboveTopK);
         }
         let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
         let texts = self.lowering.columns.iter().any(computed);
@@ -142,14 +143,14 @@ impl FragmentBuilder {
             let kind = side.graph.kind(b);
             let is_text = kind == DeviceType::DictIndex && self.lowering.graph.kind(a) == DeviceType::DictIndex;
             if types.0 != types.1 && !is_text {
-                return Err(format!("a join of {} with {} is not on the GPU yet", types.0, types.1));
+                return Err(Unsupported::feature(format!("a join of {} with {}", types.0, types.1)));
             }
             if kind.is_float() {
                 a = bits(&mut self.lowering.graph, a);
                 b = bits(&mut side.graph, b);
             }
             if is_text && !matches!(side.graph.node(b).op, Op::Input(_)) {
-                return Err("a join by a computed text is not on the GPU yet".to_string());
+                return Err(Unsupported::feature("a join by a computed string"));
             }
             mine.push(a);
             its.push(b);
@@ -160,7 +161,7 @@ impl FragmentBuilder {
             its.push(side.graph.number(Scalar::I64, 0));
         }
         if !side.lookups.is_empty() || !side.texts.is_empty() {
-            return Err("a join by a function of a text is not on the GPU yet".to_string());
+            return Err(Unsupported::feature("a join by a function of a string"));
         }
         let number = self.lowering.joins.len();
         let graph = &mut self.lowering.graph;
@@ -170,7 +171,7 @@ impl FragmentBuilder {
         // NOT IN: what is compared with a null is neither in nor out. The host answers where there is nothing that it could be in.
         if join.null_aware {
             let ([key], None) = (&mine[..], join.filter) else {
-                return Err("NOT IN of several values is not on the GPU yet".to_string());
+                return Err(Unsupported::feature("NOT IN with several columns"));
             };
             let key = *key;
             let graph = &mut self.lowering.graph;

@@ -20,9 +20,10 @@ use onrush_ops::{
 
 use super::aggregates::{self, AggregateResult};
 use super::arithmetic;
-use super::lower::{ColumnSource, Lowering, Refusal, literal_of};
+use super::lower::{ColumnSource, Lowering, literal_of};
 use super::placement::FragmentBuilder;
 use super::strings::{self, is_text};
+use super::unsupported::Unsupported;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 const WORD: DeviceType = DeviceType::Number(Scalar::U32);
@@ -58,16 +59,16 @@ fn has_elements(graph: &ExprGraph, id: NodeId) -> bool {
 }
 
 /// A list whose elements are read.
-fn list(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
+fn list(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
     let id = lowering.expr(expr)?;
     if lowering.graph.kind(id) != DeviceType::ListView {
-        return Err(format!("`{expr}` is no list"));
+        return Err(Unsupported::NotA { expression: expr.to_string(), expected: "a list" });
     }
     match has_elements(&lowering.graph, id) {
         true => Ok(id),
         false => {
             lowering.requests.table = true;
-            Err(format!("elements of `{expr}` are not on the GPU yet"))
+            Err(Unsupported::feature(format!("an element of `{expr}`")))
         }
     }
 }
@@ -98,9 +99,9 @@ fn length(graph: &mut ExprGraph, list: NodeId, kind: DeviceType) -> NodeId {
 }
 
 /// A function of lists, or one that gives them.
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Refusal> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
     let (name, args) = (function.name(), function.args());
-    let refused = || format!("the function `{name}` is not on the GPU yet");
+    let refused = || Unsupported::Function(name.to_string());
     let kind = kind_of(function.return_type()).ok_or_else(refused)?;
     let types = args.iter().map(|arg| lowering.dtype(arg)).collect::<Result<Vec<_>, _>>()?;
     let of = types.first().and_then(element_of).map(|field| field.data_type().clone());
@@ -178,15 +179,18 @@ fn field(
     lowering: &mut Lowering,
     of: &Arc<dyn PhysicalExpr>,
     path: &[Arc<dyn PhysicalExpr>],
-) -> Result<NodeId, Refusal> {
+) -> Result<NodeId, Unsupported> {
     let mut dtype = lowering.dtype(of)?;
     let mut id = list(lowering, of)?;
     for name in path {
         let name = literal_of(name).and_then(|name| name.try_as_str().flatten());
-        let name = name.ok_or("a field whose name is computed is not on the GPU yet")?;
-        let DataType::Struct(fields) = &dtype else { return Err(format!("`{dtype}` has no fields")) };
-        let (place, found) = fields.find(name).ok_or_else(|| format!("there is no field `{name}`"))?;
-        let kind = kind_of(found.data_type()).ok_or_else(|| format!("{} is not on the GPU yet", found.data_type()))?;
+        let name = name.ok_or(Unsupported::feature("a field whose name is computed"))?;
+        let DataType::Struct(fields) = &dtype else {
+            return Err(Unsupported::NotA { expression: dtype.to_string(), expected: "a struct" });
+        };
+        let (place, found) =
+            fields.find(name).ok_or_else(|| Unsupported::Unexpected(format!("no field `{name}`").into()))?;
+        let kind = kind_of(found.data_type()).ok_or_else(|| Unsupported::of_type("a field", found.data_type()))?;
         id = lowering.graph.add(Op::List(ListOp::Field(place as u32)), &[id], kind);
         dtype = found.data_type().clone();
     }
@@ -194,7 +198,7 @@ fn field(
 }
 
 /// A struct of columns of a table: what is computed is made one before.
-fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Refusal> {
+fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
     let args = function.args();
     let values: Vec<&Arc<dyn PhysicalExpr>> = match function.name() {
         "struct" => args.iter().collect(),
@@ -223,7 +227,7 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
     }
     if lacks {
         lowering.requests.table = true;
-        return Err("a struct of what is computed is not on the GPU yet".to_string());
+        return Err(Unsupported::feature("a struct of computed values"));
     }
     lowering.structs.push(columns);
     let number = lowering.structs.len() as u32 - 1;
@@ -231,18 +235,18 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
 }
 
 /// Lists that one of is chosen: those of no element beside those of one column, as a kernel knows one place of elements.
-pub fn are_of_one_column<'a>(lists: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>) -> Result<(), Refusal> {
+pub fn are_of_one_column<'a>(lists: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>) -> Result<(), Unsupported> {
     let is_some =
         |list: &&Arc<dyn PhysicalExpr>| !is_empty(list) && !literal_of(list).is_some_and(ScalarValue::is_null);
     let mut some = lists.filter(is_some);
     let first = some.next();
     match some.all(|other| Some(other) == first) {
         true => Ok(()),
-        false => Err("CASE with lists of several columns is not on the GPU yet".to_string()),
+        false => Err(Unsupported::feature("CASE with lists of several columns")),
     }
 }
 
-pub fn or_empty(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
+pub fn or_empty(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
     match is_empty(expr) {
         true => Ok(lowering.graph.literal(DeviceType::ListView, LiteralValue::U64(0))),
         false => lowering.expr(expr),
@@ -258,10 +262,10 @@ fn is_empty(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// Each different text is compared once.
-fn has_text(lowering: &mut Lowering, of: NodeId, text: &str) -> Result<NodeId, Refusal> {
+fn has_text(lowering: &mut Lowering, of: NodeId, text: &str) -> Result<NodeId, Unsupported> {
     let Op::Input(column) = lowering.graph.node(of).op else {
         lowering.requests.table = true;
-        return Err("texts of lists that are computed are not on the GPU yet".to_string());
+        return Err(Unsupported::feature("a search for a string in a computed list"));
     };
     let text = text.to_string();
     let evaluate = move |texts: &ArrayRef| -> onrush_ops::Result<ArrayRef> {
@@ -275,7 +279,7 @@ fn has_text(lowering: &mut Lowering, of: NodeId, text: &str) -> Result<NodeId, R
 }
 
 /// Columns of the fields of structs.
-fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Refusal> {
+fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Unsupported> {
     let lowering = &mut open.lowering;
     let mut columns = Vec::new();
     for index in 0..lowering.columns.len() {
@@ -284,16 +288,15 @@ fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Refusa
             continue;
         }
         let DataType::Struct(fields) = lowering.schema.field(index).data_type().clone() else {
-            return Err("fields of what is no struct".to_string());
+            return Err(Unsupported::Unexpected("a field of a value that is not a struct".into()));
         };
         let id = lowering.column(index)?;
         if !has_elements(&lowering.graph, id) {
             lowering.requests.table = true;
-            return Err("fields of structs that are computed are not on the GPU yet".to_string());
+            return Err(Unsupported::feature("a field of a computed struct"));
         }
         for (place, field) in fields.iter().enumerate() {
-            let kind =
-                kind_of(field.data_type()).ok_or_else(|| format!("{} is not on the GPU yet", field.data_type()))?;
+            let kind = kind_of(field.data_type()).ok_or_else(|| Unsupported::of_type("a field", field.data_type()))?;
             let field = lowering.graph.add(Op::List(ListOp::Field(place as u32)), &[id], kind);
             columns.push(ColumnSource::Node(field));
         }
@@ -303,16 +306,16 @@ fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Refusa
 }
 
 /// Rows of the elements of lists: as many as the longest of a row's lists has, with nulls behind the ends of the others.
-pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), Refusal> {
+pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), Unsupported> {
     let lists = unnest.list_column_indices();
     if lists.is_empty() {
         return fields_of(open, unnest.struct_column_indices());
     }
     if !unnest.struct_column_indices().is_empty() {
-        return Err("columns made of structs beside rows of lists are not on the GPU yet".to_string());
+        return Err(Unsupported::feature("unnesting structs and lists in one step"));
     }
     if lists.iter().any(|list| list.depth != 1) {
-        return Err("rows made of lists of lists are not on the GPU yet".to_string());
+        return Err(Unsupported::feature("exploding lists of lists"));
     }
     let lowering = &open.lowering;
     let is_read = |slot: &ColumnSource| match slot {
@@ -333,7 +336,7 @@ pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), Ref
         let index = unnested.index_in_input_schema;
         let dtype = lowering.schema.field(index).data_type().clone();
         let element = element_of(&dtype).and_then(|of| kind_of(of.data_type()));
-        let element = element.ok_or_else(|| format!("rows of {dtype} are not on the GPU yet"))?;
+        let element = element.ok_or_else(|| Unsupported::of_type("exploding values", &dtype))?;
         let of = lowering.column(index)?;
         let graph = &mut lowering.graph;
         let mut count = length(graph, of, WORD);
@@ -369,18 +372,18 @@ pub fn collects(aggregate: &AggregateExec) -> bool {
 }
 
 /// Lists of groups: rows sorted by group, in the order that the lists are to have; those that are left out come last.
-pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Refusal> {
+pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Unsupported> {
     let group = aggregate.group_expr();
     if !group.is_single() {
-        return Err("grouping sets are not on the GPU yet".to_string());
+        return Err(Unsupported::feature("a grouping set"));
     }
     let functions: Vec<_> = aggregate.aggr_expr().iter().zip(aggregate.filter_expr()).collect();
-    let refused = |why: &str| Err(format!("`array_agg` {why} is not on the GPU yet"));
+    let refused = |why: &'static str| Err(Unsupported::form("array_agg", why));
     let mut how = None;
     for (function, filter) in &functions {
         if function.fun().name() != "array_agg" {
             if matches!(function.fun().name(), "first_value" | "last_value") {
-                return refused("beside the first or last values");
+                return refused("with `first_value` or `last_value` in one aggregate");
             }
             continue;
         }
@@ -398,10 +401,10 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
         });
         let this = (order.collect::<Vec<_>>(), filter.as_ref().map(Arc::clone), past_nulls);
         if how.get_or_insert_with(|| this.clone()) != &this {
-            return refused("in several orders or of several conditions");
+            return refused("with several orders or filters in one aggregate");
         }
     }
-    let Some((order, filter, past_nulls)) = how else { return refused("without values") };
+    let Some((order, filter, past_nulls)) = how else { return refused("without arguments") };
 
     // The rows in order, with keys and values as columns of their own.
     if !open.can_be_sorted() {
@@ -487,7 +490,9 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
             return aggregates::aggregate(lowering, accumulators, function, filter.as_ref()).map(|one| vec![one]);
         };
         let value = lowering.column_as(column, false)?;
-        let Op::Input(input) = lowering.graph.node(value).op else { return Err("a list of nothing".to_string()) };
+        let Op::Input(input) = lowering.graph.node(value).op else {
+            return Err(Unsupported::Unexpected("a list of no column".into()));
+        };
         let row = accumulators.add(AggregateOp::MinUnsigned, Some(row));
         Ok(vec![AggregateResult::Rows { row, count: accumulators.add(AggregateOp::Count, counted), input }])
     })

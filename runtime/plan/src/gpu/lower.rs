@@ -26,11 +26,9 @@ use onrush_ops::{
 };
 
 use super::strings::{self, is_text};
+use super::unsupported::Unsupported;
 use super::{arithmetic, functions, lists, udf};
 use crate::expr::kernels;
-
-/// Why something stays on the CPU, in a few words.
-pub type Refusal = String;
 
 /// A column that expressions can name: where it comes from, or why it cannot be used.
 #[derive(Clone, Debug)]
@@ -160,8 +158,8 @@ impl Lowering {
         self.made.iter().find(|(known, _)| known == expr).map(|(_, column)| *column)
     }
 
-    pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, Refusal> {
-        expr.data_type(&self.schema).map_err(|e| e.to_string())
+    pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, Unsupported> {
+        Ok(expr.data_type(&self.schema)?)
     }
 
     /// Whether rows are those of the table that the stage goes over.
@@ -198,7 +196,7 @@ impl Lowering {
     }
 
     /// The node of a column.
-    pub fn column(&mut self, index: usize) -> Result<NodeId, Refusal> {
+    pub fn column(&mut self, index: usize) -> Result<NodeId, Unsupported> {
         if let Some(ColumnSource::Node(id)) = self.columns.get(index) {
             return Ok(*id);
         }
@@ -208,16 +206,14 @@ impl Lowering {
     }
 
     /// The same, a text as bytes or as a number.
-    pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<NodeId, Refusal> {
+    pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<NodeId, Unsupported> {
         match self.columns.get(index) {
             Some(ColumnSource::Node(id)) => {
                 let found = match (self.graph.kind(*id), as_bytes) {
                     (DeviceType::DictIndex, true) => {
-                        Err("a text of groups beside other ones is not on the GPU yet".to_string())
+                        Err(Unsupported::feature("mixing grouped and plain representations of a string column"))
                     }
-                    (DeviceType::String, false) => {
-                        Err("a number of a text that is made is not on the GPU yet".to_string())
-                    }
+                    (DeviceType::String, false) => Err(Unsupported::feature("dictionary-encoding a computed string")),
                     _ => Ok(*id),
                 };
                 self.requests.table |= found.is_err();
@@ -226,7 +222,7 @@ impl Lowering {
             Some(ColumnSource::Source(source)) => {
                 let source = *source;
                 let dtype = self.schema.field(index).data_type();
-                let kind = kind_of(dtype).ok_or_else(|| format!("columns of type {dtype} are not on the GPU yet"))?;
+                let kind = kind_of(dtype).ok_or_else(|| Unsupported::of_type("a column", dtype))?;
                 let kind = if as_bytes && kind == DeviceType::DictIndex { DeviceType::String } else { kind };
                 let as_bytes = kind == DeviceType::String;
                 let mut known = self.used.iter().zip(&self.as_bytes);
@@ -247,7 +243,7 @@ impl Lowering {
                 let side = &mut self.joins[join];
                 let there = side.lowering.column_as(column, as_bytes)?;
                 let Op::Input(place) = side.lowering.graph.node(there).op else {
-                    return Err("a column that is not there".to_string());
+                    return Err(Unsupported::Unexpected("a column that does not exist".into()));
                 };
                 let (kind, probe) = (side.lowering.graph.kind(there), side.probe);
                 let id = self.graph.add(Op::BuildColumn(join as u32, place), &[probe], kind);
@@ -256,7 +252,7 @@ impl Lowering {
                 }
                 Ok(id)
             }
-            None => Err("a column that is not there".to_string()),
+            None => Err(Unsupported::Unexpected("a column that does not exist".into())),
         }
     }
 
@@ -288,7 +284,10 @@ impl Lowering {
         }
     }
 
-    fn attempt(&mut self, attempt: impl FnOnce(&mut Lowering) -> Result<NodeId, Refusal>) -> Result<NodeId, Refusal> {
+    fn attempt(
+        &mut self,
+        attempt: impl FnOnce(&mut Lowering) -> Result<NodeId, Unsupported>,
+    ) -> Result<NodeId, Unsupported> {
         let saved = self.save();
         let found = attempt(self);
         if found.is_err() {
@@ -298,9 +297,9 @@ impl Lowering {
     }
 
     /// What rows are grouped, sorted or joined by: a text as its number.
-    pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
+    pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
         if lists::is_nested(&self.dtype(expr)?) {
-            return Err("lists or structs that are compared are not on the GPU yet".to_string());
+            return Err(Unsupported::feature("a comparison of lists or structs"));
         }
         if let Some(column) = self.materialised(expr) {
             return self.column_as(column, false);
@@ -311,7 +310,7 @@ impl Lowering {
                 return Ok(id);
             }
             lowering.requests.text(expr);
-            Err(String::new())
+            Err(Unsupported::Requested)
         });
         if plain.is_ok() || !is_text(&self.dtype(expr)?) {
             return plain;
@@ -319,7 +318,7 @@ impl Lowering {
         let (before, wished) = (std::mem::replace(&mut self.numbered, true), self.requests.clone());
         let id = self.attempt(|lowering| match lowering.expr(expr)? {
             id if lowering.graph.kind(id) == DeviceType::String => {
-                Err(format!("the number of `{expr}` is not on the GPU yet"))
+                Err(Unsupported::feature(format!("dictionary-encoding the computed string `{expr}`")))
             }
             id => Ok(id),
         });
@@ -332,7 +331,7 @@ impl Lowering {
         id
     }
 
-    pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
+    pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
         let any: &dyn Any = expr.as_ref();
         if let Some(column) = self.materialised(expr).or_else(|| any.downcast_ref::<Column>().map(Column::index)) {
             return self.column(column);
@@ -364,7 +363,7 @@ impl Lowering {
     }
 
     /// An expression as what it is made of.
-    fn direct(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
+    fn direct(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
         let any: &dyn Any = expr.as_ref();
         if let Some(inner) = strings::same_text(self, expr) {
             return self.expr(&inner);
@@ -443,18 +442,18 @@ impl Lowering {
                 false => functions::call(self, function),
             };
         }
-        Err(format!("`{expr}` is not on the GPU yet"))
+        Err(Unsupported::Expression(expr.to_string()))
     }
 
-    pub fn boolean(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
+    pub fn boolean(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
         let id = self.expr(expr)?;
         match self.graph.kind(id) {
             DeviceType::Bool => Ok(id),
-            _ => Err(format!("`{expr}` is no condition")),
+            _ => Err(Unsupported::NotA { expression: expr.to_string(), expected: "a condition" }),
         }
     }
 
-    fn binary(&mut self, binary: &BinaryExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Refusal> {
+    fn binary(&mut self, binary: &BinaryExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
         let op = *binary.op();
         if matches!(op, Operator::And | Operator::Or) {
             return self.both(op == Operator::And, binary);
@@ -483,7 +482,7 @@ impl Lowering {
         let same = matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
         if comparison.is_some() || same {
             if !texts && !arithmetic::comparable(&left, &right) {
-                return Err(format!("a comparison of {left} with {right} is not on the GPU yet"));
+                return Err(Unsupported::feature(format!("a comparison of {left} with {right}")));
             }
             return Ok(match comparison {
                 Some(how) => self.graph.add(Op::Compare(how), &[a, b], DeviceType::Bool),
@@ -501,7 +500,7 @@ impl Lowering {
     }
 
     /// `and`, or `or`. A function of the notebook's is called where the other side does not decide: it may not come to an end elsewhere.
-    fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<NodeId, Refusal> {
+    fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<NodeId, Unsupported> {
         let (mut first, mut second) = (binary.left(), binary.right());
         if udf::is_in(first) && !udf::is_in(second) {
             (first, second) = (second, first);
@@ -517,19 +516,29 @@ impl Lowering {
         Ok(self.graph.add(if is_and { Op::And } else { Op::Or }, &[a, b?], DeviceType::Bool))
     }
 
-    fn cast(&mut self, of: &Arc<dyn PhysicalExpr>, to: &DataType, misfit: OverflowPolicy) -> Result<NodeId, Refusal> {
+    fn cast(
+        &mut self,
+        of: &Arc<dyn PhysicalExpr>,
+        to: &DataType,
+        misfit: OverflowPolicy,
+    ) -> Result<NodeId, Unsupported> {
         use DataType::Timestamp;
         let (arg, from) = (self.expr(of)?, self.dtype(of)?);
         if let (Timestamp(_, None), Timestamp(unit, Some(_))) = (&from, to) {
             let local = arithmetic::cast(&mut self.graph, arg, &from, &Timestamp(*unit, None), misfit)?;
-            let refused = || format!("CAST of {from} to {to} is not on the GPU yet");
+            let refused = || Unsupported::Cast { from: from.clone(), to: to.clone() };
             return functions::in_zone(self, local, to, misfit).ok_or_else(refused);
         }
         arithmetic::cast(&mut self.graph, arg, &from, to, misfit)
     }
 
     /// `as_bytes`: its texts are wanted so.
-    pub fn case(&mut self, case: &CaseExpr, whole: &Arc<dyn PhysicalExpr>, as_bytes: bool) -> Result<NodeId, Refusal> {
+    pub fn case(
+        &mut self,
+        case: &CaseExpr,
+        whole: &Arc<dyn PhysicalExpr>,
+        as_bytes: bool,
+    ) -> Result<NodeId, Unsupported> {
         let outer = self.guard;
         let done = self.case_within(case, whole, as_bytes);
         self.guard = outer;
@@ -541,9 +550,9 @@ impl Lowering {
         case: &CaseExpr,
         whole: &Arc<dyn PhysicalExpr>,
         as_bytes: bool,
-    ) -> Result<NodeId, Refusal> {
+    ) -> Result<NodeId, Unsupported> {
         let result = self.dtype(whole)?;
-        let mut kind = kind_of(&result).ok_or_else(|| format!("CASE with results of type {result}"))?;
+        let mut kind = kind_of(&result).ok_or_else(|| Unsupported::of_type("a CASE result", &result))?;
         if kind == DeviceType::ListView {
             lists::are_of_one_column(case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr()))?;
         }
@@ -560,7 +569,7 @@ impl Lowering {
             None => None,
         };
         if base.is_some_and(|base| self.graph.kind(base) == DeviceType::ListView) {
-            return Err("CASE of lists or structs that are compared is not on the GPU yet".to_string());
+            return Err(Unsupported::feature("CASE that compares lists or structs"));
         }
         // A text is its number among the results until one is chosen.
         let kind = if texts.is_some() { DeviceType::Number(Scalar::U32) } else { kind };
@@ -602,7 +611,7 @@ impl Lowering {
             }
             let result = then(self, result)?;
             if self.graph.kind(result) != kind || self.graph.kind(chosen) != kind {
-                return Err("CASE with results of several types".to_string());
+                return Err(Unsupported::feature("CASE with results of several types"));
             }
             chosen = self.graph.add(Op::IfElse, &[condition, result, chosen], kind);
         }
@@ -615,9 +624,9 @@ impl Lowering {
         })
     }
 
-    fn list(&mut self, list: &InListExpr) -> Result<NodeId, Refusal> {
+    fn list(&mut self, list: &InListExpr) -> Result<NodeId, Unsupported> {
         if list.list().len() > LONGEST_LIST {
-            return Err(format!("a list of {} values is not on the GPU yet", list.list().len()));
+            return Err(Unsupported::feature(format!("IN with {} values", list.list().len())));
         }
         let of = self.dtype(list.expr())?;
         let texts = is_text(&of);
@@ -626,7 +635,7 @@ impl Lowering {
         for item in list.list() {
             let dtype = self.dtype(item)?;
             if !(arithmetic::comparable(&of, &dtype) || texts && is_text(&dtype)) {
-                return Err(format!("a list of values beside {of} is not on the GPU yet"));
+                return Err(Unsupported::of_type("IN with values", &of));
             }
             let item = if texts { strings::piece(self, item)? } else { self.expr(item)? };
             let same = match self.graph.kind(value).is_float() {
@@ -660,7 +669,7 @@ impl Lowering {
     }
 
     /// A lookup of what the expression, which reads nothing but this text column, gives for each of its texts.
-    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<NodeId>, Refusal> {
+    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<NodeId>, Unsupported> {
         let mut stable = true;
         let walked = expr.apply(|node| {
             let any: &dyn Any = node.as_ref();
@@ -669,20 +678,20 @@ impl Lowering {
             }
             Ok(TreeNodeRecursion::Continue)
         });
-        walked.map_err(|e| e.to_string())?;
+        walked?;
         let text = self.schema.field(column).data_type().clone();
         if !stable {
-            return Err(format!("`{expr}` changes from row to row"));
+            return Err(Unsupported::Volatile(expr.to_string()));
         }
         let result = self.dtype(expr)?;
-        let kind = kind_of(&result).ok_or_else(|| format!("values of type {result} are not on the GPU yet"))?;
+        let kind = kind_of(&result).ok_or_else(|| Unsupported::of_type("a value", &result))?;
         let id = self.column_as(column, false)?;
         let of = match self.graph.node(id).op {
             Op::Input(column) => StringSource::Input(column),
             Op::BuildColumn(join, column) => StringSource::BuildColumn(join, column),
             _ => {
                 self.requests.table = true;
-                return Err("a function of a computed text is not on the GPU yet".to_string());
+                return Err(Unsupported::feature("a function of a computed string"));
             }
         };
         let name = self.schema.field(column).name().clone();
@@ -736,13 +745,13 @@ fn text_literal(expr: &Arc<dyn PhysicalExpr>) -> Option<Option<String>> {
 }
 
 /// The results of a CASE, if all are literal texts: their numbers in the order of texts.
-fn texts_of(case: &CaseExpr) -> Result<(BTreeMap<String, u32>, Dictionary), Refusal> {
+fn texts_of(case: &CaseExpr) -> Result<(BTreeMap<String, u32>, Dictionary), Unsupported> {
     let results = case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr());
     let texts: Option<BTreeSet<Option<String>>> = results.map(text_literal).collect();
-    let texts = texts.ok_or("CASE with texts of several columns is not on the GPU yet")?;
+    let texts = texts.ok_or(Unsupported::feature("CASE with strings of several columns"))?;
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     let array: ArrayRef = Arc::new(arrow::array::StringArray::from_iter_values(&texts));
-    let (_, dictionary) = dictionary::encode(&[array]).map_err(|e| e.to_string())?;
+    let (_, dictionary) = dictionary::encode(&[array]).map_err(|e| Unsupported::Planner(e.to_string()))?;
     Ok((texts.into_iter().zip(0..).collect(), dictionary))
 }
 

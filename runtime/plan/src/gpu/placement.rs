@@ -32,9 +32,10 @@ use super::classify::{display_name, is_known, is_larger, is_transparent, rows_th
 use super::concat_exec::ConcatExec;
 use super::gpu_exec::{FragmentNode, GpuExec, memory, with_input, with_inputs};
 use super::joins::Joining;
-use super::lower::{ColumnSource, Lowering, MaterialiseRequests, Refusal, StringRepresentation};
+use super::lower::{ColumnSource, Lowering, MaterialiseRequests, StringRepresentation};
 use super::placements::Placements;
 use super::single_partition::in_one_partition;
+use super::unsupported::Unsupported;
 use super::{Accelerator, Policy, arithmetic, lists, quantiles, strings, window};
 
 /// More first rows than this are sorted by the CPU.
@@ -163,7 +164,7 @@ impl Placer<'_> {
             let plan = with_inputs(&plan, inputs)?;
             // Rows one behind the other are no work: whoever reads them has them where it is.
             if !plan_is::<ConcatExec>(&plan) {
-                self.note(&plan, format!("{} is not on the GPU yet", display_name(&plan)));
+                self.note(&plan, Unsupported::feature(display_name(&plan)));
             }
             return Ok(Placed::Cpu(plan));
         };
@@ -208,26 +209,28 @@ impl Placer<'_> {
         let (below, other) = if left_goes_on { (left, right) } else { (right, left) };
         let other = self.end(other, true)?;
         let (below, reason) = match below {
-            Placed::Gpu(open) => (Ok(open), String::new()),
+            Placed::Gpu(open) => (Ok(open), None),
             Placed::Cpu(input) => match self.start(&input, plan) {
-                Ok(open) => (Ok(Box::new(open)), String::new()),
-                Err(reason) => (Err(input), reason),
+                Ok(open) => (Ok(Box::new(open)), None),
+                Err(reason) => (Err(input), Some(reason)),
             },
         };
         let (below, reason) = match below {
             Ok(mut open) => match open.add_join(plan, join, (&other, self.preference(&other)), left_goes_on) {
                 Ok(()) => return Ok(Placed::Gpu(open)),
-                Err(reason) => (self.close(Placed::Gpu(open))?, reason),
+                Err(reason) => (self.close(Placed::Gpu(open))?, Some(reason)),
             },
             Err(input) => (input, reason),
         };
         let inputs = if left_goes_on { vec![below, other] } else { vec![other, below] };
         let plan = with_inputs(plan, inputs)?;
-        self.note(&plan, reason);
+        if let Some(reason) = reason {
+            self.note(&plan, reason);
+        }
         Ok(Placed::Cpu(plan))
     }
 
-    fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: String) {
+    fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: Unsupported) {
         self.placements.note(plan, reason);
     }
 
@@ -236,20 +239,20 @@ impl Placer<'_> {
         &self,
         input: &Arc<dyn ExecutionPlan>,
         plan: &Arc<dyn ExecutionPlan>,
-    ) -> std::result::Result<FragmentBuilder, Refusal> {
+    ) -> std::result::Result<FragmentBuilder, Unsupported> {
         if !is_known(plan) {
-            return Err(format!("{} is not on the GPU yet", display_name(plan)));
+            return Err(Unsupported::feature(display_name(plan)));
         }
         let rows = rows_there(input);
         match (self.accelerator.policy, rows) {
             (Policy::FromRows(least), Some(rows)) if rows < least => {
-                return Err(format!("{rows} rows are fewer than the {least} from which on the GPU is faster"));
+                return Err(Unsupported::TooFewRows { rows, least });
             }
             // What comes from a node on the CPU is worth its way to the GPU only where it becomes much less there.
             (Policy::FromRows(_), None) => {
                 let any: &dyn Any = plan.as_ref();
                 if !any.is::<AggregateExec>() {
-                    return Err("its input is on the CPU".to_string());
+                    return Err(Unsupported::InputOnCpu);
                 }
             }
             _ => {}
@@ -298,7 +301,7 @@ impl Placer<'_> {
             Placed::Cpu(plan) => return Ok(plan),
             Placed::Gpu(open) => open,
         };
-        let finished = if open.works { open.finish(is_joined) } else { Err(String::new()) };
+        let finished = if open.works { open.finish(is_joined) } else { Err(Unsupported::Requested) };
         match finished {
             Ok((stages, used)) => {
                 let FragmentBuilder { input, others, mut chain, finish, .. } = *open;
@@ -312,7 +315,7 @@ impl Placer<'_> {
                 let mut plan = Arc::clone(&open.input);
                 for link in &open.chain {
                     plan = link.fresh(plan, &others)?;
-                    if !reason.is_empty() {
+                    if reason != Unsupported::Requested {
                         self.note(&plan, reason.clone());
                     }
                 }
@@ -324,7 +327,7 @@ impl Placer<'_> {
 
 impl FragmentBuilder {
     /// Joins a node, or leaves the fragment as it was: what nobody reads would be uploaded and computed all the same, and could fail.
-    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
+    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Unsupported> {
         let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
         let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
         // What is computed of texts that are made waits for a stage that makes them, unless that stage cannot be.
@@ -356,11 +359,11 @@ impl FragmentBuilder {
             }
             stages.push(requests);
         }
-        Err("texts of too many stages are not on the GPU yet".to_string())
+        Err(Unsupported::Stages { limit: MOST_STAGES })
     }
 
     /// Makes texts, as columns behind the others.
-    fn make(&mut self, requests: &MaterialiseRequests) -> std::result::Result<(), Refusal> {
+    fn make(&mut self, requests: &MaterialiseRequests) -> std::result::Result<(), Unsupported> {
         let lowering = &mut self.lowering;
         let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
         for expr in &requests.texts {
@@ -423,13 +426,13 @@ impl FragmentBuilder {
         }
     }
 
-    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Refusal> {
+    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Unsupported> {
         let any: &dyn Any = plan.as_ref();
         if self.finish > 0 {
             // A few rows are left: the host goes on with them.
             let light = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || is_transparent(plan);
             if !light {
-                return Err("it comes after the first rows of an order".to_string());
+                return Err(Unsupported::AboveTopK);
             }
             self.finish += 1;
             self.chain.push(FragmentNode::new(plan));
@@ -448,7 +451,7 @@ impl FragmentBuilder {
         }
         if let Some(filter) = any.downcast_ref::<FilterExec>().filter(|_| is_filter) {
             if plan.fetch().is_some() {
-                return Err("a filter with a limit is not on the GPU yet".to_string());
+                return Err(Unsupported::feature("a filter with a limit"));
             }
             let condition = self.lowering.boolean(filter.predicate())?;
             self.filter = Some(and(&mut self.lowering.graph, self.filter, condition));
@@ -483,7 +486,7 @@ impl FragmentBuilder {
         } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
             let (partial, whole) = (AggregateMode::Partial, [AggregateMode::Single, AggregateMode::SinglePartitioned]);
             if *aggregate.mode() != partial && !whole.contains(aggregate.mode()) {
-                return Err("the second step of an aggregate is not on the GPU yet".to_string());
+                return Err(Unsupported::feature("the final step of a two-step aggregate"));
             }
             match *aggregate.mode() != partial {
                 true if quantiles::has_quantiles(aggregate) => quantiles::aggregate(self, aggregate)?,
@@ -509,9 +512,7 @@ impl FragmentBuilder {
             self.limit = Some(limit.fetch() as u64);
         } else if let Some(windows) = any.downcast_ref::<BoundedWindowAggExec>() {
             if windows.input_order_mode != InputOrderMode::Sorted {
-                return Err(
-                    "a window over rows that are not sorted by its partitions is not on the GPU yet".to_string()
-                );
+                return Err(Unsupported::feature("a window over rows that are not sorted by its partitions"));
             }
             window::windows(self, windows.window_expr(), plan)?;
             self.works = true;
@@ -522,7 +523,7 @@ impl FragmentBuilder {
             lists::unnest(self, unnest)?;
             self.works = true;
         } else if !is_transparent(plan) {
-            return Err(format!("{} is not on the GPU yet", display_name(plan)));
+            return Err(Unsupported::feature(display_name(plan)));
         }
         self.lowering.schema = plan.schema();
         self.chain.push(FragmentNode::new(plan));
@@ -559,7 +560,7 @@ impl FragmentBuilder {
     }
 
     /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
-    fn top_k(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Refusal> {
+    fn top_k(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Unsupported> {
         let first = sort.expr().first();
         let key = match self.is_wide(first)? {
             true => {
@@ -575,12 +576,12 @@ impl FragmentBuilder {
     }
 
     /// Whether its values are decimals of two words.
-    fn is_wide(&self, by: &PhysicalSortExpr) -> std::result::Result<bool, Refusal> {
+    fn is_wide(&self, by: &PhysicalSortExpr) -> std::result::Result<bool, Unsupported> {
         Ok(matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18))
     }
 
     /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
-    pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Refusal> {
+    pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Unsupported> {
         if !self.is_wide(by)? {
             return Ok(vec![self.sort_key(by)?]);
         }
@@ -597,10 +598,10 @@ impl FragmentBuilder {
     }
 
     /// The same of what has one word.
-    pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Refusal> {
+    pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Unsupported> {
         let value = self.lowering.key(&by.expr)?;
         if self.is_wide(by)? {
-            return Err("an order by decimals of more than 18 digits is not on the GPU yet here".to_string());
+            return Err(Unsupported::feature("this sort by decimals of more than 18 digits"));
         }
         Ok(self.ordered(value, by.options))
     }
@@ -635,7 +636,7 @@ impl FragmentBuilder {
     }
 
     /// All rows in an order.
-    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Refusal> {
+    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Unsupported> {
         let mut keys = Vec::new();
         for by in sort.expr() {
             keys.extend(self.sort_keys(by)?);
@@ -645,10 +646,10 @@ impl FragmentBuilder {
         Ok(())
     }
 
-    fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), Refusal> {
+    fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), Unsupported> {
         let group = aggregate.group_expr();
         if !group.is_single() {
-            return Err("grouping sets are not on the GPU yet".to_string());
+            return Err(Unsupported::feature("a grouping set"));
         }
         let mut keys = Vec::new();
         for (key, _) in group.expr() {
@@ -673,8 +674,8 @@ impl FragmentBuilder {
             &mut Lowering,
             &mut Accumulators,
             usize,
-        ) -> std::result::Result<Vec<AggregateResult>, Refusal>,
-    ) -> std::result::Result<(), Refusal> {
+        ) -> std::result::Result<Vec<AggregateResult>, Unsupported>,
+    ) -> std::result::Result<(), Unsupported> {
         let mut accumulators = Accumulators::default();
         let mut all = Vec::new();
         for index in 0..aggregate.aggr_expr().len() {
@@ -703,7 +704,7 @@ impl FragmentBuilder {
 
     /// The stages, the last of which gives the columns of the topmost node. Texts that stay on the device are numbers, which whoever groups or
     /// joins by them needs and nobody can make quickly; those that go to the host are bytes.
-    fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Refusal> {
+    fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Unsupported> {
         let schema = Arc::clone(&self.lowering.schema);
         let preferred = |index: usize| (index, !is_joined && self.lowering.prefers_bytes(index));
         let all: Vec<(usize, bool)> = (0..schema.fields().len()).map(preferred).collect();
@@ -723,7 +724,7 @@ impl FragmentBuilder {
                 StageEnd::Rows { order, skip, limit } => {
                     rows_of(columns_of(&mut part.lowering, &used)?, order, skip, limit)
                 }
-                StageEnd::Last => return Err("a last stage before others".to_string()),
+                StageEnd::Last => return Err(Unsupported::Unexpected("a last stage before other stages".into())),
             };
             used = wanted_of(&part.lowering);
             stages.push(self.stage(part, sink));
@@ -739,7 +740,7 @@ fn wanted_of(lowering: &Lowering) -> Vec<(usize, bool)> {
 }
 
 /// The nodes of some columns, which are what the device says they are.
-fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result::Result<Vec<NodeId>, Refusal> {
+fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result::Result<Vec<NodeId>, Unsupported> {
     let mut columns = Vec::new();
     for (index, as_bytes) in wanted {
         let id = match lowering.columns.get(*index) {
@@ -753,7 +754,7 @@ fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result:
             kind => kind,
         };
         if kind_of(dtype) != Some(kind) {
-            return Err(format!("results of type {dtype} are not on the GPU yet"));
+            return Err(Unsupported::of_type("a result", dtype));
         }
         columns.push(id);
     }

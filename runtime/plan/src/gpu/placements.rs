@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::unsupported::Unsupported;
+
 /// Why nodes are on the CPU, by their address.
 #[derive(Default)]
 pub struct Placements {
-    reasons: HashMap<usize, String>,
+    reasons: HashMap<usize, Unsupported>,
 }
 
 fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
@@ -16,12 +18,12 @@ fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
 }
 
 impl Placements {
-    pub(super) fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: String) {
+    pub(super) fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: Unsupported) {
         self.reasons.insert(address(plan), reason);
     }
 
-    pub fn reason(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<&str> {
-        self.reasons.get(&address(plan)).map(String::as_str)
+    pub fn reason(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
+        self.reasons.get(&address(plan)).map(Unsupported::to_string)
     }
 
     /// Whether no node is there.
@@ -30,8 +32,8 @@ impl Placements {
     }
 
     /// All of them, each once.
-    pub fn reasons(&self) -> Vec<&str> {
-        let mut all: Vec<&str> = self.reasons.values().map(String::as_str).collect();
+    pub fn reasons(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.reasons.values().map(Unsupported::to_string).collect();
         all.sort_unstable();
         all.dedup();
         all

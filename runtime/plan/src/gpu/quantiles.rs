@@ -16,8 +16,9 @@ use onrush_ops::{
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
-use super::lower::{ColumnSource, Lowering, Refusal};
+use super::lower::{ColumnSource, Lowering};
 use super::placement::FragmentBuilder;
+use super::unsupported::Unsupported;
 
 const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
@@ -34,24 +35,26 @@ pub fn has_quantiles(aggregate: &AggregateExec) -> bool {
 }
 
 /// Lowers an aggregate with quantiles of one value. Without groups the rows must be those of a table: of no row there would be none.
-pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Refusal> {
+pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Unsupported> {
     let group = aggregate.group_expr();
     if !group.is_single() {
-        return Err("grouping sets are not on the GPU yet".to_string());
+        return Err(Unsupported::feature("a grouping set"));
     }
     if group.expr().is_empty() && !open.is_whole() {
-        return Err("quantiles of all rows that a filter leaves are not on the GPU yet".to_string());
+        return Err(Unsupported::feature("a quantile with FILTER and no keys"));
     }
     let functions = || aggregate.aggr_expr().iter().zip(aggregate.filter_expr());
     let mut of: Option<Arc<dyn PhysicalExpr>> = None;
     for (function, filter) in functions().filter(|(function, _)| quantile(function).is_some()) {
-        let [arg] = &function.expressions()[..] else { return Err("quantiles of several columns".to_string()) };
+        let [arg] = &function.expressions()[..] else {
+            return Err(Unsupported::feature("a quantile of several columns"));
+        };
         if filter.is_some() || function.is_distinct() || of.as_ref().is_some_and(|of| of != arg) {
-            return Err("quantiles of several values in one step are not on the GPU yet".to_string());
+            return Err(Unsupported::feature("an aggregate with quantiles of several values"));
         }
         of = Some(Arc::clone(arg));
     }
-    let Some(of) = of else { return Err("an aggregate without quantiles".to_string()) };
+    let Some(of) = of else { return Err(Unsupported::Unexpected("an aggregate without quantiles".into())) };
 
     // The rows in order, with keys and values as columns of their own.
     if !open.can_be_sorted() {
@@ -90,7 +93,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
     }
     let value = lowering.column(first + partition.len())?;
     let Op::Input(input) = lowering.graph.node(value).op else {
-        return Err("quantiles of a value that is not there".to_string());
+        return Err(Unsupported::Unexpected("a quantile of a value that does not exist".into()));
     };
     let mut accumulators = Accumulators::that_run();
     let count = accumulators.add(AggregateOp::Count, Some(value));
@@ -109,7 +112,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
         }
         let recipe = aggregates::aggregate(lowering, &mut accumulators, function, filter.as_ref())?;
         if matches!(recipe, AggregateResult::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
-            return Err(format!("`{}` beside a quantile is not on the GPU yet", function.fun().name()));
+            return Err(Unsupported::form(function.fun().name(), "with a quantile in one aggregate"));
         }
         let kinds = window::kinds(&lowering.graph, &accumulators.all);
         let of = |graph: &mut ExprGraph, index: usize| at(graph, kinds[index], index);
@@ -133,7 +136,7 @@ struct Place {
 
 impl Place {
     /// As `expr/quantile.rs` has it.
-    fn quantile(&self, graph: &mut ExprGraph, interpolation: &str, q: f64) -> Result<NodeId, Refusal> {
+    fn quantile(&self, graph: &mut ExprGraph, interpolation: &str, q: f64) -> Result<NodeId, Unsupported> {
         let zero = graph.number(Scalar::I64, 0);
         let some = graph.add(Op::Compare(Comparison::Greater), &[self.count, zero], DeviceType::Bool);
         let one = graph.number(Scalar::I64, 1);
@@ -172,7 +175,7 @@ impl Place {
                 let part = graph.add(Op::Multiply, &[distance, part], FLOAT);
                 graph.add(Op::Add, &[a, part], FLOAT)
             }
-            other => return Err(format!("quantiles by `{other}` are not on the GPU yet")),
+            other => return Err(Unsupported::feature(format!("a quantile by `{other}`"))),
         };
         let whole = graph.add(Op::Compare(Comparison::Equal), &[low, high], DeviceType::Bool);
         Ok(graph.add(Op::IfElse, &[whole, a, value], FLOAT))

@@ -11,7 +11,7 @@ use regex_automata::hybrid::dfa::DFA;
 use regex_automata::nfa::thompson;
 use regex_automata::{Input, MatchKind};
 
-use super::lower::Refusal;
+use super::unsupported::Unsupported;
 
 const MOST_STATES: usize = 1 << 12;
 /// So that what was found stays: a state needs a few hundred bytes.
@@ -77,8 +77,8 @@ pub enum Search {
 }
 
 /// The automaton of a pattern, in the form of `cuda/strings.cuh`. Found once.
-pub fn automaton(pattern: &str, search: Search) -> Result<Lookup, Refusal> {
-    type Known = BTreeMap<(String, Search), Result<Lookup, Refusal>>;
+pub fn automaton(pattern: &str, search: Search) -> Result<Lookup, Unsupported> {
+    type Known = BTreeMap<(String, Search), Result<Lookup, Unsupported>>;
     static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
     const KEPT: usize = 256;
     let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ struct States<'a> {
 impl States<'_> {
     const FIRST: u16 = 2;
 
-    fn number(&mut self, id: LazyStateID) -> Result<u16, Refusal> {
+    fn number(&mut self, id: LazyStateID) -> Result<u16, Unsupported> {
         if id.is_dead() {
             return Ok(DEAD);
         }
@@ -114,7 +114,7 @@ impl States<'_> {
             return Ok(MATCH);
         }
         if id.is_quit() {
-            return Err(self.refused("asks for words of more than ASCII, which the GPU does not know"));
+            return Err(self.refused("needs Unicode word boundaries, which are not supported on the GPU"));
         }
         if self.ids.len() > MOST_STATES {
             return Err(self.refused(&format!("has more than {MOST_STATES} states")));
@@ -125,19 +125,19 @@ impl States<'_> {
         }))
     }
 
-    fn refused(&self, why: &str) -> Refusal {
-        format!("the pattern `{}` {why}", self.pattern)
+    fn refused(&self, why: &str) -> Unsupported {
+        Unsupported::Pattern { pattern: self.pattern.to_string(), why: why.to_string() }
     }
 }
 
-fn find(pattern: &str, search: Search) -> Result<Lookup, Refusal> {
+fn find(pattern: &str, search: Search) -> Result<Lookup, Unsupported> {
     let mut states = States { pattern, search, numbers: HashMap::new(), ids: Vec::new() };
     let kind = if search == Search::Any { MatchKind::All } else { MatchKind::LeftmostFirst };
     // States are never let go: a full cache is an error.
     let config = DFA::config().match_kind(kind).cache_capacity(MEMORY).skip_cache_capacity_check(true);
     let config = config.minimum_cache_clear_count(Some(0));
     let thompson = thompson::Config::new().nfa_size_limit(Some(LARGEST));
-    let unknown = states.refused("is not on the GPU yet");
+    let unknown = states.refused("is not supported on the GPU");
     let dfa = DFA::builder().configure(config).thompson(thompson).build(pattern).map_err(|_| unknown.clone())?;
     // Such a match could be inside of a character.
     if search == Search::Each && dfa.get_nfa().has_empty() && dfa.get_nfa().look_set_any().len() > 0 {

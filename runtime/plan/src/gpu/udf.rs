@@ -7,7 +7,8 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_ops::{DeviceType, ExprGraph, NodeId, Op, Stage, kind_of};
 
-use super::lower::{Lowering, Refusal};
+use super::lower::Lowering;
+use super::unsupported::Unsupported;
 use crate::expr::native::Native;
 
 /// The function that an expression calls, if it is one of a `%%cuda` cell.
@@ -27,10 +28,11 @@ pub fn is_in(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// A call, if it is one. Within a choice it is made for the rows that chose it only: it may not come to an end with others.
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<NodeId, Refusal>> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<NodeId, Unsupported>> {
     let native = Arc::clone(&Native::of(function.fun())?.compiled().native);
     let mut lower = || {
-        let kind = kind_of(function.return_type()).ok_or("a function of other results than numbers")?;
+        let kind =
+            kind_of(function.return_type()).ok_or(Unsupported::of_type("a function result", function.return_type()))?;
         let mut args = function.args().iter().map(|arg| lowering.expr(arg)).collect::<Result<Vec<_>, _>>()?;
         args.extend(lowering.guard);
         let op = Op::Udf { function: lowering.graph.native(&native), guarded: lowering.guard.is_some() };
@@ -56,7 +58,7 @@ pub fn unless(graph: &mut ExprGraph, guard: Option<NodeId>, condition: NodeId) -
 }
 
 /// The arguments of `coalesce`, each called where those before it are null.
-pub fn in_turn(lowering: &mut Lowering, args: &[Arc<dyn PhysicalExpr>]) -> Result<Vec<NodeId>, Refusal> {
+pub fn in_turn(lowering: &mut Lowering, args: &[Arc<dyn PhysicalExpr>]) -> Result<Vec<NodeId>, Unsupported> {
     let outer = lowering.guard;
     let guarded = args.iter().any(is_in);
     let mut next = |arg| {

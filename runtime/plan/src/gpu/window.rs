@@ -21,9 +21,10 @@ use onrush_ops::{
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
-use super::lower::{ColumnSource, Lowering, Refusal, literal_of};
+use super::lower::{ColumnSource, Lowering, literal_of};
 use super::placement::FragmentBuilder;
 use super::strings::{self, is_text};
+use super::unsupported::Unsupported;
 use super::window_frame::{Frame, FrameExtent, Frames, ROWS, apart, edge, row, rows, two};
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
@@ -60,9 +61,9 @@ pub fn windows(
     open: &mut FragmentBuilder,
     exprs: &[Arc<dyn WindowExpr>],
     plan: &Arc<dyn ExecutionPlan>,
-) -> Result<(), Refusal> {
+) -> Result<(), Unsupported> {
     if exprs.is_empty() {
-        return Err("a window without functions".to_string());
+        return Err(Unsupported::Unexpected("a window without functions".into()));
     }
     let before = plan.schema().fields().len() - exprs.len();
     let moved = moved(open, exprs)?;
@@ -99,7 +100,7 @@ pub fn windows(
 type ShiftedColumns = Vec<(Arc<dyn PhysicalExpr>, usize)>;
 
 /// Computes what other rows are asked for in a stage of its own, and appends it to the columns.
-fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<ShiftedColumns, Refusal> {
+fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<ShiftedColumns, Unsupported> {
     let mut wanted: ShiftedColumns = Vec::new();
     for expr in exprs {
         let any: &dyn Any = expr.as_any();
@@ -163,7 +164,7 @@ fn alike_windows(
     these: &[usize],
     (plan, before): (&Arc<dyn ExecutionPlan>, usize),
     moved: &ShiftedColumns,
-) -> Result<(), Refusal> {
+) -> Result<(), Unsupported> {
     let first = &exprs[these[0]];
     let mut of = Window::default();
     for key in first.partition_by() {
@@ -182,7 +183,7 @@ fn alike_windows(
         let mut id = if let Some(standard) = any.downcast_ref::<StandardWindowExpr>() {
             let function: &dyn Any = standard.get_standard_func_expr().as_any();
             let Some(function) = function.downcast_ref::<WindowUDFExpr>() else {
-                return Err(format!("`{}` is not on the GPU yet", expr.name()));
+                return Err(Unsupported::Expression(expr.name().to_string()));
             };
             // The node does not tell in any other way.
             let told = format!("{function:?}");
@@ -195,7 +196,7 @@ fn alike_windows(
                     let (of, lowering) = (&function.args()[0], &mut open.lowering);
                     first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls, moved)?
                 }
-                name if past_nulls => return Err(format!("`{name}` past nulls is not on the GPU yet")),
+                name if past_nulls => return Err(Unsupported::form(name, "with IGNORE NULLS")),
                 name @ ("lag" | "lead") => {
                     let by = offset(function, 1)?.unwrap_or(1);
                     let by = if (name == "lag") == backwards { by.wrapping_neg() } else { by };
@@ -203,19 +204,21 @@ fn alike_windows(
                 }
                 "nth_value" => {
                     let frame = frames.of(open, expr.get_window_frame())?;
-                    let n = offset(function, 1)?.filter(|n| *n != i64::MIN).ok_or("`nth_value` of no number")?;
+                    let n = offset(function, 1)?
+                        .filter(|n| *n != i64::MIN)
+                        .ok_or(Unsupported::form("nth_value", "without a number"))?;
                     nth(&mut open.lowering, function, &frame, if backwards { -n } else { n }, moved)?
                 }
-                name if backwards => return Err(format!("`{name}` backwards is not on the GPU yet")),
+                name if backwards => return Err(Unsupported::form(name, "in reverse order")),
                 _ => standard_function(&mut open.lowering, function)?,
             }
         } else {
             let Some(function) = aggregate_of(expr) else {
-                return Err(format!("`{}` is not on the GPU yet", expr.name()));
+                return Err(Unsupported::Expression(expr.name().to_string()));
             };
             // Their last field, which they do not tell in any other way either. Those that can be are a CASE already (`windows.rs`).
             if !format!("{expr:?}").ends_with("filter: None }") {
-                return Err(format!("`{}` over a window with FILTER is not on the GPU yet", function.fun().name()));
+                return Err(Unsupported::form(function.fun().name(), "over a window with FILTER"));
             }
             let frame = frames.of(open, expr.get_window_frame())?;
             let lowering = &mut open.lowering;
@@ -237,7 +240,7 @@ fn alike_windows(
             let list = if differs { &mut lists.prefix } else { lists.of(frame.reach) };
             let recipe = aggregates::aggregate(lowering, list, function, None)?;
             if matches!(recipe, AggregateResult::Fetch { .. }) || !list.all.iter().all(window::can_run) {
-                return Err(format!("`{}` over a window is not on the GPU yet", function.fun().name()));
+                return Err(Unsupported::form(function.fun().name(), "over a window"));
             }
             let kinds = window::kinds(&lowering.graph, &list.all);
             let at = |graph: &mut ExprGraph, index: usize| {
@@ -257,7 +260,7 @@ fn alike_windows(
             aggregates::result(&mut lowering.graph, &recipe, &at)
         };
         let wanted = kind_of(field.data_type());
-        let wanted = wanted.ok_or_else(|| format!("results of type {} are not on the GPU yet", field.data_type()))?;
+        let wanted = wanted.ok_or_else(|| Unsupported::of_type("a result", field.data_type()))?;
         let kind = open.lowering.graph.kind(id);
         if kind != wanted && kind != DeviceType::String {
             id = open.lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[id], wanted);
@@ -279,7 +282,7 @@ fn first_or_last(
     frame: &Frame,
     past_nulls: bool,
     moved: &ShiftedColumns,
-) -> Result<NodeId, Refusal> {
+) -> Result<NodeId, Unsupported> {
     let is_first = name == "first_value";
     let (input, kind) = taken(lowering, of, name, moved)?;
     let value = lowering.graph.input(input as usize, kind);
@@ -311,16 +314,16 @@ fn first_or_last(
 }
 
 /// A whole number of rows that is given as a literal.
-fn offset(function: &WindowUDFExpr, at: usize) -> Result<Option<i64>, Refusal> {
+fn offset(function: &WindowUDFExpr, at: usize) -> Result<Option<i64>, Unsupported> {
     let Some(arg) = function.args().get(at) else { return Ok(None) };
     let value = literal_of(arg).and_then(|value| value.cast_to(&arrow::datatypes::DataType::Int64).ok());
     match value {
         Some(ScalarValue::Int64(Some(value))) => Ok(Some(value)),
-        _ => Err(format!("`{}` of a number that is no literal is not on the GPU yet", function.fun().name())),
+        _ => Err(Unsupported::form(function.fun().name(), "with an argument that is not a literal")),
     }
 }
 
-fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Result<NodeId, Refusal> {
+fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Result<NodeId, Unsupported> {
     let name = function.fun().name();
     let graph = &mut lowering.graph;
     let here = row(graph);
@@ -361,7 +364,7 @@ fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Resul
         }
         "ntile" => {
             let Some(tiles) = offset(function, 0)?.filter(|tiles| *tiles > 0) else {
-                return Err("`ntile` of no number is not on the GPU yet".to_string());
+                return Err(Unsupported::form("ntile", "without a positive number"));
             };
             // No more tiles than rows; the first ones have a row more, where the rows do not come out even.
             let end = edge(graph, WindowBoundary::End);
@@ -382,12 +385,17 @@ fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Resul
             let tile = graph.add(Op::IfElse, &[early, first, rest], ROWS);
             two(graph, Op::Add, tile, one)
         }
-        _ => return Err(format!("`{name}` is not on the GPU yet")),
+        _ => return Err(Unsupported::Function(name.to_string())),
     })
 }
 
 /// The value so many rows before a row, or what stands in its place where there is no such row.
-fn lag(lowering: &mut Lowering, function: &WindowUDFExpr, by: i64, moved: &ShiftedColumns) -> Result<NodeId, Refusal> {
+fn lag(
+    lowering: &mut Lowering,
+    function: &WindowUDFExpr,
+    by: i64,
+    moved: &ShiftedColumns,
+) -> Result<NodeId, Unsupported> {
     let (name, of) = (function.fun().name(), &function.args()[0]);
     let default = function.args().get(2).and_then(literal_of).filter(|value| !value.is_null());
     let dtype = lowering.dtype(of)?;
@@ -395,7 +403,7 @@ fn lag(lowering: &mut Lowering, function: &WindowUDFExpr, by: i64, moved: &Shift
         // Beside a text that is no value of the column.
         (true, Some(column)) => match (lowering.column_as(column, true)?, DeviceType::String) {
             (id, kind) if matches!(lowering.graph.node(id).op, Op::Input(_)) => (input_of(lowering, id), kind),
-            _ => return Err(format!("`{name}` with a text in place of none is not on the GPU yet")),
+            _ => return Err(Unsupported::form(name, "with a string default")),
         },
         _ => taken(lowering, of, name, moved)?,
     };
@@ -422,7 +430,7 @@ fn lag(lowering: &mut Lowering, function: &WindowUDFExpr, by: i64, moved: &Shift
     let default = match (kind, default.try_as_str()) {
         (DeviceType::String, Some(Some(text))) => strings::literal(lowering, text),
         _ => {
-            let default = default.cast_to(&dtype).map_err(|e| e.to_string())?;
+            let default = default.cast_to(&dtype)?;
             arithmetic::literal(&mut lowering.graph, &default)?
         }
     };
@@ -438,7 +446,7 @@ fn nth(
     frame: &Frame,
     n: i64,
     moved: &ShiftedColumns,
-) -> Result<NodeId, Refusal> {
+) -> Result<NodeId, Unsupported> {
     let (input, kind) = taken(lowering, &function.args()[0], "nth_value", moved)?;
     let graph = &mut lowering.graph;
     let none = graph.null(ROWS);
@@ -478,8 +486,8 @@ fn taken(
     of: &Arc<dyn PhysicalExpr>,
     name: &str,
     moved: &ShiftedColumns,
-) -> Result<(u32, DeviceType), Refusal> {
-    let refused = || format!("`{name}` of a computed value is not on the GPU yet");
+) -> Result<(u32, DeviceType), Unsupported> {
+    let refused = || Unsupported::form(name, "of a computed value");
     let column = column_of(of, moved).ok_or_else(refused)?;
     let id = lowering.column_as(column, false)?;
     let node = lowering.graph.node(id);

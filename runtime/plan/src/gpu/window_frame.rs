@@ -8,8 +8,8 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, WindowBoundary};
 
 use super::arithmetic;
-use super::lower::Refusal;
 use super::placement::FragmentBuilder;
+use super::unsupported::Unsupported;
 
 pub const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
 
@@ -121,8 +121,8 @@ pub struct Frames<'a> {
 
 impl Frames<'_> {
     /// The frame of a row, as nodes.
-    pub fn of(&self, open: &mut FragmentBuilder, of: &WindowFrame) -> Result<Frame, Refusal> {
-        let refused = |what: &str| Err(format!("a window {what} is not on the GPU yet"));
+    pub fn of(&self, open: &mut FragmentBuilder, of: &WindowFrame) -> Result<Frame, Unsupported> {
+        let refused = |what: &str| Err(Unsupported::feature(format!("a window {what}")));
         let ranges = match of.units {
             WindowFrameUnits::Rows => false,
             WindowFrameUnits::Range => true,
@@ -131,7 +131,7 @@ impl Frames<'_> {
         let count = |value: &ScalarValue| {
             let count = value.cast_to(&DataType::UInt64).ok();
             let count = count.and_then(|value| if let ScalarValue::UInt64(count) = value { count } else { None });
-            count.ok_or_else(|| format!("a window of `{value}` rows"))
+            count.ok_or_else(|| Unsupported::feature(format!("a window of `{value}` rows")))
         };
         let is_range = |bound: &WindowFrameBound| {
             ranges && !bound.is_unbounded() && !matches!(bound, WindowFrameBound::CurrentRow)
@@ -147,7 +147,7 @@ impl Frames<'_> {
             (WindowFrameBound::CurrentRow, _) => Ok(Bound::Before(0)),
             (WindowFrameBound::Preceding(by), Some(_)) => self.distance(open, by, true).map(Bound::Range),
             (WindowFrameBound::Following(by), Some(_)) => self.distance(open, by, false).map(Bound::Range),
-            (WindowFrameBound::Preceding(by), None) => Ok::<_, Refusal>(Bound::Before(count(by)?)),
+            (WindowFrameBound::Preceding(by), None) => Ok::<_, Unsupported>(Bound::Before(count(by)?)),
             (WindowFrameBound::Following(by), None) => Ok(Bound::Behind(count(by)?)),
         };
         let (start, end) = (bound(&of.start_bound)?, bound(&of.end_bound)?);
@@ -184,24 +184,24 @@ impl Frames<'_> {
         Ok(Frame { from, to, reach, rows: length })
     }
 
-    fn key(&self, open: &mut FragmentBuilder) -> Result<Key, Refusal> {
+    fn key(&self, open: &mut FragmentBuilder) -> Result<Key, Unsupported> {
         let [by] = self.order else {
-            return Err("a window of a range of values of several keys is not on the GPU yet".to_string());
+            return Err(Unsupported::feature("a RANGE window with several keys"));
         };
         let dtype = open.lowering.dtype(&by.expr)?;
         let known = dtype.is_integer()
             || matches!(dtype, DataType::Float32 | DataType::Float64 | DataType::Date32 | DataType::Timestamp(..));
         if !known {
-            return Err(format!("a window of a range of values of type {dtype} is not on the GPU yet"));
+            return Err(Unsupported::of_type("a RANGE window over values", &dtype));
         }
         let key = open.sort_key(by)?;
         let nulls_first = by.options.nulls_first;
         Ok(Key { value: key.value, bits: key.key, descending: key.descending, nulls_first })
     }
 
-    fn distance(&self, open: &mut FragmentBuilder, by: &ScalarValue, before: bool) -> Result<Distance, Refusal> {
+    fn distance(&self, open: &mut FragmentBuilder, by: &ScalarValue, before: bool) -> Result<Distance, Unsupported> {
         let dtype = open.lowering.dtype(&self.order[0].expr)?;
-        let refused = || format!("a window of a range of `{by}` beside {dtype} is not on the GPU yet");
+        let refused = || Unsupported::feature(format!("a RANGE window of `{by}` over {dtype}"));
         let by = match (&dtype, by) {
             (DataType::Date32 | DataType::Timestamp(..), ScalarValue::IntervalMonthDayNano(Some(by))) => {
                 let ticks = ticks(&dtype, by.months, by.days, by.nanoseconds).ok_or_else(refused)?;
@@ -211,7 +211,7 @@ impl Frames<'_> {
             }
             (DataType::Date32 | DataType::Timestamp(..), _) => return Err(refused()),
             _ => {
-                let by = by.cast_to(&dtype).map_err(|e| e.to_string())?;
+                let by = by.cast_to(&dtype)?;
                 if by.is_null() {
                     return Err(refused());
                 }
@@ -228,11 +228,11 @@ impl Frames<'_> {
         key: Option<Key>,
         distance: &Distance,
         side: WindowBoundary,
-    ) -> Result<NodeId, Refusal> {
-        let Some(key) = key else { return Err("a window of a range of values without a key".to_string()) };
+    ) -> Result<NodeId, Unsupported> {
+        let Some(key) = key else { return Err(Unsupported::Unexpected("a RANGE window without a key".into())) };
         let kind = graph.kind(key.value);
         let DeviceType::Number(scalar) = kind else {
-            return Err("a window of a range of what is no number".to_string());
+            return Err(Unsupported::Unexpected("a RANGE window over values that are not numbers".into()));
         };
         let more = distance.before == key.descending;
         let target = match (scalar.is_float(), more) {
