@@ -29,7 +29,7 @@ const LONG: usize = 64;
 /// Operators that stand one in the other, at most.
 const MOST_OPERATORS: usize = 10_000;
 /// Anything else, such as calls of functions: no form of less depth means the same.
-const MOST_NESTED: usize = 250;
+const MOST_NESTED: usize = 100;
 
 /// Refuses expressions so deep that to walk them would take minutes, or more stack than there is.
 pub fn check<'a>(exprs: impl IntoIterator<Item = &'a onrush_wire::Expr>, at: Option<&Span>) -> Result<(), Diagnostic> {

@@ -152,7 +152,7 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
 }
 
 /// Operators of one expression that stand one in the other, as in a sum: the planner asks each for the types of all below it.
-const MOST_OPERATORS: usize = 400;
+const MOST_OPERATORS: usize = 200;
 /// The same of `and` and `or`, which it does not ask.
 const MOST_CONDITIONS: usize = 20_000;
 
