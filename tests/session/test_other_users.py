@@ -151,4 +151,4 @@ def test_a_full_disk_names_itself(onrush_bin, shared):
     said = " ".join((ran.stdout + ran.stderr).split())
     assert ran.returncode != 0
     assert f"the disk of {cache}/cells is full: 0." in said and "MB are free" in said
-    assert "make room there, or set ONRUSH_CACHE_DIR" in said
+    assert "delete files there, or set ONRUSH_CACHE_DIR" in said

@@ -50,7 +50,7 @@ pub struct Request<'a> {
     pub returns_bare: bool,
     /// Closures that are given to generic types stay what they are.
     pub plain_arguments: bool,
-    /// Names of the prelude that rustc did not find beside the user's globs.
+    /// Names of the prelude that rustc did not find among the user's globs.
     pub missing: &'a BTreeSet<String>,
 }
 

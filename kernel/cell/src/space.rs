@@ -37,7 +37,7 @@ pub fn full(folder: &Path) -> Diagnostic {
     };
     let variable = if is_temporary { "TMPDIR" } else { paths::CACHE_DIR };
     Diagnostic::error(Class::Environment, "disk-full", format!("the disk of {} is full: {left}", fullest.display()))
-        .help(format!("make room there, or set {variable} to a folder on another disk and restart the kernel"))
+        .help(format!("delete files there, or set {variable} to a folder on another disk and restart the kernel"))
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
             explained(error("rustc could not be run").note(std::io::Error::from_raw_os_error(28).to_string()), &folder);
         assert_eq!(full.code, "disk-full");
         assert!(full.message.starts_with(&format!("the disk of {} is full: ", folder.display())), "{}", full.message);
-        assert!(full.help[0].contains("make room there"), "{:?}", full.help);
+        assert!(full.help[0].contains("delete files there"), "{:?}", full.help);
         assert_eq!(explained(error("mismatched types"), &folder).code, "rustc");
     }
 }

@@ -58,7 +58,7 @@ pub fn take_opened() -> Vec<String> {
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 
-struct Begun {
+struct ThreadStart {
     start: Start,
     argument: *mut c_void,
     cell: u64,
@@ -66,7 +66,7 @@ struct Begun {
 
 extern "C" fn enter(begun: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` below has made the box for this call alone.
-    let Begun { start, argument, cell } = *unsafe { Box::from_raw(begun.cast::<Begun>()) };
+    let ThreadStart { start, argument, cell } = *unsafe { Box::from_raw(begun.cast::<ThreadStart>()) };
     let _ = HOME.try_with(|home| home.set(cell));
     start(argument)
 }
@@ -84,12 +84,12 @@ pub unsafe extern "C" fn pthread_create(
     static NEXT: Next = Next::new(c"pthread_create");
     // SAFETY: the C library's function has this signature.
     let create = unsafe { std::mem::transmute::<*const c_void, Create>(NEXT.address()) };
-    let begun = Box::into_raw(Box::new(Begun { start, argument, cell: cell() })).cast::<c_void>();
+    let begun = Box::into_raw(Box::new(ThreadStart { start, argument, cell: cell() })).cast::<c_void>();
     // SAFETY: the caller's promise; `enter` takes what it is given here.
     let result = unsafe { create(thread, attributes, enter, begun) };
     if result != 0 {
         // SAFETY: no thread was started that would take it.
-        drop(unsafe { Box::from_raw(begun.cast::<Begun>()) });
+        drop(unsafe { Box::from_raw(begun.cast::<ThreadStart>()) });
     }
     result
 }

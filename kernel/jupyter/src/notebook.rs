@@ -163,8 +163,8 @@ impl Notebook {
         let _ = std::thread::Builder::new().name("session cancel".into()).spawn(move || session.cancel());
     }
 
-    /// What threads and child processes of earlier cells print between two cells is given to `show` from here on, on a thread of its
-    /// own: the number of the cell, and the text.
+    /// Output of threads and child processes of earlier cells that arrives between two cells is passed to `show` from here on, on a
+    /// separate thread: the number of the cell, and the text.
     pub fn show_late_output(&self, show: impl Fn(u64, Stream, String) + Send + 'static) {
         let (events, received) = mpsc::channel();
         self.worker.pass_late_output_to(events);

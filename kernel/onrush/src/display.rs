@@ -191,7 +191,7 @@ impl<'a, T: ?Sized> Referent<'a, T> for &Shown<'a, &'a T> {
     }
 }
 
-/// What is shown, where it is no reference.
+/// The displayed value, if it is not a reference.
 pub trait ReferentItself<'a, T: ?Sized> {
     fn __onrush_referent(&self) -> &'a T;
 }
@@ -203,7 +203,7 @@ impl<'a, T: ?Sized> ReferentItself<'a, T> for Shown<'a, T> {
     }
 }
 
-/// A type with a form of its own: tables, plots, lists.
+/// A type with a display of Onrush: tables, plots, lists.
 pub trait Show {
     /// The output; `None` displays nothing.
     #[doc(hidden)]

@@ -55,19 +55,19 @@ pub fn receive<T: DeserializeOwned>(socket: &UnixStream) -> Result<(T, Vec<Owned
 }
 
 /// Waits until a message begins, as [`receive`], and leaves its body for later.
-pub fn begin(socket: &UnixStream) -> Result<Started<'_>, CodecError> {
+pub fn begin(socket: &UnixStream) -> Result<IncomingMessage<'_>, CodecError> {
     let mut reader = Reader { socket, descriptors: Vec::new(), deadline: None };
     let length = read_length(&mut reader)?;
-    Ok(Started { reader, length })
+    Ok(IncomingMessage { reader, length })
 }
 
 /// A message whose length is known and whose body has not been read.
-pub struct Started<'a> {
+pub struct IncomingMessage<'a> {
     reader: Reader<'a>,
     length: usize,
 }
 
-impl Started<'_> {
+impl IncomingMessage<'_> {
     /// Bytes of the body.
     pub fn length(&self) -> usize {
         self.length

@@ -10,7 +10,7 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::{FileMark, Format, Source};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::memory::{Memory, Taken, Unlimited};
+use crate::memory::{Memory, NoLimit, Reservation};
 use crate::{Content, Loaded, csv, json, marks, parquet, paths};
 
 /// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
@@ -146,7 +146,7 @@ impl FileCache {
 
     /// The same, whatever the files were before.
     pub fn open(&self, source: &Source, task: &TaskHandle) -> Result<Loaded, Diagnostic> {
-        Ok(self.open_marked(source, None, &Unlimited, task)?.0)
+        Ok(self.open_marked(source, None, &NoLimit, task)?.0)
     }
 
     fn load(
@@ -252,7 +252,7 @@ fn read(
     task: &TaskHandle,
 ) -> Result<Decoded, Diagnostic> {
     task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
-    let taken = Taken::new(memory);
+    let taken = Reservation::new(memory);
     match format {
         Format::Csv(options) => csv::read(files, options, &taken, task).map(Decoded::Table),
         Format::JsonLines => json::read(files, &taken, task).map(Decoded::Table),

@@ -21,7 +21,7 @@ use onrush_wire::plan::CsvOptions;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::FileState;
-use crate::memory::Taken;
+use crate::memory::Reservation;
 use crate::paths::short;
 use crate::text::{excerpt, line_of, load};
 use build::Column;
@@ -46,7 +46,7 @@ struct Text {
 pub(crate) fn read(
     files: &[FileState],
     options: &CsvOptions,
-    taken: &Taken<'_>,
+    taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Table, Diagnostic> {
     let form = form(options)?;
@@ -152,7 +152,7 @@ fn open(
     file: &FileState,
     options: &CsvOptions,
     form: &Form,
-    taken: &Taken<'_>,
+    taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Text, Diagnostic> {
     let bytes = load(file, taken, task)?;

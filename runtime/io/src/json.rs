@@ -12,13 +12,13 @@ use onrush_wire::{Class, Diagnostic};
 use serde_json::Value;
 
 use crate::cache::FileState;
-use crate::memory::Taken;
+use crate::memory::Reservation;
 use crate::text::{excerpt, load};
 
 /// Rows decoded between two looks at the task.
 const BATCH: usize = 8192;
 
-pub(crate) fn read(files: &[FileState], taken: &Taken<'_>, task: &TaskHandle) -> Result<Table, Diagnostic> {
+pub(crate) fn read(files: &[FileState], taken: &Reservation<'_>, task: &TaskHandle) -> Result<Table, Diagnostic> {
     let mut texts = Vec::with_capacity(files.len());
     let mut schemas = Vec::with_capacity(files.len());
     for file in files {
@@ -107,7 +107,7 @@ fn decode(
     path: &Path,
     bytes: &[u8],
     schema: &SchemaRef,
-    taken: &Taken<'_>,
+    taken: &Reservation<'_>,
     task: &TaskHandle,
     batches: &mut Vec<RecordBatch>,
 ) -> Result<(), Diagnostic> {

@@ -23,7 +23,7 @@ use onrush_wire::Diagnostic;
 use onrush_wire::plan::{FileMark, Source};
 
 pub use cache::FileCache;
-pub use memory::{Full, Memory, Unlimited};
+pub use memory::{Full, Memory, NoLimit};
 pub use write::{FileWriter, Written};
 
 /// A source that was opened: its schema is known, and its rows are in memory or can be scanned.

@@ -30,9 +30,9 @@ pub struct Full {
 
 /// As much as the machine gives: for tools and tests.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unlimited;
+pub struct NoLimit;
 
-impl Memory for Unlimited {
+impl Memory for NoLimit {
     fn take(&self, _: u64) -> Result<(), Full> {
         Ok(())
     }
@@ -41,14 +41,14 @@ impl Memory for Unlimited {
 }
 
 /// What one reader has taken; given back when it is dropped.
-pub(crate) struct Taken<'a> {
+pub(crate) struct Reservation<'a> {
     memory: &'a dyn Memory,
     bytes: AtomicU64,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> Reservation<'a> {
     pub fn new(memory: &'a dyn Memory) -> Self {
-        Taken { memory, bytes: AtomicU64::new(0) }
+        Reservation { memory, bytes: AtomicU64::new(0) }
     }
 
     /// Counts bytes for a file that is read.
@@ -77,7 +77,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         self.memory.give_back(*self.bytes.get_mut());
     }

@@ -21,7 +21,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 
 use crate::cache::{Decoded, FileState, io_diagnostic};
 use crate::marks;
-use crate::memory::Taken;
+use crate::memory::Reservation;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED: &[u8; 4] = b"PARE";
@@ -41,7 +41,7 @@ struct Opened {
 pub(crate) fn read(
     files: &[FileState],
     hold: u64,
-    taken: &Taken<'_>,
+    taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Decoded, Diagnostic> {
     let mut opened = Vec::with_capacity(files.len());
@@ -67,18 +67,18 @@ pub(crate) fn read(
     let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension("");
     let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
     let inner = ListingTable::try_new(config).map_err(internal)?;
-    Ok(Decoded::Scan { provider: Arc::new(Unchanged { inner, files: files.to_vec() }), rows })
+    Ok(Decoded::Scan { provider: Arc::new(CheckedScan { inner, files: files.to_vec() }), rows })
 }
 
 /// Files that are read anew by each scan, as long as they are those whose schema and number of rows are known.
 #[derive(Debug)]
-struct Unchanged {
+struct CheckedScan {
     inner: ListingTable,
     files: Vec<FileState>,
 }
 
 #[async_trait]
-impl TableProvider for Unchanged {
+impl TableProvider for CheckedScan {
     fn schema(&self) -> SchemaRef {
         self.inner.schema()
     }
@@ -259,7 +259,7 @@ fn same_schema(files: &[Opened]) -> Result<SchemaRef, Diagnostic> {
 fn decode(
     files: &[Opened],
     schema: &SchemaRef,
-    taken: &Taken<'_>,
+    taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Vec<RecordBatch>, Diagnostic> {
     let jobs: Vec<(&Opened, usize)> =
@@ -301,7 +301,7 @@ fn row_group(
     file: &Opened,
     group: usize,
     schema: &SchemaRef,
-    taken: &Taken<'_>,
+    taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Vec<RecordBatch>, Diagnostic> {
     let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;

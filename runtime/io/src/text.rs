@@ -9,7 +9,7 @@ use onrush_wire::limits::size;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::{FileState, io_diagnostic};
-use crate::memory::Taken;
+use crate::memory::Reservation;
 
 /// Read at a time, so that progress shows and a stop is noticed.
 const STEP: usize = 8 << 20;
@@ -22,7 +22,7 @@ const MOST_UNPACKED: usize = 256 << 20;
 /// The whole text of a file; `.gz` is unpacked, by its first bytes, not its name.
 ///
 /// The bytes count as taken.
-pub(crate) fn load(file: &FileState, taken: &Taken<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
+pub(crate) fn load(file: &FileState, taken: &Reservation<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
     let path = &file.path;
     taken.take(path, file.bytes)?;
     let mut bytes = read_all(path, file.bytes, task)?;
@@ -48,7 +48,7 @@ pub(crate) fn load(file: &FileState, taken: &Taken<'_>, task: &TaskHandle) -> Re
     Ok(bytes)
 }
 
-fn unpacked(path: &Path, packed: &[u8], taken: &Taken<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
+fn unpacked(path: &Path, packed: &[u8], taken: &Reservation<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
     let mut decoder = flate2::read::MultiGzDecoder::new(packed);
     let mut plain: Vec<u8> = Vec::new();
     let most = MOST_UNPACKED.max(packed.len().saturating_mul(RATIO));

@@ -89,9 +89,9 @@ pub struct Incoming {
 
 impl Incoming {
     /// Waits for room for a message, as long as its sender does.
-    fn take(&self, length: usize, from: &UnixStream) -> Result<Taken<'_>, CodecError> {
+    fn take(&self, length: usize, from: &UnixStream) -> Result<MessageRoom<'_>, CodecError> {
         if length <= SMALL {
-            return Ok(Taken { incoming: self, length: 0 });
+            return Ok(MessageRoom { incoming: self, length: 0 });
         }
         let mut bytes = self.bytes.lock();
         while *bytes + length > MAX_MESSAGE {
@@ -101,16 +101,16 @@ impl Incoming {
             self.changed.wait_for(&mut bytes, Duration::from_millis(100));
         }
         *bytes += length;
-        Ok(Taken { incoming: self, length })
+        Ok(MessageRoom { incoming: self, length })
     }
 }
 
-struct Taken<'a> {
+struct MessageRoom<'a> {
     incoming: &'a Incoming,
     length: usize,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for MessageRoom<'_> {
     fn drop(&mut self) {
         if self.length > 0 {
             *self.incoming.bytes.lock() -= self.length;

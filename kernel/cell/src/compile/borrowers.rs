@@ -1,4 +1,4 @@
-//! Which of a cell's variables borrow from others, where rustc's complaint about what is put back does not say it.
+//! Which of a cell's variables borrow from others, if rustc's diagnostic about a stored value does not name them.
 //!
 //! What is put back must be `'static`. If a closure gives back references (`.map(|line| line.trim())`), rustc blames the closure,
 //! not the variable. So it is asked otherwise: the variables leave the cell's block one after another, the oldest first, and are

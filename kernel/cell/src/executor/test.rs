@@ -19,7 +19,7 @@ use crate::split::{is_for_tests, split, without_commands};
 type Lines = (u32, u32, u64, u32);
 
 #[derive(Debug, Default)]
-struct Collected {
+struct TestCrate {
     text: String,
     lines: Vec<Lines>,
     /// Code of the list of tests.
@@ -30,7 +30,7 @@ impl Executor {
     pub(super) fn test(&mut self, filter: &str, file: &str, events: &Sender<Event>) -> Result<(), Diagnostic> {
         let number = self.sources.get(file).map_or(0, |(number, _)| *number);
         let cells: Vec<(u64, &str)> = self.ran.iter().map(|ran| (ran.number, ran.code.as_str())).collect();
-        let Collected { text, lines, tests } = collect(&cells, filter);
+        let TestCrate { text, lines, tests } = collect(&cells, filter);
         if tests.is_empty() {
             let which = if filter.is_empty() { String::new() } else { format!(" whose name contains `{filter}`") };
             let message = format!("there is no test{which} in the cells that ran");
@@ -75,8 +75,8 @@ impl Executor {
 }
 
 /// The tests of these cells, the newest of each name.
-fn collect(cells: &[(u64, &str)], filter: &str) -> Collected {
-    let mut collected = Collected::default();
+fn collect(cells: &[(u64, &str)], filter: &str) -> TestCrate {
+    let mut collected = TestCrate::default();
     let mut known: BTreeSet<String> = BTreeSet::new();
     for (number, code) in cells.iter().rev() {
         let code = without_commands(code);
@@ -104,7 +104,7 @@ fn collect(cells: &[(u64, &str)], filter: &str) -> Collected {
 }
 
 /// Adds an item at the columns that it has in its cell, as a plain one.
-fn add(item: &Item, number: u64, code: &str, collected: &mut Collected, filter: &str) {
+fn add(item: &Item, number: u64, code: &str, collected: &mut TestCrate, filter: &str) {
     let range = item.span().byte_range();
     let mut text = code[range.clone()].to_string();
     let mut changes: Vec<(std::ops::Range<usize>, &str)> = Vec::new();

@@ -17,13 +17,13 @@ use crate::types::PRIMITIVES;
 /// The box in which a cell keeps a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closure {
-    pub kind: Kind,
+    pub kind: ClosureKind,
     /// All types of arguments are said. Of others a reference would be one of a certain lifetime, which no later cell can name.
     pub is_typed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ClosureKind {
     /// `(i32, _) -> _`, as far as the user said it.
     Calls(String),
     /// What the function that made it says: `Fn(i32) -> i32`.
@@ -40,7 +40,7 @@ impl Closure {
         let plain = name.trim_start_matches("r#");
         let put = |made: &str, of: &str| format!("__onrush_store.put({plain:?}, {made}({name}) as {of});");
         match &self.kind {
-            Kind::Calls(signature) => {
+            ClosureKind::Calls(signature) => {
                 let of = match ends {
                     Some(Ends::CallsMut) => "FnMut",
                     Some(Ends::CallsOnce) => "FnOnce",
@@ -48,12 +48,12 @@ impl Closure {
                 };
                 put("::std::boxed::Box::new", &format!("::std::boxed::Box<dyn ::core::ops::{of}{signature}>"))
             }
-            Kind::Dyn(of) => put("::std::boxed::Box::new", &format!("::std::boxed::Box<dyn {of}>")),
-            Kind::Future => put(
+            ClosureKind::Dyn(of) => put("::std::boxed::Box::new", &format!("::std::boxed::Box<dyn {of}>")),
+            ClosureKind::Future => put(
                 "::std::boxed::Box::pin",
                 "::core::pin::Pin<::std::boxed::Box<dyn ::core::future::Future<Output = _>>>",
             ),
-            Kind::Iterator => format!("::onrush::__keep!(__onrush_store, {plain:?}, {name});"),
+            ClosureKind::Iterator => format!("::onrush::__keep!(__onrush_store, {plain:?}, {name});"),
         }
     }
 }
@@ -113,7 +113,7 @@ fn closure(cell: &Cell, part: &Part, notebook: &Notebook) -> Option<Closure> {
     if !matches!(local.pat, Pat::Ident(_)) {
         return None;
     }
-    let typed = |kind: Kind| Some(Closure { kind, is_typed: true });
+    let typed = |kind: ClosureKind| Some(Closure { kind, is_typed: true });
     match *local.init?.expr {
         Expr::Closure(closure) if closure.asyncness.is_none() => {
             let mut is_typed = true;
@@ -131,22 +131,22 @@ fn closure(cell: &Cell, part: &Part, notebook: &Notebook) -> Option<Closure> {
                 ReturnType::Type(_, of) => of.to_token_stream().to_string(),
                 ReturnType::Default => "_".to_string(),
             };
-            Some(Closure { kind: Kind::Calls(format!("({}) -> {output}", arguments.join(", "))), is_typed })
+            Some(Closure { kind: ClosureKind::Calls(format!("({}) -> {output}", arguments.join(", "))), is_typed })
         }
-        Expr::Async(_) => typed(Kind::Future),
+        Expr::Async(_) => typed(ClosureKind::Future),
         Expr::MethodCall(call) if text.contains('|') && ADAPTERS.iter().any(|name| call.method == name) => {
-            typed(Kind::Iterator)
+            typed(ClosureKind::Iterator)
         }
         Expr::Call(call) => {
             let Expr::Path(function) = *call.func else { return None };
             let last = function.path.segments.last()?.ident.to_string();
             if text.contains('|') && SOURCES.contains(&last.as_str()) {
-                return typed(Kind::Iterator);
+                return typed(ClosureKind::Iterator);
             }
             let function = function.path.get_ident().and_then(|_| source(cell, &last, notebook))?;
             let signature = syn::parse_str::<syn::ItemFn>(function).ok()?.sig;
             if signature.asyncness.is_some() {
-                return typed(Kind::Future);
+                return typed(ClosureKind::Future);
             }
             let ReturnType::Type(_, of) = signature.output else { return None };
             let Type::ImplTrait(of) = *of else { return None };
@@ -169,19 +169,19 @@ fn source<'a>(cell: &'a Cell, name: &str, notebook: &'a Notebook) -> Option<&'a 
     })
 }
 
-fn returned(of: &syn::TypeImplTrait) -> Option<Kind> {
+fn returned(of: &syn::TypeImplTrait) -> Option<ClosureKind> {
     let mut bounds = of.bounds.iter().filter_map(|bound| match bound {
         TypeParamBound::Trait(bound) => bound.path.segments.last().map(|last| (&bound.path, last)),
         _ => None,
     });
     let (path, last) = bounds.next()?;
     match last.ident.to_string().as_str() {
-        "Future" => Some(Kind::Future),
-        "Fn" | "FnMut" | "FnOnce" => trait_object(path).map(Kind::Dyn),
+        "Future" => Some(ClosureKind::Future),
+        "Fn" | "FnMut" | "FnOnce" => trait_object(path).map(ClosureKind::Dyn),
         name @ ("Iterator" | "DoubleEndedIterator" | "ExactSizeIterator") => {
-            Some(Kind::Dyn(format!("::core::iter::{name}<Item = _>")))
+            Some(ClosureKind::Dyn(format!("::core::iter::{name}<Item = _>")))
         }
-        _ => Some(Kind::Dyn(path.to_token_stream().to_string())),
+        _ => Some(ClosureKind::Dyn(path.to_token_stream().to_string())),
     }
 }
 
@@ -220,13 +220,13 @@ mod tests {
     use super::*;
     use crate::split::split;
 
-    fn kind(code: &str) -> Option<Kind> {
+    fn kind(code: &str) -> Option<ClosureKind> {
         closures(&split(code), &BTreeSet::from(["f"]), &Notebook::default()).remove("f").map(|closure| closure.kind)
     }
 
     #[test]
     fn what_the_user_said_is_kept() {
-        let calls = |text: &str| Some(Kind::Calls(text.to_string()));
+        let calls = |text: &str| Some(ClosureKind::Calls(text.to_string()));
         assert_eq!(kind("let f = |x: i32, y| x + y;"), calls("(i32, _) -> _"));
         assert_eq!(kind("let f = move |s: &str| -> usize { s.len() };"), calls("(& str) -> usize"));
         assert_eq!(kind("let f = || 1; let f = 2;"), None);
@@ -237,15 +237,15 @@ mod tests {
     #[test]
     fn functions_say_what_they_return() {
         let returns = |of: &str| kind(&format!("fn g(n: u8) -> {of} {{ todo!() }} let f = g(1);"));
-        let dynamic = |text: &str| Some(Kind::Dyn(text.to_string()));
+        let dynamic = |text: &str| Some(ClosureKind::Dyn(text.to_string()));
         assert_eq!(returns("impl Fn(i32, &Mine) -> i32 + Clone"), dynamic("::core::ops::Fn(i32, &_) -> i32"));
         assert_eq!(returns("impl FnMut()"), dynamic("::core::ops::FnMut() -> ()"));
         assert_eq!(returns("impl Iterator<Item = u32>"), dynamic("::core::iter::Iterator<Item = _>"));
         assert_eq!(returns("impl Shape"), dynamic("Shape"));
-        assert_eq!(returns("impl Future<Output = i32>"), Some(Kind::Future));
+        assert_eq!(returns("impl Future<Output = i32>"), Some(ClosureKind::Future));
         assert_eq!(returns("i32"), None);
-        assert_eq!(kind("async fn g() {} let f = g();"), Some(Kind::Future));
-        assert_eq!(kind("let f = v.into_iter().map(|x| x + 1);"), Some(Kind::Iterator));
+        assert_eq!(kind("async fn g() {} let f = g();"), Some(ClosureKind::Future));
+        assert_eq!(kind("let f = v.into_iter().map(|x| x + 1);"), Some(ClosureKind::Iterator));
         assert_eq!(kind("let f = v.iter().map(|x| x + 1).sum();"), None);
     }
 }

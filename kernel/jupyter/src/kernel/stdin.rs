@@ -25,12 +25,12 @@ pub struct Stdin {
 
 #[derive(Default)]
 struct State {
-    waiting: Option<Waiting>,
+    waiting: Option<PendingInput>,
     /// The question before this one got no answer: one may still come.
     abandoned: bool,
 }
 
-struct Waiting {
+struct PendingInput {
     /// Of the `input_request`.
     id: String,
     asked: DateTime<Utc>,
@@ -71,7 +71,7 @@ impl Stdin {
     ) -> Answer {
         let (sender, answer) = mpsc::channel();
         let id = new_id();
-        self.state.lock().waiting = Some(Waiting { id: id.clone(), asked: Utc::now(), to: sender });
+        self.state.lock().waiting = Some(PendingInput { id: id.clone(), asked: Utc::now(), to: sender });
         outbox.ask(&id, request, prompt, password);
         let result = loop {
             match answer.recv_timeout(Duration::from_millis(50)) {

@@ -37,7 +37,7 @@ impl Connection {
         Self::open_within(socket, notebook, role, generation, ANSWER_LIMIT, None)
     }
 
-    /// The same, with a limit of its own for each answer. `interrupted` ends waiting, too.
+    /// The same, with a separate limit for each answer. `interrupted` ends waiting, too.
     pub fn open_within(
         socket: &Path,
         notebook: &NotebookId,

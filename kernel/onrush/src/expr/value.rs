@@ -15,7 +15,7 @@ use super::{Expr, Then};
 pub trait ToExpr {
     fn to_expr(&self) -> Expr;
 
-    /// The same of a value that is not needed any more: an expression is not copied.
+    /// The expression of a value that is not needed any more: an expression is moved, not copied.
     #[doc(hidden)]
     fn into_expr(self) -> Expr
     where
