@@ -280,15 +280,28 @@ def test_the_snapshot_is_killed_and_the_cell_succeeds(notebook):
     unchanged(notebook)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_without_a_snapshot_the_variables_are_lost_and_the_kernel_goes_on(kernelspecs, tmp_path, how):
+def test_a_stopped_snapshot_goes_on_when_it_is_needed(kernelspecs, tmp_path):
+    kernel = Kernel(kernelspecs, tmp_path)
+    try:
+        kernel.ok("let a = 1;")
+        message = kernel.client.execute(SLEEP)
+        printed(kernel, message, "begun")
+        os.kill(snapshot(kernel), signal.SIGSTOP)
+        os.kill(runner(kernel), signal.SIGKILL)
+        assert KEPT in kernel.wait(message, time.monotonic()).error_text
+        assert kernel.value("a") == "1"
+    finally:
+        kernel.close()
+
+
+def test_without_a_snapshot_the_variables_are_lost_and_the_kernel_goes_on(kernelspecs, tmp_path):
     kernel = Kernel(kernelspecs, tmp_path)
     try:
         kernel.ok("#[derive(Debug)] struct Mine(i32);\nlet a = 1; let f = frame! { a: [1, 2] };")
         kernel.ok('publish("survives", &f);')
         message = kernel.client.execute(SLEEP)
         printed(kernel, message, "begun")
-        os.kill(snapshot(kernel), how)
+        os.kill(snapshot(kernel), signal.SIGKILL)
         os.kill(runner(kernel), signal.SIGKILL)
         begun = time.monotonic()
         ran = kernel.wait(message, begun)

@@ -274,6 +274,12 @@ impl Compiler {
                             *ends = Ends::Holds;
                             again = true;
                         }
+                        // A name that begins with `_` is not kept, but what it holds lasts to the end of the function.
+                        if !again {
+                            for name in unkept(cell) {
+                                again |= omitted.insert(name, Ends::Holds).is_none();
+                            }
+                        }
                     }
                     let is_stuck = !again || !unsure && left.iter().any(|m| !is_about_borrowing(m));
                     if is_stuck {
@@ -643,6 +649,15 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
         }
         _ => None,
     }
+}
+
+/// Variables of the cell that end with it because of their names.
+fn unkept(cell: &Cell) -> impl Iterator<Item = String> {
+    let names = cell.parts.iter().filter_map(|part| match &part.kind {
+        PartKind::Let { names, .. } => Some(names),
+        _ => None,
+    });
+    names.flatten().map(|binding| binding.name.clone()).filter(|name| name.starts_with('_'))
 }
 
 fn is_about_borrowing(message: &Message) -> bool {

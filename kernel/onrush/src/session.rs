@@ -10,7 +10,7 @@ pub(crate) mod start;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use arrow::array::RecordBatch;
 use onrush_wire::codec::CodecError;
@@ -31,7 +31,13 @@ static TAKEN_OVER: AtomicUsize = AtomicUsize::new(0);
 
 /// A snapshot has taken over.
 pub(crate) fn begin_anew() {
-    TAKEN_OVER.fetch_add(1, Ordering::Relaxed);
+    let before = TAKEN_OVER.fetch_add(1, Ordering::Relaxed) % CONNECTIONS.len();
+    // The connection of the process before is of no use. It is closed, unless a thread that is gone holds its lock.
+    match CONNECTIONS[before].try_lock() {
+        Ok(mut connection) => *connection = None,
+        Err(TryLockError::Poisoned(poisoned)) => *poisoned.into_inner() = None,
+        Err(TryLockError::WouldBlock) => {}
+    }
 }
 
 /// A program's own choice of a session, instead of the user's.

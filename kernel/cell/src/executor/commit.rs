@@ -116,7 +116,8 @@ impl Executor {
             }
             self.notebook.gone.insert(name.clone(), why);
             // What its own cell has used is probably not wanted again; if it is, that cell says why it is gone.
-            if matches!(ends, Ends::Borrows | Ends::Holds) && !is_used(cell, name) {
+            let is_unkept = name.starts_with('_');
+            if matches!(ends, Ends::Borrows | Ends::Holds) && !is_unkept && !is_used(cell, name) {
                 let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
                 self.warn(events, "borrowed-variable", message, keeping("borrowed"));
             }

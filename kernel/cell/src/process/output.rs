@@ -195,7 +195,7 @@ impl Outputs {
         }
         if !found && self.contents.since.is_some_and(|since| since.elapsed() > TOGETHER) {
             // The cell does something else now.
-            self.contents.show(Role::Beside, events);
+            self.contents.show(events);
         }
         for (i, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
             for _ in 0..reads {
@@ -297,7 +297,7 @@ impl Outputs {
             let cut = (over..self.stderr_tail.len()).find(|&i| self.stderr_tail.is_char_boundary(i)).unwrap_or(0);
             self.stderr_tail.drain(..cut);
             let text = named(self.places.users(text));
-            self.contents.show(Role::Beside, events);
+            self.contents.show(events);
             self.limit.send(stream, text, self.cell, &mut self.files, events);
         } else {
             let mut sink = Sink { limit: &mut self.limit, cell: self.cell, files: &mut self.files };
@@ -384,13 +384,6 @@ fn escape(bytes: &[u8], text: &mut String) {
     }
 }
 
-/// What blocks are: those that a cell ends with are its result, as with evcxr.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Beside,
-    Result,
-}
-
 /// evcxr's conventions. Between a line `EVCXR_BEGIN_CONTENT mime/type` and a line `EVCXR_END_CONTENT` there is data to show; blocks
 /// of different types without anything between them are forms of one output. A line `EVCXR_INPUT_REQUEST:prompt` says what the line
 /// that is read next is for.
@@ -425,7 +418,7 @@ impl Contents {
                 let data = self.held[..end].strip_suffix('\n').unwrap_or(&self.held[..end]).to_string();
                 let mime = mime.clone();
                 if self.bundle.iter().any(|(earlier, _)| *earlier == mime) {
-                    self.show(Role::Beside, events);
+                    self.show(events);
                 }
                 self.bundle.push((mime, data));
                 self.since.get_or_insert_with(Instant::now);
@@ -465,23 +458,22 @@ impl Contents {
 
     fn print(&mut self, text: String, sink: &mut Sink<'_>, events: &Sender<Event>) {
         if !text.is_empty() {
-            self.show(Role::Beside, events);
+            self.show(events);
             sink.send(Stream::Stdout, text, events);
         }
     }
 
     /// Shows the blocks so far as one output.
-    fn show(&mut self, role: Role, events: &Sender<Event>) {
+    fn show(&mut self, events: &Sender<Event>) {
         self.since = None;
         if !self.bundle.is_empty() {
             let content = Content::Mime(std::mem::take(&mut self.bundle));
-            let is_result = role == Role::Result;
-            let _ = events.send(Event::Display(Display { content, display_id: None, update: false, is_result }));
+            let _ = events.send(Event::Display(Display { content, display_id: None, update: false, is_result: false }));
         }
     }
 
     fn flush(&mut self, sink: &mut Sink<'_>, events: &Sender<Event>) {
-        self.show(Role::Beside, events);
+        self.show(events);
         if self.inside.is_none() {
             sink.send(Stream::Stdout, std::mem::take(&mut self.held), events);
         }
@@ -491,7 +483,7 @@ impl Contents {
         self.inside = None;
         self.asked = None;
         if self.held.trim().is_empty() {
-            self.show(Role::Result, events);
+            self.show(events);
         }
         self.flush(sink, events);
     }
@@ -697,7 +689,7 @@ mod tests {
                 }
             }
             assert_eq!(plain, "x\ny\n");
-            assert_eq!(displays, [("a,<b>a</b>", false), ("b", false), ("c", true)].map(|(t, r)| (t.to_string(), r)));
+            assert_eq!(displays, [("a,<b>a</b>", false), ("b", false), ("c", false)].map(|(t, r)| (t.to_string(), r)));
         }
     }
 
