@@ -33,6 +33,25 @@ pub fn __show<T: std::fmt::Debug + ?Sized>(value: &T) {
 }
 "##;
 
+/// Values without their line breaks: Onrush fills lines, and `{:#?}` begins one for each field.
+fn on_one_line(lines: &[String]) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    let mut in_value = false;
+    for line in lines {
+        let value = line.strip_prefix("//=");
+        match (value, joined.last_mut()) {
+            (Some(value), Some(last)) if in_value => last.push_str(value),
+            _ => joined.push(line.clone()),
+        }
+        in_value = value.is_some();
+    }
+    let plain = |line: String| {
+        let text: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+        [",]", ",}", ",)"].iter().fold(text, |text, end| text.replace(end, &end[1..]))
+    };
+    joined.into_iter().map(plain).collect()
+}
+
 pub fn test(notebooks: &[(String, Notebook)]) {
     let programs: Vec<&(String, Notebook)> =
         notebooks.iter().filter(|(_, notebook)| !notebook.header.contains(NOT_A_PROGRAM)).collect();
@@ -58,7 +77,7 @@ pub fn test(notebooks: &[(String, Notebook)]) {
             let given = cells.get(number).map_or_else(Vec::new, |text| lines(text));
             let expected: Vec<String> =
                 cell.expected.iter().filter(|l| l.starts_with("//>") || l.starts_with("//=")).cloned().collect();
-            if let Some(difference) = difference(&expected, &given) {
+            if let Some(difference) = difference(&on_one_line(&expected), &on_one_line(&given)) {
                 wrong.push(format!("{name}: rustc gives otherwise for\n{}\n{difference}", cell.code));
             }
         }
