@@ -42,8 +42,8 @@ fn a_place_is_the_methods_name() {
     assert!(place.file.ends_with("notebook.rs"));
     assert_eq!((place.line, place.column, place.length), (line, 7, 6));
     let Op::Filter { predicate, .. } = last() else { panic!() };
-    let ExprKind::Binary(BinaryOp::Greater, column, _) = predicate.kind else { panic!() };
-    let place = column.span.unwrap();
+    let ExprKind::Binary(BinaryOp::Greater, column, _) = &predicate.kind else { panic!() };
+    let place = column.span.clone().unwrap();
     assert!(place.file.ends_with("notebook.rs"));
     assert_eq!((place.line, place.column, place.length), (line, 17, 1));
 }
@@ -79,7 +79,7 @@ fn lists_come_in_many_forms() {
         let Op::Select { exprs, .. } = last() else { panic!() };
         exprs
             .into_iter()
-            .map(|e| match e.kind {
+            .map(|e| match e.into_kind() {
                 ExprKind::Column(name) => name,
                 other => format!("{other:?}"),
             })

@@ -56,10 +56,11 @@ mod tests {
     fn a_call_is_an_expression_that_holds_the_text() {
         let expr = call(&PROGRAM, 0, [crate::col("x"), crate::lit(2)]);
         assert_eq!(format!("{expr:?}"), "add(x, 2)");
-        let ExprKind::Native { function, args } = expr.0.kind else { panic!() };
+        let (kind, span) = expr.0.into_parts();
+        let ExprKind::Native { function, args } = kind else { panic!() };
         use onrush_wire::DataType::{Boolean, Float32, Int64};
         assert_eq!(function.parameters, [("a".to_string(), Float32), ("n".to_string(), Int64)]);
         assert_eq!((function.result, function.text.as_str(), args.len()), (Boolean, "the functions", 2));
-        assert_eq!(expr.0.span.unwrap().length, 3);
+        assert_eq!(span.unwrap().length, 3);
     }
 }
