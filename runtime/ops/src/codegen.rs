@@ -40,10 +40,24 @@ pub use source::{ColumnRef, RowSource};
 
 use window::WindowState;
 
-/// Parameters of its inputs with which a kernel is tried at most, beside those of its outputs: compilers for CUDA take 32 kB of them from version
-/// 12.1 on, and the processor's compiler ends at 900.
+/// The most parameters of inputs and literals with which a kernel is tried; outputs come in addition. CUDA allows 32 kB of parameters from
+/// version 12.1 on, and the C++ compiler of the host stops at 900.
 const MOST_PARAMETERS: usize = 3600;
 const MOST_EMULATED: usize = 440;
+/// The most parameters of a kernel in all.
+const MOST_IN_ALL: usize = 4000;
+const MOST_IN_ALL_EMULATED: usize = 880;
+
+/// Fails if a kernel would have more parameters than its compiler takes: the plan then runs on the CPU.
+pub fn check_parameters(context: &onrush_kernels::Context, parameters: &Parameters) -> Result<()> {
+    let most = if context.device().is_emulated() { MOST_IN_ALL_EMULATED } else { MOST_IN_ALL };
+    match parameters.len() {
+        count if count > most => Err(Error::Unsupported(format!(
+            "a pipeline with so many columns and literals that it takes {count} parameters (limit {most})"
+        ))),
+        _ => Ok(()),
+    }
+}
 
 /// A table of values by code, for one pipeline: the last entry is that of null.
 pub struct LookupTable {
@@ -175,10 +189,10 @@ impl<'a> KernelBody<'a> {
         program: impl FnOnce() -> Program,
     ) -> Result<Function> {
         let joined = self.beside.joins.iter().map(|probing| probing.parameters.declarations.len());
-        let given = self.source.parameters.declarations.len() + joined.sum::<usize>();
+        let given = self.source.parameters.declarations.len() + self.graph.literals().len() + joined.sum::<usize>();
         if given > if context.device().is_emulated() { MOST_EMULATED } else { MOST_PARAMETERS } {
             return Err(Error::Unsupported(format!(
-                "a pipeline over so many columns that it takes {given} parameters"
+                "a pipeline with so many columns and literals that it takes {given} parameters"
             )));
         }
         let mut key = self.key(entry);

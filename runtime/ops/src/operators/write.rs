@@ -10,7 +10,7 @@ use onrush_kernels::{Column, Scalar};
 
 use crate::Result;
 use crate::codegen::output;
-use crate::codegen::{KernelBody, LookupTable};
+use crate::codegen::{KernelBody, LookupTable, check_parameters};
 use crate::column::dictionary::Dictionary;
 use crate::column::output_column::OutputColumn;
 use crate::column::string::{StringBuffers, StringRows, has_strings, room, with_row_number};
@@ -105,6 +105,7 @@ pub fn compact(
     let state = context.zeros(8 + 8 * tiles)?;
     let scratch = output::Scratch { state: &state, skip, limit: capacity };
     let parameters = output::filtered_parameters(body, roots, &targets, lane, &scratch);
+    check_parameters(context, &parameters)?;
     let program = || output::filtered(body, roots, &parameters);
     let function = body.kernel(context, "output_filtered", roots, program)?;
     let count =
@@ -138,6 +139,7 @@ fn write_and(
         targets.push(OutputColumn::new(context, body.graph.kind(*root), nullable, rows, true)?);
     }
     let parameters = output::all_parameters(body, roots, &targets, lane, order);
+    check_parameters(context, &parameters)?;
     let program = || output::all(body, roots, &parameters, order.is_some());
     let function = body.kernel(context, "output_all", (roots, order.is_some()), program)?;
     lane.launch_and_wait(|| launch(context, &function, parameters.arguments(), rows, output::THREADS, 0))?;

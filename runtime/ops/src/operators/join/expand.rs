@@ -8,7 +8,7 @@ use onrush_kernels::{Column, Scalar};
 
 use crate::codegen::expand::{self, ExpandPlan, PairOutput, ResidualScan};
 use crate::codegen::join::THREADS;
-use crate::codegen::{KernelBody, LookupTable, ProbePlan, RowSource, SideInputs};
+use crate::codegen::{KernelBody, LookupTable, ProbePlan, RowSource, SideInputs, check_parameters};
 use crate::column::DeviceTable;
 use crate::column::output_column::OutputColumn;
 use crate::ir::expr::{DeviceType, ExprGraph, NodeId, Op};
@@ -264,6 +264,7 @@ impl JoinBuilder<'_> {
         let state = context.zeros(8 + 8 * tiles)?;
         let of = (&state, &open.runs, open.order.as_ref());
         let parameters = expand::expanded_parameters(body, status, of, (roots, &targets));
+        check_parameters(context, &parameters)?;
         let (join, is_ordered) = ((open.probe, open.keeps), open.order.is_none());
         let program = || expand::expanded(body, join, roots, is_ordered, &parameters);
         let function = body.kernel(context, "output_expanded", (join, roots, is_ordered), program)?;
