@@ -122,6 +122,12 @@ pub fn is_ours(function: &ScalarUDF) -> bool {
     inner.is::<Kernel>()
 }
 
+/// The type of a function of ours that has one whatever its arguments are.
+pub fn fixed_output(function: &ScalarUDF) -> Option<&DataType> {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.downcast_ref::<Kernel>()?.output.fixed()
+}
+
 /// An error of the data, with the place of the expression that met it.
 fn placed(error: DataFusionError, place: Option<&Span>) -> DataFusionError {
     match place {

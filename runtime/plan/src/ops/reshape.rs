@@ -1,8 +1,10 @@
 //! Steps that put frames together or turn columns into rows.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
 use datafusion::common::UnnestOptions;
-use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast};
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Union, cast};
 use onrush_wire::plan::ConcatHow;
 use onrush_wire::{Diagnostic, Span};
 
@@ -72,18 +74,19 @@ pub fn concat(plans: Vec<LogicalPlan>, how: ConcatHow, at: Option<&Span>) -> Res
 /// Plans with the same columns one after the other, in order. `by_row`: the first row of each, then the second, ...
 fn stack(parts: Vec<(Vec<Expr>, LogicalPlan)>, columns: &[String], by_row: bool) -> Result<LogicalPlan, Diagnostic> {
     let (source, row) = (format!("{HIDDEN}source"), format!("{HIDDEN}stackrow"));
-    let mut stacked: Option<LogicalPlanBuilder> = None;
+    let mut inputs = Vec::with_capacity(parts.len());
     for (index, (mut exprs, plan)) in parts.into_iter().enumerate() {
         let plan = number_rows(plan, &row)?;
         exprs.push(lit(index as i64).alias(&source));
         exprs.push(column(&row));
-        let plan = project_exprs(plan, exprs)?;
-        stacked = Some(match stacked {
-            None => LogicalPlanBuilder::new(plan),
-            Some(before) => before.union(plan).map_err(diagnose)?,
-        });
+        inputs.push(Arc::new(project_exprs(plan, exprs)?));
     }
-    let Some(stacked) = stacked else { return Err(check::plan_error("argument", "there is nothing to put together")) };
+    // One union of all: unions of two, one inside the other, are flattened level by level, which is quadratic.
+    let stacked = match inputs.len() {
+        0 => return Err(check::plan_error("argument", "`concat` has no frames")),
+        1 => LogicalPlanBuilder::new(Arc::unwrap_or_clone(inputs.remove(0))),
+        _ => LogicalPlanBuilder::new(LogicalPlan::Union(Union::try_new_with_loose_types(inputs).map_err(diagnose)?)),
+    };
     let mut order = vec![column(&source).sort(true, true), column(&row).sort(true, true)];
     if by_row {
         order.reverse();
@@ -93,7 +96,7 @@ fn stack(parts: Vec<(Vec<Expr>, LogicalPlan)>, columns: &[String], by_row: bool)
 }
 
 /// The first argument; an error where either is null, which is a row that only one of the frames has.
-fn same_height() -> std::sync::Arc<datafusion::logical_expr::ScalarUDF> {
+fn same_height() -> Arc<datafusion::logical_expr::ScalarUDF> {
     crate::expr::kernels::kernel("same_height", DataType::UInt64, |args| {
         if args.iter().any(|a| arrow::array::Array::null_count(a) > 0) {
             let diagnostic = Diagnostic::error(
@@ -104,7 +107,7 @@ fn same_height() -> std::sync::Arc<datafusion::logical_expr::ScalarUDF> {
             let help = "cut the longer one with `.head(n)`, or join them by a key";
             return Err(datafusion::error::DataFusionError::External(Box::new(diagnostic.help(help))));
         }
-        Ok(std::sync::Arc::clone(&args[0]))
+        Ok(Arc::clone(&args[0]))
     })
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array};
 use arrow::compute;
-use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, NullEquality, ScalarValue};
@@ -23,6 +22,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_wire::Diagnostic;
 
 use super::aggregates::{bare, unnamed};
+use super::checked::{checked, fixed_type, in_one_type};
 use super::{aggregates, intervals, names, times};
 use crate::check::{HIDDEN, plan_error, type_name};
 use crate::error::external;
@@ -81,7 +81,8 @@ impl ExprPlanner for DuckDb {
             // Of any types: to ask each of a thousand conditions for those of all before it would take seconds.
             return Ok(PlannerResult::Original(raw));
         }
-        let (Ok(left), Ok(right)) = (raw.left.get_type(schema), raw.right.get_type(schema)) else {
+        let type_of = |expr: &Expr| fixed_type(expr).map_or_else(|| expr.get_type(schema), |dtype| Ok(dtype.clone()));
+        let (Ok(left), Ok(right)) = (type_of(&raw.left), type_of(&raw.right)) else {
             return Ok(PlannerResult::Original(raw));
         };
         if let Some(new) = of_spans(&raw, &left, &right) {
@@ -111,11 +112,11 @@ impl ExprPlanner for DuckDb {
             BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply
                 if left.is_integer() && right.is_integer() =>
             {
-                Ok(PlannerResult::Planned(checked(&raw, &left, &right)))
+                Ok(PlannerResult::Planned(checked(raw, &left, &right)))
             }
             // A literal does not widen: `u64 % 5` would be a decimal.
             BinaryOperator::Modulo if left.is_integer() && right.is_integer() => {
-                let (a, b, _) = in_one_type(&raw, &left, &right);
+                let (a, b, _) = in_one_type(raw.left, raw.right, &left, &right);
                 Ok(PlannerResult::Planned(binary_expr(a, Operator::Modulo, b)))
             }
             BinaryOperator::PGBitwiseShiftLeft if left.is_integer() && right.is_integer() => {
@@ -495,39 +496,6 @@ fn in_common(union: &Union) -> Result<DFSchema> {
         (qualifier.cloned(), field)
     });
     DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
-}
-
-/// Two whole numbers in one type: a literal takes the column's type where it fits, as in DuckDB.
-fn in_one_type(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> (Expr, Expr, DataType) {
-    let fits = |e: &Expr, dtype: &DataType| match e {
-        Expr::Literal(value, _) => value.cast_to(dtype).ok().filter(|v| !v.is_null()).map(|v| Expr::Literal(v, None)),
-        _ => None,
-    };
-    let is_literal = |e: &Expr| matches!(e, Expr::Literal(..));
-    match (is_literal(&raw.left), is_literal(&raw.right)) {
-        (false, true) if fits(&raw.right, left).is_some() => {
-            (raw.left.clone(), fits(&raw.right, left).unwrap_or_else(|| raw.right.clone()), left.clone())
-        }
-        (true, false) if fits(&raw.left, right).is_some() => {
-            (fits(&raw.left, right).unwrap_or_else(|| raw.left.clone()), raw.right.clone(), right.clone())
-        }
-        _ => {
-            let common = types::supertype(left, right).unwrap_or(DataType::Int64);
-            let common = if common.is_integer() { common } else { DataType::Int64 };
-            (cast(raw.left.clone(), common.clone()), cast(raw.right.clone(), common.clone()), common)
-        }
-    }
-}
-
-/// Whole-number arithmetic that fails instead of wrapping.
-fn checked(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
-    let (a, b, dtype) = in_one_type(raw, left, right);
-    let (name, body): (&'static str, Body) = match raw.op {
-        BinaryOperator::Plus => ("add", |args: &[ArrayRef]| Ok(numeric::add(&args[0], &args[1])?)),
-        BinaryOperator::Minus => ("subtract", |args: &[ArrayRef]| Ok(numeric::sub(&args[0], &args[1])?)),
-        _ => ("multiply", |args: &[ArrayRef]| Ok(numeric::mul(&args[0], &args[1])?)),
-    };
-    kernel(name, dtype, body).call(vec![a, b])
 }
 
 /// A text literal takes the other side's type; a text column and a number do not compare.

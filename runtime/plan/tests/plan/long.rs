@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array};
 use onrush_plan::CALLS_STACK;
-use onrush_wire::plan::Op;
+use onrush_wire::plan::{ConcatHow, Op};
 use onrush_wire::{BinaryOp, Expr, ExprKind, FrameId};
 
 use super::support::{Bench, span};
@@ -131,7 +131,29 @@ fn many_columns() {
 fn queries_of_many_terms() {
     let bench = Bench::default();
     let query = |terms: usize| format!("select {} as s", vec!["1"; terms].join("+"));
-    assert_eq!(quickly("60 terms", || bench.sql(&query(60), &[])), "s|60");
+    for terms in [60, 65, 66, 1_500] {
+        assert_eq!(quickly("terms", || bench.sql(&query(terms), &[])), format!("s|{terms}"));
+    }
+    // 1,000 times 3, less 999, and the product of 62 times 2.
+    let mixed = format!("select {}-{} as s", vec!["3"; 1_000].join("+"), vec!["1"; 999].join("-"));
+    assert_eq!(quickly("mixed", || bench.sql(&mixed, &[])), "s|2001");
+    let product = format!("select {} as s", vec!["2"; 62].join("*") + &"*1".repeat(100));
+    assert_eq!(quickly("product", || bench.sql(&product, &[])), "s|4611686018427387904");
+    // As in DuckDB, a sum that does not fit is an error, also in the middle of a chain.
+    let overflow = format!("select {}+9223372036854775807-{} as s", vec!["1"; 100].join("+"), vec!["1"; 300].join("-"));
+    let error = bench.try_sql(&overflow, &[]).unwrap_err();
+    assert!(error.message.to_lowercase().contains("overflow"), "{error}");
     let error = quickly("20,000 terms", || bench.try_sql(&query(20_000), &[]).unwrap_err());
     assert_eq!(error.code, "deep-expression", "{error}");
+}
+
+#[test]
+fn concat_of_many_frames() {
+    let bench = Bench::default();
+    let frame = bench.frame(vec![("n", Arc::new(Int64Array::from(vec![1, 2])))]);
+    let rows = quickly("1,000 frames", || {
+        let all = bench.step(Op::Concat { inputs: vec![frame; 1_000], how: ConcatHow::Vertical });
+        bench.try_rows(all).unwrap()
+    });
+    assert_eq!((rows.len(), rows[0][0].as_str(), rows[1_999][0].as_str()), (2_000, "1", "2"));
 }
