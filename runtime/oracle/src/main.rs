@@ -1,4 +1,4 @@
-//! `onrush-oracle`: what proves the engines right, on one engine by its name. It needs nothing beside itself.
+//! `onrush-oracle`: runs the suites of this crate on one engine, chosen by name. The binary is self-contained.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

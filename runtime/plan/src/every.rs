@@ -1,5 +1,6 @@
-//! A stretch of time, such as `15m` or `1mo`: how it is written, and where on the calendar each begins. What cuts times
-//! (`dt.truncate`), moves them (`dt.offset_by`) and draws them (plots) shares it; stretches begin where those of Polars do.
+//! Calendar intervals such as `15m` or `1mo`: their syntax, and the start of the interval that holds a timestamp.
+//!
+//! `dt.truncate`, `dt.offset_by` and the time buckets of plots share them. Intervals start at the same points as in Polars.
 
 use chrono::{DateTime, Datelike, NaiveDate};
 

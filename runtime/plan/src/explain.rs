@@ -260,7 +260,7 @@ impl Tree<'_> {
         self.out.push('\n');
     }
 
-    /// A node in a line; `None` for one that is no step of the user's.
+    /// A node in a line; `None` for a node that is not a step of the user.
     fn line(&self, plan: &Arc<dyn ExecutionPlan>, names: &Names) -> Option<String> {
         let any: &dyn Any = plan.as_ref();
         if any.is::<DescribeExec>() {

@@ -1,5 +1,6 @@
-//! Rows of a frame as a table explorer looks at them: filtered and sorted once, then read page by page. What is computed for a
-//! view is kept until it is forgotten, its frame is released, or newer views need the space; it can always be computed again.
+//! Views of a frame for the table explorer: filtered and sorted once, then read page by page.
+//!
+//! A cached view is dropped if it is forgotten, its frame is released or newer views need the memory. It can be computed again.
 
 mod order;
 mod ranks;
@@ -366,7 +367,7 @@ impl Engine {
         Ok(written(writer.finish()?))
     }
 
-    /// The rows of a view that has no order of its own, as they are computed.
+    /// The rows of a view that is not sorted, as they are computed.
     fn write_rows(&self, view: &View, columns: &[u32], sink: &Sink, task: &TaskHandle) -> Result<Explored, Diagnostic> {
         let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
         let frame = match &view.filter {

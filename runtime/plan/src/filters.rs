@@ -1,7 +1,7 @@
-//! Filters before what they filter is calculated.
+//! Keeps filters below projections that compute.
 //!
-//! DataFusion moves a projection that makes rows narrower below a filter, whatever it calculates: `select id, a + b from t where
-//! id < 9` would add all rows, and fail for an overflow in a row that the query leaves out.
+//! DataFusion pushes a projection that narrows rows below a filter, even if it computes: `select id, a + b from t where
+//! id < 9` would add in all rows, and fail for an overflow in a row that the filter drops.
 
 use std::sync::Arc;
 

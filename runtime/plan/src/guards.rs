@@ -1,5 +1,7 @@
-//! Conditions before what they keep rows from: DataFusion makes one `and` of filters that follow each other, and computes both its sides for all rows. A
-//! function of a `%%cuda` cell may not come to an end for some, a whole number has no quotient by zero, and not every text is a number.
+//! Enforces left-to-right short-circuit evaluation of AND and OR if an operand can fail.
+//!
+//! DataFusion merges consecutive filters into one AND and evaluates both operands for all rows. An operand fails if an integer is
+//! divided by zero or a string is not a number, and a `%%cuda` function may not return.
 
 use std::sync::Arc;
 
@@ -53,7 +55,7 @@ fn has(expr: &Arc<dyn PhysicalExpr>, is: impl Fn(&Arc<dyn PhysicalExpr>) -> bool
     walked.is_err() || found
 }
 
-/// A whole number divided by what may be zero, or a text that is to be something else. Not what overflows: that is rare, and such arithmetic is not.
+/// Integer division by a possible zero, or a cast from string. Overflow is not guarded: it is rare, and arithmetic is frequent.
 fn fails(node: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     if let Some(binary) = node.downcast_ref::<BinaryExpr>() {
         let is_whole = || binary.right().data_type(schema).is_ok_and(|dtype| dtype.is_integer());

@@ -1,4 +1,4 @@
-//! Names for frames by what they hold: two steps with equal keys give the same rows.
+//! Fingerprints of frames: steps with equal keys yield the same rows.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

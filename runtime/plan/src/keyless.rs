@@ -1,6 +1,7 @@
-//! Rows whose keys are forgotten. DataFusion 55 takes what was the key of a group for the key of each of the rows that an `Unnest` makes
-//! of it (`unnest_with_options` copies the functional dependencies of its input), and by that drops columns from ORDER BY and GROUP BY, and
-//! adds some to GROUP BY. A node without keys below every `Unnest`, and around what a query reads from, keeps them apart.
+//! A plan node that drops functional dependencies below `Unnest` (works around DataFusion 55).
+//!
+//! `unnest_with_options` copies the functional dependencies of its input, although a group key is not unique after it. Columns then
+//! vanish from ORDER BY and GROUP BY, or are added to GROUP BY. The node also wraps the inputs of a query.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

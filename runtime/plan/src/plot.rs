@@ -1,5 +1,6 @@
-//! Plots of frames: what is asked for becomes what can be drawn. Bins, boxes, cells and means are computed here, so that rows
-//! do not leave the engine; drawing is `widgets/view`'s.
+//! Computes the data of plots: bins, boxes, heat map cells and means, so that rows do not leave the engine.
+//!
+//! Drawing is the task of `widgets/view`.
 
 mod bars;
 mod boxes;
@@ -28,9 +29,9 @@ pub(crate) use rows::{Rows, own_bytes};
 const POINTS: usize = 5_000;
 /// Points of a line.
 const LINE: usize = 4_000;
-/// Points of a line over stretches of time, however many panels there are.
+/// Points of a line over time buckets, however many panels there are.
 const OVER_TIME: usize = 1_500;
-/// Series that have a colour of their own.
+/// Series that have a separate colour.
 const SERIES: usize = 20;
 /// Categories of a box plot or of a heat map's side, and bars that were combined by category.
 const CATEGORIES: usize = 40;
@@ -77,7 +78,7 @@ struct Shared {
     cells: HashMap<(usize, char), heat::Cells>,
     /// Numbers and times that are a box plot's categories.
     values: HashMap<usize, Vec<i64>>,
-    /// Stretches of time.
+    /// Time buckets.
     grids: HashMap<usize, time::Grid>,
 }
 
@@ -193,7 +194,7 @@ impl<'a> Source<'a> {
         Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
     }
 
-    /// A line through rows in the order of `x`; texts are in the order of their first rows.
+    /// A line through rows in the order of `x`; strings are in the order of their first rows.
     fn line(&mut self, layer: &LayerRequest, rows: &Rows, (mut x, y): (Values, &Values)) -> Result<Layer, Diagnostic> {
         let texts = if x.scale == AxisScale::Category { x.keep_most(rows, DRAWN, self.task)? } else { 0 };
         let color = self.color(rows, 2, layer)?;
@@ -212,7 +213,7 @@ impl<'a> Source<'a> {
         layer.color.as_ref().map(of).transpose()
     }
 
-    /// Rows of each moment, hour, day or month combined. `None` if `x` is no time.
+    /// Aggregates rows by timestamp, hour, day or month. `None` if `x` is not a time.
     fn over_time(&mut self, layer: &LayerRequest, x: &Expr) -> Result<Option<Layer>, Diagnostic> {
         let function = layer.aggregate.as_deref().unwrap_or("mean");
         let combine = Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))?;

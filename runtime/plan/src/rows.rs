@@ -1,5 +1,7 @@
-//! Rows in memory as DataFusion's plans read them. Its own source copies the list of batches several times for each plan, and looks at every
-//! array of them whenever somebody asks how large they are: a table of a thousand batches is planned for longer than it is computed.
+//! A DataFusion table source over batches in memory, with cheap planning.
+//!
+//! DataFusion's `MemorySourceConfig` copies the list of batches several times for each plan, and reads every array for its statistics: planning
+//! a table of a thousand batches takes longer than computing on it.
 
 use std::fmt;
 use std::sync::Arc;

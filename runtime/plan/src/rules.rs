@@ -1,7 +1,7 @@
-//! The rules that a plan goes through: DataFusion's, those that can find something to do in it, and ours.
+//! Optimizer rules: those of DataFusion that can apply to the plan, and those of Onrush.
 //!
-//! DataFusion walks every plan with every rule, and again until nothing changes: most of what planning cost (docs/measurements). What a rule
-//! looks for is known before (a join, a subquery, a limit), and one look at the plan tells which of them are in it.
+//! DataFusion runs every rule over every plan until nothing changes, which was most of the planning time (docs/measurements). One pass
+//! over the plan finds its joins, subqueries and limits, and with them the rules that can apply.
 
 mod walk;
 

@@ -1,5 +1,6 @@
-//! Frames inside plans: a frame's plan names its inputs as tables, which are put in place only when it runs, so that a
-//! result computed meanwhile is used instead of its plan.
+//! Table sources for frames in plans, resolved at execution.
+//!
+//! A result that was computed meanwhile then replaces the frame's plan.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};

@@ -1,4 +1,4 @@
-//! Which types go together in a frame's expressions: Polars' rules, on Arrow's types.
+//! Type coercion in frame expressions: the rules of Polars on Arrow's types.
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -184,7 +184,7 @@ pub fn integer_range(dtype: &DataType) -> Option<(i128, i128)> {
     })
 }
 
-/// The type that a bare number takes beside a column: the column's own if the number fits it (Polars: a literal does not
+/// The type that a bare number takes with a column: the column's own if the number fits it (Polars: a literal does not
 /// widen a column unless it must).
 pub fn literal_beside(value: &Value, column: &DataType) -> Option<DataType> {
     let integer = match value {

@@ -1,5 +1,4 @@
-//! Aggregates over windows of the rows that pass a FILTER, as those of a CASE that is null elsewhere: the physical node does not tell its
-//! filter to those who lower it.
+//! Rewrites FILTER of window aggregates to a CASE that is null elsewhere, because the physical node does not expose its filter.
 
 use std::sync::Arc;
 

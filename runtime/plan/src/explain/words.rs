@@ -1,5 +1,6 @@
-//! Expressions of a physical plan in the words of a cell: without positions, casts between layouts of text, and the names of
-//! hidden columns, which are replaced by what they stand for.
+//! Formats physical expressions in the syntax of a cell.
+//!
+//! Positions and casts between string layouts are left out, and hidden columns are replaced by the expressions that they hold.
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
-//! The order of a table's rows by some of its columns, as positions. Each key becomes numbers whose order is the values', and a
-//! radix sort by them, which keeps ties as they are, is done for the last key first.
+//! Stable radix sort of a table by several columns; the result is row positions.
+//!
+//! Each key is mapped to integers with the order of its values. The passes go from the last key to the first.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;

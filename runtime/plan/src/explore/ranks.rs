@@ -1,5 +1,6 @@
-//! Numbers in the order of values that are none themselves: texts, and decimals of many digits. Sorted piece by piece and merged, so
-//! that it can be stopped at any time; of texts mostly the first eight bytes are looked at.
+//! Order-preserving integer ranks of strings and of wide decimals, for the radix sort.
+//!
+//! A merge sort of chunks, so that it can be cancelled. Strings are mostly compared by their first eight bytes.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use crate::error::internal;
 /// Rows between two looks at whether the work was stopped.
 pub const PIECE: usize = 1 << 16;
 
-/// A rank for each row of the chunks, equal for equal values; anything for nulls. None if the type has numbers of its own.
+/// A rank for each row of the chunks, equal for equal values; anything for nulls. None if the type is already numeric.
 pub fn ranks(chunks: &[ArrayRef], task: &TaskHandle) -> Result<Option<Vec<u32>>, Diagnostic> {
     let Some(first) = chunks.first() else { return Ok(None) };
     match first.data_type() {
@@ -64,7 +65,7 @@ fn of_texts<'a, A: ArrayAccessor<Item = &'a str>>(
     Ok(numbered(items, compare, chunks, task)?)
 }
 
-/// How many bytes all texts begin with alike.
+/// Counts the bytes of the common prefix of all strings.
 fn common<'a, A: ArrayAccessor<Item = &'a str>>(
     texts: &[A],
     chunks: &[ArrayRef],
@@ -101,7 +102,7 @@ fn of_values<T: Ord + Copy>(
     Ok(numbered(items, |a, b| a.0.cmp(&b.0), chunks, task)?)
 }
 
-/// The texts of the dictionaries are ranked, not those of the rows.
+/// Ranks the entries of the dictionaries, not the rows.
 fn of_dictionaries(chunks: &[ArrayRef], task: &TaskHandle) -> Result<Vec<u32>, Diagnostic> {
     let DataType::Dictionary(_, values) = chunks[0].data_type() else { return Ok(Vec::new()) };
     let to = match **values {
@@ -238,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// Against the standard library's order of texts.
+    /// Against the standard library's order of strings.
     #[test]
     fn ranks_are_the_places_of_the_different_texts() {
         let texts: Vec<Option<String>> = (0..200_000u64)

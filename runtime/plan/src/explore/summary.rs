@@ -1,5 +1,6 @@
-//! What the head of a column says: nulls, distinct values, ends, mean, a histogram, the most frequent values. One walk over the
-//! values, and a second one for the histogram, whose ends the first one finds.
+//! Column profiles for table headers: nulls, distinct values, minimum, maximum, mean, histogram, most frequent values.
+//!
+//! One pass over the values finds the range, and a second pass fills the histogram.
 
 mod quantiles;
 
@@ -151,7 +152,7 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
 trait Number: Copy + PartialOrd {
     fn float(self) -> f64;
     fn hash(self) -> u64;
-    /// Exact where the type is of whole numbers.
+    /// Exact if the type is an integer.
     fn wide(self) -> i128;
     fn is_nan(self) -> bool {
         false
@@ -329,7 +330,7 @@ fn tell<T>(
     summary.median = found.next().map(value);
 }
 
-/// Whole numbers and what is stored as such.
+/// Integers, and types that are stored as integers.
 fn numbers<P: ArrowPrimitiveType>(
     chunks: &[ArrayRef],
     kind: &Integer,

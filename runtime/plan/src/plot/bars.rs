@@ -1,4 +1,4 @@
-//! Bars: those of one place are their sum, and of too many categories the largest stay.
+//! Bar charts: bars of one category are summed, and the largest categories are kept.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,7 @@
-//! Quartiles of more rows than should be held: a sample says about where they are, and the values there are held. Where it misleads,
-//! values are counted into ever narrower bins, walk by walk, until a bin has one value. The result is exact either way.
+//! Exact quartiles of data too large to hold in memory.
+//!
+//! A sample estimates each quartile, and the values near it are held. If the sample misleads, repeated passes count values into ever
+//! narrower bins until a bin has one value.
 
 use onrush_frame::TaskHandle;
 use onrush_wire::Diagnostic;

@@ -1,4 +1,4 @@
-//! A column as positions on an axis: numbers as they are, times as seconds, everything else as indexes of categories.
+//! Maps a column to axis positions: numbers as values, times as seconds, all other types as category indexes.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -75,7 +75,7 @@ impl Column {
     }
 
     /// # Errors
-    /// If it is no number.
+    /// If the column is not numeric.
     pub fn number(self, what: &str, expr: &Expr) -> Result<Self, Diagnostic> {
         must_be_number(self.scale, what, &self.label, expr).map(|()| self)
     }
@@ -130,7 +130,7 @@ pub struct Values {
 enum Naming {
     /// The values themselves.
     Values,
-    /// Indexes of texts, in the order in which they first appear.
+    /// Indexes of strings, in the order in which they first appear.
     Texts(RefCell<Texts>),
     /// Indexes of values, which are in order.
     Keys(Vec<i64>, Vec<String>),
@@ -196,7 +196,7 @@ impl Values {
         Axis { label: self.label.clone(), scale: self.scale, categories: self.categories() }
     }
 
-    /// Those that were met so far; of texts all of them after a walk.
+    /// Categories seen so far; those of a string column are complete after one pass.
     pub fn categories(&self) -> Vec<String> {
         match (&self.places, &self.naming) {
             (Some((_, names)), _) | (None, Naming::Keys(_, names)) => names.clone(),
@@ -212,12 +212,12 @@ impl Values {
     }
 
     /// # Errors
-    /// If it is no number.
+    /// If the column is not numeric.
     pub fn number(self, what: &str, expr: &Expr) -> Result<Self, Diagnostic> {
         must_be_number(self.scale, what, &self.label, expr).map(|()| self)
     }
 
-    /// Every value; NaN where there is none.
+    /// Calls `each` with every value; NaN for null.
     pub fn each(&self, rows: &Rows, task: &TaskHandle, mut each: impl FnMut(f64)) -> Result<(), Diagnostic> {
         each_of(rows, [Some(self)], task, |[value]| each(value))
     }
@@ -446,7 +446,7 @@ fn place_of(key: Option<i64>, among: &[i64]) -> f64 {
     key.and_then(|key| among.binary_search(&key).ok()).map_or(f64::NAN, |at| at as f64)
 }
 
-/// A whole number for each number, in the same order; 0 and -0 are one.
+/// Maps a number to an integer with the same order; 0 and -0 are equal.
 pub fn rank_of(value: f64) -> i64 {
     flipped((value + 0.0).to_bits() as i64)
 }
@@ -475,7 +475,7 @@ pub fn different(names: &mut [String]) {
     }
 }
 
-/// Texts of no or only blank characters as they are shown in tables: a legend would have nothing to say of them.
+/// Formats empty and blank strings as tables do, because a legend would show nothing for them.
 fn visible(text: &str) -> String {
     if !text.trim().is_empty() {
         return text.to_string();

@@ -1,5 +1,6 @@
-//! The correlation matrix of a frame's numeric columns: Pearson's coefficient of each pair, over the rows where both have a value,
-//! as Pandas and NumPy compute it. Two walks over the rows; centred sums, so that large values with small differences are right.
+//! Pearson correlation matrix of the numeric columns of a frame, over rows valid in both columns, as in pandas and NumPy.
+//!
+//! Two passes with centred sums keep precision if values are large and their differences small.
 
 use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Axis, AxisScale, Layer};

@@ -1,5 +1,6 @@
-//! Panels: the same layers for the rows of each value of a column. Bins and stretches of time are those of all rows, so that panels
-//! can be compared.
+//! Facets: the same layers for the rows of each value of a column.
+//!
+//! Bins and time buckets come from all rows, so that panels can be compared.
 
 use onrush_frame::TaskHandle;
 use onrush_frame::scalar::value_at;

@@ -1,4 +1,4 @@
-//! A side of a heat map: each row's cell along it, found while walking over the rows.
+//! One axis of a heat map: maps each row to its cell during a pass over the rows.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Texts have a cell for each value, and so have numbers and times of which there are few; the others have bins: `bins` of them,
+    /// Strings have a cell for each value, and so have numbers and times of which there are few; the others have bins: `bins` of them,
     /// and those that another panel has.
     pub fn of(
         rows: &Rows,
@@ -67,7 +67,7 @@ impl Side {
         }
     }
 
-    /// Of texts that were met in a walk.
+    /// Strings: the categories seen in a pass.
     pub fn axis(&self) -> Axis {
         let categories = match &self.bins {
             None => self.values.categories(),

@@ -1,4 +1,4 @@
-//! The columns of a plan that a plot walks over again and again, for each panel and each layer: computed once, if there is room.
+//! Materialises the columns that several panels and layers of a plot read, if memory allows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

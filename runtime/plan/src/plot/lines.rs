@@ -1,4 +1,4 @@
-//! Lines through more rows than can be drawn: what stays of them is found while walking over the rows, twice, and no column is held.
+//! Downsamples lines in two passes over the rows, without holding a column.
 
 use onrush_frame::TaskHandle;
 use onrush_wire::Diagnostic;

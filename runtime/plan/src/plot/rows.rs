@@ -1,5 +1,6 @@
-//! The rows that a plot walks over, several times where it must: those of a table that is held, or those of a plan, which are kept
-//! after the first walk if they are few enough and computed again for each walk if they are not.
+//! Rows that a plot reads in several passes: those of a table in memory, or those of a plan.
+//!
+//! The rows of a plan are cached after the first pass if they are few, else each pass computes them again.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -177,7 +178,7 @@ fn taken(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, arrow::erro
     RecordBatch::try_new(batch.schema(), columns.collect::<Result<Vec<ArrayRef>, _>>()?)
 }
 
-/// What a copy of an array would take; texts that are looked at through views count once for each.
+/// Bytes that a copy of an array would take; a string that several views share counts once for each.
 pub fn own_bytes(array: &ArrayRef) -> u64 {
     let bytes = match array.data_type() {
         DataType::Utf8View => array.len() * 16 + array.as_string_view().total_buffer_bytes_used(),

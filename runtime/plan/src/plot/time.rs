@@ -1,4 +1,4 @@
-//! Rows of each hour, day or month combined into one: for lines and bars over more moments than there are pixels.
+//! Time buckets: aggregates rows by hour, day or month, if lines and bars have more timestamps than pixels.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,7 +15,7 @@ use super::{SERIES, most};
 use crate::check::{place, plan_error};
 use crate::every::{self, Every};
 
-/// Different moments that are drawn as they are, of lines and of bars.
+/// Limit of distinct timestamps that are drawn without buckets, for lines and for bars.
 const MOMENTS: usize = 1_000;
 const BAR_MOMENTS: usize = 90;
 /// Stretches of a plot's width, for lines and for bars.
@@ -29,14 +29,14 @@ const MOST: f64 = 20_000.0;
 pub enum Grid {
     /// Those of each moment.
     Moments,
-    /// Those of each stretch of time.
+    /// Rows of each time bucket.
     Stretches(Every),
 }
 
-/// What suits a column: `wanted`, as the user wrote it, or the shortest stretches that can be drawn if the moments cannot.
+/// What suits a column: `wanted`, as the user wrote it, or the shortest time buckets that can be drawn if the timestamps cannot.
 ///
 /// # Errors
-/// If `wanted` is no length of time, or is too short for the column.
+/// If `wanted` is not an interval, or is too short for the column.
 pub fn grid(
     (rows, x): (&Rows, &Values),
     wanted: Option<&str>,
@@ -73,7 +73,7 @@ pub fn grid(
     Ok(Grid::Stretches(every))
 }
 
-/// The shortest round stretch of time of which at most `most` fill a span, in seconds.
+/// The shortest round interval of which at most `most` fill a span, in seconds.
 fn fitting(span: f64, most: f64) -> Every {
     let round = [
         "1us", "10us", "100us", "1ms", "5ms", "10ms", "50ms", "100ms", "500ms", "1s", "5s", "15s", "30s", "1m", "5m",

@@ -1,5 +1,7 @@
-//! Rules one after the other over a plan. DataFusion's own driver hashes the whole plan before and after, to see whether another round would find
-//! something; here the rules say whether they changed it, and rounds are chosen.
+//! Optimizer driver: applies rules one after another to a plan.
+//!
+//! DataFusion's driver hashes the whole plan before and after a round to detect a fixpoint. Here each rule reports whether it changed the
+//! plan, and the caller chooses the rounds.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Aggregates, in groups and along windows, where the types of their arguments are known: sums that do not wrap, quantiles and means of times, and
-//! texts that are joined.
+//! Type-dependent rewrites of aggregate and window functions: sums that do not wrap, quantiles and means of times, and
+//! `string_agg`.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn of_type(function: &AggregateUDF, arg: &Expr, schema: &DFSchema) -> Option<(Ar
     }
 }
 
-/// Categories that are joined are texts, and so are what they are ordered by: DataFusion would take the two for different values.
+/// Casts aggregated categories and their sort keys to strings: DataFusion would take the two for different values.
 fn joined(args: &mut [Expr], order_by: &mut [Sort], schema: &DFSchema) -> bool {
     let Some(arg) = args.first_mut().filter(|arg| arg.get_type(schema).is_ok_and(|dtype| is_category(&dtype))) else {
         return false;
@@ -131,9 +131,9 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// A sum whose type may be too small for it, as one that is not, and what is made of that.
 enum Exact {
-    /// Of whole numbers: in 38 digits, in place of the sum.
+    /// Of integers: in 38 digits, in place of the sum.
     Whole(Expr),
-    /// Of decimals of more than 28 digits: beside the sum, as a float, which shows where 38 digits were not enough.
+    /// Of decimals of more than 28 digits: in addition to the sum, as a float, which shows where 38 digits were not enough.
     Beside(Expr),
     /// The same call with other arguments.
     Instead(Expr),
@@ -175,7 +175,7 @@ fn with_arg(expr: &Expr, arg: Expr) -> Expr {
     new
 }
 
-/// Sums of whole numbers are exact in 38 digits, and an error where the sum is no 64-bit number (DuckDB gives a 128-bit
+/// Sums of integers are exact in 38 digits, and an error if the sum is not a 64-bit integer (DuckDB gives a 128-bit
 /// one, DataFusion wraps); sums of decimals are an error where they have more than 38 digits. Distinct counts of floats count the two zeros once.
 fn exact(expr: &Expr, schema: &DFSchema) -> Option<Exact> {
     let expr = bare(expr);

@@ -1,5 +1,5 @@
-//! Forms of a query that DataFusion's planner does not know, as ones that it knows: several values at once, `(a, b) in (select ...)`, `unnest` as a
-//! table, and subqueries in `from` that use the tables before them without the word `lateral`.
+//! Rewrites syntax that DataFusion's planner lacks: row values, `(a, b) in (select ...)`, `unnest` as a table, and implicit
+//! `lateral`.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Intervals as DuckDB has them: of whole months, days and microseconds, and compared as if a month had 30 days and a day 24 hours.
+//! DuckDB's intervals: integer months, days and microseconds, compared as if a month had 30 days and a day 24 hours.
 
 use std::sync::Arc;
 
@@ -329,7 +329,7 @@ pub fn ordered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// DataFusion knows no range of spans of time, which all functions along an order have: they are in the order of whole numbers.
+/// DataFusion knows no range of spans of time, which all functions along an order have: they are in the order of integers.
 fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Window(window) = &node else { return Ok(Transformed::no(node)) };
     let schema = Arc::clone(window.input.schema());

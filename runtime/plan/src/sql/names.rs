@@ -1,5 +1,7 @@
-//! Names of calculated columns. DataFusion names an expression by its text without casts, so that `select a, a::int` would have two
-//! columns `a`, and `select sum(a), sum(a::double)` two of one name, which it refuses.
+//! Unique names of computed columns.
+//!
+//! DataFusion names an expression by its source without casts: `select a, a::int` would have two columns `a`, and
+//! `select sum(a), sum(a::double)` two columns of one name, which is an error.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -20,7 +20,7 @@ type Columns = Option<Vec<String>>;
 /// Columns of tables by their names. None where they are not known.
 pub type Tables = HashMap<String, Columns>;
 
-/// Columns that are there once, and those that repeat under names of their own: [`shown`] takes these off again.
+/// Columns that are there once, and those that repeat under separate names: [`shown`] takes these off again.
 pub fn resolve(statement: &mut Statement, tables: Tables) {
     let _ = statement.visit(&mut Resolve { tables });
 }
@@ -342,7 +342,7 @@ impl Resolve {
         Some(())
     }
 
-    /// Gives columns names of their own that occur again, or that a `*` has, too.
+    /// Gives separate names to columns that occur again, or that a `*` has, too.
     fn tell_repeated(&self, select: &mut Select) {
         let of_items: Vec<Columns> = select.projection.iter().map(|item| self.of_item(item, select)).collect();
         let is_wild = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));

@@ -56,7 +56,7 @@ struct Unnesting {
     bases: Vec<LogicalPlan>,
 }
 
-/// A plan with the columns of subqueries beside its own, and an expression that reads them.
+/// A plan with the columns of subqueries in addition to its own, and an expression that reads them.
 type Attached = (LogicalPlan, Expr);
 
 impl Unnesting {

@@ -1,7 +1,7 @@
 //! Dates, times and zones as DuckDB has them: functions that DataFusion lacks, or has for the years 1677 to 2262 alone.
 //!
 //! The session's zone, that of `timestamptz '...'`, of `t::timestamptz` and of `now()`, is UTC. A column of a frame keeps the zone that it has: its parts,
-//! what it is cut to and its casts to a date or to a time without a zone are those of that zone's clocks.
+//! what it is truncated to and its casts to a date or to a time without a zone are in the local time of that zone.
 
 mod plans;
 
@@ -135,12 +135,12 @@ fn ahead(zone: &Tz, utc: i64) -> Option<i64> {
     Some(i64::from(offset.local_minus_utc()) * SECOND)
 }
 
-/// What a zone's clocks show.
+/// The local time of a zone.
 fn local(zone: &Tz, utc: i64) -> Option<i64> {
     utc.checked_add(ahead(zone, utc)?)
 }
 
-/// When a zone's clocks show a time. One that they show twice is the first if the clocks were so far ahead then, and otherwise the second;
+/// The timestamp of a local time. One that they show twice is the first if the clocks were so far ahead then, and otherwise the second;
 /// one that they leave out is told by the clocks before.
 fn utc(zone: &Tz, local: i64, was_ahead: Option<i64>) -> Option<i64> {
     let time = moment(local)?;
@@ -385,7 +385,7 @@ fn in_other_zone(args: &[ArrayRef]) -> Result<ArrayRef> {
     as_type(Moments::from(out), &to)
 }
 
-/// Times of the session's zone, of texts and of times of other zones.
+/// Times of the session's zone, of strings and of times of other zones.
 fn with_zone(values: &ArrayRef, fail: bool) -> Result<ArrayRef> {
     if !types::is_text(values.data_type()) {
         return as_type(moments(values)?.0, &zoned());
@@ -480,7 +480,7 @@ fn composed(args: &[ArrayRef]) -> Result<Moments> {
     times.collect()
 }
 
-/// Texts in a format of C's `strptime`.
+/// Parses strings in a format of C's `strptime`.
 fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
     let texts = strict(&args[0], &types::TEXT)?;
     let format = strict(&args[1], &types::TEXT)?;
@@ -509,7 +509,7 @@ fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
     Ok(Arc::new(times.collect::<Result<Moments>>()?))
 }
 
-/// A time by the clocks of a zone, and how far these are ahead of UTC.
+/// A local time, and its UTC offset.
 #[derive(Clone, Copy)]
 struct Shown {
     local: i64,

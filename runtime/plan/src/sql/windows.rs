@@ -1,4 +1,4 @@
-//! `over (w order by x)`, and windows that are named after others, with all that `w` says: DataFusion knows `over w` alone.
+//! Named windows: `over (w order by x)` and windows that extend others. DataFusion supports `over w` alone.
 
 use std::ops::ControlFlow;
 

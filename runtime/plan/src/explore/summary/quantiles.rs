@@ -1,4 +1,4 @@
-//! Values below which a part of a column's values lies: exact where a copy of the column is cheap, else from fine counts.
+//! Quantiles of a column: exact if a copy of the column is cheap, else from a fine histogram.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::ArrowPrimitiveType;

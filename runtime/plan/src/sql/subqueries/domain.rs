@@ -53,7 +53,7 @@ impl Domain {
             .collect()
     }
 
-    /// The rows of a subquery with the values that each belongs to beside them, behind its own columns.
+    /// The rows of a subquery, with the domain values of each row after its columns.
     pub fn over(&self, names: &mut Unnesting, plan: LogicalPlan) -> Result<LogicalPlan> {
         if self.columns.is_empty() {
             return Ok(plan);

@@ -85,7 +85,7 @@ pub fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
     Ok(found)
 }
 
-/// The columns that an expression reads, and those that its subqueries take from beside it.
+/// The columns that an expression reads, and those that its subqueries take from the same query.
 pub fn columns(expr: &Expr, found: &mut Vec<Column>) -> Result<()> {
     expr.apply(|expr| {
         match (expr, subquery_of(expr)) {
@@ -98,7 +98,7 @@ pub fn columns(expr: &Expr, found: &mut Vec<Column>) -> Result<()> {
     Ok(())
 }
 
-/// Whether DataFusion makes a join of each subquery of a filter's condition that gives what the condition means. Subqueries beside others in an `or` are
+/// Whether DataFusion makes a join of each subquery of a filter's condition that gives what the condition means. Subqueries with others in an `or` are
 /// marks for it, whose columns may have one name.
 pub fn is_left_to_rules(condition: &Expr, schema: &DFSchema) -> bool {
     match condition {
@@ -369,7 +369,7 @@ pub fn as_joined(condition: Expr, name: impl Fn(&Column) -> Option<Column>) -> R
     Ok(done.data)
 }
 
-/// An expression as a subquery beside it reads it.
+/// An expression as a subquery of the same query reads it.
 pub fn as_outer(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let done = expr.transform_up(|expr| match expr {
         Expr::Column(column) => {

@@ -1,4 +1,4 @@
-//! Times in plans: what functions and casts of them are where types are known, and times beside others.
+//! Type-dependent rewrites of time functions and casts in plans, and of times combined with other types.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
