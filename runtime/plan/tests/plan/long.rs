@@ -141,7 +141,8 @@ fn queries_of_many_terms() {
     assert_eq!(quickly("product", || bench.sql(&product, &[])), "s|4611686018427387904");
     // As in DuckDB, a sum that does not fit is an error, also in the middle of a chain.
     let overflow = format!("select {}+9223372036854775807-{} as s", vec!["1"; 100].join("+"), vec!["1"; 300].join("-"));
-    let error = bench.try_sql(&overflow, &[]).unwrap_err();
+    // Whether the sum is folded at once or computed with the rows is the planner's choice.
+    let error = bench.try_sql(&overflow, &[]).and_then(|id| bench.try_rows(id)).unwrap_err();
     assert!(error.message.to_lowercase().contains("overflow"), "{error}");
     let error = quickly("20,000 terms", || bench.try_sql(&query(20_000), &[]).unwrap_err());
     assert_eq!(error.code, "deep-expression", "{error}");
