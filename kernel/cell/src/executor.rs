@@ -231,7 +231,7 @@ impl Executor {
         let outcome = self.execute_code(number, &file, separated.code, events);
         self.timed = false;
         match outcome {
-            Outcome::Ok { frames, released, published, lineage: before, .. } => {
+            Outcome::Ok { objects, released, published, lineage: before, .. } => {
                 if !code.trim().is_empty() || !left_out.is_empty() {
                     self.ran.push(Ran { number, code, text: text.clone(), left_out });
                 }
@@ -241,8 +241,8 @@ impl Executor {
                 let complaint = self.carry_out(&separated.after, &file, events).err();
                 // `:restart-cells` after code: what the code made has gone.
                 let (generation, lineage) = (self.process.generation(), self.process.lineage());
-                let frames = if lineage == before { frames } else { Vec::new() };
-                Outcome::Ok { generation, complaint, frames, released, published, lineage }
+                let objects = if lineage == before { objects } else { Vec::new() };
+                Outcome::Ok { generation, complaint, objects, released, published, lineage }
             }
             mut failed => {
                 if let (Outcome::Failed { diagnostics, .. }, Some(_)) = (&mut failed, separated.query) {
@@ -447,11 +447,11 @@ impl Executor {
             }
             Ended::Ok(finished) => {
                 let generation = self.process.generation();
-                let Finished { variables, frames, released, published, .. } = finished;
+                let Finished { variables, objects, released, published, .. } = finished;
                 self.note_made(&ready);
                 self.commit(number, cell, &crate_name, file, ready, variables, events);
                 let lineage = self.process.lineage();
-                Outcome::Ok { generation, complaint: None, frames, released, published, lineage }
+                Outcome::Ok { generation, complaint: None, objects, released, published, lineage }
             }
         }
     }
@@ -469,7 +469,7 @@ impl Executor {
         Outcome::Ok {
             generation: self.process.generation(),
             complaint: None,
-            frames: Vec::new(),
+            objects: Vec::new(),
             released: Vec::new(),
             published: Vec::new(),
             lineage: self.process.lineage(),

@@ -25,7 +25,7 @@ pub fn react(store: &Store, change: &Change) -> Finished {
     finish(store, outcome, Duration::ZERO, begun.elapsed())
 }
 
-/// Drops variables, all of them if `names` is empty. What the session is told of frames waits for the next cell.
+/// Drops variables, all of them if `names` is empty. What the session is told of objects waits for the next cell.
 pub fn forget(store: &mut Store, names: &[String]) -> Finished {
     let begun = Instant::now();
     forget_caught();
@@ -41,7 +41,7 @@ pub fn forget(store: &mut Store, names: &[String]) -> Finished {
     Finished {
         outcome,
         variables: store.variables(),
-        frames: store.frames(),
+        objects: store.objects(),
         released: Vec::new(),
         published: Vec::new(),
         load_micros: 0,
@@ -65,7 +65,7 @@ fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: D
     Finished {
         outcome,
         variables: store.variables(),
-        frames: store.frames(),
+        objects: store.objects(),
         released,
         published,
         load_micros: micros(load),

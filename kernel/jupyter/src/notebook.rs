@@ -391,9 +391,9 @@ impl Run<'_> {
         let outcome = self.pump(&events, &ticket);
         self.flush();
         let (newest, end, mut result) = match outcome {
-            Outcome::Ok { generation, complaint, frames, released, published, lineage } => {
+            Outcome::Ok { generation, complaint, objects, released, published, lineage } => {
                 let result = complaint.map_or(Ok(()), |diagnostic| Err(vec![diagnostic]));
-                (generation, CellEnd::Committed { names: frames, released, published, lineage }, result)
+                (generation, CellEnd::Committed { names: objects, released, published, lineage }, result)
             }
             // After a rollback the executor names the generation that has taken over.
             Outcome::Failed { generation, mut diagnostics, ran } => {

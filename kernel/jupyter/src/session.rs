@@ -602,7 +602,7 @@ mod tests {
     use std::sync::mpsc;
 
     use onrush_wire::session::{Hello, Welcome};
-    use onrush_wire::{DataType, Field, FrameId, PROTOCOL, Schema};
+    use onrush_wire::{DataType, Field, FrameId, ObjectId, PROTOCOL, Schema};
 
     fn socket(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("onrush-{name}-{}.sock", std::process::id()));
@@ -744,7 +744,7 @@ mod tests {
         };
         // Something that is no session is at the socket.
         std::fs::write(&path, "").unwrap();
-        let publishes = || end(vec![("shared".to_string(), FrameId(1))]);
+        let publishes = || end(vec![("shared".to_string(), ObjectId(1))]);
         assert_eq!(session.end_cell(Generation(1), end(Vec::new())), Ok(()));
         assert_eq!(session.end_cell(Generation(1), publishes()).unwrap_err().code, "no-session");
         std::fs::remove_file(&path).unwrap();

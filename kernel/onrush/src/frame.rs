@@ -29,7 +29,7 @@ use std::sync::{Arc, Weak};
 use onrush_wire::display::Content;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
-use onrush_wire::{FrameId, Schema, Span};
+use onrush_wire::{FrameId, ObjectId, Schema, Span};
 
 use crate::display::{Show, offer};
 use crate::expr::{IntoColumns, IntoExprs, IntoSortKeys};
@@ -79,13 +79,14 @@ impl WeakFrame {
     }
 }
 
-fn frame_of(value: &dyn Any) -> Option<FrameId> {
-    value.downcast_ref::<Frame>().and_then(|frame| frame.handle.known_id())
+/// A new kind of object has its line here.
+fn object_of(value: &dyn Any) -> Option<ObjectId> {
+    value.downcast_ref::<Frame>().and_then(|frame| frame.handle.known_id()).map(ObjectId::from)
 }
 
 impl Frame {
     pub(crate) fn new((id, schema): (FrameId, Schema)) -> Self {
-        host::set_frame_of(frame_of);
+        host::set_object_of(object_of);
         Frame { handle: Arc::new(Handle { id, schema, epoch: session::epoch() }) }
     }
 

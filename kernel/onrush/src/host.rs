@@ -23,7 +23,7 @@ use std::any::Any;
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use onrush_wire::{FrameId, Generation, NotebookId};
+use onrush_wire::{Generation, NotebookId, ObjectId};
 
 /// The cell process's own descriptors, fixed so that a snapshot that takes over finds them where the runner had them.
 pub const CONTROL_FD: i32 = 3;
@@ -47,14 +47,14 @@ pub struct Context {
 #[derive(Default)]
 struct State {
     context: Option<Context>,
-    released: Vec<FrameId>,
-    published: Vec<(String, FrameId)>,
-    frame_of: Option<fn(&dyn Any) -> Option<FrameId>>,
+    released: Vec<ObjectId>,
+    published: Vec<(String, ObjectId)>,
+    object_of: Option<fn(&dyn Any) -> Option<ObjectId>>,
     own: Vec<RawFd>,
 }
 
 static STATE: Mutex<State> =
-    Mutex::new(State { context: None, released: Vec::new(), published: Vec::new(), frame_of: None, own: Vec::new() });
+    Mutex::new(State { context: None, released: Vec::new(), published: Vec::new(), object_of: None, own: Vec::new() });
 
 fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -70,23 +70,23 @@ pub fn configure(context: Context) {
     state().context = Some(context);
 }
 
-/// A frame handle was dropped; the session is told when the cell has succeeded.
-pub fn release(frame: FrameId) {
-    state().released.push(frame);
+/// A handle of an object of the session was dropped; the session is told when the cell has succeeded.
+pub fn release(object: impl Into<ObjectId>) {
+    state().released.push(object.into());
 }
 
-/// The frame gets a name for every notebook when the cell has succeeded.
-pub fn publish(name: &str, frame: FrameId) {
-    state().published.push((name.to_string(), frame));
+/// The object gets a name for every notebook when the cell has succeeded.
+pub fn publish(name: &str, object: impl Into<ObjectId>) {
+    state().published.push((name.to_string(), object.into()));
 }
 
-/// How to see whether a variable holds a frame. Set once by the rest of the prelude.
-pub fn set_frame_of(probe: fn(&dyn Any) -> Option<FrameId>) {
-    state().frame_of = Some(probe);
+/// How to see whether a variable holds an object of the session. Set once by the rest of the prelude.
+pub fn set_object_of(probe: fn(&dyn Any) -> Option<ObjectId>) {
+    state().object_of = Some(probe);
 }
 
-pub(crate) fn frame_of(value: &dyn Any) -> Option<FrameId> {
-    let probe = state().frame_of;
+pub(crate) fn object_of(value: &dyn Any) -> Option<ObjectId> {
+    let probe = state().object_of;
     probe.and_then(|probe| probe(value))
 }
 
@@ -109,7 +109,7 @@ pub fn of_runner() -> Vec<RawFd> {
 }
 
 /// What was released and published since the last call.
-pub fn take_ledger() -> (Vec<FrameId>, Vec<(String, FrameId)>) {
+pub fn take_ledger() -> (Vec<ObjectId>, Vec<(String, ObjectId)>) {
     let mut state = state();
     (std::mem::take(&mut state.released), std::mem::take(&mut state.published))
 }

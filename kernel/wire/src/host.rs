@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::display::Display;
 use crate::plot::Plot;
 use crate::progress::Loop;
-use crate::{FrameId, Generation, NotebookId};
+use crate::{Generation, NotebookId, ObjectId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToHost {
@@ -138,11 +138,11 @@ pub struct Finished {
     pub outcome: Result<(), Diagnostic>,
     /// All variables that live after the cell.
     pub variables: Vec<Variable>,
-    /// Those that hold frames.
-    pub frames: Vec<(String, FrameId)>,
-    /// Frame handles that were dropped since the last success.
-    pub released: Vec<FrameId>,
-    pub published: Vec<(String, FrameId)>,
+    /// Those that hold objects of the session.
+    pub objects: Vec<(String, ObjectId)>,
+    /// Handles of such objects that were dropped since the last success.
+    pub released: Vec<ObjectId>,
+    pub published: Vec<(String, ObjectId)>,
     /// How long the shared object took to load, and its entry function to run.
     pub load_micros: u64,
     pub run_micros: u64,

@@ -31,11 +31,22 @@ pub use value::Value;
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 13;
+pub const PROTOCOL: u32 = 14;
 
-/// A frame in the session. Immutable: an operation gives a new id. Never reused within the life of a supervisor.
+/// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of them, never
+/// reused within the life of a supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectId(pub u64);
+
+/// A frame in the session. Immutable: an operation gives a new id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FrameId(pub u64);
+
+impl From<FrameId> for ObjectId {
+    fn from(id: FrameId) -> Self {
+        ObjectId(id.0)
+    }
+}
 
 /// Which life of a notebook's cell process a message comes from. A rolled-back process's late messages carry an older
 /// generation and are ignored.

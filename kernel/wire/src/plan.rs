@@ -3,6 +3,8 @@
 //! A step is checked against its inputs' schemas when it is sent, and runs nothing until the frame is shown, collected,
 //! persisted or written.
 
+mod visit;
+
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;

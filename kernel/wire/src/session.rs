@@ -15,7 +15,7 @@ use crate::plot::{Plot, PlotRequest};
 use crate::progress::Task;
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
-use crate::{FrameId, Generation, NotebookId, TaskId};
+use crate::{FrameId, Generation, NotebookId, ObjectId, TaskId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
@@ -110,12 +110,12 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CellEnd {
     Committed {
-        /// Rust variables that hold frames: all of them, by name. They are SQL's tables.
-        names: Vec<(String, FrameId)>,
+        /// Rust variables that hold objects of the session: all of them, by name. Those of frames are SQL's tables.
+        names: Vec<(String, ObjectId)>,
         /// Handles that were dropped.
-        released: Vec<FrameId>,
-        /// Frames to publish under a name for every notebook.
-        published: Vec<(String, FrameId)>,
+        released: Vec<ObjectId>,
+        /// Objects to publish under a name for every notebook.
+        published: Vec<(String, ObjectId)>,
         /// With which generation the cell process began that runs now: what older ones held went with them.
         lineage: Generation,
     },

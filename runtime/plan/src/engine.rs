@@ -4,16 +4,16 @@
 
 mod large;
 mod lending;
+mod objects;
 mod physical;
 mod plans;
 mod residents;
 mod run;
 mod states;
 
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -27,7 +27,7 @@ use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
 use onrush_wire::display::{TableKind, TablePreview};
 use onrush_wire::plan::{FileMark, Op, Sink, Source};
-use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value, codec};
+use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, ObjectId, Schema, Span, Value, codec};
 
 use crate::cache::{Known, ResultCache};
 use crate::check;
@@ -44,6 +44,7 @@ use crate::table::{self, Frame};
 use crate::{chains, key, rules, sql};
 pub(crate) use large::Whole;
 pub use lending::Loan;
+use objects::{Catalog, Object};
 use plans::Plans;
 pub(crate) use residents::Resident;
 use residents::Store;
@@ -109,7 +110,7 @@ pub struct Engine {
     context: SessionContext,
     pool: Arc<Pool>,
     states: States,
-    frames: RwLock<HashMap<FrameId, Arc<Frame>>>,
+    catalog: Catalog,
     results: ResultCache,
     /// Rows that frames hold, by what they are: a frame of the same plan shares them.
     known: Known<Resident>,
@@ -179,7 +180,7 @@ impl Engine {
         sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let store = Store::new(config.memory_limit / 4 * 3, config.disk.clone());
-        let (frames, known) = (RwLock::default(), Known::default());
+        let (catalog, known) = (Catalog::default(), Known::default());
         let explorer = Explorer::default();
         Ok(Engine {
             config,
@@ -188,7 +189,7 @@ impl Engine {
             context,
             pool,
             states: States::default(),
-            frames,
+            catalog,
             results,
             known,
             store,
@@ -296,7 +297,7 @@ impl Engine {
         if let Some(resident) = &resident {
             self.known.put(frame.key, resident);
         }
-        self.write_frames().insert(id, Arc::new(frame));
+        self.catalog.insert(id, Object::Frame(Arc::new(frame)));
         if resident.is_some() {
             self.make_room(task);
         }
@@ -327,12 +328,9 @@ impl Engine {
                 resident(key, "values".to_string(), Arc::new(table))
             }
             _ => {
-                let mut copy = op.clone();
-                chains::check(key::expressions(&mut copy).into_iter().map(|expr| &*expr), at)?;
-                let keys = key::inputs(&mut copy)
-                    .into_iter()
-                    .map(|id| self.frame(*id).map(|f| f.key))
-                    .collect::<Result<Vec<_>, _>>()?;
+                chains::check(op.exprs(), at)?;
+                let keys =
+                    op.inputs().into_iter().map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<_>, _>>()?;
                 let plan = match op {
                     Op::Sql { query, tables } => {
                         let tables = tables
@@ -343,7 +341,7 @@ impl Engine {
                     }
                     op => ops::plan(op, self, at)?,
                 };
-                Ok(frame(key::step(op, &keys), title(op).to_string(), self.analysed(plan)?))
+                Ok(frame(key::step(op, &keys), op.name().to_string(), self.analysed(plan)?))
             }
         }
     }
@@ -355,21 +353,19 @@ impl Engine {
         state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}).map_err(diagnose)
     }
 
-    /// Forgets frames. Those that others are made from live on until these are gone, too.
-    pub fn release(&self, ids: &[FrameId]) {
-        let gone: Vec<_> = {
-            let mut frames = self.write_frames();
-            ids.iter().filter_map(|id| frames.remove(id)).collect()
-        };
-        if gone.iter().any(|frame| frame.resident.is_some()) {
+    /// Forgets objects. Frames that others are made from live on until these are gone, too.
+    pub fn release(&self, ids: &[impl Into<ObjectId> + Copy]) {
+        let ids: Vec<ObjectId> = ids.iter().copied().map(Into::into).collect();
+        let gone = self.catalog.remove(&ids);
+        if gone.iter().any(Object::is_resident) {
             self.plans.clear();
         }
         drop(gone);
-        self.explorer.release(ids);
+        self.explorer.release(&ids);
     }
 
     pub fn contains(&self, id: FrameId) -> bool {
-        self.frames.read().unwrap_or_else(|e| e.into_inner()).contains_key(&id)
+        self.catalog.contains(id)
     }
 
     /// # Errors
@@ -566,16 +562,15 @@ impl Engine {
 
     /// What frames hold, each once.
     fn all_residents(&self) -> Vec<Arc<Resident>> {
-        let frames = self.frames.read().unwrap_or_else(|e| e.into_inner());
+        let mut held = self.catalog.of_frames(|_, frame| frame.resident.clone());
         let mut seen = std::collections::HashSet::new();
-        let held = frames.values().filter_map(|frame| frame.resident.as_ref());
-        held.filter(|resident| seen.insert(Arc::as_ptr(resident))).map(Arc::clone).collect()
+        held.retain(|resident| seen.insert(Arc::as_ptr(resident)));
+        held
     }
 
     /// The frames that hold their rows, with their tables. Nothing is run.
     pub fn residents(&self) -> Vec<(FrameId, Arc<Table>)> {
-        let frames = self.frames.read().unwrap_or_else(|e| e.into_inner());
-        frames.iter().filter_map(|(id, frame)| Some((*id, frame.resident.as_ref()?.look()))).collect()
+        self.catalog.of_frames(|id, frame| Some((id, frame.resident.as_ref()?.look())))
     }
 
     /// Drops results that no frame pins.
@@ -589,7 +584,7 @@ impl Engine {
     }
 
     pub fn frame_count(&self) -> usize {
-        self.frames.read().unwrap_or_else(|e| e.into_inner()).len()
+        self.catalog.of_frames(|_, _| Some(())).len()
     }
 
     /// Groups and aggregates a frame without making it a frame of its own: for plots and previews. Without `keys` one row
@@ -639,16 +634,11 @@ impl Engine {
     pub(crate) fn made(&self, op: &Op, task: &TaskHandle) -> Result<Frame, Diagnostic> {
         guarded(|| self.plan(op, None, None, task))
     }
-
-    fn write_frames(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<FrameId, Arc<Frame>>> {
-        self.frames.write().unwrap_or_else(|e| e.into_inner())
-    }
 }
 
 impl Inputs for Engine {
     fn frame(&self, id: FrameId) -> Result<Arc<Frame>, Diagnostic> {
-        let frames = self.frames.read().unwrap_or_else(|e| e.into_inner());
-        frames.get(&id).map(Arc::clone).ok_or_else(|| {
+        self.catalog.frame(id).ok_or_else(|| {
             Diagnostic::error(Class::Internal, "unknown-frame", format!("the session has no frame {}", id.0))
                 .help("run the cell that makes the frame again")
         })
@@ -707,35 +697,4 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnos
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
     text.unwrap_or_else(|| "a panic without a message".to_string())
-}
-
-/// The step in a word: the method's name.
-pub fn title(op: &Op) -> &'static str {
-    match op {
-        Op::Read(_) => "read",
-        Op::FromArrow { .. } => "values",
-        Op::Sql { .. } => "sql",
-        Op::Select { .. } => "select",
-        Op::WithColumns { .. } => "with_columns",
-        Op::Filter { .. } => "filter",
-        Op::GroupBy { .. } => "group_by",
-        Op::Join { .. } => "join",
-        Op::JoinAsof { .. } => "join_asof",
-        Op::Sort { .. } => "sort",
-        Op::Slice { .. } => "slice",
-        Op::Sample { .. } => "sample",
-        Op::Unique { .. } => "unique",
-        Op::DropNulls { .. } => "drop_nulls",
-        Op::FillNull { .. } => "fill_null",
-        Op::Rename { .. } => "rename",
-        Op::Drop { .. } => "drop",
-        Op::Cast { .. } => "cast",
-        Op::Concat { .. } => "concat",
-        Op::Describe { .. } => "describe",
-        Op::ValueCounts { .. } => "value_counts",
-        Op::Pivot { .. } => "pivot",
-        Op::Unpivot { .. } => "unpivot",
-        Op::WithRowIndex { .. } => "with_row_index",
-        Op::Explode { .. } => "explode",
-    }
 }

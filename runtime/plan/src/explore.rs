@@ -15,7 +15,7 @@ use arrow::compute::interleave_record_batch;
 use onrush_frame::{Table, TaskHandle, preview};
 use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::plan::{Op, Sink};
-use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value, codec};
+use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ObjectId, Value, codec};
 
 use crate::engine::{Engine, Whole};
 use crate::error::internal;
@@ -86,8 +86,8 @@ impl Explorer {
         self.lock().retain(|k| !Arc::ptr_eq(&k.arrangement.table, table));
     }
 
-    pub fn release(&self, frames: &[FrameId]) {
-        self.lock().retain(|k| !frames.contains(&k.frame));
+    pub fn release(&self, objects: &[ObjectId]) {
+        self.lock().retain(|k| !objects.contains(&k.frame.into()));
     }
 }
 

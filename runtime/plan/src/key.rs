@@ -16,53 +16,6 @@ pub fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The frames that a step is made from, in a fixed order.
-pub fn inputs(op: &mut Op) -> Vec<&mut FrameId> {
-    match op {
-        Op::Read(_) | Op::FromArrow { .. } => Vec::new(),
-        Op::Sql { tables, .. } => tables.iter_mut().map(|(_, id)| id).collect(),
-        Op::Concat { inputs, .. } => inputs.iter_mut().collect(),
-        Op::Join { left, right, .. } | Op::JoinAsof { left, right, .. } => vec![left, right],
-        Op::Select { input, .. }
-        | Op::WithColumns { input, .. }
-        | Op::Filter { input, .. }
-        | Op::GroupBy { input, .. }
-        | Op::Sort { input, .. }
-        | Op::Slice { input, .. }
-        | Op::Sample { input, .. }
-        | Op::Unique { input, .. }
-        | Op::DropNulls { input, .. }
-        | Op::FillNull { input, .. }
-        | Op::Rename { input, .. }
-        | Op::Drop { input, .. }
-        | Op::Cast { input, .. }
-        | Op::Describe { input }
-        | Op::ValueCounts { input, .. }
-        | Op::Pivot { input, .. }
-        | Op::Unpivot { input, .. }
-        | Op::WithRowIndex { input, .. }
-        | Op::Explode { input, .. } => vec![input],
-    }
-}
-
-/// The expressions of a step.
-pub fn expressions(op: &mut Op) -> Vec<&mut Expr> {
-    match op {
-        Op::Select { exprs, .. } | Op::WithColumns { exprs, .. } => exprs.iter_mut().collect(),
-        Op::Filter { predicate, .. } => vec![predicate],
-        Op::GroupBy { keys, aggs, .. } => keys.iter_mut().chain(aggs).collect(),
-        Op::Join { left_on, right_on, .. } => left_on.iter_mut().chain(right_on).collect(),
-        Op::JoinAsof { with, .. } => {
-            let on = [&mut with.left_on, &mut with.right_on];
-            on.into_iter().chain(&mut with.left_by).chain(&mut with.right_by).collect()
-        }
-        Op::Sort { keys, .. } => keys.iter_mut().map(|k| &mut k.expr).collect(),
-        Op::Unique { subset, .. } | Op::DropNulls { subset, .. } => subset.iter_mut().collect(),
-        Op::ValueCounts { column, .. } => vec![column],
-        _ => Vec::new(),
-    }
-}
-
 /// The same expression, wherever it is written.
 pub fn without_places(expr: &mut Expr) {
     expr.for_each_mut(|node| {
@@ -88,10 +41,10 @@ pub fn hash(write: impl Fn(&mut DefaultHasher)) -> u128 {
 /// A step over inputs of these keys.
 pub fn step(op: &Op, input_keys: &[u128]) -> u128 {
     let mut op = op.clone();
-    for (index, id) in inputs(&mut op).into_iter().enumerate() {
+    for (index, id) in op.inputs_mut().into_iter().enumerate() {
         *id = FrameId(index as u64);
     }
-    expressions(&mut op).into_iter().for_each(without_places);
+    op.exprs_mut().into_iter().for_each(without_places);
     let bytes = codec::content(&op);
     hash(|h| {
         bytes.hash(h);

@@ -28,6 +28,6 @@ pub mod table;
 pub mod types;
 mod windows;
 
-pub use engine::{CALLS_STACK, Engine, EngineConfig, Loan, title};
+pub use engine::{CALLS_STACK, Engine, EngineConfig, Loan};
 pub use explain::Placement;
 pub use expr::catalogue::functions;

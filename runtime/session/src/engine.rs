@@ -17,7 +17,7 @@ use onrush_plan::{CALLS_STACK, Engine, EngineConfig, Loan};
 use onrush_wire::codec::CodecError;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::{Class, Diagnostic, FrameId, limits, paths};
+use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, limits, paths};
 use parking_lot::Mutex;
 use rustix::process::Signal;
 
@@ -138,8 +138,8 @@ impl Process {
                     }
                 }
                 // Here, in the order of the calls: the same frame may be made again by the next one.
-                Ask::Release(frames) => {
-                    self.engine.release(&frames);
+                Ask::Release(objects) => {
+                    self.engine.release(&objects);
                     self.tell(call, Reply::Done, None);
                 }
                 ask => {
@@ -237,8 +237,8 @@ impl Process {
             bytes: table.bytes(),
             place: engine.place(table).to_string(),
         };
-        let frames = residents.iter().map(|(id, table)| (*id, held(table))).collect();
-        let holds = FromEngine::Holds { resident_bytes: now.resident, device_bytes: now.device, frames };
+        let objects = residents.iter().map(|(id, table)| (ObjectId::from(*id), held(table))).collect();
+        let holds = FromEngine::Holds { resident_bytes: now.resident, device_bytes: now.device, objects };
         // A supervisor that is gone is noticed by the reader.
         let _ = out.sender.send(&holds, None);
         out.told = Some(now);

@@ -6,7 +6,7 @@ use onrush_wire::explore::{Explore, View};
 use onrush_wire::plan::{FileMark, Op, Sink};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::{Expr, FrameId, Span};
+use onrush_wire::{Expr, FrameId, ObjectId, Span};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub enum Ask {
         what: Explore,
     },
     /// Answered by [`Reply::Done`], and done before any later call.
-    Release(Vec<FrameId>),
+    Release(Vec<ObjectId>),
     /// Stops another call; it answers with an error of class `Interrupted`. Has no answer of its own.
     Cancel {
         call: u64,
@@ -94,8 +94,8 @@ pub enum FromEngine {
     Holds {
         resident_bytes: u64,
         device_bytes: Option<u64>,
-        /// Of each frame whose rows are in memory.
-        frames: Vec<(FrameId, Held)>,
+        /// Of each object whose data is in memory.
+        objects: Vec<(ObjectId, Held)>,
     },
 }
 

@@ -3,7 +3,7 @@
 //! One thread accepts, one serves each connection, one keeps time. What they share is [`state::State`] behind one lock that
 //! is never held while the engine works.
 
-mod frames;
+mod catalog;
 mod link;
 mod requests;
 mod serving;

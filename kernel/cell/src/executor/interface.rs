@@ -9,7 +9,7 @@ use onrush_wire::display::Display;
 use onrush_wire::host::Stream;
 use onrush_wire::plot::Plot;
 use onrush_wire::progress::Loop;
-use onrush_wire::{Diagnostic, FrameId, Generation, NotebookId};
+use onrush_wire::{Diagnostic, Generation, NotebookId, ObjectId};
 
 use crate::stale::Flow;
 
@@ -130,9 +130,9 @@ pub enum Outcome {
         /// The code succeeded and what it made is there, but a command that came after it failed.
         complaint: Option<Diagnostic>,
         /// For the session's `EndCell`.
-        frames: Vec<(String, FrameId)>,
-        released: Vec<FrameId>,
-        published: Vec<(String, FrameId)>,
+        objects: Vec<(String, ObjectId)>,
+        released: Vec<ObjectId>,
+        published: Vec<(String, ObjectId)>,
         lineage: Generation,
     },
     /// Nothing was changed, or the snapshot has taken over. `labels` are in the cell's own lines: their `file` is

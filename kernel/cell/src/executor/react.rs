@@ -24,7 +24,7 @@ impl Executor {
         let ended = self.process.react(change, events);
         self.process.close();
         let outcome = match ended {
-            Ended::Ok(Finished { variables, frames, released, published, .. }) => {
+            Ended::Ok(Finished { variables, objects, released, published, .. }) => {
                 for variable in variables {
                     if let Some(known) = self.notebook.variables.get_mut(&variable.name) {
                         known.preview = variable.preview;
@@ -32,7 +32,7 @@ impl Executor {
                     }
                 }
                 let (generation, lineage) = (self.process.generation(), self.process.lineage());
-                Outcome::Ok { generation, complaint: None, frames, released, published, lineage }
+                Outcome::Ok { generation, complaint: None, objects, released, published, lineage }
             }
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {

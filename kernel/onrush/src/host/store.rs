@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use onrush_wire::host::Variable;
-use onrush_wire::{Class, Diagnostic, FrameId};
+use onrush_wire::{Class, Diagnostic, ObjectId};
 
 use super::CellError;
 
@@ -100,8 +100,9 @@ impl Store {
         self.slots.iter().map(describe).collect()
     }
 
-    pub fn frames(&self) -> Vec<(String, FrameId)> {
-        self.slots.iter().filter_map(|(name, slot)| Some((name.clone(), super::frame_of(&*slot.value)?))).collect()
+    /// The variables that hold objects of the session.
+    pub fn objects(&self) -> Vec<(String, ObjectId)> {
+        self.slots.iter().filter_map(|(name, slot)| Some((name.clone(), super::object_of(&*slot.value)?))).collect()
     }
 }
 

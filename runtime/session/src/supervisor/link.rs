@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::plan::FileMark;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::{Class, Diagnostic, FrameId, stream};
+use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, stream};
 use parking_lot::Mutex;
 
 use crate::connection::{Receiver, split};
@@ -66,7 +66,7 @@ struct Shared {
     reason: Mutex<String>,
     resident: AtomicU64,
     device: Mutex<Option<u64>>,
-    held: Mutex<HashMap<FrameId, Held>>,
+    held: Mutex<HashMap<ObjectId, Held>>,
     /// The files of frames whose answers have not been looked at yet.
     read: Mutex<HashMap<FrameId, Vec<FileMark>>>,
     /// What it runs on, once it said so.
@@ -164,8 +164,8 @@ impl Link {
         if self.is_dead() { None } else { *self.shared.device.lock() }
     }
 
-    /// The frames whose rows the engine holds.
-    pub fn held(&self) -> HashMap<FrameId, Held> {
+    /// The objects whose data the engine holds.
+    pub fn held(&self) -> HashMap<ObjectId, Held> {
         if self.is_dead() { HashMap::new() } else { self.shared.held.lock().clone() }
     }
 
@@ -319,10 +319,10 @@ impl Shared {
                     let mut progress = self.progress.lock();
                     progress.extend(calls.into_iter().filter(|c| waiting.contains_key(&c.call)).map(|c| (c.call, c)));
                 }
-                Ok((FromEngine::Holds { resident_bytes, device_bytes, frames }, _)) => {
+                Ok((FromEngine::Holds { resident_bytes, device_bytes, objects }, _)) => {
                     *self.device.lock() = device_bytes;
                     self.resident.store(resident_bytes, Ordering::Relaxed);
-                    *self.held.lock() = frames.into_iter().collect();
+                    *self.held.lock() = objects.into_iter().collect();
                 }
                 Err(CodecError::Closed) => break,
                 Err(error) => {

@@ -6,15 +6,15 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use onrush_plan::chains;
 use onrush_plan::gpu::GPU_LOST;
-use onrush_plan::{chains, key};
 use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{NotebookUse, Reply, Request, Role, Status};
-use onrush_wire::{Class, Diagnostic, FrameId, Span};
+use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Span};
 
-use super::frames::{Frame, Plan, inputs};
+use super::catalog::{FrameFacts, Kind, Object, Plan};
 use super::link::{Broken, ENDLESS, GPU_STOPPED, Link};
 use super::serving::{Client, Supervisor};
 use super::tasks::Stop;
@@ -50,21 +50,21 @@ impl Supervisor {
         let work = |title: &str, frame: FrameId, pure: bool, ask: Ask| {
             let (frame, title) = {
                 let state = self.state.lock();
-                let known = state.frames.get(frame).ok_or_else(|| unknown(frame))?;
-                (state.frames.target(frame), format!("{title}: {}", known.title))
+                let known = state.catalog.get(frame).ok_or_else(|| unknown(frame))?;
+                (state.catalog.target_frame(frame), format!("{title}: {}", known.title))
             };
-            self.with_task(client, stream, title, |task| self.ask(task, &[frame], &|| (ask.clone(), None), pure))
+            self.with_task(client, stream, title, |task| self.ask(task, &[frame.into()], &|| (ask.clone(), None), pure))
         };
-        let target = |frame: FrameId| self.state.lock().frames.target(frame);
+        let target = |frame: FrameId| self.state.lock().catalog.target_frame(frame);
         match request {
-            Request::Step { mut op, at } => {
+            Request::Step { op, at } => {
                 // Here, before it is copied for the engine and for the frame's plan.
-                chains::check(key::expressions(&mut op).into_iter().map(|expr| &*expr), at.as_ref())?;
+                chains::check(op.exprs(), at.as_ref())?;
                 self.step(client, op, at, descriptor, stream)
             }
             Request::Schema { frame } => {
                 let state = self.state.lock();
-                let known = state.frames.get(frame).ok_or_else(|| unknown(frame))?;
+                let known = state.catalog.frame(frame).ok_or_else(|| unknown(frame))?;
                 done(Reply::Frame { id: frame, schema: known.schema.clone() })
             }
             Request::Preview { frame, head, tail, nulls } => {
@@ -112,14 +112,14 @@ impl Supervisor {
             }
             Request::Show { frame } => {
                 kernel_only(client)?;
-                match self.state.lock().show(&client.notebook, frame) {
+                match self.state.lock().show(&client.notebook, frame.into()) {
                     true => done(Reply::Done),
                     false => Err(unknown(frame)),
                 }
             }
             Request::Hide { frame } => {
                 kernel_only(client)?;
-                let released = self.state.lock().hide(&client.notebook, frame);
+                let released = self.state.lock().hide(&client.notebook, frame.into());
                 self.release(released);
                 done(Reply::Done)
             }
@@ -127,7 +127,8 @@ impl Supervisor {
             Request::Get { name } => {
                 let mut state = self.state.lock();
                 let id = state.get(&name, &client.notebook, client.generation)?;
-                let schema = state.frames.get(id).map(|f| f.schema.clone()).unwrap_or_default();
+                let id = FrameId(id.0);
+                let schema = state.catalog.frame(id).map(|frame| frame.schema.clone()).unwrap_or_default();
                 done(Reply::Frame { id, schema })
             }
             Request::Names => {
@@ -135,7 +136,7 @@ impl Supervisor {
                 let state = self.state.lock();
                 let (mut own, mut published) = state.names(&client.notebook);
                 for named in own.iter_mut().chain(&mut published) {
-                    named.held = held.get(&state.frames.target(named.frame)).cloned();
+                    named.held = held.get(&state.catalog.target(named.frame.into())).cloned();
                     named.rows = named.rows.or(named.held.as_ref().map(|held| held.rows));
                 }
                 done(Reply::Names { own, published })
@@ -189,16 +190,16 @@ impl Supervisor {
             .notebooks
             .iter()
             .map(|(notebook, one)| {
-                let frames: BTreeSet<FrameId> = state
-                    .frames
+                let objects: BTreeSet<ObjectId> = state
+                    .catalog
                     .held(|h| h.notebook == *notebook)
                     .into_iter()
                     .chain(one.shown.iter().copied())
                     .collect();
                 // Two handles of one result hold it once.
-                let results: BTreeSet<FrameId> = frames.iter().map(|frame| state.frames.target(*frame)).collect();
-                let bytes = results.iter().filter_map(|frame| Some(held.get(frame)?.bytes)).sum();
-                NotebookUse { notebook: notebook.clone(), frames: frames.len() as u64, bytes }
+                let results: BTreeSet<ObjectId> = objects.iter().map(|id| state.catalog.target(*id)).collect();
+                let bytes = results.iter().filter_map(|id| Some(held.get(id)?.bytes)).sum();
+                NotebookUse { notebook: notebook.clone(), frames: objects.len() as u64, bytes }
             })
             .collect();
         notebooks.sort_by(|a, b| a.notebook.cmp(&b.notebook));
@@ -208,8 +209,8 @@ impl Supervisor {
             engine_starts,
             engine: engine.unwrap_or_else(|| "cpu".to_string()),
             notebooks,
-            frames: state.frames.len() as u64,
-            parked: state.frames.parked() as u64,
+            frames: state.catalog.len() as u64,
+            parked: state.catalog.parked() as u64,
             resident_bytes,
             device_bytes,
             memory_limit: onrush_wire::limits::session_memory(),
@@ -218,7 +219,7 @@ impl Supervisor {
     }
 
     fn remember_rows(&self, frame: FrameId, rows: u64) {
-        if let Some(frame) = self.state.lock().frames.get_mut(frame) {
+        if let Some(frame) = self.state.lock().catalog.get_mut(frame).and_then(Object::frame_mut) {
             frame.rows = Some(rows);
         }
     }
@@ -244,18 +245,18 @@ impl Supervisor {
                 }
             }
             let mut title = None;
-            for input in onrush_plan::key::inputs(&mut op) {
-                let known = state.frames.get(*input).ok_or_else(|| unknown(*input))?;
+            for input in op.inputs_mut() {
+                let known = state.catalog.get(*input).ok_or_else(|| unknown(*input))?;
                 title.get_or_insert_with(|| known.title.clone());
-                *input = state.frames.target(*input);
+                *input = state.catalog.target_frame(*input);
             }
-            (state.frames.new_id(), titled(title, &op), op)
+            (FrameId(state.catalog.new_id().0), titled(title, &op), op)
         };
         let mut plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone(), files: None };
-        let needed = inputs(&plan);
+        let needed = plan.inputs();
         let ask = || (Ask::Step { id, op: given.clone(), at: at.clone(), files: None }, data.clone());
         let asked = self.with_task(client, stream, title.clone(), |task| self.ask(task, &needed, &ask, true));
-        let read = self.state.lock().read.remove(&id);
+        let read = self.state.lock().read.remove(&id.into());
         let (reply, _) = asked?;
         if let Plan::Step { files, .. } = &mut plan {
             *files = read;
@@ -266,12 +267,12 @@ impl Supervisor {
     fn persist(&self, client: &Client, frame: FrameId, stream: &UnixStream) -> Answer {
         let (new, input, title) = {
             let mut state = self.state.lock();
-            let title = state.frames.get(frame).ok_or_else(|| unknown(frame))?.title.clone();
-            let input = state.frames.target(frame);
-            (state.frames.new_id(), input, title)
+            let title = state.catalog.get(frame).ok_or_else(|| unknown(frame))?.title.clone();
+            let input = state.catalog.target_frame(frame);
+            (FrameId(state.catalog.new_id().0), input, title)
         };
         let (reply, _) = self.with_task(client, stream, format!("persist: {title}"), |task| {
-            self.ask(task, &[input], &|| (Ask::Persist { frame: input, new }, None), true)
+            self.ask(task, &[input.into()], &|| (Ask::Persist { frame: input, new }, None), true)
         })?;
         self.made(client, new, Plan::Persist { input }, title, reply)
     }
@@ -279,20 +280,10 @@ impl Supervisor {
     /// Remembers a frame that the engine has just made.
     fn made(&self, client: &Client, id: FrameId, plan: Plan, title: String, reply: Reply) -> Answer {
         let Reply::Frame { schema, .. } = reply else { return Ok((reply, None)) };
-        let frame = Frame {
-            plan,
-            schema: schema.clone(),
-            title,
-            holder: None,
-            published: 0,
-            shown: 0,
-            parked: None,
-            key: 0,
-            dependants: 0,
-            rows: None,
-        };
-        self.slot.lock().has.insert(id);
-        self.state.lock().add(id, frame, &client.notebook, client.generation)?;
+        let facts = FrameFacts { schema: schema.clone(), rows: None };
+        let object = Object::new(Kind::Frame(facts), plan, title);
+        self.slot.lock().has.insert(id.into());
+        self.state.lock().add(id.into(), object, &client.notebook, client.generation)?;
         Ok((Reply::Frame { id, schema }, None))
     }
 
@@ -323,7 +314,7 @@ impl Supervisor {
     fn ask(
         &self,
         work: &Work<'_>,
-        frames: &[FrameId],
+        objects: &[ObjectId],
         make: &dyn Fn() -> (Ask, Option<Arc<OwnedFd>>),
         pure: bool,
     ) -> Answer {
@@ -332,7 +323,7 @@ impl Supervisor {
         let (mut own, mut others) = (0, 0);
         while own < 2 && others < OTHERS {
             let link = self.link()?;
-            let prepared = self.prepare(&link, work, frames);
+            let prepared = self.prepare(&link, work, objects);
             let result = match prepared {
                 Ok(()) => {
                     let (ask, data) = make();
@@ -384,7 +375,7 @@ impl Supervisor {
         };
         let answer = link.call(ask, data, begun, &|| work.wanted());
         if let Some((id, files)) = first_read.and_then(|id| Some((id, link.take_files(id)?))) {
-            self.state.lock().read.insert(id, files);
+            self.state.lock().read.insert(id.into(), files);
         }
         match answer {
             Ok((Reply::Failed(diagnostic), _)) => Err(Failure::Said(diagnostic)),
@@ -393,9 +384,9 @@ impl Supervisor {
         }
     }
 
-    /// Makes sure that the engine has frames: makes those again that a dead one took along.
-    fn prepare(&self, link: &Arc<Link>, work: &Work<'_>, frames: &[FrameId]) -> Result<(), Failure> {
-        if self.missing(link, frames)?.is_empty() {
+    /// Makes sure that the engine has objects: makes those again that a dead one took along.
+    fn prepare(&self, link: &Arc<Link>, work: &Work<'_>, objects: &[ObjectId]) -> Result<(), Failure> {
+        if self.missing(link, objects)?.is_empty() {
             return Ok(());
         }
         let _one_at_a_time = loop {
@@ -405,14 +396,14 @@ impl Supervisor {
                 None => {}
             }
         };
-        let missing = self.missing(link, frames)?;
+        let missing = self.missing(link, objects)?;
         let mut made = Vec::new();
         for id in missing {
-            let plan = self.state.lock().frames.get(id).map(|f| f.plan.clone());
+            let plan = self.state.lock().catalog.get(id).map(|f| f.plan.clone());
             let (ask, data) = match plan {
-                Some(Plan::Step { op, at, data, files }) => (Ask::Step { id, op, at, files }, data),
+                Some(Plan::Step { op, at, data, files }) => (Ask::Step { id: FrameId(id.0), op, at, files }, data),
                 Some(Plan::Persist { input }) => {
-                    (Ask::Persist { frame: self.state.lock().frames.target(input), new: id }, None)
+                    (Ask::Persist { frame: self.state.lock().catalog.target_frame(input), new: FrameId(id.0) }, None)
                 }
                 Some(Plan::Alias { .. }) | None => continue,
             };
@@ -428,16 +419,16 @@ impl Supervisor {
             }
             made.push(id);
         }
-        // What only led to the frames lives on in the engine as long as they need it.
+        // What only led to the objects lives on in the engine as long as they need it.
         let state = self.state.lock();
-        let led: Vec<FrameId> =
-            made.into_iter().filter(|id| !frames.contains(id) && !state.frames.wanted_target(*id)).collect();
+        let led: Vec<ObjectId> =
+            made.into_iter().filter(|id| !objects.contains(id) && !state.catalog.wanted_target(*id)).collect();
         drop(state);
         self.release(led);
         Ok(())
     }
 
-    fn missing(&self, link: &Arc<Link>, frames: &[FrameId]) -> Result<Vec<FrameId>, Failure> {
+    fn missing(&self, link: &Arc<Link>, objects: &[ObjectId]) -> Result<Vec<ObjectId>, Failure> {
         let slot = self.slot.lock();
         if slot.link.as_ref().is_none_or(|l| l.life != link.life) {
             return Err(Failure::Broken(Broken::Gone(link.reason())));
@@ -446,9 +437,11 @@ impl Supervisor {
         drop(slot);
         let state = self.state.lock();
         let mut missing = Vec::new();
-        for frame in frames {
-            let steps =
-                state.frames.steps_for(*frame, &|id| has.contains(&id)).ok_or(Failure::Said(unknown(*frame)))?;
+        for object in objects {
+            let steps = state
+                .catalog
+                .steps_for(*object, &|id| has.contains(&id))
+                .ok_or_else(|| Failure::Said(unknown(FrameId(object.0))))?;
             missing.extend(steps);
         }
         missing.sort();
@@ -546,7 +539,7 @@ fn titled(input: Option<String>, op: &Op) -> String {
         Op::Read(source) => format!("read {}", file_name(&source.path)),
         Op::FromArrow { .. } => "values".to_string(),
         Op::Sql { .. } => return "sql".to_string(),
-        other => onrush_plan::title(other).to_string(),
+        other => other.name().to_string(),
     };
     let Some(input) = input else { return step };
     let mut steps: Vec<&str> = input.split(" → ").collect();

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Event, Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, PROTOCOL, limits, paths};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, ObjectId, PROTOCOL, limits, paths};
 use parking_lot::Mutex;
 
-use super::frames::Frames;
+use super::catalog::Catalog;
 use super::link::Link;
 use super::state::State;
 use crate::connection::{Incoming, Receiver, Room, Sender, split};
@@ -39,8 +39,8 @@ pub(super) struct Supervisor {
 pub(super) struct Slot {
     pub link: Option<Arc<Link>>,
     pub starts: u32,
-    /// The frames that it has.
-    pub has: std::collections::HashSet<FrameId>,
+    /// The objects that it has.
+    pub has: std::collections::HashSet<ObjectId>,
 }
 
 /// Who is at the other end of a connection.
@@ -54,7 +54,7 @@ pub(super) struct Client {
 impl Supervisor {
     pub fn new(idle: Duration) -> Self {
         let state = State {
-            frames: Frames::of_a_new_session(),
+            catalog: Catalog::of_a_new_session(),
             idle_since: Some(Instant::now()),
             parking_time: paths::parked(),
             ..Default::default()
@@ -76,13 +76,13 @@ impl Supervisor {
         }
     }
 
-    /// Lets the engine forget frames.
-    pub fn release(&self, frames: Vec<FrameId>) {
-        if frames.is_empty() {
+    /// Lets the engine forget objects.
+    pub fn release(&self, objects: Vec<ObjectId>) {
+        if objects.is_empty() {
             return;
         }
         let mut slot = self.slot.lock();
-        let there: Vec<FrameId> = frames.into_iter().filter(|id| slot.has.remove(id)).collect();
+        let there: Vec<ObjectId> = objects.into_iter().filter(|id| slot.has.remove(id)).collect();
         if let (Some(link), false) = (&slot.link, there.is_empty()) {
             link.tell(Ask::Release(there));
         }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::plan::FileMark;
 use onrush_wire::session::{CellEnd, NamedFrame, Role};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, ObjectId};
 
-use super::frames::{Frame, Frames, Holder, Parked, Plan};
+use super::catalog::{Catalog, FrameFacts, Holder, Object, Parked, Plan};
 use super::tasks::Tasks;
 
 /// A kernel that reconnects does so within this time; after it the notebook is closed.
@@ -15,10 +15,10 @@ const CLOSING: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Notebook {
-    /// Variables that hold frames, as of the last cell that succeeded.
-    pub names: Vec<(String, FrameId)>,
+    /// Variables that hold objects, as of the last cell that succeeded.
+    pub names: Vec<(String, ObjectId)>,
     /// What its outputs show, as often as they do.
-    pub shown: Vec<FrameId>,
+    pub shown: Vec<ObjectId>,
     /// Older generations were rolled back or replaced.
     oldest: Generation,
     /// The generation of the cell that runs.
@@ -32,12 +32,12 @@ pub(super) struct Notebook {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub frames: Frames,
+    pub catalog: Catalog,
     pub tasks: Tasks,
     pub notebooks: HashMap<NotebookId, Notebook>,
-    pub published: BTreeMap<String, FrameId>,
+    pub published: BTreeMap<String, ObjectId>,
     /// What steps under way have read, until their frames are made.
-    pub read: HashMap<FrameId, Vec<FileMark>>,
+    pub read: HashMap<ObjectId, Vec<FileMark>>,
     pub attached: u32,
     pub idle_since: Option<Instant>,
     /// How long the frames of a failed cell are kept for the corrected one.
@@ -48,7 +48,7 @@ pub(super) struct State {
 }
 
 /// What the engine can let go.
-pub(super) type Released = Vec<FrameId>;
+pub(super) type Released = Vec<ObjectId>;
 
 impl State {
     pub fn attach(&mut self, notebook: &NotebookId, role: Role, generation: Generation) -> Result<(), Diagnostic> {
@@ -110,13 +110,13 @@ impl State {
         notebook.oldest = notebook.oldest.max(generation);
         notebook.open = Some(generation);
         // What was made between two cells belongs to the first.
-        for frame in self.frames.held(|h| h.notebook == *id && h.fresh) {
+        for frame in self.catalog.held(|h| h.notebook == *id && h.fresh) {
             self.settle(frame);
         }
     }
 
-    fn settle(&mut self, id: FrameId) {
-        if let Some(holder) = self.frames.get_mut(id).and_then(|f| f.holder.as_mut()) {
+    fn settle(&mut self, id: ObjectId) {
+        if let Some(holder) = self.catalog.get_mut(id).and_then(|f| f.holder.as_mut()) {
             holder.fresh = false;
         }
     }
@@ -129,13 +129,13 @@ impl State {
                     notebook.open = None;
                     notebook.names = names;
                 }
-                for frame in self.frames.held(|h| h.notebook == *id && h.fresh) {
+                for frame in self.catalog.held(|h| h.notebook == *id && h.fresh) {
                     self.settle(frame);
                 }
                 // What a failed cell had finished was for the cell that has now succeeded.
-                let mut candidates = self.frames.unpark(|parked| parked.notebook == *id);
+                let mut candidates = self.catalog.unpark(|parked| parked.notebook == *id);
                 for (name, frame) in published {
-                    let Some(entry) = self.frames.get_mut(frame) else { continue };
+                    let Some(entry) = self.catalog.get_mut(frame) else { continue };
                     entry.published += 1;
                     if let Some(old) = self.published.insert(name, frame) {
                         self.unpublish(old);
@@ -143,16 +143,16 @@ impl State {
                     }
                 }
                 // Frames in lists and structs have no names: their process alone knew of them.
-                let lost = self.frames.held(|h| h.notebook == *id && h.generation < lineage);
+                let lost = self.catalog.held(|h| h.notebook == *id && h.generation < lineage);
                 for frame in released.into_iter().chain(lost) {
-                    if let Some(entry) = self.frames.get_mut(frame)
+                    if let Some(entry) = self.catalog.get_mut(frame)
                         && entry.holder.as_ref().is_some_and(|h| h.notebook == *id)
                     {
                         entry.holder = None;
                         candidates.push(frame);
                     }
                 }
-                Ok(self.frames.sweep(candidates))
+                Ok(self.catalog.sweep(candidates))
             }
             CellEnd::RolledBack => {
                 let Some(notebook) = self.notebooks.get_mut(id) else { return Ok(Vec::new()) };
@@ -161,71 +161,71 @@ impl State {
                 notebook.open = None;
                 notebook.oldest = notebook.oldest.max(Generation(generation.0 + 1));
                 let given_up = self.park(id, generation);
-                Ok(self.frames.sweep(given_up))
+                Ok(self.catalog.sweep(given_up))
             }
         }
     }
 
     /// What the failed cell made is kept for a while without a holder, so that its results are there for the corrected cell.
     /// Returns what was parked before and is made in the same way.
-    fn park(&mut self, notebook: &NotebookId, generation: Generation) -> Vec<FrameId> {
-        let failed = self.frames.held(|h| h.notebook == *notebook && h.fresh && h.generation <= generation);
+    fn park(&mut self, notebook: &NotebookId, generation: Generation) -> Vec<ObjectId> {
+        let failed = self.catalog.held(|h| h.notebook == *notebook && h.fresh && h.generation <= generation);
         let parked = self.parked(notebook);
-        failed.into_iter().filter_map(|id| self.frames.park(id, parked.clone())).collect()
+        failed.into_iter().filter_map(|id| self.catalog.park(id, parked.clone())).collect()
     }
 
     fn parked(&self, notebook: &NotebookId) -> Parked {
         Parked { notebook: notebook.clone(), until: Instant::now() + self.parking_time }
     }
 
-    fn unpublish(&mut self, id: FrameId) {
-        if let Some(frame) = self.frames.get_mut(id) {
+    fn unpublish(&mut self, id: ObjectId) {
+        if let Some(frame) = self.catalog.get_mut(id) {
             frame.published -= 1;
         }
     }
 
-    /// A new frame of a notebook. If its process was rolled back meanwhile, the frame is parked and the caller refused.
+    /// A new object of a notebook. If its process was rolled back meanwhile, the object is parked and the caller refused.
     pub fn add(
         &mut self,
-        id: FrameId,
-        mut frame: Frame,
+        id: ObjectId,
+        mut object: Object,
         notebook: &NotebookId,
         generation: Generation,
     ) -> Result<(), Diagnostic> {
         let valid = self.check_generation(notebook, generation);
         match valid {
             Ok(()) => {
-                frame.holder = Some(Holder { notebook: notebook.clone(), generation, fresh: true });
+                object.holder = Some(Holder { notebook: notebook.clone(), generation, fresh: true });
             }
-            Err(_) => frame.parked = Some(self.parked(notebook)),
+            Err(_) => object.parked = Some(self.parked(notebook)),
         }
-        frame.key = self.frames.key_of(id, &frame.plan);
-        self.frames.insert(id, frame);
+        object.key = self.catalog.key_of(id, &object.plan);
+        self.catalog.insert(id, object);
         valid
     }
 
-    /// An output shows a frame: it lives on when its variables are gone.
-    pub fn show(&mut self, id: &NotebookId, frame: FrameId) -> bool {
-        let (Some(notebook), Some(entry)) = (self.notebooks.get_mut(id), self.frames.get_mut(frame)) else {
+    /// An output shows an object: it lives on when its variables are gone.
+    pub fn show(&mut self, id: &NotebookId, object: ObjectId) -> bool {
+        let (Some(notebook), Some(entry)) = (self.notebooks.get_mut(id), self.catalog.get_mut(object)) else {
             return false;
         };
         entry.shown += 1;
-        notebook.shown.push(frame);
+        notebook.shown.push(object);
         true
     }
 
-    pub fn hide(&mut self, id: &NotebookId, frame: FrameId) -> Released {
+    pub fn hide(&mut self, id: &NotebookId, object: ObjectId) -> Released {
         let Some(notebook) = self.notebooks.get_mut(id) else { return Vec::new() };
-        let Some(at) = notebook.shown.iter().position(|shown| *shown == frame) else { return Vec::new() };
+        let Some(at) = notebook.shown.iter().position(|shown| *shown == object) else { return Vec::new() };
         notebook.shown.swap_remove(at);
-        if let Some(entry) = self.frames.get_mut(frame) {
+        if let Some(entry) = self.catalog.get_mut(object) {
             entry.shown -= 1;
         }
-        self.frames.sweep(vec![frame])
+        self.catalog.sweep(vec![object])
     }
 
-    /// Another notebook's published frame, under an id of its own.
-    pub fn get(&mut self, name: &str, notebook: &NotebookId, generation: Generation) -> Result<FrameId, Diagnostic> {
+    /// What another notebook published, under a separate id.
+    pub fn get(&mut self, name: &str, notebook: &NotebookId, generation: Generation) -> Result<ObjectId, Diagnostic> {
         let Some(of) = self.published.get(name).copied() else {
             let mut names: Vec<&String> = self.published.keys().collect();
             names.truncate(12);
@@ -240,35 +240,23 @@ impl State {
                 false => error.help(format!("published are {list}")),
             });
         };
-        let Some(source) = self.frames.get(of) else {
+        let Some(source) = self.catalog.get(of) else {
             return Err(Diagnostic::error(
                 Class::Internal,
                 "unknown-frame",
                 format!("the frame published as `{name}` is gone"),
             ));
         };
-        let frame = Frame {
-            plan: Plan::Alias { of },
-            schema: source.schema.clone(),
-            title: name.to_string(),
-            holder: None,
-            published: 0,
-            shown: 0,
-            parked: None,
-            key: 0,
-            dependants: 0,
-            rows: source.rows,
-        };
-        let id = self.frames.new_id();
-        self.add(id, frame, notebook, generation)?;
+        let object = Object::new(source.kind.clone(), Plan::Alias { of }, name.to_string());
+        let id = self.catalog.new_id();
+        self.add(id, object, notebook, generation)?;
         Ok(id)
     }
 
     pub fn names(&self, notebook: &NotebookId) -> (Vec<NamedFrame>, Vec<NamedFrame>) {
-        let named = |name: &String, id: &FrameId| {
-            let frame = self.frames.get(*id)?;
-            let (schema, rows) = (frame.schema.clone(), frame.rows);
-            Some(NamedFrame { name: name.clone(), frame: *id, schema, rows, held: None })
+        let named = |name: &String, id: &ObjectId| {
+            let FrameFacts { schema, rows } = self.catalog.get(*id)?.frame()?.clone();
+            Some(NamedFrame { name: name.clone(), frame: FrameId(id.0), schema, rows, held: None })
         };
         let own = self.notebooks.get(notebook).map(|n| n.names.iter().filter_map(|(n, id)| named(n, id)).collect());
         (own.unwrap_or_default(), self.published.iter().filter_map(|(n, id)| named(n, id)).collect())
@@ -287,24 +275,24 @@ impl State {
             .collect();
         for id in closed {
             self.tasks.cancel(&id, None);
-            for frame in self.frames.held(|h| h.notebook == id) {
-                if let Some(frame) = self.frames.get_mut(frame) {
+            for frame in self.catalog.held(|h| h.notebook == id) {
+                if let Some(frame) = self.catalog.get_mut(frame) {
                     frame.holder = None;
                 }
                 candidates.push(frame);
             }
-            candidates.extend(self.frames.unpark(|parked| parked.notebook == id));
+            candidates.extend(self.catalog.unpark(|parked| parked.notebook == id));
             for frame in self.notebooks.remove(&id).map(|notebook| notebook.shown).unwrap_or_default() {
-                if let Some(entry) = self.frames.get_mut(frame) {
+                if let Some(entry) = self.catalog.get_mut(frame) {
                     entry.shown -= 1;
                 }
                 candidates.push(frame);
             }
         }
-        candidates.extend(self.frames.unpark(|parked| parked.until <= now));
+        candidates.extend(self.catalog.unpark(|parked| parked.until <= now));
         if crowded {
-            candidates.extend(self.frames.unpark_oldest());
+            candidates.extend(self.catalog.unpark_oldest());
         }
-        if candidates.is_empty() { Vec::new() } else { self.frames.sweep(candidates) }
+        if candidates.is_empty() { Vec::new() } else { self.catalog.sweep(candidates) }
     }
 }

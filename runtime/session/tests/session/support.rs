@@ -14,7 +14,8 @@ use onrush_wire::display::TablePreview;
 use onrush_wire::plan::{CsvOptions, Format, JoinKind, Op, Source};
 use onrush_wire::session::{CellEnd, Hello, Reply, Request, Role, Status, Welcome};
 use onrush_wire::{
-    BinaryOp, Class, DataType, Diagnostic, Expr, ExprKind, Field, FrameId, Generation, NotebookId, PROTOCOL, Schema,
+    BinaryOp, Class, DataType, Diagnostic, Expr, ExprKind, Field, FrameId, Generation, NotebookId, ObjectId, PROTOCOL,
+    Schema,
 };
 use tempfile::TempDir;
 
@@ -206,8 +207,9 @@ impl Client {
         released: &[FrameId],
         published: &[(&str, FrameId)],
     ) {
-        let named = |list: &[(&str, FrameId)]| list.iter().map(|(n, f)| (n.to_string(), *f)).collect();
-        let (names, published, released) = (named(names), named(published), released.to_vec());
+        let named = |list: &[(&str, FrameId)]| list.iter().map(|(n, f)| (n.to_string(), ObjectId::from(*f))).collect();
+        let released = released.iter().copied().map(ObjectId::from).collect();
+        let (names, published) = (named(names), named(published));
         let end = CellEnd::Committed { names, released, published, lineage: Generation(lineage) };
         assert_eq!(self.ask(Request::EndCell { generation: Generation(generation), end }), Reply::Done);
     }

@@ -1,0 +1,341 @@
+//! The catalog: every live object of the session and its plan. An object lives while a notebook holds it or an output shows it, it is
+//! published or parked, or another live object is made from it; its data in the engine lives only for the first four.
+//!
+//! Holding, parking, publishing, sweeping and making again are the same for all kinds. Frames are the only kind yet.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use onrush_wire::plan::{FileMark, Op};
+use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema, Span};
+
+/// How a frame is made, with everything that is needed to make it again.
+#[derive(Clone, Debug)]
+pub(super) enum Plan {
+    /// `data` holds the rows of `Op::FromArrow`.
+    Step {
+        op: Op,
+        at: Option<Span>,
+        data: Option<Arc<OwnedFd>>,
+        /// What `Op::Read` has read.
+        files: Option<Vec<FileMark>>,
+    },
+    Persist {
+        input: FrameId,
+    },
+    /// The same object under another id, for another notebook.
+    Alias {
+        of: ObjectId,
+    },
+}
+
+/// What kind of object it is, and what is known of it besides its plan. A new kind has its variant here.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Frame(FrameFacts),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct FrameFacts {
+    pub schema: Schema,
+    /// If it has been counted.
+    pub rows: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Object {
+    pub kind: Kind,
+    pub plan: Plan,
+    pub title: String,
+    /// Who holds a handle to it.
+    pub holder: Option<Holder>,
+    /// Under how many names it is published.
+    pub published: u32,
+    /// How many outputs show it.
+    pub shown: u32,
+    /// Kept although nobody holds it: a failed cell had finished it.
+    pub parked: Option<Parked>,
+    /// Equal for objects that are made in the same way; of the same file if it has not changed.
+    pub key: u128,
+    /// Live objects that are made from it.
+    pub dependants: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parked {
+    pub notebook: NotebookId,
+    pub until: Instant,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Holder {
+    pub notebook: NotebookId,
+    pub generation: Generation,
+    /// Made by the cell that runs now: undone if it fails.
+    pub fresh: bool,
+}
+
+impl Object {
+    /// An object that nobody holds yet. [`super::state::State::add`] gives it its holder and its key.
+    pub fn new(kind: Kind, plan: Plan, title: String) -> Self {
+        Object { kind, plan, title, holder: None, published: 0, shown: 0, parked: None, key: 0, dependants: 0 }
+    }
+
+    /// `None` for an object of another kind.
+    pub fn frame(&self) -> Option<&FrameFacts> {
+        let Kind::Frame(facts) = &self.kind;
+        Some(facts)
+    }
+
+    pub fn frame_mut(&mut self) -> Option<&mut FrameFacts> {
+        let Kind::Frame(facts) = &mut self.kind;
+        Some(facts)
+    }
+
+    fn wanted(&self) -> bool {
+        self.holder.is_some() || self.published > 0 || self.shown > 0 || self.parked.is_some()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    next: u64,
+    all: HashMap<ObjectId, Object>,
+}
+
+impl Plan {
+    /// The objects that a plan is made from.
+    pub fn inputs(&self) -> Vec<ObjectId> {
+        match self {
+            Plan::Step { op, .. } => op.inputs().into_iter().map(ObjectId::from).collect(),
+            Plan::Persist { input } => vec![ObjectId::from(*input)],
+            Plan::Alias { of } => vec![*of],
+        }
+    }
+}
+
+impl Catalog {
+    /// Ids begin where no earlier session of this machine can have come: a handle that outlived its session is then unknown
+    /// and never another object.
+    pub fn of_a_new_session() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Catalog { next: now.map_or(0, |d| d.as_micros() as u64), all: HashMap::new() }
+    }
+
+    pub fn new_id(&mut self) -> ObjectId {
+        self.next += 1;
+        ObjectId(self.next)
+    }
+
+    pub fn get(&self, id: impl Into<ObjectId>) -> Option<&Object> {
+        self.all.get(&id.into())
+    }
+
+    pub fn get_mut(&mut self, id: impl Into<ObjectId>) -> Option<&mut Object> {
+        self.all.get_mut(&id.into())
+    }
+
+    /// What is known of a frame. `None` for an object of another kind, too.
+    pub fn frame(&self, id: FrameId) -> Option<&FrameFacts> {
+        self.get(id)?.frame()
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.values().filter(|f| f.wanted()).count()
+    }
+
+    /// The frame that an id stands for in the engine.
+    pub fn target_frame(&self, id: FrameId) -> FrameId {
+        FrameId(self.target(id.into()).0)
+    }
+
+    /// The object that an id stands for in the engine.
+    pub fn target(&self, mut id: ObjectId) -> ObjectId {
+        while let Some(Object { plan: Plan::Alias { of }, .. }) = self.all.get(&id) {
+            id = *of;
+        }
+        id
+    }
+
+    pub fn insert(&mut self, id: ObjectId, object: Object) {
+        for input in object.plan.inputs() {
+            if let Some(input) = self.all.get_mut(&input) {
+                input.dependants += 1;
+            }
+        }
+        self.all.insert(id, object);
+    }
+
+    /// The objects of a holder, in the order of their making.
+    pub fn held(&self, test: impl Fn(&Holder) -> bool) -> Vec<ObjectId> {
+        let mut ids: Vec<ObjectId> =
+            self.all.iter().filter(|(_, f)| f.holder.as_ref().is_some_and(&test)).map(|(id, _)| *id).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Forgets what nobody wants any more. Returns the objects whose data the engine can let go: those that no id stands for
+    /// which somebody wants, whether their plans are still needed or not.
+    pub fn sweep(&mut self, candidates: Vec<ObjectId>) -> Vec<ObjectId> {
+        let mut released = Vec::new();
+        let mut look = candidates;
+        while let Some(id) = look.pop() {
+            let Some(object) = self.all.get(&id) else { continue };
+            if object.wanted() {
+                continue;
+            }
+            let target = self.target(id);
+            let gone = object.dependants == 0;
+            if gone && let Some(object) = self.all.remove(&id) {
+                for input in object.plan.inputs() {
+                    if let Some(input) = self.all.get_mut(&input) {
+                        input.dependants -= 1;
+                    }
+                    look.push(input);
+                }
+            }
+            let still = self.all.iter().any(|(other, f)| f.wanted() && self.target(*other) == target);
+            if !still && !released.contains(&target) {
+                released.push(target);
+            }
+        }
+        released
+    }
+
+    /// The steps that an engine needs before it has `id`, inputs first, ids ascending. `has` says what is there; below such
+    /// objects nothing is needed.
+    pub fn steps_for(&self, id: ObjectId, has: &dyn Fn(ObjectId) -> bool) -> Option<Vec<ObjectId>> {
+        let mut steps = Vec::new();
+        let mut look = vec![self.target(id)];
+        while let Some(id) = look.pop() {
+            if has(id) || steps.contains(&id) {
+                continue;
+            }
+            steps.push(id);
+            look.extend(self.all.get(&id)?.plan.inputs().into_iter().map(|i| self.target(i)));
+        }
+        // A object's inputs are older than it.
+        steps.sort();
+        Some(steps)
+    }
+
+    /// Parks a object. One of the same plan that was parked before is given up: it is a candidate for [`Catalog::sweep`].
+    pub fn park(&mut self, id: ObjectId, parked: Parked) -> Option<ObjectId> {
+        let key = self.all.get(&id)?.key;
+        let same = |f: &Object| f.key == key && f.parked.as_ref().is_some_and(|p| p.notebook == parked.notebook);
+        let earlier = self.all.iter().find(|(other, f)| **other != id && same(f)).map(|(other, _)| *other);
+        if let Some(earlier) = earlier.and_then(|id| self.all.get_mut(&id)) {
+            earlier.parked = None;
+        }
+        let object = self.all.get_mut(&id)?;
+        object.holder = None;
+        object.parked = Some(parked);
+        earlier
+    }
+
+    /// Ends the parking of the objects that `over` names; they are candidates for [`Catalog::sweep`].
+    pub fn unpark(&mut self, over: impl Fn(&Parked) -> bool) -> Vec<ObjectId> {
+        let found = self.all.iter_mut().filter(|(_, object)| object.parked.as_ref().is_some_and(&over));
+        let ended = found.map(|(id, object)| {
+            object.parked = None;
+            *id
+        });
+        ended.collect()
+    }
+
+    /// The objects that were parked first, if any are.
+    pub fn unpark_oldest(&mut self) -> Vec<ObjectId> {
+        match self.all.values().filter_map(|object| object.parked.as_ref().map(|p| p.until)).min() {
+            Some(first) => self.unpark(|parked| parked.until <= first),
+            None => Vec::new(),
+        }
+    }
+
+    pub fn parked(&self) -> usize {
+        self.all.values().filter(|object| object.parked.is_some()).count()
+    }
+
+    /// What a object that is made in this way is called: see [`Object::key`].
+    pub fn key_of(&self, id: ObjectId, plan: &Plan) -> u128 {
+        let of = |id: ObjectId| self.all.get(&id).map_or(u128::from(id.0), |object| object.key);
+        match plan {
+            // The rows that a cell sent are compared nowhere.
+            Plan::Step { data: Some(_), .. } => u128::from(id.0),
+            Plan::Step { op, .. } => {
+                let keys: Vec<u128> = plan.inputs().into_iter().map(of).collect();
+                onrush_plan::key::step(op, &keys)
+            }
+            Plan::Persist { input } => onrush_plan::key::hash(|h| ("persist", of((*input).into())).hash(h)),
+            Plan::Alias { of: object } => of(*object),
+        }
+    }
+
+    pub fn wanted_target(&self, id: ObjectId) -> bool {
+        self.all.iter().any(|(other, f)| f.wanted() && self.target(*other) == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(plan: Plan, held: bool) -> Object {
+        let holder =
+            held.then(|| Holder { notebook: NotebookId("n".to_string()), generation: Generation(0), fresh: false });
+        let facts = FrameFacts { schema: Schema::default(), rows: None };
+        Object { holder, ..Object::new(Kind::Frame(facts), plan, String::new()) }
+    }
+
+    fn step(input: u64) -> Plan {
+        Plan::Step { op: Op::Describe { input: FrameId(input) }, at: None, data: None, files: None }
+    }
+
+    #[test]
+    fn plans_stay_while_something_is_made_from_them() {
+        let mut catalog = Catalog::default();
+        let source = Op::FromArrow { schema: Schema::default(), bytes: None };
+        let source = Plan::Step { op: source, at: None, data: None, files: None };
+        for plan in [source, step(1), step(2), Plan::Alias { of: ObjectId(3) }] {
+            let id = catalog.new_id();
+            catalog.insert(id, frame(plan, true));
+        }
+        catalog.get_mut(ObjectId(2)).unwrap().holder = None;
+        assert_eq!(catalog.sweep(vec![ObjectId(2)]), [ObjectId(2)], "its data can go, its plan is needed");
+        assert_eq!(catalog.steps_for(ObjectId(4), &|_| false).unwrap(), [ObjectId(1), ObjectId(2), ObjectId(3)]);
+        assert_eq!(catalog.steps_for(ObjectId(3), &|id| id == ObjectId(1)).unwrap(), [ObjectId(2), ObjectId(3)]);
+        catalog.get_mut(ObjectId(3)).unwrap().holder = None;
+        assert!(catalog.sweep(vec![ObjectId(3)]).is_empty(), "the alias still wants it");
+        catalog.get_mut(ObjectId(4)).unwrap().holder = None;
+        let released = catalog.sweep(vec![ObjectId(4)]);
+        assert!(released.contains(&ObjectId(3)) && !released.contains(&ObjectId(1)));
+        assert!(catalog.get(ObjectId(2)).is_none() && catalog.get(ObjectId(1)).is_some());
+    }
+
+    #[test]
+    fn a_plan_is_parked_once() {
+        let mut catalog = Catalog::default();
+        let now = Instant::now();
+        let parked = |seconds| Parked {
+            notebook: NotebookId("n".to_string()),
+            until: now + std::time::Duration::from_secs(seconds),
+        };
+        let park = |catalog: &mut Catalog, of: u64, seconds| {
+            let id = catalog.new_id();
+            let key = catalog.key_of(id, &step(of));
+            catalog.insert(id, Object { key, ..frame(step(of), true) });
+            (id, catalog.park(id, parked(seconds)))
+        };
+        let (first, nothing) = park(&mut catalog, 100, 1);
+        assert_eq!(nothing, None);
+        let (other, nothing) = park(&mut catalog, 101, 2);
+        assert_eq!(nothing, None, "another plan");
+        let (again, given_up) = park(&mut catalog, 100, 3);
+        assert_eq!((given_up, catalog.parked()), (Some(first), 2));
+        assert_eq!(catalog.unpark_oldest(), [other]);
+        assert_eq!(catalog.unpark(|p| p.until <= now + std::time::Duration::from_secs(9)), [again]);
+        assert_eq!((catalog.parked(), catalog.unpark_oldest()), (0, vec![]));
+    }
+}
