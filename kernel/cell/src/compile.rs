@@ -445,7 +445,7 @@ impl Compiler {
 
     /// Looking at every file takes longer than compiling where there are thousands.
     fn bound_cache_sometimes(&self) {
-        if self.compiled.fetch_add(1, Ordering::Relaxed) % BOUND_EVERY == 0 {
+        if self.compiled.fetch_add(1, Ordering::Relaxed).is_multiple_of(BOUND_EVERY) {
             let folder = self.folder.clone();
             // Without a thread it is done another time.
             let _ = std::thread::Builder::new().spawn(move || bound_cache(&folder));

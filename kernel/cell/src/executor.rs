@@ -348,10 +348,10 @@ impl Executor {
     }
 
     fn note_methods(&mut self, part: &Part) {
-        if let PartKind::Item(item) = &part.kind {
-            if let ItemKind::Impl { target: Some(target), methods, .. } = &item.kind {
-                self.notebook.methods.entry(target.clone()).or_default().extend(methods.iter().cloned());
-            }
+        if let PartKind::Item(item) = &part.kind
+            && let ItemKind::Impl { target: Some(target), methods, .. } = &item.kind
+        {
+            self.notebook.methods.entry(target.clone()).or_default().extend(methods.iter().cloned());
         }
     }
 

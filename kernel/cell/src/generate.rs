@@ -173,11 +173,11 @@ pub fn generate(request: &Request<'_>) -> Generated {
                 if matches!(item.kind, ItemKind::Made(_)) && !text.ends_with([';', '}']) {
                     insertions.push(Insertion { at: part.range.end, text: ";".to_string(), into_items: true });
                 }
-                if let ItemKind::Macro(name) = &item.kind {
-                    if PRELUDE_MACROS.contains(&name.as_str()) {
-                        let text = format!(" pub(crate) use {name};");
-                        insertions.push(Insertion { at: part.range.end, text, into_items: true });
-                    }
+                if let ItemKind::Macro(name) = &item.kind
+                    && PRELUDE_MACROS.contains(&name.as_str())
+                {
+                    let text = format!(" pub(crate) use {name};");
+                    insertions.push(Insertion { at: part.range.end, text, into_items: true });
                 }
                 let publish = |&at: &usize| Insertion { at, text: "pub ".to_string(), into_items: true };
                 insertions.extend(item.publish.iter().map(publish));
@@ -470,10 +470,10 @@ fn shown_variables(code: &str, known: &BTreeSet<&str>) -> Vec<usize> {
         }
     }
     let mut places = Vec::new();
-    if code.starts_with(['(', '[']) {
-        if let Ok(expr) = syn::parse_str::<syn::Expr>(code) {
-            collect(&expr, known, &mut places);
-        }
+    if code.starts_with(['(', '['])
+        && let Ok(expr) = syn::parse_str::<syn::Expr>(code)
+    {
+        collect(&expr, known, &mut places);
     }
     places
 }

@@ -3,6 +3,12 @@
 //! rustc compiles a generic function in every crate that uses it, unless a linked crate has the instance already and the
 //! level of optimisation shares it, as that of cells does. Functions that take a closure are never shared. No code here is called.
 
+#![expect(
+    clippy::iter_cloned_collect,
+    clippy::drain_collect,
+    reason = "what cells write is compiled, not what is best"
+)]
+
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;

@@ -39,7 +39,7 @@ pub struct Uploaded {
 impl Table {
     pub fn new(random: &mut Random, keys: Vec<i64>, key_nulls: Nulls, value_nulls: Nulls) -> Table {
         let rows = keys.len();
-        let values = (0..rows).map(|_| random.next() as i64).collect();
+        let values = (0..rows).map(|_| random.next_u64() as i64).collect();
         let (has_key, valid) = (key_nulls.valid(random, rows), value_nulls.valid(random, rows));
         let (key_bits, value_bits) = (bitmap(random, &has_key, 0), bitmap(random, &valid, 0));
         Table { keys, values, key_nulls, value_nulls, has_key, valid, key_bits, value_bits }

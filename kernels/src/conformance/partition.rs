@@ -64,7 +64,7 @@ fn check_type<K: Value + Into<i64> + Ord, V: Value + Ord>(cases: &mut Cases, by:
 }
 
 pub fn check(cases: &mut Cases) {
-    check_type::<i64, u64>(cases, By::Hash, |random| random.next() as i64);
+    check_type::<i64, u64>(cases, By::Hash, |random| random.next_u64() as i64);
     check_type::<i64, u16>(cases, By::Hash, |random| random.below(3) as i64 - 1);
     check_type::<i32, u32>(cases, By::Range { base: -100, size: 5000 }, |random| random.below(5100) as i32 - 150);
     check_type::<i64, u64>(cases, By::Range { base: 7, size: 100 }, |random| 7 + random.below(100) as i64);
@@ -73,7 +73,7 @@ pub fn check(cases: &mut Cases) {
 pub fn measure(bench: &mut Bench) -> Result<()> {
     let rows = bench.rows;
     let mut random = Random(9);
-    let keys: Vec<i64> = (0..rows).map(|_| random.next() as i64).collect();
+    let keys: Vec<i64> = (0..rows).map(|_| random.next_u64() as i64).collect();
     let keys = bench.context.upload(&keys)?;
     let values = bench.context.zeros(rows * 8)?;
     let partition = Partition::new(bench.context, Scalar::I64, Scalar::F64, rows, By::Hash)?;

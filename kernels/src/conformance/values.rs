@@ -9,7 +9,7 @@ use crate::scalar::Scalar;
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ impl Random {
 
     /// Less than `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
+        self.next_u64() % bound.max(1)
     }
 }
 
@@ -43,9 +43,9 @@ macro_rules! integers {
 
                 fn random(random: &mut Random) -> Self {
                     let extremes = [$type::MIN, $type::MAX, 0, 1, $type::MAX / 2, $type::MIN.wrapping_add(1)];
-                    match random.next() {
+                    match random.next_u64() {
                         bits if bits % 8 == 0 => extremes[(bits / 8 % 6) as usize],
-                        bits => (bits as $type) ^ (random.next() as $type).wrapping_mul(3),
+                        bits => (bits as $type) ^ (random.next_u64() as $type).wrapping_mul(3),
                     }
                 }
             }
@@ -59,9 +59,9 @@ impl Value for i128 {
 
     fn random(random: &mut Random) -> Self {
         let extremes = [i128::MIN, i128::MAX, 0, -1, 1, 10_i128.pow(38) - 1];
-        match random.next() {
+        match random.next_u64() {
             bits if bits % 8 == 0 => extremes[(bits / 8 % 6) as usize],
-            bits => (i128::from(bits as i64) << 64) | i128::from(random.next()),
+            bits => (i128::from(bits as i64) << 64) | i128::from(random.next_u64()),
         }
     }
 }
@@ -75,7 +75,7 @@ macro_rules! floats {
                 fn random(random: &mut Random) -> Self {
                     let extremes =
                         [0.0, -0.0, $type::NAN, -$type::NAN, $type::INFINITY, $type::NEG_INFINITY, $type::MIN_POSITIVE, $type::MAX];
-                    match random.next() {
+                    match random.next_u64() {
                         bits if bits % 64 == 0 => extremes[(bits / 64 % 8) as usize],
                         bits => ((bits >> 20) as i64 - (1 << 43)) as $type / 1024.0,
                     }
@@ -118,7 +118,7 @@ impl Nulls {
 
 /// Words of a bitmap whose bits start at `first`. The other bits are random: kernels must ignore them.
 pub fn bitmap(random: &mut Random, bits: &[bool], first: usize) -> Vec<u32> {
-    let mut words: Vec<u32> = (0..(first + bits.len()).div_ceil(32).max(1)).map(|_| random.next() as u32).collect();
+    let mut words: Vec<u32> = (0..(first + bits.len()).div_ceil(32).max(1)).map(|_| random.next_u64() as u32).collect();
     for (row, bit) in bits.iter().enumerate() {
         let at = first + row;
         let mask = 1 << (at % 32);

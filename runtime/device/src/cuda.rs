@@ -194,11 +194,13 @@ impl Cuda {
     /// Blocks of the pool that nobody has, whose streams do not end before this does.
     unsafe fn release(&self, blocks: &[Block]) -> Result<()> {
         // All of them, also where one fails.
-        blocks.iter().fold(Ok(()), |done, block| {
+        let mut done = Ok(());
+        for block in blocks {
             // SAFETY: by the contract of this function.
             let freed = unsafe { result::free_async(block.address, stream(block.stream)) };
-            done.and(freed.map_err(failed("cuMemFreeAsync")))
-        })
+            done = done.and(freed.map_err(failed("cuMemFreeAsync")));
+        }
+        done
     }
 
     /// Whether something is kept with which the pool may have more than its capacity after an allocation of so many bytes.

@@ -82,7 +82,12 @@ impl PinnedChunkPool {
     /// Lets go of chunks that nobody has.
     pub fn clear(&self, device: &Device) -> Result<()> {
         let free = std::mem::take(&mut *self.free());
-        free.into_iter().fold(Ok(()), |done, chunk| done.and(chunk.free(device, chunk_bytes(device))))
+        // All of them, also where one fails.
+        let mut done = Ok(());
+        for chunk in free {
+            done = done.and(chunk.free(device, chunk_bytes(device)));
+        }
+        done
     }
 }
 

@@ -382,9 +382,9 @@ impl Reader<'_> {
     fn kinds(&self, text: &Text, piece: Range<usize>) -> Result<Vec<Kinds>, Diagnostic> {
         let mut kinds = vec![Kinds::ANY; self.names.len()];
         let wanted: Vec<usize> = self.keep.iter().copied().filter(|i| self.given[*i].is_none()).collect();
-        for i in 0..kinds.len() {
+        for (i, kind) in kinds.iter_mut().enumerate() {
             if !wanted.contains(&i) {
-                kinds[i] = Kinds::TEXT;
+                *kind = Kinds::TEXT;
             }
         }
         self.records(text, piece, |_, fields| {

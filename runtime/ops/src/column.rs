@@ -390,7 +390,7 @@ impl DeviceColumn {
             })
         };
         let pieces = self.pieces(rows).into_iter().map(read).collect::<Result<Vec<_>>>()?;
-        self.from_pieces(dtype, rows, pieces)
+        self.assemble(dtype, rows, pieces)
     }
 
     /// Whether it is not values and a bitmap: texts that are there as bytes alone, and pieces of other columns.
@@ -411,7 +411,7 @@ impl DeviceColumn {
     }
 
     /// The first rows, of what [`DeviceColumn::pieces`] asks for.
-    fn from_pieces(&self, dtype: &DataType, rows: usize, pieces: Vec<HostBuffer>) -> Result<ArrayRef> {
+    fn assemble(&self, dtype: &DataType, rows: usize, pieces: Vec<HostBuffer>) -> Result<ArrayRef> {
         if rows == 0 {
             return Ok(new_empty_array(dtype));
         }
@@ -471,7 +471,7 @@ impl DeviceTable {
             true => column.download(&lane.context, field.data_type(), self.rows),
             false => {
                 let pieces = read.by_ref().take(column.pieces(0).len()).collect();
-                column.from_pieces(field.data_type(), rows(column), pieces)
+                column.assemble(field.data_type(), rows(column), pieces)
             }
         });
         arrays.collect()

@@ -355,7 +355,7 @@ impl Engine {
             writer.write(batch, task)
         };
         match &arrangement.order {
-            None => table.batches().iter().try_for_each(|batch| write(batch))?,
+            None => table.batches().iter().try_for_each(&mut write)?,
             Some(order) => {
                 let batches: Vec<&RecordBatch> = table.batches().iter().collect();
                 for rows in order.chunks(WRITE) {

@@ -117,7 +117,7 @@ fn legible(diagnostic: &Diagnostic) -> Diagnostic {
         if text.chars().all(is_plain) && !(has_names && text.contains('`')) {
             return;
         }
-        let quotes = has_names && text.matches('`').count() % 2 == 0;
+        let quotes = has_names && text.matches('`').count().is_multiple_of(2);
         let mut is_name = false;
         let mut out = String::with_capacity(text.len());
         for c in text.replace("\r\n", "\n").chars() {

@@ -68,10 +68,10 @@ fn static_table(bundle: &mut Bundle, preview: &TablePreview) {
 /// JSON types are JSON in a bundle, everything else is a string. JSON that does not parse stays the text it is.
 fn mime_value(mime: &str, data: &str) -> serde_json::Value {
     let kind = mime.split(';').next().unwrap_or(mime).trim();
-    if kind == "application/json" || kind.ends_with("+json") {
-        if let Ok(value) = serde_json::from_str(data) {
-            return value;
-        }
+    if (kind == "application/json" || kind.ends_with("+json"))
+        && let Ok(value) = serde_json::from_str(data)
+    {
+        return value;
     }
     data.into()
 }

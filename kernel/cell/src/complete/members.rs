@@ -519,7 +519,7 @@ mod tests {
         check("impl DoubleEndedIterator<Item = i32>", &["rev", "map"], &[]);
         check(
             "std::collections::HashMap<std::string::String, i32>",
-            &["entry", "keys", "get_or_insert_with"][..2].as_ref(),
+            ["entry", "keys", "get_or_insert_with"][..2].as_ref(),
             &["range"],
         );
         check(

@@ -64,7 +64,7 @@ fn has_not(marked: &str, unwanted: &[&str]) {
 #[test]
 fn variables_items_and_keywords() {
     assert_eq!(offers("let ä = fli|"), ["flights"]);
-    has("let abc = 1; ab|", &["abc", "abs"][..1].as_ref());
+    has("let abc = 1; ab|", ["abc", "abs"][..1].as_ref());
     has("fn zebra(stripe: i32) -> i32 { st|", &["stripe", "struct"]);
     has_not("fn zebra(stripe: i32) -> i32 { fl|", &["flights"]);
     has("zeb|\nfn zebra() {}", &["zebra"]);

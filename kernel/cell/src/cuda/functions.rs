@@ -173,7 +173,7 @@ impl<'a> Head<'a> {
                 _ => return None,
             }
         }
-        let name = tokens.pop().filter(|name| !SPECIFIERS.contains(name) && name.starts_with(|c| is_word(c)))?;
+        let name = tokens.pop().filter(|name| !SPECIFIERS.contains(name) && name.starts_with(is_word))?;
         // A member that is defined outside of its type.
         if tokens.last() == Some(&":") || tokens.contains(&"operator") || name == "operator" {
             return None;

@@ -69,7 +69,7 @@ pub fn in_notebook(path: &Path) -> Option<String> {
     let of_output = |output: &Value| lock_of(&output["data"][MIME]);
     let cells = file["cells"].as_array()?;
     let outputs = cells.iter().filter_map(|cell| cell["outputs"].as_array()).flatten();
-    outputs.filter_map(of_output).last().or_else(|| lock_of(&file["metadata"]["onrush"]))
+    outputs.filter_map(of_output).next_back().or_else(|| lock_of(&file["metadata"]["onrush"]))
 }
 
 fn lock_of(value: &Value) -> Option<String> {

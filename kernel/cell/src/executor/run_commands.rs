@@ -184,11 +184,11 @@ impl Executor {
     fn variable_table(&self, events: &Sender<Event>) -> Display {
         let (reply, answer) = channel();
         let holds_frames = self.notebook.variables.values().any(|v| v.type_code.ends_with("::Frame"));
-        let frames: BTreeMap<String, (String, Option<u64>)> =
-            match holds_frames.then(|| events.send(Event::Frames { reply })) {
-                Some(Ok(())) => answer.recv().unwrap_or_default().into_iter().collect(),
-                _ => BTreeMap::new(),
-            };
+        let is_asked = holds_frames && events.send(Event::Frames { reply }).is_ok();
+        let frames: BTreeMap<String, (String, Option<u64>)> = match is_asked {
+            true => answer.recv().unwrap_or_default().into_iter().collect(),
+            false => BTreeMap::new(),
+        };
         let made = self.ledger.variables();
         let some_stale = made.values().any(|(_, state)| state.is_some());
         let column = |name: &str, dtype: DataType| PreviewColumn { name: name.to_string(), dtype, nulls: None };

@@ -91,7 +91,7 @@ fn traits(generics: &Generics) -> Vec<String> {
         let GenericParam::Type(parameter) = parameter else { continue };
         let where_clause = generics.where_clause.iter().flat_map(|of| &of.predicates);
         let of_where = where_clause.filter_map(|predicate| match predicate {
-            WherePredicate::Type(of) if of.bounded_ty.to_token_stream().to_string() == parameter.ident.to_string() => {
+            WherePredicate::Type(of) if parameter.ident == of.bounded_ty.to_token_stream().to_string() => {
                 Some(&of.bounds)
             }
             _ => None,

@@ -44,10 +44,10 @@ pub fn globs<'a>(cell: &'a Cell, uses: &[&'a UseLeaf]) -> Vec<&'a UseLeaf> {
 /// Whether a glob brings a name in. `None` if only rustc knows.
 fn brings(glob: &UseLeaf, name: &str, cell: &Cell, notebook: &Notebook) -> Option<bool> {
     let path = glob.path.trim_start_matches("::");
-    if let Some(rest) = path.strip_prefix("std").or_else(|| path.strip_prefix("core")) {
-        if rest.is_empty() || rest.starts_with("::") {
-            return Some(!index::standard().at(&format!("std{rest}::{name}")).is_empty());
-        }
+    if let Some(rest) = path.strip_prefix("std").or_else(|| path.strip_prefix("core"))
+        && (rest.is_empty() || rest.starts_with("::"))
+    {
+        return Some(!index::standard().at(&format!("std{rest}::{name}")).is_empty());
     }
     let mut segments = path.split("::");
     let first = segments.next()?;

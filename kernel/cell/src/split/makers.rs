@@ -71,12 +71,12 @@ fn ends(tokens: &[TokenTree], before: usize) -> bool {
 fn items(tokens: &[TokenTree], places: &mut Vec<usize>, found: &mut bool) {
     let mut i = 0;
     while i < tokens.len() {
-        if is_punct(tokens.get(i), '$') {
-            if let Some(inner) = group(tokens.get(i + 1), Delimiter::Parenthesis) {
-                items(&inner, places, found);
-                i += 2;
-                continue;
-            }
+        if is_punct(tokens.get(i), '$')
+            && let Some(inner) = group(tokens.get(i + 1), Delimiter::Parenthesis)
+        {
+            items(&inner, places, found);
+            i += 2;
+            continue;
         }
         if is_word(tokens.get(i), &["impl"]) && (ends(tokens, i) || is_word(tokens.get(i.wrapping_sub(1)), &["unsafe"]))
         {

@@ -72,10 +72,9 @@ pub fn uses(cell: &Cell, notebook: &Notebook) -> Uses {
         collect(tokens, &mut words, &mut changes);
         let is_item = matches!(part.kind, PartKind::Item(_));
         for word in words {
-            if notebook.items.contains_key(&word) || notebook.macros.contains_key(&word) {
-                if !own.contains(word.as_str()) {
-                    uses.items.insert(word.clone());
-                }
+            let is_known = notebook.items.contains_key(&word) || notebook.macros.contains_key(&word);
+            if is_known && !own.contains(word.as_str()) {
+                uses.items.insert(word.clone());
             }
             // Functions see no variables. Names that the cell defines above are local.
             let Some(variable) = notebook.variables.get(&word) else { continue };

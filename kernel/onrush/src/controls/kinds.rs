@@ -1,6 +1,7 @@
 //! The kinds of controls, each with a typed value. A clone is the same control.
 
 use std::any::Any;
+use std::cmp::Ordering;
 use std::fmt::{Debug, Display};
 use std::iter::StepBy;
 use std::marker::PhantomData;
@@ -162,7 +163,8 @@ impl Span for StepBy<RangeInclusive<i64>> {
 #[track_caller]
 fn ends<S: Span>(span: S, method: &str) -> (S::Number, S::Number, ControlKind) {
     let (min, max, step) = span.span();
-    if min > max || min != min || max != max {
+    // Not ordered: one of them is NaN.
+    if min.partial_cmp(&max).is_none_or(Ordering::is_gt) {
         let message = format!("a slider from {min} to {max} has no values");
         raise(
             Diagnostic::error(Class::Run, "empty-slider", message)

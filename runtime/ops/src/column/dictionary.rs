@@ -84,7 +84,7 @@ fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
     match entries {
         _ if rows < narrow => DeviceType::DictIndex,
         0..=0x100 => DeviceType::Number(Scalar::U8),
-        0..=0x1_0000 => DeviceType::Number(Scalar::U16),
+        0x101..=0x1_0000 => DeviceType::Number(Scalar::U16),
         _ => DeviceType::DictIndex,
     }
 }

@@ -310,7 +310,7 @@ impl JoinBuilder<'_> {
         let needed = join.graph.needed(&join.keys);
         let keys = |index: usize| needed.iter().any(|id| join.graph.node(*id).op == Op::Input(index as u32));
         let narrow = |index: usize| table.columns[index].is_decimal64();
-        let source = RowSource::of(context, &table, &|index| keys(index) || ranged(index) || narrow(index))?;
+        let source = RowSource::of(context, table, &|index| keys(index) || ranged(index) || narrow(index))?;
         let body = KernelBody::new(&source, &join.graph, SideInputs::default(), None, self.memo);
         let key_lookup = choose_key_lookup(&body, &join.keys, join.nulls_equal, table.rows)?;
         let used = used(stage, number, table.columns.len());

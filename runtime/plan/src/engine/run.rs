@@ -145,7 +145,7 @@ impl Engine {
         while let Some(batch) = futures::executor::block_on(receiver.recv()) {
             each(fit(&frame.schema, batch)?)?;
         }
-        self.block(async move { work.await })?.map_err(|e| match e.try_into_panic() {
+        self.block(work)?.map_err(|e| match e.try_into_panic() {
             Ok(panic) => internal(&panic_text(&*panic)),
             Err(e) => internal(&e.to_string()),
         })??;

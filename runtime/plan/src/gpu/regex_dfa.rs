@@ -140,7 +140,7 @@ fn find(pattern: &str, search: Search) -> Result<Lookup, Unsupported> {
     let unknown = states.refused("is not supported on the GPU");
     let dfa = DFA::builder().configure(config).thompson(thompson).build(pattern).map_err(|_| unknown.clone())?;
     // Such a match could be inside of a character.
-    if search == Search::Each && dfa.get_nfa().has_empty() && dfa.get_nfa().look_set_any().len() > 0 {
+    if search == Search::Each && dfa.get_nfa().has_empty() && !dfa.get_nfa().look_set_any().is_empty() {
         return Err(unknown);
     }
     let mut cache = dfa.create_cache();

@@ -33,11 +33,10 @@ pub fn panels(
     let sizes = Column::of(&table, 1, by)?.positions;
     let column_array = table.column(0).map_err(|e| crate::error::internal(&e.to_string()))?;
     let mut found: Vec<(usize, Value)> = Vec::new();
-    for row in 0..table.rows() {
-        let value = value_at(&*column_array, row);
-        match value {
+    for (row, size) in sizes.iter().enumerate() {
+        match value_at(&*column_array, row) {
             Value::Null => {
-                plot.notes.push(format!("{} rows with no {} left out", grouped(sizes[row] as usize), plot.facet_label));
+                plot.notes.push(format!("{} rows with no {} left out", grouped(*size as usize), plot.facet_label));
             }
             value => found.push((row, value)),
         }

@@ -333,7 +333,7 @@ pub fn ordered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Window(window) = &node else { return Ok(Transformed::no(node)) };
     let schema = Arc::clone(window.input.schema());
-    let spans = |expr: &Expr| expr.get_type(&schema).ok().filter(|dtype| is_span(dtype));
+    let spans = |expr: &Expr| expr.get_type(&schema).ok().filter(is_span);
     let any = window.window_expr.iter().any(|expr| match bare(expr) {
         Expr::WindowFunction(call) => {
             let params = &call.params;

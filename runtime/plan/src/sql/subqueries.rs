@@ -165,8 +165,7 @@ impl Unnesting {
         let before = Arc::clone(input.schema());
         self.bases.push(input.clone());
         let mut exprs = Vec::new();
-        let mut at = 0;
-        for expr in node.expressions() {
+        for (at, expr) in node.expressions().into_iter().enumerate() {
             let (attached, spread) = self.spread(expr.clone(), input)?;
             let (attached, mut new) = self.value(spread, attached)?;
             input = attached;
@@ -188,7 +187,6 @@ impl Unnesting {
                 new = new.unalias().alias_qualified(table.cloned(), field.name());
             }
             exprs.push(new);
-            at += 1;
         }
         self.bases.pop();
         let plan = node.with_new_exprs(exprs, vec![input])?;

@@ -48,7 +48,7 @@ fn awkward(bench: &Bench) -> FrameId {
         state >> 33
     };
     let batches = [1, 700, 64, 0, 1235].map(|rows| {
-        let pick = |n: u64, small: i64| (n % 7 != 0).then_some((n % 40) as i64 - small);
+        let pick = |n: u64, small: i64| (!n.is_multiple_of(7)).then_some((n % 40) as i64 - small);
         let i: Vec<Option<i64>> = (0..rows).map(|_| pick(next(), 20)).collect();
         let f: Vec<Option<f64>> = (0..rows)
             .map(|_| match next() % 12 {

@@ -90,7 +90,7 @@ impl JoinBuilder<'_> {
     ) -> Result<Option<GatheredColumns>> {
         let (context, status) = (self.tools.context, self.tools.status);
         let narrow = |index: usize| table.columns[index].is_decimal64();
-        let mut source = RowSource::of(context, &table, &|index| used.contains(&index) || narrow(index))?;
+        let mut source = RowSource::of(context, table, &|index| used.contains(&index) || narrow(index))?;
         let bytes: u64 = used.iter().map(|index| source.inputs[*index].kind.bytes()).sum();
         let is_far = table.rows.saturating_mul(bytes) > self.tools.tuning.cached_bytes;
         if !is_far || pairs < table.rows || !are_movable(&source.inputs, used) {

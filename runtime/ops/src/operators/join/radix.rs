@@ -52,7 +52,7 @@ pub(crate) fn joins(
     if !of_other.are_movable(other) || !read.are_movable(&in_forms) {
         return Ok(false);
     }
-    let source = RowSource::of(tools.context, &other, &|index| of_other.keys.contains(&index))?;
+    let source = RowSource::of(tools.context, other, &|index| of_other.keys.contains(&index))?;
     let body = KernelBody::new(&source, &join.graph, SideInputs::default(), None, memo);
     let key_lookup = join::choose_key_lookup(&body, &join.keys, join.nulls_equal, other.rows)?;
     let bytes = SLOTS * other.rows * u64::from(stride(&key_lookup)) * 8;
@@ -167,7 +167,7 @@ impl TablePartitioner<'_> {
     ) -> Result<Option<DeviceTable>> {
         let GroupContext { context, sizes, .. } = *self.tools;
         let is_decimal64 = |index: usize| table.columns[index].is_decimal64();
-        let source = RowSource::of(context, &table, &|index| columns.keys.contains(&index) || is_decimal64(index))?;
+        let source = RowSource::of(context, table, &|index| columns.keys.contains(&index) || is_decimal64(index))?;
         let columns = &columns.all;
         let mut graph = graph.clone();
         let roots: Vec<NodeId> = columns.iter().map(|index| graph.input(*index, source.inputs[*index].kind)).collect();
