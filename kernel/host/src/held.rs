@@ -21,6 +21,7 @@ thread_local! {
 }
 
 /// Forks with all locks held that can be. Returns what `fork` returns.
+#[expect(clippy::disallowed_methods, reason = "its lock is wanted, and nothing is removed")]
 pub fn fork() -> c_int {
     // A thread that holds one of these may wait for those below: these first.
     let (_out, _err) = (std::io::stdout().lock(), std::io::stderr().lock());

@@ -46,6 +46,7 @@ enum Turn {
 }
 
 /// Takes the descriptors over and makes this process safe to leave alone.
+#[expect(clippy::disallowed_methods, reason = "there is one thread")]
 fn prepare() -> io::Result<()> {
     for fd in [CONTROL_FD, OUTPUT_FD, LIFETIME_FD] {
         snapshot::close_on_exec(fd)?;

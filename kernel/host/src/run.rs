@@ -120,6 +120,10 @@ fn forget_caught() {
     host::calls::take();
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the panic of a value's `Drop` has a payload whose `Drop` may panic again"
+)]
 fn describe(payload: Box<dyn std::any::Any + Send>) -> Diagnostic {
     let raised = onrush::host::raised(&*payload);
     let panic = host::last_panic().unwrap_or_else(|| Panic { message: message_of(&*payload), span: None });

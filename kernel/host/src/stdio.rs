@@ -50,8 +50,8 @@ fn streams() {
     let functions = || Functions { read: None, write: Some(write_of_stream), seek: None, close: None };
     // SAFETY: no thread uses the streams yet. Both variables may be set; those that they held are never closed.
     unsafe {
-        let out = fopencookie(1 as *mut c_void, c"w".as_ptr(), functions());
-        let err = fopencookie(2 as *mut c_void, c"w".as_ptr(), functions());
+        let out = fopencookie(std::ptr::without_provenance_mut(1), c"w".as_ptr(), functions());
+        let err = fopencookie(std::ptr::without_provenance_mut(2), c"w".as_ptr(), functions());
         if !out.is_null() && !err.is_null() {
             libc::setvbuf(out, std::ptr::null_mut(), libc::_IOLBF, 4096);
             libc::setvbuf(err, std::ptr::null_mut(), libc::_IONBF, 0);

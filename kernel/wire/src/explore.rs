@@ -18,6 +18,13 @@ pub struct View {
     pub sort: Vec<SortKey>,
 }
 
+impl View {
+    /// All expressions of the view.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.filter.iter().chain(self.sort.iter().map(|key| &key.expr))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Explore {
     /// Computes which rows the view has, and in which order. Answer: [`Explored::Count`].

@@ -18,6 +18,14 @@ pub struct PlotRequest {
     pub facet: Option<Expr>,
 }
 
+impl PlotRequest {
+    /// All expressions of the request.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let of_layers = self.layers.iter().flat_map(|layer| [&layer.x, &layer.y, &layer.color, &layer.size]);
+        of_layers.chain([&self.facet]).flatten()
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayerRequest {
     pub mark: Mark,

@@ -43,11 +43,13 @@ struct State {
     limit: u64,
     clock: u64,
     entries: HashMap<u128, Arc<Mutex<Entry>>>,
+    /// Of files that were read: what they were then, and the hash of their ends.
+    ends: HashMap<PathBuf, (FileState, u64)>,
 }
 
 impl Default for State {
     fn default() -> Self {
-        State { limit: DEFAULT_LIMIT, clock: 0, entries: HashMap::new() }
+        State { limit: DEFAULT_LIMIT, clock: 0, entries: HashMap::new(), ends: HashMap::new() }
     }
 }
 
@@ -138,10 +140,22 @@ impl FileCache {
             marks::unchanged(source, marked, &files)?;
         }
         let loaded = self.load(&files, source, memory, task)?;
-        let marks = files.iter().map(marks::mark).collect::<Result<_, _>>()?;
+        let marks = files.iter().map(|file| self.mark(file, task)).collect::<Result<_, _>>()?;
         // What was read and what is marked are the same file.
-        marks::still(&files)?;
+        marks::still(&files, marked.is_none())?;
         Ok((loaded, marks))
+    }
+
+    /// Files that are as they were when they were marked are not opened again.
+    fn mark(&self, file: &FileState, task: &TaskHandle) -> Result<FileMark, Diagnostic> {
+        task.check()?;
+        let known = self.lock().ends.get(&file.path).filter(|(state, _)| state == file).map(|(_, ends)| *ends);
+        if let Some(ends) = known {
+            return Ok(marks::with_ends(file, ends));
+        }
+        let mark = marks::mark(file)?;
+        self.lock().ends.insert(file.path.clone(), (file.clone(), mark.ends));
+        Ok(mark)
     }
 
     /// The same, whatever the files were before.

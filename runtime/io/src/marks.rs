@@ -19,8 +19,13 @@ const END: u64 = 64 << 10;
 /// What there is to recognise a file by.
 pub(crate) fn mark(state: &FileState) -> Result<FileMark, Diagnostic> {
     let ends = ends(&state.path, state.bytes).map_err(|e| io_diagnostic("read", &state.path, &e))?;
+    Ok(with_ends(state, ends))
+}
+
+/// The same, of a file whose hash of its ends is known.
+pub(crate) fn with_ends(state: &FileState, ends: u64) -> FileMark {
     let path = state.path.to_string_lossy().into_owned();
-    Ok(FileMark { path, bytes: state.bytes, modified: state.modified, ends })
+    FileMark { path, bytes: state.bytes, modified: state.modified, ends }
 }
 
 /// A hash of the first and last bytes.
@@ -28,10 +33,12 @@ fn ends(path: &Path, bytes: u64) -> io::Result<u64> {
     let mut file = File::open(path)?;
     let mut hasher = DefaultHasher::new();
     let mut buffer = Vec::new();
-    file.by_ref().take(END).read_to_end(&mut buffer)?;
+    file.by_ref().take(END.min(bytes)).read_to_end(&mut buffer)?;
     if bytes > END {
-        file.seek(SeekFrom::Start(bytes.saturating_sub(END).max(END)))?;
-        file.take(END).read_to_end(&mut buffer)?;
+        // Not what was added to the file meanwhile.
+        let from = bytes.saturating_sub(END).max(END);
+        file.seek(SeekFrom::Start(from))?;
+        file.take(bytes - from).read_to_end(&mut buffer)?;
     }
     hasher.write(&buffer);
     Ok(hasher.finish())
@@ -64,11 +71,12 @@ pub(crate) fn unchanged(source: &Source, marked: &[FileMark], files: &[FileState
     Ok(())
 }
 
-/// Fails if files have changed since they were looked at.
-pub(crate) fn still(files: &[FileState]) -> Result<(), Diagnostic> {
+/// Fails if files have changed since they were looked at. A file `may_grow` while it is read, as logs do: what is remembered of it is what it was
+/// before, so that it is not taken for the same later.
+pub(crate) fn still(files: &[FileState], may_grow: bool) -> Result<(), Diagnostic> {
     for file in files {
         let now = std::fs::metadata(&file.path).map(|metadata| FileState::of(file.path.clone(), &metadata));
-        if !now.as_ref().is_ok_and(|now| now == file) {
+        if !now.as_ref().is_ok_and(|now| now == file || may_grow && now.bytes > file.bytes) {
             let what = match now {
                 Ok(now) if now.bytes != file.bytes => {
                     format!("it had {} and has {}", bytes(file.bytes), bytes(now.bytes))
@@ -101,4 +109,30 @@ fn changed(source: &Source, path: &str, what: &str) -> Diagnostic {
         "read it again: run the cell with `{function}(\"{}\")` and those after it",
         paths::short(Path::new(&source.path))
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_is_known_by_what_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log.csv");
+        for bytes in [10, END as usize + 10, 3 * END as usize] {
+            std::fs::write(&path, vec![b'a'; bytes]).unwrap();
+            let state = FileState::of(path.clone(), &std::fs::metadata(&path).unwrap());
+            let before = mark(&state).unwrap();
+            let mut file = File::options().append(true).open(&path).unwrap();
+            file.write_all(&[b'b'; 100]).unwrap();
+            let files = [state];
+            assert!(still(&files, true).is_ok() && still(&files, false).is_err());
+            assert_eq!(mark(&files[0]).unwrap(), before);
+            // Shorter than it was is another file.
+            std::fs::write(&path, "a").unwrap();
+            assert!(still(&files, true).is_err());
+        }
+    }
 }

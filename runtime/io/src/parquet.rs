@@ -94,7 +94,7 @@ impl TableProvider for CheckedScan {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
-        marks::still(&self.files).map_err(|e| datafusion::error::DataFusionError::External(Box::new(e)))?;
+        marks::still(&self.files, false).map_err(|e| datafusion::error::DataFusionError::External(Box::new(e)))?;
         self.inner.scan(session, projection, filters, limit).await
     }
 

@@ -104,17 +104,26 @@ fn what_is_no_regular_file_is_refused() {
 fn files_of_processes_that_ended_are_swept() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { dir.path().join(name) };
-    for name in [".a.csv.4711.0.onrush", ".b.csv.4711.7.onrush", ".mine.onrush"] {
+    // What a file is called while it is written: `.x.HOST.PROCESS.NUMBER.onrush`.
+    let format = SinkFormat::Csv { separator: ',', header: true, null: String::new() };
+    let sink = Sink { path: path("x").display().to_string(), folder: "/".to_string(), format };
+    let writer = FileWriter::create(&sink, &Arc::new(arrow::datatypes::Schema::empty())).unwrap();
+    let host = names(dir.path())[0].split('.').nth(2).unwrap().to_string();
+    drop(writer);
+    let (left, held) = (format!(".a.csv.{host}.4711.0.onrush"), format!(".b.csv.{host}.4711.7.onrush"));
+    // A number that no host has.
+    let elsewhere = ".c.csv.99999999999.4711.0.onrush";
+    for name in [&left, &held, elsewhere, ".mine.onrush"] {
         fs::write(path(name), "half").unwrap();
     }
     // As the one who writes it holds it.
-    let written = File::options().write(true).open(path(".b.csv.4711.7.onrush")).unwrap();
+    let written = File::options().write(true).open(path(&held)).unwrap();
     written.lock().unwrap();
     write(&path("a.csv")).unwrap();
-    assert_eq!(names(dir.path()), [".b.csv.4711.7.onrush", ".mine.onrush", "a.csv"]);
+    assert_eq!(names(dir.path()), [&held, elsewhere, ".mine.onrush", "a.csv"]);
     drop(written);
     write(&path("a.csv")).unwrap();
-    assert_eq!(names(dir.path()), [".mine.onrush", "a.csv"]);
+    assert_eq!(names(dir.path()), [elsewhere, ".mine.onrush", "a.csv"]);
 }
 
 #[test]

@@ -161,7 +161,7 @@ const MOST_CONDITIONS: usize = 20_000;
 fn few_operators(tokens: &[Token]) -> Result<(), Diagnostic> {
     use Token::{Ampersand, Caret, Comma, Div, DoubleColon, DuckIntDiv, LParen, Minus, Mod, Mul, Pipe, Plus, RParen};
     use datafusion::sql::sqlparser::keywords::Keyword::{
-        AND, ELSE, FROM, GROUP, HAVING, ON, OR, ORDER, SELECT, THEN, UNION, WHEN, WHERE,
+        AND, CASE, ELSE, END, FROM, GROUP, HAVING, ON, OR, ORDER, SELECT, THEN, UNION, WHEN, WHERE,
     };
     // Of the expressions that are open, one for each bracket.
     let (mut operators, mut conditions) = (vec![0], vec![0]);
@@ -178,6 +178,8 @@ fn few_operators(tokens: &[Token]) -> Result<(), Diagnostic> {
             | Pipe
             | Caret
             | DoubleColon
+            | Token::ShiftLeft
+            | Token::ShiftRight
             | Token::StringConcat => *operator += 1,
             Token::Word(word) if matches!(word.keyword, AND | OR) => (*operator, *condition) = (0, *condition + 1),
             Comma => (*operator, *condition) = (0, 0),
@@ -189,11 +191,19 @@ fn few_operators(tokens: &[Token]) -> Result<(), Diagnostic> {
             {
                 (*operator, *condition) = (0, 0);
             }
+            // `case ... end` holds expressions as brackets do.
             LParen => {
                 operators.push(0);
                 conditions.push(0);
             }
-            RParen => _ = (operators.pop(), conditions.pop()),
+            Token::Word(word) if word.keyword == CASE => {
+                operators.push(0);
+                conditions.push(0);
+            }
+            RParen if operators.len() > 1 => _ = (operators.pop(), conditions.pop()),
+            Token::Word(word) if word.keyword == END && operators.len() > 1 => {
+                _ = (operators.pop(), conditions.pop());
+            }
             _ => {}
         }
         let many = |open: &[usize], most: usize| open.last().copied().filter(|found| *found > most);

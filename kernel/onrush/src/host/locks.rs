@@ -87,6 +87,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "guards that a thread holds that is gone")]
     fn held_locks_are_opened_and_nothing_else_is_touched() {
         let (mutex, shared) = (Mutex::new(vec![1]), Arc::new(Mutex::new([0u8; 3])));
         let (read, written) = (Arc::new(RwLock::new(1u64)), RwLock::new(String::from("text")));

@@ -2,17 +2,21 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use onrush_wire::{Class, Diagnostic};
+use rustix::fs::FallocateFlags;
 
 use crate::cache::io_diagnostic;
 use crate::paths;
 
-/// How temporary files end: `.NAME.PROCESS.NUMBER.onrush`. Whoever writes one holds a lock on it, so that those without a lock belong to nobody.
+/// How temporary files end: `.NAME.HOST.PROCESS.NUMBER.onrush`. Whoever writes one holds a lock on it, so that those of this host without a
+/// lock belong to nobody. Locks of another host may not be seen here.
 const SUFFIX: &str = ".onrush";
 /// Bytes of the target's name in a temporary file's: names have at most 255.
 const NAME: usize = 200;
@@ -86,7 +90,8 @@ impl Target {
         let name = &name[..name.floor_char_boundary(NAME)];
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = self.file.with_file_name(format!(".{name}.{}.{number}{SUFFIX}", std::process::id()));
+            let process = std::process::id();
+            let path = self.file.with_file_name(format!(".{name}.{}.{process}.{number}{SUFFIX}", host()));
             let mut options = OpenOptions::new();
             options.write(true).create_new(true);
             if self.existing.is_some() {
@@ -120,8 +125,8 @@ impl Target {
                 && fchown(file, Some(existing.uid()), Some(existing.gid())).is_err()
             {
                 // Only the owner's file keeps its owner when another one takes its place.
-                self.overwrite(&temporary).map_err(failed)?;
-                return Ok(written.len());
+                let existing = existing.len();
+                return self.overwrite(temporary, existing, written.len()).map(|()| written.len());
             }
             file.set_permissions(fs::Permissions::from_mode(existing.mode() & 0o7777)).map_err(failed)?;
         }
@@ -130,11 +135,23 @@ impl Target {
         Ok(written.len())
     }
 
-    fn overwrite(&self, temporary: &Temporary) -> io::Result<()> {
-        let mut from = File::open(&temporary.path)?;
-        let mut to = OpenOptions::new().write(true).truncate(true).open(&self.file)?;
-        io::copy(&mut from, &mut to)?;
-        to.sync_all()
+    /// Copies the new content over the old one. Its space is reserved before a byte of the old one is lost.
+    fn overwrite(&self, mut temporary: Temporary, before: u64, after: u64) -> Result<(), Diagnostic> {
+        let failed = |e: io::Error| io_diagnostic("written", &self.named, &e);
+        let mut from = File::open(&temporary.path).map_err(failed)?;
+        let mut to = OpenOptions::new().write(true).open(&self.file).map_err(failed)?;
+        if after > before {
+            match rustix::fs::fallocate(&to, FallocateFlags::KEEP_SIZE, before, after - before) {
+                // Not every file system can.
+                Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+        let copied = io::copy(&mut from, &mut to).and_then(|_| to.set_len(after)).and_then(|()| to.sync_all());
+        copied.map_err(|error| {
+            temporary.moved = true;
+            failed(error).note(format!("the new content is complete in `{}`", temporary.path.display()))
+        })
     }
 }
 
@@ -195,27 +212,41 @@ fn no_folder(named: &Path, file: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Removes temporary files of processes that ended before they were done.
+/// A number for this machine, or container.
+fn host() -> u32 {
+    static HOST: OnceLock<u32> = OnceLock::new();
+    *HOST.get_or_init(|| {
+        let mut hasher = DefaultHasher::new();
+        rustix::system::uname().nodename().hash(&mut hasher);
+        hasher.finish() as u32
+    })
+}
+
+/// Removes temporary files of processes of this host that ended before they were done.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if !is_temporary(&entry.file_name()) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
         let path = entry.path();
-        // The lock of a process ends with it, however that ends.
-        let unused = OpenOptions::new().write(true).open(&path).is_ok_and(|file| file.try_lock().is_ok());
-        if unused {
+        // The lock of a process ends with it, however that ends. It is held here until the file is gone.
+        if let Ok(file) = OpenOptions::new().write(true).open(&path)
+            && file.try_lock().is_ok()
+        {
             let _ = fs::remove_file(&path);
         }
     }
 }
 
-/// `.NAME.PROCESS.NUMBER.onrush`.
+/// `.NAME.HOST.PROCESS.NUMBER.onrush`, of this host.
 fn is_temporary(name: &OsStr) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let Some(rest) = name.to_str().and_then(|n| n.strip_prefix('.')?.strip_suffix(SUFFIX)) else { return false };
-    let mut parts = rest.rsplitn(3, '.');
-    parts.next().is_some_and(digits) && parts.next().is_some_and(digits) && parts.next().is_some_and(|n| !n.is_empty())
+    let mut parts = rest.rsplitn(4, '.');
+    parts.next().is_some_and(digits)
+        && parts.next().is_some_and(digits)
+        && parts.next().is_some_and(|part| part == host().to_string())
+        && parts.next().is_some_and(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -225,11 +256,17 @@ mod tests {
     #[test]
     fn only_our_own_temporary_files_are_swept() {
         let temporary = |name: &str| is_temporary(OsStr::new(name));
-        assert!(temporary(".out.csv.4711.0.onrush") && temporary(".a.1.2.onrush"));
-        for other in
-            ["out.csv.4711.0.onrush", ".out.csv.4711.0.tmp", ".out.csv.x.0.onrush", "..1.2.onrush", ".1.2.onrush"]
-        {
-            assert!(!temporary(other), "{other}");
+        let (here, elsewhere) = (host(), host().wrapping_add(1));
+        assert!(temporary(&format!(".out.csv.{here}.4711.0.onrush")) && temporary(&format!(".a.{here}.1.2.onrush")));
+        for other in [
+            format!("out.csv.{here}.4711.0.onrush"),
+            format!(".out.csv.{here}.4711.0.tmp"),
+            format!(".out.csv.{here}.x.0.onrush"),
+            format!(".out.csv.{elsewhere}.4711.0.onrush"),
+            format!("..{here}.1.2.onrush"),
+            format!(".{here}.1.2.onrush"),
+        ] {
+            assert!(!temporary(&other), "{other}");
         }
     }
 }

@@ -51,6 +51,8 @@ impl Step {
 /// The first argument with each of the others, one after another, all of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Chain {
+    /// With the steps in it: DataFusion tells expressions of one plan apart by their names.
+    name: String,
     steps: Vec<Step>,
     dtype: DataType,
     signature: Signature,
@@ -59,13 +61,22 @@ struct Chain {
 impl Chain {
     fn call(steps: Vec<Step>, dtype: DataType, args: Vec<Expr>) -> Expr {
         let signature = Signature::variadic_any(Volatility::Immutable);
-        ScalarUDF::from(Chain { steps, dtype, signature }).call(args)
+        let signs = steps.iter().map(|step| match step {
+            Step::Add => '+',
+            Step::Subtract => '-',
+            Step::Multiply => '*',
+        });
+        let name = signs.fold("integer_chain ".to_string(), |mut name, sign| {
+            name.push(sign);
+            name
+        });
+        ScalarUDF::from(Chain { name, steps, dtype, signature }).call(args)
     }
 }
 
 impl ScalarUDFImpl for Chain {
     fn name(&self) -> &str {
-        "integer_chain"
+        &self.name
     }
 
     fn signature(&self) -> &Signature {

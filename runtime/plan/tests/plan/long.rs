@@ -107,6 +107,8 @@ fn what_is_too_deep_is_refused_in_a_sentence() {
     refused((0..100_000).fold(col("n"), |sum, _| add(sum, lit(1))));
     refused((0..100_000).fold(col("n"), |value, _| Expr::call("abs", [value])));
     refused((0..2_000).fold(col("n"), |value, _| Expr::call("abs", [value])));
+    // A rolling hash.
+    refused((0..200).fold(lit(7), |hash, _| binary(BinaryOp::Remainder, add(hash, col("n")), lit(1_000_003))));
     refused(
         (0..2_000).fold(col("n"), |value, _| Expr::new(ExprKind::Unary(onrush_wire::UnaryOp::Negate, Box::new(value)))),
     );
@@ -144,6 +146,13 @@ fn queries_of_many_terms() {
     // Whether the sum is folded at once or computed with the rows is the planner's choice.
     let error = bench.try_sql(&overflow, &[]).and_then(|id| bench.try_rows(id)).unwrap_err();
     assert!(error.message.to_lowercase().contains("overflow"), "{error}");
+    // Two sums of the same terms are two aggregates: 66 - 2 and 3 * 66 - 4 less than 66 + 2 and 3 * 66 + 4, by 12.
+    let many = vec!["a"; 66].join("+");
+    let sums = format!("with t(a, b) as (values (1, 2), (3, 4)) select sum({many}+b) - sum({many}-b) as s from t");
+    assert_eq!(bench.sql(&sums, &[]), "s|12");
+    let cases = vec!["case when true then 1 end"; 3_000].join("+");
+    let error = bench.try_sql(&format!("select {cases} as s"), &[]).unwrap_err();
+    assert_eq!(error.code, "deep-expression", "{error}");
     let error = quickly("20,000 terms", || bench.try_sql(&query(20_000), &[]).unwrap_err());
     assert_eq!(error.code, "deep-expression", "{error}");
 }

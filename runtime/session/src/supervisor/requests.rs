@@ -97,11 +97,13 @@ impl Supervisor {
                 work(&title, frame, false, Ask::Write { frame: target(frame), sink })
             }
             Request::Plot(mut plot) => {
+                chains::check(plot.exprs(), None)?;
                 let frame = plot.frame;
                 plot.frame = target(frame);
                 work("plot", frame, true, Ask::Plot(plot))
             }
             Request::Explore { mut view, what } => {
+                chains::check(view.exprs(), None)?;
                 let frame = view.frame;
                 view.frame = target(frame);
                 let (title, pure) = match &what {

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use onrush_frame::value_at;
 use onrush_session::connection::split;
 use onrush_session::memory;
+use onrush_wire::explore::{Explore, View};
 use onrush_wire::plan::{CsvOptions, Format, Op, Source};
+use onrush_wire::plot::{LayerRequest, PlotRequest, PlotStyle};
 use onrush_wire::session::{Hello, Reply, Request, Role, Welcome};
 use onrush_wire::{BinaryOp, Class, Expr, ExprKind, FrameId, Generation, NotebookId, PROTOCOL, Value};
 
@@ -48,6 +50,12 @@ fn a_long_expression_is_answered_and_nobody_else_notices() {
     assert_eq!((error.code.as_str(), error.class), ("deep-expression", Class::Plan), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let error = one.try_ask(Request::Value { frame, expr: sum(200_000) }).unwrap_err();
+    assert_eq!(error.code, "deep-expression");
+    let layer = LayerRequest { x: Some(sum(200_000)), ..Default::default() };
+    let plot = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet: None };
+    assert_eq!(one.try_ask(Request::Plot(plot)).unwrap_err().code, "deep-expression");
+    let view = View { frame, filter: Some(sum(200_000)), sort: Vec::new() };
+    let error = one.try_ask(Request::Explore { view, what: Explore::Arrange }).unwrap_err();
     assert_eq!(error.code, "deep-expression");
     // Both notebooks go on, with the engine that they had.
     assert_eq!(one.count(long), 2);
