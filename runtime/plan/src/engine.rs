@@ -13,7 +13,7 @@ mod states;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -32,17 +32,15 @@ use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Valu
 use crate::cache::{Known, ResultCache};
 use crate::check;
 use crate::error::{diagnose, internal};
-use crate::explore::Explorer;
 use crate::expr::Lower;
 use crate::expr::catalogue::{has_aggregate, is_aggregated};
 use crate::gpu::{Accelerator, EngineChoice, Policy, Tuning};
 use crate::native::Hosts;
 use crate::ops::{self, Inputs};
-use crate::plot::{KEPT, Rows};
 use crate::pool::Pool;
 use crate::table::{self, Frame};
 use crate::{chains, key, rules, sql};
-pub(crate) use large::Whole;
+pub use large::{Ends, Whole};
 pub use lending::Loan;
 use plans::Plans;
 pub(crate) use residents::Resident;
@@ -55,6 +53,17 @@ use states::States;
 const PLANS_STACK: usize = 48 << 20;
 /// With which a thread has as much left.
 pub const CALLS_STACK: usize = PLANS_STACK + (16 << 20);
+/// The part of the session's memory that rows may take between two walks over them: more are computed again.
+pub const KEPT: u64 = 4;
+
+/// A cache of views beside the engine's own, which the engine tells what to let go of.
+pub trait TableHolder: Send + Sync {
+    /// Lets go of what shows a table.
+    fn forget_table(&self, table: &Arc<Table>);
+
+    /// Lets go of what shows a frame.
+    fn release(&self, frames: &[FrameId]);
+}
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -117,7 +126,7 @@ pub struct Engine {
     /// Physical plans that can run again.
     plans: Plans,
     task_context: OnceLock<Arc<TaskContext>>,
-    pub(crate) explorer: Explorer,
+    holders: RwLock<Vec<Weak<dyn TableHolder>>>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -180,7 +189,6 @@ impl Engine {
         let results = ResultCache::new(config.memory_limit / 4);
         let store = Store::new(config.memory_limit / 4 * 3, config.disk.clone());
         let (frames, known) = (RwLock::default(), Known::default());
-        let explorer = Explorer::default();
         Ok(Engine {
             config,
             accelerator,
@@ -194,7 +202,7 @@ impl Engine {
             store,
             plans: Plans::default(),
             task_context: OnceLock::new(),
-            explorer,
+            holders: RwLock::default(),
             runtime: Some(runtime),
         })
     }
@@ -223,8 +231,21 @@ impl Engine {
         Some(accelerator.gpu.context().device().held())
     }
 
-    pub(crate) fn memory_limit(&self) -> u64 {
+    /// Bytes that running plans and kept results may hold.
+    pub fn memory_limit(&self) -> u64 {
         self.config.memory_limit
+    }
+
+    /// From now on `holder` is told which tables and frames are gone, as long as it lives.
+    pub fn add_holder(&self, holder: Weak<dyn TableHolder>) {
+        let mut holders = self.holders.write().unwrap_or_else(|e| e.into_inner());
+        holders.retain(|other| other.strong_count() > 0);
+        holders.push(holder);
+    }
+
+    fn each_holder(&self, tell: impl Fn(&dyn TableHolder)) {
+        let holders = self.holders.read().unwrap_or_else(|e| e.into_inner());
+        holders.iter().filter_map(Weak::upgrade).for_each(|holder| tell(&*holder));
     }
 
     pub fn accelerator(&self) -> Option<&Arc<Accelerator>> {
@@ -365,7 +386,7 @@ impl Engine {
             self.plans.clear();
         }
         drop(gone);
-        self.explorer.release(ids);
+        self.each_holder(|holder| holder.release(ids));
     }
 
     pub fn contains(&self, id: FrameId) -> bool {
@@ -514,13 +535,7 @@ impl Engine {
     }
 
     /// Holds the rows of a frame as `new` until that is released.
-    pub(crate) fn hold(
-        &self,
-        frame: &Frame,
-        table: Arc<Table>,
-        new: FrameId,
-        task: &TaskHandle,
-    ) -> Result<(), Diagnostic> {
+    pub fn hold(&self, frame: &Frame, table: Arc<Table>, new: FrameId, task: &TaskHandle) -> Result<(), Diagnostic> {
         // Two frames of the same rows hold them once.
         let resident = self.known.get(frame.key).filter(|known| Arc::ptr_eq(&known.table(), &table));
         let resident = resident.unwrap_or_else(|| Arc::new(Resident::new(table)));
@@ -529,7 +544,7 @@ impl Engine {
     }
 
     /// Whether the rows of a frame are there.
-    pub(crate) fn is_held(&self, id: FrameId) -> Result<bool, Diagnostic> {
+    pub fn is_held(&self, id: FrameId) -> Result<bool, Diagnostic> {
         Ok(self.held(&*self.frame(id)?).is_some())
     }
 
@@ -612,12 +627,6 @@ impl Engine {
         self.run_op(&Op::Select { input: id, exprs: exprs.to_vec() }, task)
     }
 
-    /// Selects expressions of a frame, to be walked over. Nothing runs yet; up to `keep` bytes are kept between walks.
-    pub(crate) fn walk(&self, id: FrameId, exprs: &[Expr], keep: u64) -> Result<Rows<'_>, Diagnostic> {
-        let op = Op::Select { input: id, exprs: exprs.to_vec() };
-        Ok(Rows::of_plan(self, self.made(&op, &TaskHandle::new())?, keep))
-    }
-
     /// What type an expression over a frame has. Nothing runs.
     pub fn type_of(
         &self,
@@ -636,7 +645,7 @@ impl Engine {
     }
 
     /// The frame of a step that needs no id. Nothing runs.
-    pub(crate) fn made(&self, op: &Op, task: &TaskHandle) -> Result<Frame, Diagnostic> {
+    pub fn made(&self, op: &Op, task: &TaskHandle) -> Result<Frame, Diagnostic> {
         guarded(|| self.plan(op, None, None, task))
     }
 

@@ -25,8 +25,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-io", &["onrush-frame", "onrush-wire"]),
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
     ("onrush-plan", &["onrush-device", "onrush-frame", "onrush-io", "onrush-kernels", "onrush-ops", "onrush-wire"]),
+    ("onrush-explore", &["onrush-device", "onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-wire"]),
     ("onrush-worker", &["onrush-device", "onrush-wire"]),
-    ("onrush-session", &["onrush-frame", "onrush-io", "onrush-plan", "onrush-wire", "onrush-worker"]),
+    ("onrush-session", &["onrush-explore", "onrush-frame", "onrush-io", "onrush-plan", "onrush-wire", "onrush-worker"]),
     ("onrush-oracle", &["onrush-frame", "onrush-plan", "onrush-wire"]),
     ("xtask", &[]),
 ];
@@ -42,7 +43,16 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     ("cudarc", &["onrush-device"], "only runtime/device knows CUDA"),
     (
         "arrow",
-        &["onrush", "onrush-frame", "onrush-io", "onrush-ops", "onrush-oracle", "onrush-plan", "onrush-session"],
+        &[
+            "onrush",
+            "onrush-explore",
+            "onrush-frame",
+            "onrush-io",
+            "onrush-ops",
+            "onrush-oracle",
+            "onrush-plan",
+            "onrush-session",
+        ],
         "the kernel process and the wire know no Arrow",
     ),
     ("parquet", &["onrush-io", "onrush-plan"], "only runtime/io reads files (and runtime/plan builds on its scans)"),

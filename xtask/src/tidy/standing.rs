@@ -41,6 +41,7 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/onrush/src/session",
     "kernel/wire/",
     "runtime/device/",
+    "runtime/explore/",
     "runtime/frame/",
     "runtime/io/",
     "runtime/ops/",

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 use datafusion::logical_expr::LogicalPlanBuilder;
+use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::Diagnostic;
 
 use super::Engine;
 use crate::error::diagnose;
-use crate::plot::own_bytes;
 use crate::table::Frame;
 
 /// The part of the session's memory that the rows of one frame may take before they are not held as a whole.
 const PART: u64 = 2;
 
 /// What is known of a frame's rows.
-pub(crate) enum Whole {
+pub enum Whole {
+    /// All of them.
     Held(Arc<Table>),
     /// Too many, found just now.
     Ends(Ends),
@@ -26,7 +27,7 @@ pub(crate) enum Whole {
 }
 
 /// The first and the last rows of a frame that is not held. If they are all that there are, the first.
-pub(crate) struct Ends {
+pub struct Ends {
     pub first: Table,
     pub last: Table,
     pub rows: u64,
@@ -37,7 +38,7 @@ pub(crate) struct Ends {
 impl Engine {
     /// The rows of a frame, if the session has room for them; else as many of the first and last as are asked for. It is computed if
     /// it is neither held nor known to be too large.
-    pub(crate) fn whole(
+    pub fn whole(
         &self,
         frame: &Arc<Frame>,
         (head, tail): (usize, usize),
@@ -88,7 +89,7 @@ impl Engine {
     }
 
     /// The rows of a frame one batch after another, which runs meanwhile. If they take no more than `keep` bytes, they are kept and given.
-    pub(crate) fn stream_and_keep(
+    pub fn stream_and_keep(
         &self,
         frame: &Frame,
         keep: u64,
@@ -131,13 +132,7 @@ impl Engine {
     }
 
     /// Some rows of a frame, which runs as far as these.
-    pub(crate) fn part(
-        &self,
-        frame: &Frame,
-        skip: usize,
-        fetch: usize,
-        task: &TaskHandle,
-    ) -> Result<Table, Diagnostic> {
+    pub fn part(&self, frame: &Frame, skip: usize, fetch: usize, task: &TaskHandle) -> Result<Table, Diagnostic> {
         let plan = LogicalPlanBuilder::new(frame.plan.clone())
             .limit(skip, Some(fetch))
             .and_then(LogicalPlanBuilder::build)

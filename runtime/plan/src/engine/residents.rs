@@ -9,11 +9,11 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use onrush_frame::disk::{self, DiskWriter};
+use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
 
 use super::Engine;
-use crate::plot::own_bytes;
 use crate::table::Frame;
 
 /// Counts uses, of all tables.
@@ -116,7 +116,7 @@ impl Engine {
             oldest.put(moved);
             // They would keep it in memory.
             self.results.forget(&table);
-            self.explorer.forget_table(&table);
+            self.each_holder(|holder| holder.forget_table(&table));
             self.plans.clear();
         }
     }

@@ -85,14 +85,15 @@ impl Engine {
         }
     }
 
-    pub(crate) fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
+    /// The rows of a frame that are there: held for good, or kept as a result.
+    pub fn held(&self, frame: &Frame) -> Option<Arc<Table>> {
         let known = || self.known.get(frame.key).map(|resident| resident.table());
         let kept = || self.results.get(frame.key).or_else(known);
         frame.resident.as_ref().map(|resident| resident.table()).or_else(kept)
     }
 
     /// The rows of a frame: held, kept, or computed now.
-    pub(crate) fn run(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+    pub fn run(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
         if let Some(table) = self.held(frame) {
             return Ok(table);
         }
@@ -110,7 +111,7 @@ impl Engine {
     }
 
     /// The rows of a frame one batch after another; none of them is kept here. The frame runs while they are looked at.
-    pub(crate) fn stream(
+    pub fn stream(
         &self,
         frame: &Frame,
         task: &TaskHandle,
@@ -159,7 +160,7 @@ impl Engine {
     }
 
     /// Whether a frame has other rows each time that it runs.
-    pub(crate) fn varies(&self, frame: &Frame) -> bool {
+    pub fn varies(&self, frame: &Frame) -> bool {
         frame.resident.is_none()
             && (table::changes(&frame.plan) || table::inputs(&frame.plan).iter().any(|input| self.varies(input)))
     }

@@ -9,7 +9,7 @@ use onrush_wire::{Diagnostic, Expr};
 use super::columns::{self, Column, Values, grown, rank_of};
 use super::rows::Rows;
 use super::{CATEGORIES, SERIES, Source, grouped, most};
-use crate::check::{place, plan_error};
+use onrush_plan::check::{place, plan_error};
 
 /// Bars that can be told apart.
 pub(super) const BARS: usize = 1_000;

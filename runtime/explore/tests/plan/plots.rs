@@ -20,7 +20,7 @@ fn layer(mark: Mark, x: &str, y: Option<&str>) -> LayerRequest {
 
 fn plot(bench: &Bench, frame: FrameId, layer: LayerRequest) -> Result<Plot, Diagnostic> {
     let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet: None };
-    onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new())
+    onrush_explore::plot(&bench.engine, &request, &TaskHandle::new())
 }
 
 fn toy(bench: &Bench) -> FrameId {
@@ -134,7 +134,7 @@ fn panels_share_their_bins() {
     let facet = Some(Expr::column("k"));
     let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet };
     let frames = bench.engine.frame_count();
-    let made = onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
+    let made = onrush_explore::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
     assert_eq!(bench.engine.frame_count(), frames);
     assert_eq!((made.layers.len(), made.facet_label.as_str()), (0, "k"));
     let counts: Vec<_> = made
@@ -331,7 +331,7 @@ fn panels_share_their_stretches_and_cells() {
     let of = |layer| {
         let facet = Some(Expr::column("k"));
         let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet };
-        onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap()
+        onrush_explore::plot(&bench.engine, &request, &TaskHandle::new()).unwrap()
     };
     let made = of(LayerRequest { aggregate: Some("mean".into()), ..layer(Mark::Line, "t", Some("v")) });
     let series = |facet: usize| match &made.facets[facet].layers[0] {
@@ -543,7 +543,7 @@ fn panels_and_layers_compute_a_plan_once() {
     };
     let bins = LayerRequest { bins: Some(1), ..layer(Mark::Histogram, "n", None) };
     let request = PlotRequest { frame, layers: vec![bins], style: PlotStyle::default(), facet: Some(below(0.5)) };
-    let made = onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
+    let made = onrush_explore::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
     let rows = made.facets.iter().map(|facet| match &facet.layers[0] {
         Layer::Histogram { series, .. } => series[0].counts.iter().sum::<u64>(),
         other => panic!("no histogram: {other:?}"),
@@ -551,7 +551,7 @@ fn panels_and_layers_compute_a_plan_once() {
     assert_eq!(rows.sum::<u64>(), 1_000);
     let line = || layer(Mark::Line, "n", Some("r"));
     let request = PlotRequest { layers: vec![line(), line()], facet: None, ..request };
-    let made = onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
+    let made = onrush_explore::plot(&bench.engine, &request, &TaskHandle::new()).unwrap();
     assert_eq!(format!("{:?}", made.layers[0]), format!("{:?}", made.layers[1]));
 }
 
@@ -564,7 +564,7 @@ fn panels_of_more_rows_than_memory_are_drawn() {
         let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
         let layers = vec![layer(Mark::Histogram, "n", None), layer(Mark::Box, "few", Some("n"))];
         let request = PlotRequest { frame, layers, style: PlotStyle::default(), facet: Some(Expr::column("k")) };
-        format!("{:?}", onrush_plan::plot::plot(&bench.engine, &request, &TaskHandle::new()).unwrap())
+        format!("{:?}", onrush_explore::plot(&bench.engine, &request, &TaskHandle::new()).unwrap())
     };
     assert_eq!(made(40 << 20), made(4 << 30));
 }

@@ -7,7 +7,7 @@ mod ranks;
 mod summary;
 
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
@@ -17,11 +17,11 @@ use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value, codec};
 
-use crate::engine::{Engine, Whole};
-use crate::error::internal;
-use crate::key;
-use crate::ops::Inputs;
-use crate::table::Frame;
+use onrush_plan::engine::{Engine, TableHolder, Whole};
+use onrush_plan::error::internal;
+use onrush_plan::key;
+use onrush_plan::ops::Inputs;
+use onrush_plan::table::Frame;
 
 /// Rows that a page has at most.
 const PAGE: u32 = 2000;
@@ -31,7 +31,7 @@ const WRITE: usize = 1 << 16;
 const KEPT: usize = 24;
 
 /// The rows of a view: those of `table` in `order`, or all of them as they are.
-pub(crate) struct Arrangement {
+struct Arrangement {
     table: Arc<Table>,
     /// Where each batch of the table begins.
     starts: Vec<usize>,
@@ -46,15 +46,21 @@ struct Kept {
     bytes: u64,
 }
 
+/// Answers table explorers over the frames of an engine.
+pub struct Explorer {
+    engine: Arc<Engine>,
+    cache: Arc<ViewCache>,
+}
+
 /// What is kept, the latest used last.
 #[derive(Default)]
-pub(crate) struct Explorer {
+struct ViewCache {
     kept: Mutex<Vec<Kept>>,
     /// Held while an order is computed: two at a time would need twice the memory.
     computing: Mutex<()>,
 }
 
-impl Explorer {
+impl ViewCache {
     fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
         self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -80,13 +86,14 @@ impl Explorer {
     fn forget(&self, key: u128) {
         self.lock().retain(|k| k.key != key);
     }
+}
 
-    /// Lets go of what shows a table.
-    pub fn forget_table(&self, table: &Arc<Table>) {
+impl TableHolder for ViewCache {
+    fn forget_table(&self, table: &Arc<Table>) {
         self.lock().retain(|k| !Arc::ptr_eq(&k.arrangement.table, table));
     }
 
-    pub fn release(&self, frames: &[FrameId]) {
+    fn release(&self, frames: &[FrameId]) {
         self.lock().retain(|k| !frames.contains(&k.frame));
     }
 }
@@ -117,7 +124,15 @@ impl Arrangement {
     }
 }
 
-impl Engine {
+impl Explorer {
+    /// The engine tells the cache of views what it lets go of.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        let cache = Arc::<ViewCache>::default();
+        let holder: Weak<ViewCache> = Arc::downgrade(&cache);
+        engine.add_holder(holder);
+        Explorer { engine, cache }
+    }
+
     /// Answers a table explorer; see [`Explore`].
     ///
     /// # Errors
@@ -139,7 +154,7 @@ impl Engine {
             }
             Explore::Write { columns, sink } => self.write_view(view, columns, sink, task),
             Explore::Forget => {
-                self.explorer.forget(self.view_key(view)?);
+                self.cache.forget(self.view_key(view)?);
                 Ok(Explored::Done)
             }
         }
@@ -147,13 +162,13 @@ impl Engine {
 
     /// Computes a frame that is not held, so that its rows are, or are known to be too many.
     fn look_at(&self, id: FrameId, task: &TaskHandle) -> Result<(), Diagnostic> {
-        let frame = self.frame(id)?;
+        let frame = self.engine.frame(id)?;
         let all = View { frame: id, filter: None, sort: Vec::new() };
         let key = self.view_key(&all)?;
-        if self.held(&frame).is_some() || frame.too_many().is_some() || self.explorer.get(key).is_some() {
+        if self.engine.held(&frame).is_some() || frame.too_many().is_some() || self.cache.get(key).is_some() {
             return Ok(());
         }
-        if let Whole::Held(table) = self.whole(&frame, (0, 0), task)? {
+        if let Whole::Held(table) = self.engine.whole(&frame, (0, 0), task)? {
             self.keep(key, &all, Arrangement::new(table, None))?;
         }
         Ok(())
@@ -162,31 +177,31 @@ impl Engine {
     /// The rows of a frame that are not too many.
     fn rows_of_frame(&self, frame: &Arc<Frame>, id: FrameId, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
         let key = self.view_key(&View { frame: id, filter: None, sort: Vec::new() })?;
-        match self.explorer.get(key) {
+        match self.cache.get(key) {
             Some(all) => Ok(Arc::clone(&all.table)),
-            None => self.run(frame, task),
+            None => self.engine.run(frame, task),
         }
     }
 
     fn view_key(&self, view: &View) -> Result<u128, Diagnostic> {
-        let frame = self.frame(view.frame)?;
+        let frame = self.engine.frame(view.frame)?;
         let content = codec::content(&(&view.filter, &view.sort));
         Ok(key::hash(|h| ("view", view.frame.0, frame.key, &content).hash(h)))
     }
 
     /// How many rows a frame has that is too large to be held.
     fn scanned(&self, frame: &Frame) -> Option<u64> {
-        frame.too_many().filter(|_| self.held(frame).is_none())
+        frame.too_many().filter(|_| self.engine.held(frame).is_none())
     }
 
     fn column_name(&self, frame: FrameId, column: u32) -> Result<String, Diagnostic> {
-        let frame = self.frame(frame)?;
+        let frame = self.engine.frame(frame)?;
         let field = frame.schema.fields().get(column as usize);
         field.map(|field| field.name().clone()).ok_or_else(|| internal(&format!("there is no column {column}")))
     }
 
     fn arranged_rows(&self, view: &View, task: &TaskHandle) -> Result<u64, Diagnostic> {
-        let frame = self.frame(view.frame)?;
+        let frame = self.engine.frame(view.frame)?;
         match self.scanned(&frame) {
             Some(rows) if view.filter.is_none() && view.sort.is_empty() => Ok(rows),
             _ => Ok(self.arrangement(view, task)?.rows() as u64),
@@ -195,7 +210,7 @@ impl Engine {
 
     fn arrangement(&self, view: &View, task: &TaskHandle) -> Result<Arc<Arrangement>, Diagnostic> {
         let key = self.view_key(view)?;
-        if let Some(found) = self.explorer.get(key) {
+        if let Some(found) = self.cache.get(key) {
             return Ok(found);
         }
         if view.filter.is_none() && view.sort.is_empty() {
@@ -203,7 +218,7 @@ impl Engine {
             return self.keep(key, view, self.arrange(view, task)?);
         }
         let _one_at_a_time = loop {
-            match self.explorer.computing.try_lock() {
+            match self.cache.computing.try_lock() {
                 Ok(guard) => break guard,
                 Err(TryLockError::Poisoned(e)) => break e.into_inner(),
                 Err(TryLockError::WouldBlock) => {
@@ -212,7 +227,7 @@ impl Engine {
                 }
             }
         };
-        if let Some(found) = self.explorer.get(key) {
+        if let Some(found) = self.cache.get(key) {
             return Ok(found);
         }
         self.keep(key, view, self.arrange(view, task)?)
@@ -221,24 +236,24 @@ impl Engine {
     fn keep(&self, key: u128, view: &View, arrangement: Arrangement) -> Result<Arc<Arrangement>, Diagnostic> {
         let order = arrangement.order.as_ref().map_or(0, |order| order.len() as u64 * 4);
         // Rows that the frame holds itself cost nothing more.
-        let rows = match &self.frame(view.frame)?.resident {
+        let rows = match &self.engine.frame(view.frame)?.resident {
             Some(resident) if Arc::ptr_eq(&resident.look(), &arrangement.table) => 0,
             _ => arrangement.table.bytes(),
         };
         let arrangement = Arc::new(arrangement);
         let kept = Kept { key, frame: view.frame, arrangement: Arc::clone(&arrangement), bytes: order + rows };
-        self.explorer.put(kept, self.memory_limit() / 4);
+        self.cache.put(kept, self.engine.memory_limit() / 4);
         Ok(arrangement)
     }
 
     fn arrange(&self, view: &View, task: &TaskHandle) -> Result<Arrangement, Diagnostic> {
-        let frame = self.frame(view.frame)?;
+        let frame = self.engine.frame(view.frame)?;
         let (table, mut order) = match (&view.filter, self.scanned(&frame)) {
             (None, _) => (self.rows_of_frame(&frame, view.frame, task)?, None),
             // The rows that pass are held instead of the whole.
             (Some(predicate), Some(_)) => {
                 let filter = Op::Filter { input: view.frame, predicate: predicate.clone() };
-                (self.run_op(&filter, task)?, None)
+                (self.engine.run_op(&filter, task)?, None)
             }
             (Some(predicate), None) => {
                 let table = self.rows_of_frame(&frame, view.frame, task)?;
@@ -249,7 +264,7 @@ impl Engine {
         if !view.sort.is_empty() {
             task.stage("sort");
             let keys = order::keys(&view.sort, table.schema())?;
-            let limit = self.memory_limit();
+            let limit = self.engine.memory_limit();
             order = order::order(&table, order, &keys, limit, task)?;
         }
         Ok(Arrangement::new(table, order))
@@ -260,7 +275,7 @@ impl Engine {
         task.stage("filter");
         let kind = ExprKind::Alias(Box::new(predicate.clone()), "passes".to_string());
         let exprs = vec![Expr { kind, span: None }];
-        let table = self.run_op(&Op::Select { input, exprs }, task)?;
+        let table = self.engine.run_op(&Op::Select { input, exprs }, task)?;
         order::few_enough(table.rows())?;
         let mut kept = Vec::new();
         let mut start = 0u32;
@@ -287,13 +302,13 @@ impl Engine {
         columns: &[u32],
         task: &TaskHandle,
     ) -> Result<Explored, Diagnostic> {
-        let frame = self.frame(view.frame)?;
+        let frame = self.engine.frame(view.frame)?;
         let known = columns.iter().all(|c| (*c as usize) < frame.schema.fields().len());
         if !known {
             return Err(internal(&format!("the frame has {} columns", frame.schema.fields().len())));
         }
         if let (Some(total), true) = (self.scanned(&frame), view.filter.is_none() && view.sort.is_empty()) {
-            let part = self.part(&frame, offset.min(total) as usize, count as usize, task)?;
+            let part = self.engine.part(&frame, offset.min(total) as usize, count as usize, task)?;
             let part = Arrangement::new(Arc::new(part), None);
             return Ok(rows_of(&part, 0, count, columns, total, offset));
         }
@@ -304,10 +319,10 @@ impl Engine {
 
     /// The values of a column in the view's rows, in pieces.
     fn column_chunks(&self, view: &View, name: &str, task: &TaskHandle) -> Result<Vec<ArrayRef>, Diagnostic> {
-        let frame = self.frame(view.frame)?;
+        let frame = self.engine.frame(view.frame)?;
         let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
         if view.filter.is_none() && self.scanned(&frame).is_some() {
-            let table = self.table(view.frame, &[name.to_string()], task)?;
+            let table = self.engine.table(view.frame, &[name.to_string()], task)?;
             return Ok(table.batches().iter().map(|batch| Arc::clone(batch.column(0))).collect());
         }
         let arrangement = self.arrangement(view, task)?;
@@ -335,7 +350,7 @@ impl Engine {
     }
 
     fn write_view(&self, view: &View, columns: &[u32], sink: &Sink, task: &TaskHandle) -> Result<Explored, Diagnostic> {
-        let frame = self.frame(view.frame)?;
+        let frame = self.engine.frame(view.frame)?;
         if view.sort.is_empty() && self.scanned(&frame).is_some() {
             return self.write_rows(view, columns, sink, task);
         }
@@ -371,9 +386,9 @@ impl Engine {
     fn write_rows(&self, view: &View, columns: &[u32], sink: &Sink, task: &TaskHandle) -> Result<Explored, Diagnostic> {
         let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
         let frame = match &view.filter {
-            None => self.frame(view.frame)?,
+            None => self.engine.frame(view.frame)?,
             Some(predicate) => {
-                Arc::new(self.made(&Op::Filter { input: view.frame, predicate: predicate.clone() }, task)?)
+                Arc::new(self.engine.made(&Op::Filter { input: view.frame, predicate: predicate.clone() }, task)?)
             }
         };
         let positions: Vec<usize> = match columns {
@@ -382,7 +397,8 @@ impl Engine {
         };
         let schema = Arc::new(frame.schema.project(&positions).map_err(failed)?);
         let mut writer = onrush_io::FileWriter::create(sink, &schema)?;
-        self.stream(&frame, task, &mut |batch| writer.write(&batch.project(&positions).map_err(failed)?, task))?;
+        self.engine
+            .stream(&frame, task, &mut |batch| writer.write(&batch.project(&positions).map_err(failed)?, task))?;
         Ok(written(writer.finish()?))
     }
 }

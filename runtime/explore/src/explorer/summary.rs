@@ -15,8 +15,8 @@ use onrush_frame::{TaskHandle, preview};
 use onrush_wire::explore::{Distinct, Histogram, Quantile, Summary, SummaryRequest};
 use onrush_wire::{Diagnostic, TimeUnit, Value};
 
-use crate::error::internal;
-use crate::key::mix;
+use onrush_plan::error::internal;
+use onrush_plan::key::mix;
 
 /// Values that are counted one by one; beyond, distinct values are estimated and none is the most frequent.
 const COUNTED: usize = 20_000;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
+use onrush_explore::Explorer;
 use onrush_frame::TaskHandle;
 use onrush_plan::gpu::{EngineChoice, Policy, Tuning};
 use onrush_plan::{Engine, EngineConfig};
@@ -12,7 +13,8 @@ use onrush_wire::plan::Op;
 use onrush_wire::{Arg, BinaryOp, Diagnostic, Expr, ExprKind, FrameId, Span, Value};
 
 pub struct Bench {
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
+    pub explorer: Explorer,
     next: AtomicU64,
 }
 
@@ -56,8 +58,7 @@ impl Default for Bench {
         let cache = Some(onrush_wire::paths::cache_dir());
         // What is the processor's stays there on a GPU, too, as on the emulated device: many of these tests are about that.
         let policy = is_cuda().then_some(Policy::Always);
-        let engine = Engine::new(EngineConfig { choice, cache, policy, ..EngineConfig::default() }).unwrap();
-        Bench { engine, next: AtomicU64::new(1) }
+        Bench::of(EngineConfig { choice, cache, policy, ..EngineConfig::default() })
     }
 }
 
@@ -68,7 +69,9 @@ impl Bench {
     }
 
     pub fn of(config: EngineConfig) -> Self {
-        Bench { engine: Engine::new(config).unwrap(), next: AtomicU64::new(1) }
+        let engine = Arc::new(Engine::new(config).unwrap());
+        let explorer = Explorer::new(Arc::clone(&engine));
+        Bench { engine, explorer, next: AtomicU64::new(1) }
     }
 
     pub fn frame(&self, columns: Vec<(&str, ArrayRef)>) -> FrameId {

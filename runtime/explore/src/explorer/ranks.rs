@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type};
 use onrush_frame::{Cancelled, TaskHandle};
 use onrush_wire::Diagnostic;
 
-use crate::error::internal;
+use onrush_plan::error::internal;
 
 /// Rows between two looks at whether the work was stopped.
 pub const PIECE: usize = 1 << 16;

@@ -8,8 +8,8 @@ use onrush_wire::plan::Op;
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
-use super::KEPT;
-use crate::Engine;
+use super::rows::Rows;
+use onrush_plan::{Engine, KEPT};
 
 /// Ids of frames that only a plot knows, downwards from the largest; a notebook's ids count upwards.
 static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -56,7 +56,9 @@ impl<'a> Held<'a> {
             None => vec![Expr::new(ExprKind::All { except: Vec::new() })],
         };
         let id = FrameId(NEXT.fetch_sub(1, Ordering::Relaxed));
-        let Ok(rows) = engine.walk(request.frame, &exprs, engine.memory_limit() / KEPT) else { return Ok(None) };
+        let Ok(rows) = Rows::select(engine, request.frame, &exprs, engine.memory_limit() / KEPT) else {
+            return Ok(None);
+        };
         let Some((frame, table)) = rows.if_few(task)? else { return Ok(None) };
         engine.hold(&frame, table, id, task)?;
         Ok(Some(Held { engine, id }))

@@ -7,8 +7,9 @@ use onrush_wire::plot::{Axis, AxisScale, Layer};
 use onrush_wire::{DataType, Diagnostic, Expr, FrameId};
 
 use super::columns::Values;
-use crate::Engine;
-use crate::check::plan_error;
+use super::rows::Rows;
+use onrush_plan::check::plan_error;
+use onrush_plan::{Engine, KEPT};
 
 /// Columns that can be told apart.
 const COLUMNS: usize = 60;
@@ -53,7 +54,7 @@ pub fn layer(engine: &Engine, frame: FrameId, task: &TaskHandle) -> Result<Layer
     }
     let exprs: Vec<Expr> =
         names.iter().enumerate().map(|(i, name)| Expr::column(name).alias(format!("p{i}"))).collect();
-    let rows = engine.walk(frame, &exprs, engine.memory_limit() / super::KEPT)?;
+    let rows = Rows::select(engine, frame, &exprs, engine.memory_limit() / KEPT)?;
     let columns: Vec<Values> = names
         .iter()
         .enumerate()

@@ -12,8 +12,8 @@ use super::bars::BARS;
 use super::columns::{Values, each_of, grown, rank_of, ranked};
 use super::rows::Rows;
 use super::{SERIES, most};
-use crate::check::{place, plan_error};
-use crate::every::{self, Every};
+use onrush_plan::check::{place, plan_error};
+use onrush_plan::every::{self, Every};
 
 /// Limit of distinct timestamps that are drawn without buckets, for lines and for bars.
 const MOMENTS: usize = 1_000;

@@ -13,8 +13,8 @@ use onrush_wire::expr::SortKey;
 use onrush_wire::{Class, Diagnostic, ExprKind};
 
 use super::ranks::ranks;
-use crate::check;
-use crate::error::internal;
+use onrush_plan::check;
+use onrush_plan::error::internal;
 
 pub struct Key {
     column: usize,

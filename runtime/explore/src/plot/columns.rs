@@ -12,8 +12,8 @@ use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr, ExprKind};
 
 use super::rows::Rows;
-use crate::check::{place, plan_error, type_name};
-use crate::error::internal;
+use onrush_plan::check::{place, plan_error, type_name};
+use onrush_plan::error::internal;
 
 #[derive(Clone)]
 pub struct Column {

@@ -5,14 +5,16 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::datatypes::SchemaRef;
+use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
-use onrush_wire::Diagnostic;
+use onrush_wire::plan::Op;
+use onrush_wire::{Diagnostic, Expr, FrameId};
 
-use crate::Engine;
-use crate::error::internal;
-use crate::table::Frame;
+use onrush_plan::Engine;
+use onrush_plan::error::internal;
+use onrush_plan::table::Frame;
 
 /// Rows that are looked at together.
 const TOGETHER: usize = 1 << 16;
@@ -33,6 +35,12 @@ struct Plan<'a> {
 }
 
 impl<'a> Rows<'a> {
+    /// Selects expressions of a frame, to be walked over. Nothing runs yet; up to `keep` bytes are kept between walks.
+    pub fn select(engine: &'a Engine, id: FrameId, exprs: &[Expr], keep: u64) -> Result<Self, Diagnostic> {
+        let op = Op::Select { input: id, exprs: exprs.to_vec() };
+        Ok(Rows::of_plan(engine, engine.made(&op, &TaskHandle::new())?, keep))
+    }
+
     /// What a frame that needs no id gives. Up to `keep` bytes of it are kept for the next walk.
     pub fn of_plan(engine: &'a Engine, frame: Frame, keep: u64) -> Self {
         let (schema, held) = (Arc::clone(&frame.schema), engine.held(&frame));
@@ -176,13 +184,4 @@ fn taken(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, arrow::erro
     let rows = UInt32Array::from(rows);
     let columns = batch.columns().iter().map(|column| arrow::compute::take(column, &rows, None));
     RecordBatch::try_new(batch.schema(), columns.collect::<Result<Vec<ArrayRef>, _>>()?)
-}
-
-/// Bytes that a copy of an array would take; a string that several views share counts once for each.
-pub fn own_bytes(array: &ArrayRef) -> u64 {
-    let bytes = match array.data_type() {
-        DataType::Utf8View => array.len() * 16 + array.as_string_view().total_buffer_bytes_used(),
-        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
-    };
-    bytes as u64
 }

@@ -17,7 +17,7 @@ fn view(frame: FrameId, filter: Option<Expr>, sort: Vec<SortKey>) -> View {
 }
 
 fn ask(bench: &Bench, view: &View, what: &Explore) -> Result<Explored, Diagnostic> {
-    bench.engine.explore(view, what, &TaskHandle::new())
+    bench.explorer.explore(view, what, &TaskHandle::new())
 }
 
 /// Rows as texts, and their positions in the frame.

@@ -20,10 +20,10 @@ use onrush_wire::plot::statistics::{self, Cell, Combine, Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
-use crate::Engine;
-use crate::check::{place, plan_error};
 use columns::{Column, Values, grown, label};
-pub(crate) use rows::{Rows, own_bytes};
+use onrush_plan::check::{place, plan_error};
+use onrush_plan::{Engine, KEPT};
+use rows::Rows;
 
 /// Points of a scatter plot that are drawn.
 const POINTS: usize = 5_000;
@@ -37,8 +37,6 @@ const SERIES: usize = 20;
 const CATEGORIES: usize = 40;
 /// Points of a density's curve.
 const CURVE: usize = 400;
-/// The part of the session's memory that rows may take between two walks over them: more are computed again.
-pub(crate) const KEPT: u64 = 4;
 /// Categories of a side that are drawn; see `widgets/view`.
 const DRAWN: usize = 50;
 /// Rows that a scatter plot looks at, up to twice as many; of more, it takes some at equal distances.
@@ -148,7 +146,7 @@ impl<'a> Source<'a> {
         let table = self.engine.run_aggregate(self.frame, &keys, &[value.alias("y")], self.task)?;
         // The colour is a key and comes before the value: the order of `columns` below.
         let order: &[usize] = if layer.color.is_some() { &[0, 2, 1] } else { &[0, 1] };
-        let table = table.project(order).map_err(|e| crate::error::internal(&e.to_string()))?;
+        let table = table.project(order).map_err(|e| onrush_plan::error::internal(&e.to_string()))?;
         let mut x_column = Column::of(&table, 0, x)?;
         let y_expr = layer.y.as_ref().unwrap_or(x);
         let mut y_column =
@@ -338,7 +336,7 @@ impl<'a> Source<'a> {
         let mut exprs = vec![x.clone().alias("x"), y.clone().alias("y")];
         exprs.extend(layer.color.clone().map(|c| c.alias("color")));
         exprs.extend(layer.size.clone().map(|c| c.alias("size")));
-        let (table, total) = self.engine.walk(self.frame, &exprs, 0)?.some(LOOKED_AT, self.task)?;
+        let (table, total) = Rows::select(self.engine, self.frame, &exprs, 0)?.some(LOOKED_AT, self.task)?;
         let (mut x_column, mut y_column) = (Column::of(&table, 0, x)?, Column::of(&table, 1, y)?);
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
         let size_at = 2 + usize::from(layer.color.is_some());
@@ -611,7 +609,7 @@ impl<'a> Source<'a> {
     fn rows(&self, exprs: [Option<&Expr>; 3]) -> Result<Rows<'a>, Diagnostic> {
         let named = exprs.into_iter().flatten().enumerate();
         let exprs: Vec<Expr> = named.map(|(i, expr)| expr.clone().alias(format!("p{i}"))).collect();
-        self.engine.walk(self.frame, &exprs, self.engine.memory_limit() / KEPT)
+        Rows::select(self.engine, self.frame, &exprs, self.engine.memory_limit() / KEPT)
     }
 
     /// Rows by the value of the colour, in the order of the values' first rows. The rarest beyond [`SERIES`] are left out.
