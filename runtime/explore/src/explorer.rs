@@ -12,16 +12,15 @@ use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
+use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle, preview};
-use onrush_wire::explore::{Explore, Explored, View};
-use onrush_wire::plan::{Op, Sink};
-use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value, codec};
-
 use onrush_plan::engine::{Engine, TableHolder, Whole};
-use onrush_plan::error::internal;
 use onrush_plan::key;
 use onrush_plan::ops::Inputs;
 use onrush_plan::table::Frame;
+use onrush_wire::explore::{Explore, Explored, View};
+use onrush_wire::plan::{Op, Sink};
+use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value, codec};
 
 /// Rows that a page has at most.
 const PAGE: u32 = 2000;

@@ -15,14 +15,14 @@ mod time;
 
 use std::collections::{HashMap, HashSet};
 
+use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
+use onrush_plan::{Engine, KEPT};
 use onrush_wire::plot::statistics::{self, Cell, Combine, Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use columns::{Column, Values, grown, label};
-use onrush_plan::check::{place, plan_error};
-use onrush_plan::{Engine, KEPT};
 use rows::Rows;
 
 /// Points of a scatter plot that are drawn.
@@ -146,7 +146,7 @@ impl<'a> Source<'a> {
         let table = self.engine.run_aggregate(self.frame, &keys, &[value.alias("y")], self.task)?;
         // The colour is a key and comes before the value: the order of `columns` below.
         let order: &[usize] = if layer.color.is_some() { &[0, 2, 1] } else { &[0, 1] };
-        let table = table.project(order).map_err(|e| onrush_plan::error::internal(&e.to_string()))?;
+        let table = table.project(order).map_err(|e| onrush_expr::error::internal(&e.to_string()))?;
         let mut x_column = Column::of(&table, 0, x)?;
         let y_expr = layer.y.as_ref().unwrap_or(x);
         let mut y_column =

@@ -23,6 +23,11 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use onrush_expr::Lower;
+use onrush_expr::catalogue::{has_aggregate, is_aggregated};
+use onrush_expr::error::{diagnose, internal};
+use onrush_expr::native::UdfHost;
+use onrush_expr::{chains, check};
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
 use onrush_wire::display::{TableKind, TablePreview};
@@ -30,16 +35,12 @@ use onrush_wire::plan::{FileMark, Op, Sink, Source};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value, codec};
 
 use crate::cache::{Known, ResultCache};
-use crate::check;
-use crate::error::{diagnose, internal};
-use crate::expr::Lower;
-use crate::expr::catalogue::{has_aggregate, is_aggregated};
+use crate::gpu::native::Hosts;
 use crate::gpu::{Accelerator, EngineChoice, Policy, Tuning};
-use crate::native::Hosts;
 use crate::ops::{self, Inputs};
 use crate::pool::Pool;
 use crate::table::{self, Frame};
-use crate::{chains, key, rules, sql};
+use crate::{key, rules, sql};
 pub use large::{Ends, Whole};
 pub use lending::Loan;
 use plans::Plans;
@@ -172,7 +173,7 @@ impl Engine {
             .set_bool("datafusion.sql_parser.parse_float_as_decimal", true)
             .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
         let hosts = Hosts::new(accelerator.as_ref(), config.cache.as_deref());
-        let session = session.with_option_extension(hosts);
+        let session = session.with_option_extension(UdfHost(Arc::new(hosts)));
         let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
         let for_device = accelerator.is_some();
         let state = SessionStateBuilder::new()

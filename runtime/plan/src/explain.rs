@@ -333,7 +333,7 @@ impl Tree<'_> {
             "EmptyExec" => "no rows".to_string(),
             other => {
                 let shown = displayable(plan.as_ref()).one_line().to_string();
-                let shown = shown.trim().replace(crate::check::HIDDEN, "");
+                let shown = shown.trim().replace(onrush_expr::check::HIDDEN, "");
                 match shown.strip_prefix(other) {
                     Some(rest) => format!("{}{rest}", other.trim_end_matches("Exec").to_lowercase()),
                     None => shown,

@@ -15,6 +15,7 @@ mod joins;
 mod lists;
 mod lower;
 mod materialized_exec;
+pub mod native;
 mod out_of_core;
 mod placement;
 mod placements;
@@ -25,7 +26,7 @@ mod scalar_subquery;
 mod single_partition;
 mod strings;
 mod time_zone;
-pub(crate) mod udf;
+mod udf;
 mod unsupported;
 mod window;
 mod window_frame;
@@ -35,13 +36,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use onrush_device::{Device, Emulation, Options};
+use onrush_ops::Executor;
+use onrush_wire::{Class, Diagnostic};
+
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
-use onrush_device::{Device, Emulation, Options};
-use onrush_ops::Executor;
 pub use onrush_ops::Tuning;
-use onrush_wire::{Class, Diagnostic};
 
 pub(crate) use blocking::Stop;
 pub use blocking::run_inline;

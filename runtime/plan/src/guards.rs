@@ -15,9 +15,8 @@ use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
-
-use crate::gpu::udf;
-use crate::types;
+use onrush_expr::native;
+use onrush_expr::types;
 
 /// A node with what stands in its `and` and `or` in order, where something in one of them is not for all rows.
 pub fn ordered(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
@@ -43,7 +42,7 @@ pub fn ordered(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execution
 
 /// Whether an expression over these columns has something in it that is not for all rows.
 pub fn may_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
-    udf::is_in(expr) || has(expr, |node| fails(node, schema))
+    native::is_in(expr) || has(expr, |node| fails(node, schema))
 }
 
 fn has(expr: &Arc<dyn PhysicalExpr>, is: impl Fn(&Arc<dyn PhysicalExpr>) -> bool) -> bool {

@@ -4,28 +4,20 @@
 //! (`docs/semantics.md`). Knows no sockets, no names of notebooks and no files' formats.
 
 pub mod cache;
-pub mod chains;
-pub mod check;
 pub mod engine;
-pub mod error;
-pub mod every;
 pub mod explain;
-pub mod expr;
 mod filters;
 pub mod gpu;
 mod guards;
 pub mod key;
 mod keyless;
-pub mod native;
 pub mod ops;
 mod pool;
 pub mod rows;
 mod rules;
 pub mod sql;
 pub mod table;
-pub mod types;
 mod windows;
 
 pub use engine::{CALLS_STACK, Engine, EngineConfig, KEPT, Loan, title};
 pub use explain::Placement;
-pub use expr::catalogue::functions;

@@ -14,15 +14,13 @@ pub mod summary;
 
 use std::sync::Arc;
 
-use datafusion::functions_window::row_number::row_number_udwf;
-use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use onrush_expr::check::{self, HIDDEN};
+use onrush_expr::column;
+use onrush_expr::error::diagnose;
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId, Span};
 
-use crate::check::{self, HIDDEN};
-use crate::error::diagnose;
-use crate::expr::column;
 use crate::table::{Frame, scan};
 
 /// What a step needs from the engine: its inputs.
@@ -70,7 +68,7 @@ pub fn plan(op: &Op, inputs: &dyn Inputs, at: Option<&Span>) -> Result<LogicalPl
         Op::WithRowIndex { input: id, name, offset } => project::with_row_index(input(id)?, name, *offset, at),
         Op::Explode { input: id, columns } => reshape::explode(input(id)?, columns, at),
         Op::Read(_) | Op::FromArrow { .. } | Op::Sql { .. } => {
-            Err(crate::error::internal("this step has no input and is planned elsewhere"))
+            Err(onrush_expr::error::internal("this step has no input and is planned elsewhere"))
         }
     };
     plan.map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
@@ -118,22 +116,6 @@ pub fn keep(plan: LogicalPlan, names: &[String]) -> Result<LogicalPlan, Diagnost
     project_exprs(plan, names.iter().map(|n| column(n)).collect())
 }
 
-/// Adds the number of each row, from 1 (`u64`), in the present order.
-pub fn number_rows(plan: LogicalPlan, name: &str) -> Result<LogicalPlan, Diagnostic> {
-    let params = WindowFunctionParams {
-        args: Vec::new(),
-        partition_by: Vec::new(),
-        order_by: Vec::new(),
-        window_frame: WindowFrame::new(None),
-        filter: None,
-        null_treatment: None,
-        distinct: false,
-    };
-    let fun = WindowFunctionDefinition::WindowUDF(row_number_udwf());
-    let number = Expr::WindowFunction(Box::new(WindowFunction { fun, params })).alias(name);
-    build(LogicalPlanBuilder::new(plan).window(vec![number]))
-}
-
 /// Fails for a name that occurs twice.
 pub fn distinct_names<'n>(
     names: impl IntoIterator<Item = (&'n str, Option<&'n Span>)>,
@@ -146,32 +128,4 @@ pub fn distinct_names<'n>(
         }
     }
     Ok(())
-}
-
-/// A type by the short name that tables show.
-pub fn parse_dtype(text: &str) -> Option<onrush_wire::DataType> {
-    use onrush_wire::{DataType, TimeUnit};
-    Some(match text {
-        "bool" | "boolean" => DataType::Boolean,
-        "i8" => DataType::Int8,
-        "i16" => DataType::Int16,
-        "i32" => DataType::Int32,
-        "i64" | "int" => DataType::Int64,
-        "u8" => DataType::UInt8,
-        "u16" => DataType::UInt16,
-        "u32" => DataType::UInt32,
-        "u64" => DataType::UInt64,
-        "f32" => DataType::Float32,
-        "f64" | "float" => DataType::Float64,
-        "str" | "string" | "text" => DataType::String,
-        "binary" => DataType::Binary,
-        "date" => DataType::Date,
-        "time" => DataType::Time(TimeUnit::Nanosecond),
-        "datetime" | "datetime[us]" | "datetime[μs]" | "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, None),
-        "datetime[ms]" => DataType::Timestamp(TimeUnit::Millisecond, None),
-        "datetime[ns]" => DataType::Timestamp(TimeUnit::Nanosecond, None),
-        "duration" | "duration[us]" | "duration[μs]" => DataType::Duration(TimeUnit::Microsecond),
-        "cat" | "categorical" => DataType::Categorical,
-        _ => return None,
-    })
 }

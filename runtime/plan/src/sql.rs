@@ -32,17 +32,15 @@ use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, SelectItem, SetExpr, Statement};
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
+use onrush_expr::chains;
+use onrush_expr::check::{self, plan_error};
+use onrush_expr::error::diagnose;
 use onrush_wire::Diagnostic;
 
-use crate::chains;
-use crate::check::{self, plan_error};
 use crate::engine::Lent;
-use crate::error::diagnose;
 use crate::keyless::Relations;
 use crate::ops;
 use crate::table::{Frame, FrameTable};
-
-pub use aggregates::MOST_OF_SUMS;
 
 /// DuckDB's functions and operators, for every query of the engine.
 pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {

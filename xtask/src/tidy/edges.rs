@@ -24,10 +24,20 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-frame", &["onrush-wire"]),
     ("onrush-io", &["onrush-frame", "onrush-wire"]),
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
-    ("onrush-plan", &["onrush-device", "onrush-frame", "onrush-io", "onrush-kernels", "onrush-ops", "onrush-wire"]),
-    ("onrush-explore", &["onrush-device", "onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-wire"]),
+    ("onrush-expr", &["onrush-frame", "onrush-wire"]),
+    (
+        "onrush-plan",
+        &["onrush-device", "onrush-expr", "onrush-frame", "onrush-io", "onrush-kernels", "onrush-ops", "onrush-wire"],
+    ),
+    (
+        "onrush-explore",
+        &["onrush-device", "onrush-expr", "onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-wire"],
+    ),
     ("onrush-worker", &["onrush-device", "onrush-wire"]),
-    ("onrush-session", &["onrush-explore", "onrush-frame", "onrush-io", "onrush-plan", "onrush-wire", "onrush-worker"]),
+    (
+        "onrush-session",
+        &["onrush-explore", "onrush-expr", "onrush-frame", "onrush-io", "onrush-plan", "onrush-wire", "onrush-worker"],
+    ),
     ("onrush-oracle", &["onrush-frame", "onrush-plan", "onrush-wire"]),
     ("xtask", &[]),
 ];
@@ -46,6 +56,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
         &[
             "onrush",
             "onrush-explore",
+            "onrush-expr",
             "onrush-frame",
             "onrush-io",
             "onrush-ops",
@@ -56,7 +67,11 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
         "the kernel process and the wire know no Arrow",
     ),
     ("parquet", &["onrush-io", "onrush-plan"], "only runtime/io reads files (and runtime/plan builds on its scans)"),
-    ("datafusion", &["onrush-io", "onrush-plan"], "only runtime/io and runtime/plan know DataFusion"),
+    (
+        "datafusion",
+        &["onrush-expr", "onrush-io", "onrush-plan"],
+        "only runtime/io, runtime/expr and runtime/plan know DataFusion",
+    ),
 ];
 
 #[derive(Deserialize)]

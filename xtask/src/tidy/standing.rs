@@ -46,6 +46,7 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/io/",
     "runtime/ops/",
     "runtime/oracle/",
+    "runtime/expr/",
     "runtime/plan/",
     "runtime/session/",
     "runtime/worker/",

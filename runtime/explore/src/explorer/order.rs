@@ -8,13 +8,13 @@ use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use onrush_expr::check;
+use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::expr::SortKey;
 use onrush_wire::{Class, Diagnostic, ExprKind};
 
 use super::ranks::ranks;
-use onrush_plan::check;
-use onrush_plan::error::internal;
 
 pub struct Key {
     column: usize,

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type};
+use onrush_expr::error::internal;
 use onrush_frame::{Cancelled, TaskHandle};
 use onrush_wire::Diagnostic;
-
-use onrush_plan::error::internal;
 
 /// Rows between two looks at whether the work was stopped.
 pub const PIECE: usize = 1 << 16;

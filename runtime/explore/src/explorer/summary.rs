@@ -11,12 +11,11 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use onrush_expr::error::internal;
 use onrush_frame::{TaskHandle, preview};
+use onrush_plan::key::mix;
 use onrush_wire::explore::{Distinct, Histogram, Quantile, Summary, SummaryRequest};
 use onrush_wire::{Diagnostic, TimeUnit, Value};
-
-use onrush_plan::error::internal;
-use onrush_plan::key::mix;
 
 /// Values that are counted one by one; beyond, distinct values are estimated and none is the most frequent.
 const COUNTED: usize = 20_000;

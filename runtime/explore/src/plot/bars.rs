@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use onrush_expr::check::{place, plan_error};
 use onrush_wire::plot::statistics::Combine;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};
 use onrush_wire::{Diagnostic, Expr};
@@ -9,7 +10,6 @@ use onrush_wire::{Diagnostic, Expr};
 use super::columns::{self, Column, Values, grown, rank_of};
 use super::rows::Rows;
 use super::{CATEGORIES, SERIES, Source, grouped, most};
-use onrush_plan::check::{place, plan_error};
 
 /// Bars that can be told apart.
 pub(super) const BARS: usize = 1_000;

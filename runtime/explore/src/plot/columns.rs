@@ -6,14 +6,14 @@ use std::collections::{HashMap, HashSet};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
+use onrush_expr::check::{place, plan_error, type_name};
+use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plot::statistics::Survey;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr, ExprKind};
 
 use super::rows::Rows;
-use onrush_plan::check::{place, plan_error, type_name};
-use onrush_plan::error::internal;
 
 #[derive(Clone)]
 pub struct Column {

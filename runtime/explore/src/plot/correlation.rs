@@ -2,14 +2,14 @@
 //!
 //! Two passes with centred sums keep precision if values are large and their differences small.
 
+use onrush_expr::check::plan_error;
 use onrush_frame::TaskHandle;
+use onrush_plan::{Engine, KEPT};
 use onrush_wire::plot::{Axis, AxisScale, Layer};
 use onrush_wire::{DataType, Diagnostic, Expr, FrameId};
 
 use super::columns::Values;
 use super::rows::Rows;
-use onrush_plan::check::plan_error;
-use onrush_plan::{Engine, KEPT};
 
 /// Columns that can be told apart.
 const COLUMNS: usize = 60;

@@ -4,6 +4,7 @@
 
 use onrush_frame::TaskHandle;
 use onrush_frame::scalar::value_at;
+use onrush_plan::Engine;
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{Facet, Plot, PlotRequest};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Value};
@@ -11,7 +12,6 @@ use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Value};
 use super::columns::{Column, label};
 use super::held::Held;
 use super::{Shared, Source, grouped, layers};
-use onrush_plan::Engine;
 
 /// Panels that can be told apart.
 const PANELS: usize = 20;
@@ -31,7 +31,7 @@ pub fn panels(
     let table = engine.run_aggregate(request.frame, &key, &[Expr::call("len", []).alias("rows")], task)?;
     let column = Column::of(&table, 0, by)?;
     let sizes = Column::of(&table, 1, by)?.positions;
-    let column_array = table.column(0).map_err(|e| onrush_plan::error::internal(&e.to_string()))?;
+    let column_array = table.column(0).map_err(|e| onrush_expr::error::internal(&e.to_string()))?;
     let mut found: Vec<(usize, Value)> = Vec::new();
     for row in 0..table.rows() {
         let value = value_at(&*column_array, row);

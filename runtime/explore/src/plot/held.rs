@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use onrush_frame::TaskHandle;
+use onrush_plan::{Engine, KEPT};
 use onrush_wire::plan::Op;
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use super::rows::Rows;
-use onrush_plan::{Engine, KEPT};
 
 /// Ids of frames that only a plot knows, downwards from the largest; a notebook's ids count upwards.
 static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::datatypes::SchemaRef;
+use onrush_expr::error::internal;
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
+use onrush_plan::Engine;
+use onrush_plan::table::Frame;
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, Expr, FrameId};
-
-use onrush_plan::Engine;
-use onrush_plan::error::internal;
-use onrush_plan::table::Frame;
 
 /// Rows that are looked at together.
 const TOGETHER: usize = 1 << 16;

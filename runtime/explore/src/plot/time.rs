@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use onrush_expr::check::{place, plan_error};
+use onrush_expr::every::{self, Every};
 use onrush_frame::TaskHandle;
 use onrush_wire::number::thousands;
 use onrush_wire::plot::statistics::{Cell, Combine, thin};
@@ -12,8 +14,6 @@ use super::bars::BARS;
 use super::columns::{Values, each_of, grown, rank_of, ranked};
 use super::rows::Rows;
 use super::{SERIES, most};
-use onrush_plan::check::{place, plan_error};
-use onrush_plan::every::{self, Every};
 
 /// Limit of distinct timestamps that are drawn without buckets, for lines and for bars.
 const MOMENTS: usize = 1_000;

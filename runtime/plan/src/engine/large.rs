@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 use datafusion::logical_expr::LogicalPlanBuilder;
+use onrush_expr::error::diagnose;
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::Diagnostic;
 
 use super::Engine;
-use crate::error::diagnose;
 use crate::table::Frame;
 
 /// The part of the session's memory that the rows of one frame may take before they are not held as a whole.

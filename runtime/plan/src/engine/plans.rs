@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
+use onrush_expr::error::diagnose;
 use onrush_wire::Diagnostic;
-
-use crate::error::diagnose;
 
 /// Plans that are kept; the one that was used longest ago goes first.
 const KEPT: usize = 128;

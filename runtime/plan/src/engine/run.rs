@@ -13,11 +13,11 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
+use onrush_expr::error::{diagnose, internal};
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::{Class, Diagnostic, FrameId};
 
 use super::{Engine, guarded, panic_text, physical};
-use crate::error::{diagnose, internal};
 use crate::explain::{self, Placement};
 use crate::gpu::{self, Accelerator, GpuExec, Placements, Policy};
 use crate::ops::Inputs;

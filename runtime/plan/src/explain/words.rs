@@ -18,10 +18,9 @@ use datafusion::physical_expr::window::{
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::windows::WindowUDFExpr;
-
-use crate::check::{HIDDEN, type_name};
-use crate::expr::kernels::CAST;
-use crate::types;
+use onrush_expr::check::{HIDDEN, type_name};
+use onrush_expr::kernels::CAST;
+use onrush_expr::types;
 
 /// What columns with hidden names stand for.
 pub type Names = HashMap<String, String>;
@@ -243,7 +242,7 @@ pub fn window(this: &Arc<dyn WindowExpr>, names: &Names) -> String {
         match function.downcast_ref::<WindowUDFExpr>() {
             Some(udf) => {
                 let inner: &dyn Any = udf.fun().inner().as_ref();
-                if let Some(values) = crate::expr::distinct::own_args(inner) {
+                if let Some(values) = onrush_expr::distinct::own_args(inner) {
                     partition = args.split_off(values.min(args.len()));
                 }
                 udf.fun().name().to_string()

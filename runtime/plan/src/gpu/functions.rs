@@ -6,6 +6,9 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_expr::every::Every;
+use onrush_expr::kernels::is_ours;
+use onrush_expr::types::MOST_OF_SUMS;
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_ops::{Comparison, DeviceType, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
@@ -13,9 +16,6 @@ use onrush_ops::{Comparison, DeviceType, Fold, LiteralValue, Lookup, NodeId, Op,
 use super::lower::{Lowering, literal_of};
 use super::unsupported::Unsupported;
 use super::{arithmetic, time_zone, udf};
-use crate::every::Every;
-use crate::expr::kernels::is_ours;
-use crate::sql::MOST_OF_SUMS;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 const TICKS: DeviceType = DeviceType::Number(Scalar::I64);

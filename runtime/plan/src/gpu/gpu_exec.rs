@@ -483,7 +483,7 @@ impl FragmentRun {
             Err(error) => {
                 let natives = udf::of(&stages);
                 let failed =
-                    if natives.is_empty() { diagnostic(error) } else { crate::native::failed(&natives, error) };
+                    if natives.is_empty() { diagnostic(error) } else { super::native::failed(&natives, error) };
                 Err(DataFusionError::External(Box::new(failed)))
             }
         }
@@ -639,7 +639,7 @@ impl FragmentTask {
             }
         }
         let calls = !udf::of(&self.stages).is_empty();
-        let _running = calls.then(|| crate::native::Running::begin(Some(stop.clone())));
+        let _running = calls.then(|| super::native::Running::begin(Some(stop.clone())));
         let attempt = || {
             let rows: Vec<u64> = tables.iter().map(FragmentInput::count).collect();
             let lane = gpu.lane(onrush_ops::pipeline::estimate_rows(&self.stages, &rows))?;

@@ -9,6 +9,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
+use onrush_expr::check::HIDDEN;
 use onrush_kernels::Scalar;
 use onrush_ops::{DeviceType, ExprGraph, JoinKind, NodeId, Op};
 
@@ -17,7 +18,6 @@ use super::gpu_exec::FragmentNode;
 use super::lower::{BuildSide, ColumnSource, Lowering, StringRepresentation};
 use super::placement::{FragmentBuilder, and};
 use super::unsupported::Unsupported;
-use crate::check::HIDDEN;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 

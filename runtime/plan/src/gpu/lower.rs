@@ -19,6 +19,8 @@ use datafusion::physical_expr::expressions::{
     NotExpr, TryCastExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_expr::kernels;
+use onrush_expr::native::is_in;
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::{self, Dictionary};
 use onrush_ops::{
@@ -28,7 +30,6 @@ use onrush_ops::{
 use super::strings::{self, is_text};
 use super::unsupported::Unsupported;
 use super::{arithmetic, functions, lists, udf};
-use crate::expr::kernels;
 
 /// A column that expressions can name: where it comes from, or why it cannot be used.
 #[derive(Clone, Debug)]
@@ -502,12 +503,12 @@ impl Lowering {
     /// `and`, or `or`. A function of the notebook's is called where the other side does not decide: it may not come to an end elsewhere.
     fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<NodeId, Unsupported> {
         let (mut first, mut second) = (binary.left(), binary.right());
-        if udf::is_in(first) && !udf::is_in(second) {
+        if is_in(first) && !is_in(second) {
             (first, second) = (second, first);
         }
         let a = self.boolean(first)?;
         let outer = self.guard;
-        if udf::is_in(second) {
+        if is_in(second) {
             let decided = if is_and { self.graph.add(Op::Not, &[a], DeviceType::Bool) } else { a };
             self.guard = Some(udf::unless(&mut self.graph, outer, decided));
         }
@@ -583,7 +584,7 @@ impl Lowering {
             }),
         };
         let mut conditions = Vec::new();
-        let guarded = udf::is_in(whole);
+        let guarded = is_in(whole);
         for (when, _) in case.when_then_expr() {
             let condition = match base {
                 Some(base) => {
@@ -661,7 +662,7 @@ impl Lowering {
         });
         walked.ok()?;
         // A function of the notebook's belongs into the kernel, whatever its arguments are made of.
-        if udf::is_in(expr) {
+        if is_in(expr) {
             return None;
         }
         let [column] = columns.into_iter().collect::<Vec<_>>()[..] else { return None };

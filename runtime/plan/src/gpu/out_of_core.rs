@@ -36,6 +36,7 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr, execute_stream};
 use futures::TryStreamExt;
+use onrush_expr::check::HIDDEN;
 
 use self::partition::{Hashing, count, part, ranges, slice};
 use super::blocking::blocking;
@@ -44,7 +45,6 @@ use super::gpu_exec::{DoesNotFit, FragmentNode, GpuExec};
 use super::joins::{Joining, keeps_order};
 use super::placement::place;
 use super::{Accelerator, Policy, aggregates, materialized_exec, memory};
-use crate::check::HIDDEN;
 
 /// A part is at first this share of the memory that is free: its input, what is made of it, and what that takes.
 const SHARE: u64 = 8;

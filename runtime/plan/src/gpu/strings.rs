@@ -9,6 +9,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, CaseExpr, CastExpr, Column, LikeExpr, Literal, TryCastExpr};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_expr::kernels::is_ours;
 use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, Lookup, NodeId, Op, OverflowPolicy, StringOp, kind_of};
 
@@ -16,7 +17,6 @@ use super::lower::{Lowering, literal_of};
 use super::regex_dfa::{self, Like, Search};
 use super::unsupported::Unsupported;
 use super::{arithmetic, lists, powers_of_ten};
-use crate::expr::kernels::is_ours;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 

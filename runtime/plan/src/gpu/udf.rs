@@ -1,38 +1,22 @@
 //! Functions of `%%cuda` cells within fragments.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_expr::native::{Native, is_in};
 use onrush_ops::{DeviceType, ExprGraph, NodeId, Op, Stage, kind_of};
 
 use super::lower::Lowering;
+use super::native::Compiled;
 use super::unsupported::Unsupported;
-use crate::expr::native::Native;
-
-/// The function that an expression calls, if it is one of a `%%cuda` cell.
-fn called(expr: &Arc<dyn PhysicalExpr>) -> Option<&Native> {
-    let any: &dyn Any = expr.as_ref();
-    Native::of(any.downcast_ref::<ScalarFunctionExpr>()?.fun())
-}
-
-/// Whether an expression calls one anywhere.
-pub fn is_in(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let mut found = false;
-    let walked = expr.apply(|node| {
-        found |= called(node).is_some();
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
-    walked.is_err() || found
-}
 
 /// A call, if it is one. Within a choice it is made for the rows that chose it only: it may not come to an end with others.
 pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<NodeId, Unsupported>> {
-    let native = Arc::clone(&Native::of(function.fun())?.compiled().native);
+    let native = Native::of(function.fun())?;
     let mut lower = || {
-        let kind =
-            kind_of(function.return_type()).ok_or(Unsupported::of_type("a function result", function.return_type()))?;
+        let of_type = || Unsupported::of_type("a function result", function.return_type());
+        let native = Arc::clone(&Compiled::of(native).map_err(|_| of_type())?.native);
+        let kind = kind_of(function.return_type()).ok_or_else(of_type)?;
         let mut args = function.args().iter().map(|arg| lowering.expr(arg)).collect::<Result<Vec<_>, _>>()?;
         args.extend(lowering.guard);
         let op = Op::Udf { function: lowering.graph.native(&native), guarded: lowering.guard.is_some() };

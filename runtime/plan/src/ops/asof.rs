@@ -11,16 +11,16 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits,
     WindowFunctionDefinition, binary_expr, cast, lit, when,
 };
+use onrush_expr::check::{self, HIDDEN, type_name};
+use onrush_expr::error::diagnose;
+use onrush_expr::every::Every;
+use onrush_expr::types;
+use onrush_expr::{Lower, Typed, column};
 use onrush_wire::plan::{Asof, AsofStrategy};
 use onrush_wire::{Diagnostic, Span, Value};
 
 use super::join::{hidden_key, hidden_row, keys, output, plain, sided};
 use super::{build, names, project_exprs};
-use crate::check::{self, HIDDEN, type_name};
-use crate::error::diagnose;
-use crate::every::Every;
-use crate::expr::{Lower, Typed, column};
-use crate::types;
 
 fn name(what: &str) -> String {
     format!("{HIDDEN}asof_{what}")

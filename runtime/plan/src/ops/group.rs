@@ -1,13 +1,13 @@
 //! `group_by().agg()`: one row for each group, in the order of the keys, nulls first.
 
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use onrush_expr::aggregate::implode;
+use onrush_expr::catalogue::is_aggregated;
+use onrush_expr::check;
+use onrush_expr::{Lower, Scope, Typed, column};
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
 use super::{build, distinct_names, names, project_exprs};
-use crate::check;
-use crate::expr::aggregate::implode;
-use crate::expr::catalogue::is_aggregated;
-use crate::expr::{Lower, Scope, Typed, column};
 
 pub fn group_by(
     plan: LogicalPlan,

@@ -6,13 +6,13 @@
 
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use onrush_expr::check::{self, HIDDEN, type_name};
+use onrush_expr::types;
+use onrush_expr::{Lower, Typed, column};
 use onrush_wire::plan::JoinKind;
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
 use super::{build, distinct_names, names, project_exprs};
-use crate::check::{self, HIDDEN, type_name};
-use crate::expr::{Lower, Typed, column};
-use crate::types;
 
 #[allow(clippy::too_many_arguments)]
 pub fn join(

@@ -1,11 +1,11 @@
 //! `pivot`: the values of a column become columns. Which ones there are is found by running the input.
 
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use onrush_expr::check::{self, HIDDEN};
+use onrush_expr::column;
 use onrush_wire::{Diagnostic, Expr, ExprKind, Span, Value};
 
 use super::{Inputs, build, distinct_names, keep, names};
-use crate::check::{self, HIDDEN};
-use crate::expr::column;
 
 /// More columns than this are a mistake in the choice of `on`.
 const MOST_COLUMNS: usize = 2000;

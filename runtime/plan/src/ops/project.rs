@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, binary_expr};
+use onrush_expr::catalogue::{has_aggregate, is_aggregated};
+use onrush_expr::check::{self, HIDDEN};
+use onrush_expr::types;
+use onrush_expr::{Lower, Scope, Typed, column, lit, number_rows, operators};
 use onrush_wire::{DataType, Diagnostic, ExprKind, Span, Value};
 
-use super::{build, distinct_names, keep, names, number_rows, project_exprs};
-use crate::check::{self, HIDDEN};
-use crate::expr::catalogue::{has_aggregate, is_aggregated};
-use crate::expr::{Lower, Scope, Typed, column, lit, operators};
-use crate::types;
+use super::{build, distinct_names, keep, names, project_exprs};
 
 /// All columns, where `expr` asks for them.
 pub fn expand(

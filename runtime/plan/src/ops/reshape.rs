@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::UnnestOptions;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Union, cast};
+use onrush_expr::check::{self, HIDDEN, type_name};
+use onrush_expr::error::diagnose;
+use onrush_expr::types;
+use onrush_expr::{column, lit, null, number_rows};
 use onrush_wire::plan::ConcatHow;
 use onrush_wire::{Diagnostic, Span};
 
-use super::{build, distinct_names, keep, names, number_rows, project_exprs};
-use crate::check::{self, HIDDEN, type_name};
-use crate::error::diagnose;
-use crate::expr::{column, lit, null};
-use crate::types;
+use super::{build, distinct_names, keep, names, project_exprs};
 
 fn dtype(plan: &LogicalPlan, name: &str) -> Option<DataType> {
     plan.schema().as_arrow().field_with_name(name).ok().map(|f| f.data_type().clone())
@@ -97,7 +97,7 @@ fn stack(parts: Vec<(Vec<Expr>, LogicalPlan)>, columns: &[String], by_row: bool)
 
 /// The first argument; an error where either is null, which is a row that only one of the frames has.
 fn same_height() -> Arc<datafusion::logical_expr::ScalarUDF> {
-    crate::expr::kernels::kernel("same_height", DataType::UInt64, |args| {
+    onrush_expr::kernels::kernel("same_height", DataType::UInt64, |args| {
         if args.iter().any(|a| arrow::array::Array::null_count(a) > 0) {
             let diagnostic = Diagnostic::error(
                 onrush_wire::Class::Data,

@@ -3,14 +3,14 @@
 use arrow::datatypes::DataType;
 use datafusion::functions_aggregate as df;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use onrush_expr::check::{self, type_name};
+use onrush_expr::types;
+use onrush_expr::{Aggregation, Lower, column, lit, window};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Keep;
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
 use super::{build, keep, names};
-use crate::check::{self, type_name};
-use crate::expr::{Aggregation, Lower, column, lit, window};
-use crate::types;
 
 pub fn filter(plan: LogicalPlan, predicate: &onrush_wire::Expr, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);

@@ -12,13 +12,13 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, PartitionEvaluator, Signature, Volatility, WindowFrame,
     WindowFunctionDefinition, WindowUDF, WindowUDFImpl, cast,
 };
+use onrush_expr::check::{self, HIDDEN};
+use onrush_expr::kernels::kernel;
+use onrush_expr::{Aggregation, Lower, Scope, column, lit};
 use onrush_wire::plan::SampleSize;
 use onrush_wire::{Diagnostic, Span};
 
 use super::{build, keep, names};
-use crate::check::{self, HIDDEN};
-use crate::expr::kernels::kernel;
-use crate::expr::{Aggregation, Lower, Scope, column, lit};
 use crate::key;
 
 /// Without replacement each row's place comes from a hash of its number and the seed, and the first places are taken.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder};
+use onrush_expr::check;
+use onrush_expr::error::diagnose;
+use onrush_expr::types;
+use onrush_expr::{Lower, Scope, column};
 use onrush_wire::{Diagnostic, Expr as Wire, Span};
 
 use super::describe::Describe;
 use super::{build, names};
-use crate::check;
-use crate::error::diagnose;
-use crate::expr::{Lower, Scope, column};
-use crate::types;
 
 const STATISTICS: [&str; 9] = ["count", "null_count", "mean", "std", "min", "25%", "50%", "75%", "max"];
 

@@ -13,15 +13,15 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ScalarUDF, WindowFunctionDefinition, cast,
 };
+use onrush_expr::check::HIDDEN;
+use onrush_expr::error::external;
+use onrush_expr::kernels::kernel_by_types;
+use onrush_expr::quantile::{Interpolation, quantile};
+use onrush_expr::ticks;
+use onrush_expr::types;
 use onrush_wire::{Class, Diagnostic};
 
 use super::dialect::{is_category, one_zero};
-use crate::check::HIDDEN;
-use crate::error::external;
-use crate::expr::kernels::kernel_by_types;
-use crate::expr::quantile::{Interpolation, quantile};
-use crate::expr::ticks;
-use crate::types;
 
 /// What stands in for a function until types are known, as what it is of these.
 fn of_type(function: &AggregateUDF, arg: &Expr, schema: &DFSchema) -> Option<(Arc<AggregateUDF>, Expr)> {
@@ -245,9 +245,6 @@ pub fn exact_sums(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(plan.project(fields)?.build()?))
 }
 
-/// 128 bits hold 1.7e38, and sums are looked at as floats, which are not exact.
-pub const MOST_OF_SUMS: f64 = 1.5e38;
-
 /// A sum of decimals, and the same as a float: an error where 38 digits were not enough, and 128 bits may have wrapped.
 fn checked_sum() -> ScalarUDF {
     let output = |types: &[DataType]| Ok(types[0].clone());
@@ -255,7 +252,7 @@ fn checked_sum() -> ScalarUDF {
         let DataType::Decimal128(_, scale) = args[0].data_type() else { return Ok(Arc::clone(&args[0])) };
         let unit = 10_f64.powi(i32::from(*scale));
         let floats = args[1].as_primitive::<Float64Type>();
-        if floats.iter().flatten().any(|float| float.abs() * unit > MOST_OF_SUMS) {
+        if floats.iter().flatten().any(|float| float.abs() * unit > types::MOST_OF_SUMS) {
             let diagnostic = Diagnostic::error(Class::Data, "overflow", "a sum of decimals has more than 38 digits");
             let help = "sum them as floats, `sum(cast(x as double))`, or cast them to fewer digits";
             return Err(external(diagnostic.help(help)));

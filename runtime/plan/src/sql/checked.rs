@@ -15,9 +15,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-
-use crate::expr::kernels::{Body, fixed_output, kernel};
-use crate::types;
+use onrush_expr::kernels::{Body, fixed_output, kernel};
+use onrush_expr::types;
 
 /// Calls inside calls, at most. Plans of fewer run on a device as they did: it does not know the long form.
 const DEEPEST: usize = 64;

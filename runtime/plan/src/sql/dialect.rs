@@ -19,20 +19,20 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use onrush_expr::check::{HIDDEN, plan_error, type_name};
+use onrush_expr::error::external;
+use onrush_expr::extremes::extremes;
+use onrush_expr::kernels::{Body, error, kernel, strict};
+use onrush_expr::math::by_number;
+use onrush_expr::quantile::{mode, product};
+use onrush_expr::ticks;
+use onrush_expr::types;
 use onrush_wire::Diagnostic;
 
 use super::aggregates::{bare, unnamed};
 use super::checked::{checked, fixed_type, in_one_type};
 use super::{aggregates, intervals, names, times};
-use crate::check::{HIDDEN, plan_error, type_name};
-use crate::error::external;
-use crate::expr::extremes::extremes;
-use crate::expr::kernels::{Body, error, kernel, strict};
-use crate::expr::math::by_number;
-use crate::expr::quantile::{mode, product};
-use crate::expr::ticks;
 use crate::rules::{has_subqueries, is_column};
-use crate::types;
 
 pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, JoinOperator, Select, Statement, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
+use onrush_expr::check::HIDDEN;
 
 use super::scopes::{last, parsed, quoted};
-use crate::check::HIDDEN;
 
 /// Puts known forms in the place of others.
 pub fn known(statement: &mut Statement) {

@@ -11,10 +11,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
 use super::{names, times, windows};
-use crate::check::plan_error;
 
 /// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
 pub fn bound(statement: &mut Statement) {

@@ -15,12 +15,12 @@ use datafusion::logical_expr::{
     WindowFrameUnits, binary_expr, cast,
 };
 use datafusion::prelude::SessionContext;
+use onrush_expr::check::plan_error;
+use onrush_expr::error::external;
+use onrush_expr::kernels::{Body, error, kernel, kernel_by_types, strict};
+use onrush_expr::types;
 
 use super::aggregates::{bare, unnamed};
-use crate::check::plan_error;
-use crate::error::external;
-use crate::expr::kernels::{Body, error, kernel, kernel_by_types, strict};
-use crate::types;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const DAY: i128 = 86_400_000_000_000;
@@ -132,7 +132,7 @@ fn negate() -> Arc<ScalarUDF> {
         [DataType::Null] => Ok(DataType::Int64),
         [dtype] if types::is_number(dtype) || is_span(dtype) => Ok(dtype.clone()),
         [dtype, ..] => {
-            let message = format!("there is no `-` of a `{}`", crate::check::type_name(dtype));
+            let message = format!("there is no `-` of a `{}`", onrush_expr::check::type_name(dtype));
             let diagnostic = plan_error("type-mismatch", message).help("it takes numbers and intervals");
             Err(external(diagnostic))
         }

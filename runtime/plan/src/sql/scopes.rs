@@ -12,8 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-
-use crate::check::HIDDEN;
+use onrush_expr::check::HIDDEN;
 
 type Columns = Option<Vec<String>>;
 

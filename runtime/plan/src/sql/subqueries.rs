@@ -24,10 +24,10 @@ use datafusion::logical_expr::{
     BinaryExpr, Case, Expr, ExprSchemable, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
     SubqueryAlias, binary_expr, lit, not, when,
 };
+use onrush_expr::check::{HIDDEN, plan_error};
+use onrush_expr::kernels::kernel;
 
 use super::dialect::fail;
-use crate::check::{HIDDEN, plan_error};
-use crate::expr::kernels::kernel;
 use crate::rules::has_subqueries;
 use domain::Domain;
 

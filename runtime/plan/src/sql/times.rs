@@ -22,13 +22,13 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
+use onrush_expr::check::plan_error;
+use onrush_expr::error::external;
+use onrush_expr::every::Every;
+use onrush_expr::kernels::{error, kernel_by_types, one_text, strict};
+use onrush_expr::types;
 
 use super::functions::with_seconds;
-use crate::check::plan_error;
-use crate::error::external;
-use crate::every::Every;
-use crate::expr::kernels::{error, kernel_by_types, one_text, strict};
-use crate::types;
 
 pub use plans::{lowered, meet};
 

@@ -6,9 +6,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Function, NamedWindowDefinition, NamedWindowExpr, Select, Statement, VisitMut, VisitorMut, WindowSpec,
     WindowType, visit_expressions_mut,
 };
+use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
-
-use crate::check::plan_error;
 
 /// # Errors
 /// If there is no window of a name.

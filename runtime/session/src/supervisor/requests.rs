@@ -6,8 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use onrush_expr::chains;
 use onrush_plan::gpu::GPU_LOST;
-use onrush_plan::{chains, key};
+use onrush_plan::key;
 use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;

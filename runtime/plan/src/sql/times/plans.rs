@@ -4,10 +4,10 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit};
+use onrush_expr::types;
 
 use super::super::functions::with_seconds;
 use super::{MICRO, NAIVE, singular, zoned};
-use crate::types;
 
 /// What functions and casts of times are, where their types are known.
 pub fn lowered(expr: Expr, schema: &DFSchema) -> std::result::Result<Expr, Expr> {

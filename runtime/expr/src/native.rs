@@ -1,22 +1,26 @@
 //! Functions of `%%cuda` cells in expressions: their arguments checked and cast, and a function of DataFusion that calls them.
 //!
-//! How they run is in `crate::native` (on the CPU, batch by batch) and in `gpu/native.rs` (within fragments).
+//! How they run is in `runtime/gpu`: batch by batch behind [`UdfRunner`], and within fragments.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, NativeFunction, Span, Value};
 
 use super::{Lower, Typed};
 use crate::check::{self, type_name};
 use crate::error::internal;
-use crate::native::{Compiled, Hosts};
 use crate::types;
 
 /// A call: arguments go into the parameters' types, and a null among them gives null.
@@ -97,12 +101,61 @@ fn advice(from: &DataType, to: &DataType) -> String {
     }
 }
 
+/// Runs functions of `%%cuda` cells that are in no fragment of a device, a batch at a time.
+pub trait UdfRunner: Send + Sync + std::fmt::Debug {
+    /// The function's results for the rows of its arguments.
+    ///
+    /// # Errors
+    /// If the function does not compile or does not end well, and if there is no device to run it on.
+    fn call(&self, function: &Native, args: &[ArrayRef], rows: usize) -> std::result::Result<ArrayRef, Diagnostic>;
+}
+
+/// The runner of an engine. Goes with DataFusion's settings, which are what its functions are given.
+#[derive(Clone, Debug)]
+pub struct UdfHost(pub Arc<dyn UdfRunner>);
+
+impl UdfHost {
+    fn of(settings: &ConfigOptions) -> std::result::Result<&UdfHost, Diagnostic> {
+        settings.extensions.get().ok_or_else(|| internal("a function of a `%%cuda` cell has nothing to run on"))
+    }
+}
+
+impl ConfigExtension for UdfHost {
+    const PREFIX: &'static str = "onrush";
+}
+
+/// Nothing that anybody could set.
+impl ExtensionOptions for UdfHost {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> Result<()> {
+        Err(DataFusionError::Configuration(format!("there is no setting `{key}`")))
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
 /// The function as DataFusion knows it.
 #[derive(Debug)]
 pub struct Native {
-    name: String,
-    /// Name, file and text.
-    compiled: Arc<Compiled>,
+    function: NativeFunction,
+    parameters: Vec<DataType>,
+    /// Made from all that makes a difference: name, text and types.
+    symbol: String,
+    /// See [`Native::compiled`].
+    compiled: OnceLock<Arc<dyn Any + Send + Sync>>,
     signature: Signature,
     result: DataType,
     place: Option<Span>,
@@ -111,15 +164,15 @@ pub struct Native {
 /// One text, one meaning, wherever it is called.
 impl PartialEq for Native {
     fn eq(&self, other: &Self) -> bool {
-        self.compiled.native == other.compiled.native && self.name == other.name && self.result == other.result
+        self.symbol == other.symbol
     }
 }
 
 impl Eq for Native {}
 
-impl std::hash::Hash for Native {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.compiled.native.symbol.hash(state);
+impl Hash for Native {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.symbol.hash(state);
     }
 }
 
@@ -131,11 +184,16 @@ impl Native {
     ) -> std::result::Result<Native, Diagnostic> {
         let parameters = function.parameters.iter().map(|(_, dtype)| onrush_frame::dtype_from_wire(dtype));
         let parameters = parameters.collect::<std::result::Result<Vec<_>, _>>()?;
-        let compiled = Compiled::new(function, &parameters, &result)
-            .ok_or_else(|| internal("a function takes or gives what has no place in a kernel"))?;
+        let half = |seed: u8| {
+            let mut hasher = DefaultHasher::new();
+            (seed, &function.name, &function.text, &parameters, &result).hash(&mut hasher);
+            hasher.finish()
+        };
         Ok(Native {
-            name: function.name.clone(),
-            compiled: Arc::new(compiled),
+            function: function.clone(),
+            symbol: format!("native_{:016x}{:016x}", half(0), half(1)),
+            parameters,
+            compiled: OnceLock::new(),
             signature: match function.parameters.is_empty() {
                 true => Signature::nullary(Volatility::Immutable),
                 false => Signature::variadic_any(Volatility::Immutable),
@@ -151,20 +209,53 @@ impl Native {
         inner.downcast_ref()
     }
 
-    pub fn compiled(&self) -> &Arc<Compiled> {
-        &self.compiled
+    /// The function as it was written.
+    pub fn function(&self) -> &NativeFunction {
+        &self.function
     }
+
+    /// Types of the parameters.
+    pub fn parameters(&self) -> &[DataType] {
+        &self.parameters
+    }
+
+    /// Type of the result.
+    pub fn result(&self) -> &DataType {
+        &self.result
+    }
+
+    /// What the crate that runs the function makes of it, which is made once. `None` if another type was made before.
+    pub fn compiled<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<Arc<T>> {
+        let compiled = self.compiled.get_or_init(|| Arc::new(make()));
+        Arc::clone(compiled).downcast().ok()
+    }
+}
+
+/// The function that an expression calls, if it is one of a `%%cuda` cell.
+fn called(expr: &Arc<dyn PhysicalExpr>) -> Option<&Native> {
+    let any: &dyn Any = expr.as_ref();
+    Native::of(any.downcast_ref::<ScalarFunctionExpr>()?.fun())
+}
+
+/// Whether an expression calls one anywhere.
+pub fn is_in(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let mut found = false;
+    let walked = expr.apply(|node| {
+        found |= called(node).is_some();
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    walked.is_err() || found
 }
 
 impl ScalarUDFImpl for Native {
     fn name(&self) -> &str {
-        &self.name
+        &self.function.name
     }
 
     /// Functions of one name in two cells are two.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let list: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
-        Ok(format!("{}({})", self.compiled.native.symbol, list.join(",")))
+        Ok(format!("{}({})", self.symbol, list.join(",")))
     }
 
     fn signature(&self) -> &Signature {
@@ -187,8 +278,8 @@ impl ScalarUDFImpl for Native {
         let scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if scalar { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
-        let hosts = Hosts::of(&args.config_options).map_err(failed)?;
-        let result = hosts.call(&self.compiled, &arrays, rows).map_err(failed)?;
+        let UdfHost(runner) = UdfHost::of(&args.config_options).map_err(failed)?;
+        let result = runner.call(self, &arrays, rows).map_err(failed)?;
         Ok(match scalar {
             true => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
             false => ColumnarValue::Array(result),

@@ -4,12 +4,16 @@
 //! found here, with the token that it is about. Windows and aggregates inside expressions become columns of the plan
 //! underneath ([`Lower::window`], [`Lower::aggregate`]), hence they nest freely.
 //!
-//! SQL does not come through here (`sql.rs`).
+//! Knows no steps, no frames' plans and no devices. SQL does not come through here.
 
 pub mod aggregate;
 pub mod catalogue;
+pub mod chains;
+pub mod check;
 pub mod conditional;
 pub mod distinct;
+pub mod error;
+pub mod every;
 pub mod extremes;
 pub mod kernels;
 pub mod math;
@@ -19,22 +23,23 @@ pub mod quantile;
 pub mod string;
 pub mod temporal;
 pub mod ticks;
+pub mod types;
 pub mod window;
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::Sort;
+use datafusion::functions_window::row_number::row_number_udwf;
+use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, binary_expr, cast,
-    try_cast,
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, WindowFrame,
+    WindowFunctionDefinition, binary_expr, cast, try_cast,
 };
 use onrush_wire::{Diagnostic, ExprKind, Span, UnaryOp, Value};
 
-use crate::check::{self, HIDDEN};
-use crate::error::diagnose;
-use crate::types;
+use check::HIDDEN;
+use error::diagnose;
 
 /// An expression whose type and name are known.
 #[derive(Clone, Debug)]
@@ -340,7 +345,7 @@ impl<'a> Lower<'a> {
             return Ok(column(name));
         }
         let name = format!("{HIDDEN}row");
-        self.plan = crate::ops::number_rows(self.plan.clone(), &name)?;
+        self.plan = number_rows(self.plan.clone(), &name)?;
         self.remember(Arc::new(arrow::datatypes::Field::new(&name, DataType::UInt64, false)))?;
         self.row = Some(name.clone());
         Ok(column(&name))
@@ -519,4 +524,20 @@ pub struct Aggregation {
     pub distinct: bool,
     pub ordered: bool,
     pub null_treatment: Option<datafusion::logical_expr::expr::NullTreatment>,
+}
+
+/// Adds the number of each row, from 1 (`u64`), in the present order.
+pub fn number_rows(plan: LogicalPlan, name: &str) -> Result<LogicalPlan, Diagnostic> {
+    let params = WindowFunctionParams {
+        args: Vec::new(),
+        partition_by: Vec::new(),
+        order_by: Vec::new(),
+        window_frame: WindowFrame::new(None),
+        filter: None,
+        null_treatment: None,
+        distinct: false,
+    };
+    let fun = WindowFunctionDefinition::WindowUDF(row_number_udwf());
+    let number = Expr::WindowFunction(Box::new(WindowFunction { fun, params })).alias(name);
+    LogicalPlanBuilder::new(plan).window(vec![number]).and_then(LogicalPlanBuilder::build).map_err(diagnose)
 }

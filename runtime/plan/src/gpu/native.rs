@@ -3,7 +3,6 @@
 //!
 //! On an engine without a device they run on the emulated one, unchecked, a batch at a time.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,15 +10,14 @@ use std::time::Duration;
 
 use arrow::array::{ArrayRef, new_empty_array};
 use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::error::{DataFusionError, Result};
 use onrush_device::{Device, Emulation, Options};
+use onrush_expr::error::internal;
+use onrush_expr::native::{Native, UdfRunner};
 use onrush_ops::Output;
 use onrush_ops::{DeviceColumn, DeviceTable, Executor, ExprGraph, Op, Sink, Stage, kind_of};
 use onrush_wire::{Class, Diagnostic, NativeFunction, Span};
 
-use crate::error::internal;
-use crate::gpu::{self, Accelerator, Stop};
+use super::{Accelerator, Stop, diagnostic};
 
 /// How long a call may go on after its query was stopped, and how long that may take to be told to it.
 const PATIENCE: Duration = Duration::from_millis(150);
@@ -40,8 +38,18 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Compiled {
-    /// `None` if a type has no place in a kernel.
-    pub fn new(function: &NativeFunction, parameters: &[DataType], result: &DataType) -> Option<Compiled> {
+    /// Made when it is first asked for.
+    ///
+    /// # Errors
+    /// If a type has no place in a kernel.
+    pub fn of(function: &Native) -> Result<Arc<Compiled>, Diagnostic> {
+        let make = || Compiled::new(function.function(), function.parameters(), function.result()).map(Arc::new);
+        let compiled = function.compiled(make);
+        let compiled = compiled.and_then(|compiled| compiled.as_ref().as_ref().map(Arc::clone));
+        compiled.ok_or_else(|| internal("a function takes or gives what has no place in a kernel"))
+    }
+
+    fn new(function: &NativeFunction, parameters: &[DataType], result: &DataType) -> Option<Compiled> {
         let kinds = parameters.iter().map(kind_of).collect::<Option<Vec<_>>>()?;
         let kind = kind_of(result)?;
         let NativeFunction { name, file, text, .. } = function;
@@ -65,14 +73,12 @@ impl Compiled {
     }
 }
 
-/// Where an engine calls functions that are in no fragment: on its device, else on an emulated one of its own. Goes with DataFusion's settings,
-/// which are what its functions are given.
-#[derive(Clone)]
+/// Where an engine calls functions that are in no fragment: on its device, else on an emulated one of its own.
 pub struct Hosts {
     accelerator: Option<Arc<Accelerator>>,
     cache: Option<PathBuf>,
     /// Opened when it is first needed.
-    emulated: Arc<OnceLock<std::result::Result<Executor, Diagnostic>>>,
+    emulated: Arc<OnceLock<Result<Executor, Diagnostic>>>,
 }
 
 impl Hosts {
@@ -84,11 +90,7 @@ impl Hosts {
         }
     }
 
-    pub fn of(settings: &ConfigOptions) -> std::result::Result<&Hosts, Diagnostic> {
-        settings.extensions.get().ok_or_else(|| internal("a function of a `%%cuda` cell has nothing to run on"))
-    }
-
-    fn gpu(&self) -> std::result::Result<&Executor, Diagnostic> {
+    fn gpu(&self) -> Result<&Executor, Diagnostic> {
         if let Some(accelerator) = &self.accelerator {
             return Ok(&accelerator.gpu);
         }
@@ -97,17 +99,14 @@ impl Hosts {
             let device = Device::emulated(&Emulation::default(), &options)?;
             Executor::new(&device, self.cache.as_ref().map(|cache| cache.join("kernels")).as_deref())
         };
-        let opened = self.emulated.get_or_init(|| open().map_err(gpu::diagnostic));
+        let opened = self.emulated.get_or_init(|| open().map_err(diagnostic));
         opened.as_ref().map_err(Clone::clone)
     }
+}
 
-    /// The function's results for the rows of its arguments.
-    pub fn call(
-        &self,
-        compiled: &Compiled,
-        args: &[ArrayRef],
-        rows: usize,
-    ) -> std::result::Result<ArrayRef, Diagnostic> {
+impl UdfRunner for Hosts {
+    fn call(&self, function: &Native, args: &[ArrayRef], rows: usize) -> Result<ArrayRef, Diagnostic> {
+        let compiled = Compiled::of(function)?;
         if rows == 0 {
             return Ok(new_empty_array(&compiled.result));
         }
@@ -131,33 +130,6 @@ impl Hosts {
 impl std::fmt::Debug for Hosts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Hosts")
-    }
-}
-
-impl ConfigExtension for Hosts {
-    const PREFIX: &'static str = "onrush";
-}
-
-/// Nothing that anybody could set.
-impl ExtensionOptions for Hosts {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn cloned(&self) -> Box<dyn ExtensionOptions> {
-        Box::new(self.clone())
-    }
-
-    fn set(&mut self, key: &str, _: &str) -> Result<()> {
-        Err(DataFusionError::Configuration(format!("there is no setting `{key}`")))
-    }
-
-    fn entries(&self) -> Vec<ConfigEntry> {
-        Vec::new()
     }
 }
 
@@ -226,7 +198,7 @@ pub fn is_endless() -> bool {
 pub fn failed(natives: &[&Arc<onrush_ops::DeviceUdf>], error: onrush_ops::Error) -> Diagnostic {
     use onrush_device::Error;
     let onrush_ops::Error::Kernels(onrush_kernels::Error::Device(device)) = &error else {
-        return gpu::diagnostic(error);
+        return diagnostic(error);
     };
     let names: Vec<String> = natives.iter().map(|native| format!("`{}`", native.name)).collect();
     let names = names.join(" or ");
@@ -241,7 +213,7 @@ pub fn failed(natives: &[&Arc<onrush_ops::DeviceUdf>], error: onrush_ops::Error)
                 let span = Span { file: native.file.clone(), line: found.line, column, length };
                 return Diagnostic::error(Class::Compile, "cuda", message).at(span, "");
             }
-            gpu::diagnostic(error)
+            diagnostic(error)
         }
         // The emulated device stops at these, and nothing was written but the function's own.
         Error::Kernel { reason, .. }
@@ -253,12 +225,12 @@ pub fn failed(natives: &[&Arc<onrush_ops::DeviceUdf>], error: onrush_ops::Error)
                 .help("leave such rows out with a filter before, or let the function give a result for them")
         }
         Error::Lost { .. } => {
-            let lost = gpu::diagnostic(error);
+            let lost = diagnostic(error);
             let help = format!(
                 "{names}: an assertion that does not hold, or a pointer that leads nowhere? With ONRUSH_ENGINE=emulated assertions are named"
             );
             Diagnostic { help: Vec::new(), ..lost }.help(help)
         }
-        _ => gpu::diagnostic(error),
+        _ => diagnostic(error),
     }
 }

@@ -8,6 +8,9 @@ use onrush_wire::{Diagnostic, Value};
 /// The layout of text that expressions make.
 pub const TEXT: DataType = DataType::Utf8View;
 
+/// 128 bits hold 1.7e38, and sums are looked at as floats, which are not exact.
+pub const MOST_OF_SUMS: f64 = 1.5e38;
+
 pub fn is_text(dtype: &DataType) -> bool {
     match dtype {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
@@ -232,6 +235,34 @@ pub fn scalar(value: &Value) -> Result<ScalarValue, Diagnostic> {
             let array = onrush_frame::array_from_value(other)?;
             ScalarValue::try_from_array(&array, 0).map_err(crate::error::diagnose)?
         }
+    })
+}
+
+/// A type by the short name that tables show.
+pub fn parse_dtype(text: &str) -> Option<onrush_wire::DataType> {
+    use onrush_wire::{DataType, TimeUnit};
+    Some(match text {
+        "bool" | "boolean" => DataType::Boolean,
+        "i8" => DataType::Int8,
+        "i16" => DataType::Int16,
+        "i32" => DataType::Int32,
+        "i64" | "int" => DataType::Int64,
+        "u8" => DataType::UInt8,
+        "u16" => DataType::UInt16,
+        "u32" => DataType::UInt32,
+        "u64" => DataType::UInt64,
+        "f32" => DataType::Float32,
+        "f64" | "float" => DataType::Float64,
+        "str" | "string" | "text" => DataType::String,
+        "binary" => DataType::Binary,
+        "date" => DataType::Date,
+        "time" => DataType::Time(TimeUnit::Nanosecond),
+        "datetime" | "datetime[us]" | "datetime[μs]" | "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, None),
+        "datetime[ms]" => DataType::Timestamp(TimeUnit::Millisecond, None),
+        "datetime[ns]" => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        "duration" | "duration[us]" | "duration[μs]" => DataType::Duration(TimeUnit::Microsecond),
+        "cat" | "categorical" => DataType::Categorical,
+        _ => return None,
     })
 }
 

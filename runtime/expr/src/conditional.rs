@@ -334,7 +334,7 @@ fn cut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
 /// A type by its short name, with the nearest one if there is none of that name.
 fn parse_type(lower: &Lower, call: &Call) -> Result<onrush_wire::DataType, Diagnostic> {
     let text = call.text(1).unwrap_or_default();
-    crate::ops::parse_dtype(text).ok_or_else(|| call.wrong(lower, 1, format!("there is no type `{text}`")))
+    types::parse_dtype(text).ok_or_else(|| call.wrong(lower, 1, format!("there is no type `{text}`")))
 }
 
 /// A comparison in which null equals null and nothing else.
