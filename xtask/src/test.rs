@@ -170,6 +170,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-io",
         "onrush-ops",
         "onrush-expr",
+        "onrush-logical",
         "onrush-plan",
         "onrush-explore",
         "onrush-session",

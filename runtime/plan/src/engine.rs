@@ -8,7 +8,6 @@ mod physical;
 mod plans;
 mod residents;
 mod run;
-mod states;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -30,6 +29,11 @@ use onrush_expr::native::UdfHost;
 use onrush_expr::{chains, check};
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
+use onrush_logical::key;
+use onrush_logical::ops::{self, Inputs};
+use onrush_logical::resident::Resident;
+use onrush_logical::states::States;
+use onrush_logical::table::{self, Frame};
 use onrush_wire::display::{TableKind, TablePreview};
 use onrush_wire::plan::{FileMark, Op, Sink, Source};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value, codec};
@@ -37,17 +41,12 @@ use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Valu
 use crate::cache::{Known, ResultCache};
 use crate::gpu::native::Hosts;
 use crate::gpu::{Accelerator, EngineChoice, Policy, Tuning};
-use crate::ops::{self, Inputs};
 use crate::pool::Pool;
-use crate::table::{self, Frame};
-use crate::{key, rules, sql};
+use crate::{rules, sql};
 pub use large::{Ends, Whole};
 pub use lending::Loan;
 use plans::Plans;
-pub(crate) use residents::Resident;
 use residents::Store;
-pub use states::Lent;
-use states::States;
 
 /// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. Threads that have as much left are not given a new
 /// one for it.
@@ -183,7 +182,7 @@ impl Engine {
             .with_optimizer_rules(vec![Arc::new(rules::Logical::new(for_device))])
             // `physical.rs` runs those that are needed.
             .with_physical_optimizer_rules(vec![Arc::new(physical::Whole)])
-            .with_query_planner(Arc::new(crate::ops::describe::Planner))
+            .with_query_planner(Arc::new(onrush_logical::ops::describe::Planner))
             .build();
         let context = SessionContext::new_with_state(state);
         sql::register(&context)?;

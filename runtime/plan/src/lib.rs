@@ -9,14 +9,9 @@ pub mod explain;
 mod filters;
 pub mod gpu;
 mod guards;
-pub mod key;
-mod keyless;
-pub mod ops;
 mod pool;
-pub mod rows;
 mod rules;
 pub mod sql;
-pub mod table;
 mod windows;
 
 pub use engine::{CALLS_STACK, Engine, EngineConfig, KEPT, Loan, title};

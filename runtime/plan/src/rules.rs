@@ -29,12 +29,12 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use onrush_logical::predicates::is_column;
+use onrush_logical::rows::HeldRows;
 
 use crate::filters::FilterFirst;
-use crate::rows::HeldRows;
 use crate::windows::WindowFilters;
 use walk::Rule;
-pub use walk::has_subqueries;
 
 /// Of logical plans: all passes that are needed.
 pub struct Logical {
@@ -323,13 +323,6 @@ fn merges(plan: &LogicalPlan, above: bool) -> bool {
     };
     let uses = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_));
     (calculates && above) || plan.inputs().into_iter().any(|input| merges(input, above || calculates || uses))
-}
-
-pub fn is_column(expr: &Expr) -> bool {
-    match expr {
-        Expr::Alias(alias) => is_column(&alias.expr),
-        expr => matches!(expr, Expr::Column(_)),
-    }
 }
 
 /// Gives columns of projections the table that they come from. What is left of a union with one input (`propagate_empty_relation`) takes

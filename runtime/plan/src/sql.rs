@@ -35,12 +35,11 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
 use onrush_expr::chains;
 use onrush_expr::check::{self, plan_error};
 use onrush_expr::error::diagnose;
+use onrush_logical::keyless::Relations;
+use onrush_logical::ops;
+use onrush_logical::states::Lent;
+use onrush_logical::table::{Frame, FrameTable};
 use onrush_wire::Diagnostic;
-
-use crate::engine::Lent;
-use crate::keyless::Relations;
-use crate::ops;
-use crate::table::{Frame, FrameTable};
 
 /// DuckDB's functions and operators, for every query of the engine.
 pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {

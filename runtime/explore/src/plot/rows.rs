@@ -10,8 +10,8 @@ use arrow::datatypes::SchemaRef;
 use onrush_expr::error::internal;
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
+use onrush_logical::table::Frame;
 use onrush_plan::Engine;
-use onrush_plan::table::Frame;
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, Expr, FrameId};
 

@@ -8,10 +8,10 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 use onrush_expr::error::diagnose;
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
+use onrush_logical::table::Frame;
 use onrush_wire::Diagnostic;
 
 use super::Engine;
-use crate::table::Frame;
 
 /// The part of the session's memory that the rows of one frame may take before they are not held as a whole.
 const PART: u64 = 2;

@@ -2,8 +2,7 @@
 //! mapped: whoever reads them notices nothing but the time.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -11,55 +10,10 @@ use arrow::error::ArrowError;
 use onrush_frame::disk::{self, DiskWriter};
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
+use onrush_logical::table::Frame;
 use onrush_wire::{Class, Diagnostic};
 
 use super::Engine;
-use crate::table::Frame;
-
-/// Counts uses, of all tables.
-static CLOCK: AtomicU64 = AtomicU64::new(0);
-
-/// The rows of one or several frames.
-#[derive(Debug)]
-pub struct Resident {
-    schema: SchemaRef,
-    table: Mutex<Arc<Table>>,
-    used: AtomicU64,
-    /// It could not be written: this is not tried again and again.
-    stays: AtomicBool,
-}
-
-impl Resident {
-    pub fn new(table: Arc<Table>) -> Self {
-        let used = AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed));
-        Resident { schema: Arc::clone(table.schema()), table: Mutex::new(table), used, stays: AtomicBool::new(false) }
-    }
-
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// To be read.
-    pub fn table(&self) -> Arc<Table> {
-        self.used.store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        self.look()
-    }
-
-    /// To be looked at from outside: this is no use of it.
-    pub fn look(&self) -> Arc<Table> {
-        Arc::clone(&self.table.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Bytes that it takes for certain.
-    pub fn memory(&self) -> u64 {
-        let table = self.look();
-        if table.is_on_disk() { 0 } else { table.bytes() }
-    }
-
-    fn put(&self, table: Arc<Table>) {
-        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = table;
-    }
-}
 
 /// Where tables go for which there is no room.
 pub(super) struct Store {
@@ -93,8 +47,8 @@ impl Engine {
         loop {
             let mut all = self.all_residents();
             let held: u64 = all.iter().map(|resident| resident.memory()).sum();
-            all.retain(|resident| resident.memory() > 0 && !resident.stays.load(Ordering::Relaxed));
-            let oldest = all.iter().min_by_key(|resident| resident.used.load(Ordering::Relaxed));
+            all.retain(|resident| resident.memory() > 0 && !resident.stays());
+            let oldest = all.iter().min_by_key(|resident| resident.used());
             let Some(oldest) = oldest.filter(|_| held > self.store.limit) else { return };
             let table = oldest.look();
             task.stage("write to disk what was used longest ago".to_string());
@@ -105,7 +59,7 @@ impl Engine {
                 if task.check().is_err() {
                     return;
                 }
-                oldest.stays.store(true, Ordering::Relaxed);
+                oldest.stay();
                 continue;
             };
             let moved = Arc::new(moved);

@@ -15,13 +15,13 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use onrush_expr::error::{diagnose, internal};
 use onrush_frame::{Table, TaskHandle};
+use onrush_logical::ops::Inputs;
+use onrush_logical::table::{self, Frame};
 use onrush_wire::{Class, Diagnostic, FrameId};
 
 use super::{Engine, guarded, panic_text, physical};
 use crate::explain::{self, Placement};
 use crate::gpu::{self, Accelerator, GpuExec, Placements, Policy};
-use crate::ops::Inputs;
-use crate::table::{self, Frame};
 
 /// A plan that runs.
 type Runs = Arc<dyn ExecutionPlan>;

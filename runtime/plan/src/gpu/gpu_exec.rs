@@ -22,6 +22,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
+use onrush_logical::rows::HeldRows;
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceTable, DeviceType, Executor, Sink, Stage, StreamContext};
 use onrush_wire::{Class, Diagnostic};
@@ -30,7 +31,6 @@ use super::blocking::{Stop, blocking};
 use super::classify::cooperative;
 use super::concat_exec::ConcatExec;
 use super::{Accelerator, Policy, host_top_k, materialized_exec, out_of_core, udf};
-use crate::rows::HeldRows;
 
 /// A node that runs on a device.
 #[derive(Clone, Debug)]

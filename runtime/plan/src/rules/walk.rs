@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
 use datafusion::error::Result;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::logical_plan::{Aggregate, Filter, Join, Limit, Projection, Sort, SubqueryAlias, Window};
-use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use onrush_logical::predicates::has_subqueries;
 
 pub type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -126,21 +127,4 @@ fn each_input(plan: &mut LogicalPlan, work: &mut dyn FnMut(&mut LogicalPlan) -> 
             Ok(())
         }
     }
-}
-
-/// Whether expressions of a plan hold other plans.
-pub fn has_subqueries(plan: &LogicalPlan) -> bool {
-    let is_one = |expr: &Expr| {
-        Ok(matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::ScalarSubquery(_)))
-    };
-    let has = |node: &LogicalPlan| {
-        let mut found = false;
-        node.apply_expressions(|expr| {
-            found = expr.exists(is_one)?;
-            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })?;
-        Ok(found)
-    };
-    // Nothing here can fail.
-    plan.exists(has).unwrap_or(true)
 }

@@ -27,12 +27,12 @@ use onrush_expr::math::by_number;
 use onrush_expr::quantile::{mode, product};
 use onrush_expr::ticks;
 use onrush_expr::types;
+use onrush_logical::predicates::{has_subqueries, is_column};
 use onrush_wire::Diagnostic;
 
 use super::aggregates::{bare, unnamed};
 use super::checked::{checked, fixed_type, in_one_type};
 use super::{aggregates, intervals, names, times};
-use crate::rules::{has_subqueries, is_column};
 
 pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();

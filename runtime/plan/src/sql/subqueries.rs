@@ -26,9 +26,9 @@ use datafusion::logical_expr::{
 };
 use onrush_expr::check::{HIDDEN, plan_error};
 use onrush_expr::kernels::kernel;
+use onrush_logical::predicates::has_subqueries;
 
 use super::dialect::fail;
-use crate::rules::has_subqueries;
 use domain::Domain;
 
 /// The plan of a query without subqueries that DataFusion cannot run, or runs wrong.

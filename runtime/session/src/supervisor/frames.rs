@@ -79,7 +79,7 @@ pub(super) struct Frames {
 /// The frames that a plan is made from.
 pub(super) fn inputs(plan: &Plan) -> Vec<FrameId> {
     match plan {
-        Plan::Step { op, .. } => onrush_plan::key::inputs(&mut op.clone()).into_iter().map(|id| *id).collect(),
+        Plan::Step { op, .. } => onrush_logical::key::inputs(&mut op.clone()).into_iter().map(|id| *id).collect(),
         Plan::Persist { input } => vec![*input],
         Plan::Alias { of } => vec![*of],
     }
@@ -224,9 +224,9 @@ impl Frames {
             Plan::Step { data: Some(_), .. } => u128::from(id.0),
             Plan::Step { op, .. } => {
                 let keys: Vec<u128> = inputs(plan).into_iter().map(of).collect();
-                onrush_plan::key::step(op, &keys)
+                onrush_logical::key::step(op, &keys)
             }
-            Plan::Persist { input } => onrush_plan::key::hash(|h| ("persist", of(*input)).hash(h)),
+            Plan::Persist { input } => onrush_logical::key::hash(|h| ("persist", of(*input)).hash(h)),
             Plan::Alias { of: frame } => of(*frame),
         }
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_expr::chains;
+use onrush_logical::key;
 use onrush_plan::gpu::GPU_LOST;
-use onrush_plan::key;
 use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
@@ -245,7 +245,7 @@ impl Supervisor {
                 }
             }
             let mut title = None;
-            for input in onrush_plan::key::inputs(&mut op) {
+            for input in onrush_logical::key::inputs(&mut op) {
                 let known = state.frames.get(*input).ok_or_else(|| unknown(*input))?;
                 title.get_or_insert_with(|| known.title.clone());
                 *input = state.frames.target(*input);

@@ -9,10 +9,10 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use onrush_logical::key::mix;
 
 use super::{MOST, Parts};
 use crate::gpu::Stop;
-use crate::key::mix;
 
 /// Rows whose parts are found at once, at least: what a part is made of should be few arrays.
 const PIECE: usize = 1 << 18;

@@ -15,8 +15,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan,
 use datafusion::physical_plan::ExecutionPlan;
 use onrush_frame::Table;
 
-use crate::engine::Resident;
 use crate::keyless::{self, Keyless};
+use crate::resident::Resident;
 use crate::rows::Held;
 
 /// An immutable frame: how to compute it, and its rows if they are held for good.
