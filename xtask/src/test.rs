@@ -171,6 +171,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-ops",
         "onrush-expr",
         "onrush-logical",
+        "onrush-sql",
         "onrush-plan",
         "onrush-explore",
         "onrush-session",

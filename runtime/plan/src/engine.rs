@@ -42,7 +42,7 @@ use crate::cache::{Known, ResultCache};
 use crate::gpu::native::Hosts;
 use crate::gpu::{Accelerator, EngineChoice, Policy, Tuning};
 use crate::pool::Pool;
-use crate::{rules, sql};
+use crate::rules;
 pub use large::{Ends, Whole};
 pub use lending::Loan;
 use plans::Plans;
@@ -185,7 +185,7 @@ impl Engine {
             .with_query_planner(Arc::new(onrush_logical::ops::describe::Planner))
             .build();
         let context = SessionContext::new_with_state(state);
-        sql::register(&context)?;
+        onrush_sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let store = Store::new(config.memory_limit / 4 * 3, config.disk.clone());
         let (frames, known) = (RwLock::default(), Known::default());
@@ -360,7 +360,7 @@ impl Engine {
                             .iter()
                             .map(|(name, id)| Ok((name.clone(), self.frame(*id)?)))
                             .collect::<Result<Vec<_>, Diagnostic>>()?;
-                        futures::executor::block_on(sql::plan(self.states.lend(&self.context), query, tables))?
+                        futures::executor::block_on(onrush_sql::plan(self.states.lend(&self.context), query, tables))?
                     }
                     op => ops::plan(op, self, at)?,
                 };

@@ -11,7 +11,6 @@ pub mod gpu;
 mod guards;
 mod pool;
 mod rules;
-pub mod sql;
 mod windows;
 
 pub use engine::{CALLS_STACK, Engine, EngineConfig, KEPT, Loan, title};

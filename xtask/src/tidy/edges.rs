@@ -26,6 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
     ("onrush-expr", &["onrush-frame", "onrush-wire"]),
     ("onrush-logical", &["onrush-expr", "onrush-frame", "onrush-wire"]),
+    ("onrush-sql", &["onrush-expr", "onrush-logical", "onrush-wire"]),
     (
         "onrush-plan",
         &[
@@ -36,6 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-kernels",
             "onrush-logical",
             "onrush-ops",
+            "onrush-sql",
             "onrush-wire",
         ],
     ),
@@ -92,13 +94,14 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
             "onrush-oracle",
             "onrush-plan",
             "onrush-session",
+            "onrush-sql",
         ],
         "the kernel process and the wire know no Arrow",
     ),
     ("parquet", &["onrush-io", "onrush-plan"], "only runtime/io reads files (and runtime/plan builds on its scans)"),
     (
         "datafusion",
-        &["onrush-expr", "onrush-io", "onrush-logical", "onrush-plan"],
+        &["onrush-expr", "onrush-io", "onrush-logical", "onrush-plan", "onrush-sql"],
         "only the crates of plans and runtime/io know DataFusion",
     ),
 ];

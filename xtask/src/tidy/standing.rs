@@ -50,6 +50,7 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/oracle/",
     "runtime/plan/",
     "runtime/session/",
+    "runtime/sql/",
     "runtime/worker/",
 ];
 

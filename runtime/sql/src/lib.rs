@@ -3,6 +3,7 @@
 //! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
 //! aggregates mean is in `dialect.rs`, `times.rs`, `intervals.rs` and `aggregates.rs`, what functions and types are called in `functions.rs`, forms that
 //! the planner does not know in `forms.rs`, whose columns names are in `scopes.rs`, and what subqueries become in `subqueries.rs`.
+//! Knows no optimizer rules and no devices, and runs nothing.
 
 mod aggregates;
 mod checked;
