@@ -172,6 +172,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-expr",
         "onrush-logical",
         "onrush-sql",
+        "onrush-optimizer",
         "onrush-plan",
         "onrush-explore",
         "onrush-session",

@@ -42,7 +42,6 @@ use crate::cache::{Known, ResultCache};
 use crate::gpu::native::Hosts;
 use crate::gpu::{Accelerator, EngineChoice, Policy, Tuning};
 use crate::pool::Pool;
-use crate::rules;
 pub use large::{Ends, Whole};
 pub use lending::Loan;
 use plans::Plans;
@@ -179,7 +178,7 @@ impl Engine {
             .with_config(session)
             .with_runtime_env(environment)
             .with_default_features()
-            .with_optimizer_rules(vec![Arc::new(rules::Logical::new(for_device))])
+            .with_optimizer_rules(vec![Arc::new(onrush_optimizer::Logical::new(for_device))])
             // `physical.rs` runs those that are needed.
             .with_physical_optimizer_rules(vec![Arc::new(physical::Whole)])
             .with_query_planner(Arc::new(onrush_logical::ops::describe::Planner))

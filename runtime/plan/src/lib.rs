@@ -6,12 +6,8 @@
 pub mod cache;
 pub mod engine;
 pub mod explain;
-mod filters;
 pub mod gpu;
-mod guards;
 mod pool;
-mod rules;
-mod windows;
 
 pub use engine::{CALLS_STACK, Engine, EngineConfig, KEPT, Loan, title};
 pub use explain::Placement;

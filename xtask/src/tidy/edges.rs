@@ -27,6 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-expr", &["onrush-frame", "onrush-wire"]),
     ("onrush-logical", &["onrush-expr", "onrush-frame", "onrush-wire"]),
     ("onrush-sql", &["onrush-expr", "onrush-logical", "onrush-wire"]),
+    ("onrush-optimizer", &["onrush-expr", "onrush-logical"]),
     (
         "onrush-plan",
         &[
@@ -37,6 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-kernels",
             "onrush-logical",
             "onrush-ops",
+            "onrush-optimizer",
             "onrush-sql",
             "onrush-wire",
         ],
@@ -91,6 +93,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
             "onrush-io",
             "onrush-logical",
             "onrush-ops",
+            "onrush-optimizer",
             "onrush-oracle",
             "onrush-plan",
             "onrush-session",
@@ -101,7 +104,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     ("parquet", &["onrush-io", "onrush-plan"], "only runtime/io reads files (and runtime/plan builds on its scans)"),
     (
         "datafusion",
-        &["onrush-expr", "onrush-io", "onrush-logical", "onrush-plan", "onrush-sql"],
+        &["onrush-expr", "onrush-io", "onrush-logical", "onrush-optimizer", "onrush-plan", "onrush-sql"],
         "only the crates of plans and runtime/io know DataFusion",
     ),
 ];

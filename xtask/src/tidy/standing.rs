@@ -47,6 +47,7 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/io/",
     "runtime/logical/",
     "runtime/ops/",
+    "runtime/optimizer/",
     "runtime/oracle/",
     "runtime/plan/",
     "runtime/session/",

@@ -10,9 +10,9 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::InvariantLevel;
+use onrush_optimizer::Physical;
 
 use crate::gpu::{self, Accelerator, Placements, cooperative};
-use crate::rules::Physical;
 
 static RULES: LazyLock<Physical> = LazyLock::new(Physical::new);
 
