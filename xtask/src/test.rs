@@ -173,6 +173,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-logical",
         "onrush-sql",
         "onrush-optimizer",
+        "onrush-gpu",
         "onrush-plan",
         "onrush-explore",
         "onrush-session",

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::gpu::{EngineChoice, Policy};
-use onrush_plan::{Engine, EngineConfig};
+use onrush_plan::{Engine, EngineChoice, EngineConfig, Policy};
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId};
 

@@ -28,6 +28,8 @@ use onrush_expr::error::{diagnose, internal};
 use onrush_expr::native::UdfHost;
 use onrush_expr::{chains, check};
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
+use onrush_gpu::native::Hosts;
+use onrush_gpu::{Accelerator, EngineChoice, Policy, Tuning};
 use onrush_io::Content;
 use onrush_logical::key;
 use onrush_logical::ops::{self, Inputs};
@@ -39,8 +41,6 @@ use onrush_wire::plan::{FileMark, Op, Sink, Source};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, Schema, Span, Value, codec};
 
 use crate::cache::{Known, ResultCache};
-use crate::gpu::native::Hosts;
-use crate::gpu::{Accelerator, EngineChoice, Policy, Tuning};
 use crate::pool::Pool;
 pub use large::{Ends, Whole};
 pub use lending::Loan;

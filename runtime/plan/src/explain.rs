@@ -20,11 +20,11 @@ use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
+use onrush_gpu::{ConcatExec, GpuExec, PARTITIONS_METRIC, memory, windows};
 use onrush_logical::ops::describe::DescribeExec;
 use onrush_logical::rows::HeldRows;
 
 use self::words::Names;
-use crate::gpu::{ConcatExec, GpuExec, PARTITIONS_METRIC, memory, windows};
 
 /// Where a node of a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

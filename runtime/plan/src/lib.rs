@@ -6,8 +6,8 @@
 pub mod cache;
 pub mod engine;
 pub mod explain;
-pub mod gpu;
 mod pool;
 
 pub use engine::{CALLS_STACK, Engine, EngineConfig, KEPT, Loan, title};
 pub use explain::Placement;
+pub use onrush_gpu::{EngineChoice, Policy, Tuning};

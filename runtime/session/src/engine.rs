@@ -13,7 +13,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_explore::Explorer;
 use onrush_frame::{Table, TaskHandle, ipc};
-use onrush_plan::gpu::{EngineChoice, GPU_LOST};
+use onrush_gpu::{EngineChoice, GPU_LOST};
 use onrush_plan::{CALLS_STACK, Engine, EngineConfig, Loan};
 use onrush_wire::codec::CodecError;
 use onrush_wire::plan::Op;
@@ -138,7 +138,7 @@ impl Process {
                     if let Some(task) = self.running.lock().get(&call) {
                         task.cancel();
                     }
-                    if onrush_plan::gpu::native::is_any() {
+                    if onrush_gpu::native::is_any() {
                         self.end_the_endless();
                     }
                 }
@@ -195,7 +195,7 @@ impl Process {
     fn end_the_endless(self: &Arc<Self>) {
         let process = Arc::clone(self);
         self.threads.run(move || {
-            if onrush_plan::gpu::native::is_endless() {
+            if onrush_gpu::native::is_endless() {
                 // No message ends half-written.
                 let _out = process.out.lock();
                 eprintln!("onrush-session: a function of a `%%cuda` cell went on after its query was stopped");

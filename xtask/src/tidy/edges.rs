@@ -29,11 +29,24 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-sql", &["onrush-expr", "onrush-logical", "onrush-wire"]),
     ("onrush-optimizer", &["onrush-expr", "onrush-logical"]),
     (
+        "onrush-gpu",
+        &[
+            "onrush-device",
+            "onrush-expr",
+            "onrush-frame",
+            "onrush-kernels",
+            "onrush-logical",
+            "onrush-ops",
+            "onrush-wire",
+        ],
+    ),
+    (
         "onrush-plan",
         &[
             "onrush-device",
             "onrush-expr",
             "onrush-frame",
+            "onrush-gpu",
             "onrush-io",
             "onrush-kernels",
             "onrush-logical",
@@ -63,6 +76,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-explore",
             "onrush-expr",
             "onrush-frame",
+            "onrush-gpu",
             "onrush-io",
             "onrush-logical",
             "onrush-plan",
@@ -90,6 +104,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
             "onrush-explore",
             "onrush-expr",
             "onrush-frame",
+            "onrush-gpu",
             "onrush-io",
             "onrush-logical",
             "onrush-ops",
@@ -104,7 +119,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     ("parquet", &["onrush-io", "onrush-plan"], "only runtime/io reads files (and runtime/plan builds on its scans)"),
     (
         "datafusion",
-        &["onrush-expr", "onrush-io", "onrush-logical", "onrush-optimizer", "onrush-plan", "onrush-sql"],
+        &["onrush-expr", "onrush-gpu", "onrush-io", "onrush-logical", "onrush-optimizer", "onrush-plan", "onrush-sql"],
         "only the crates of plans and runtime/io know DataFusion",
     ),
 ];

@@ -44,6 +44,7 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/explore/",
     "runtime/expr/",
     "runtime/frame/",
+    "runtime/gpu/",
     "runtime/io/",
     "runtime/logical/",
     "runtime/ops/",

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use onrush_frame::TaskHandle;
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::{EngineChoice, Policy};
+use onrush_plan::{EngineChoice, EngineConfig, Policy};
 use onrush_wire::FrameId;
 
 use super::support::*;

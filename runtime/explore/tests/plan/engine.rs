@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
 use onrush_frame::TaskHandle;
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::EngineChoice;
+use onrush_plan::{EngineChoice, EngineConfig};
 use onrush_wire::plan::Op;
 use onrush_wire::{BinaryOp::*, Class, DataType, Value};
 

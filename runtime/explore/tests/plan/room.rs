@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray};
 use arrow::datatypes::Int32Type;
 use onrush_ops::residency::Residency;
-use onrush_plan::EngineConfig;
-use onrush_plan::gpu::Policy;
+use onrush_plan::{EngineConfig, Policy};
 use onrush_wire::FrameId;
 
 use super::support::*;

@@ -3,12 +3,12 @@
 use std::os::fd::OwnedFd;
 
 use onrush_frame::{Table, TaskHandle};
+use onrush_gpu::{GPU_LOST, diagnostic};
 use onrush_ops::residency::ColumnChunks;
 use onrush_wire::worker::LENT;
 use onrush_wire::{DataType, Diagnostic};
 
 use super::Engine;
-use crate::gpu::{GPU_LOST, diagnostic};
 
 /// A copy of a column's values, in memory of the device that its descriptor keeps.
 #[derive(Debug)]

@@ -10,9 +10,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::InvariantLevel;
+use onrush_gpu::{Accelerator, Placements, cooperative};
 use onrush_optimizer::Physical;
-
-use crate::gpu::{self, Accelerator, Placements, cooperative};
 
 static RULES: LazyLock<Physical> = LazyLock::new(Physical::new);
 
@@ -31,12 +30,12 @@ pub async fn of(
         return Ok((stoppable(RULES.for_cpu(first, config)?)?, Placements::default()));
     };
     if accelerator.may_run(&first)? {
-        let (placed, placements) = gpu::place(RULES.for_device(Arc::clone(&first), config)?, accelerator)?;
+        let (placed, placements) = onrush_gpu::place(RULES.for_device(Arc::clone(&first), config)?, accelerator)?;
         if placements.is_empty() {
             return Ok((placed, placements));
         }
     }
-    gpu::place(stoppable(RULES.for_cpu(first, config)?)?, accelerator)
+    onrush_gpu::place(stoppable(RULES.for_cpu(first, config)?)?, accelerator)
 }
 
 /// The rule of a state. DataFusion looks at what its planner makes once these have run, before it is known which of ours are needed: a plan of which

@@ -15,13 +15,13 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use onrush_expr::error::{diagnose, internal};
 use onrush_frame::{Table, TaskHandle};
+use onrush_gpu::{Accelerator, GpuExec, Placements, Policy};
 use onrush_logical::ops::Inputs;
 use onrush_logical::table::{self, Frame};
 use onrush_wire::{Class, Diagnostic, FrameId};
 
 use super::{Engine, guarded, panic_text, physical};
 use crate::explain::{self, Placement};
-use crate::gpu::{self, Accelerator, GpuExec, Placements, Policy};
 
 /// A plan that runs.
 type Runs = Arc<dyn ExecutionPlan>;
@@ -235,7 +235,7 @@ impl Engine {
         let task = task.clone();
         let limit = self.config.memory_limit;
         if (physical.as_ref() as &dyn Any).is::<GpuExec>() {
-            let alone = gpu::run_inline(task.clone(), async { drain(&physical, context, &task, limit).await });
+            let alone = onrush_gpu::run_inline(task.clone(), async { drain(&physical, context, &task, limit).await });
             return self.wait(alone)?;
         }
         self.block(async move { drain(&physical, context, &task, limit).await })?

@@ -20,8 +20,7 @@ use arrow::array::{
 };
 use arrow::util::display::array_value_to_string;
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::gpu::{EngineChoice, Tuning};
-use onrush_plan::{Engine, EngineConfig};
+use onrush_plan::{Engine, EngineChoice, EngineConfig, Tuning};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 

@@ -1,5 +1,7 @@
 //! Plans on a device: which nodes of DataFusion's physical plan become pipelines (`place`), what their expressions are there (`lower`,
 //! `numbers`, `functions`, `aggregates`), and how the result comes back into the plan (`exec`).
+//!
+//! Knows no SQL, no steps of the wire, and no optimizer rules.
 
 mod aggregates;
 mod arithmetic;
@@ -49,8 +51,7 @@ pub(crate) use blocking::Stop;
 pub use blocking::run_inline;
 pub use classify::{cooperative, windows};
 pub use concat_exec::ConcatExec;
-pub(crate) use gpu_exec::diagnostic;
-pub use gpu_exec::{GPU_LOST, GpuExec, PARTITIONS_METRIC, memory};
+pub use gpu_exec::{GPU_LOST, GpuExec, PARTITIONS_METRIC, diagnostic, memory};
 pub use placement::place;
 pub use placements::Placements;
 

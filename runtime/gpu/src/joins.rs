@@ -33,7 +33,7 @@ pub struct Joining<'a> {
     nulls_equal: bool,
     /// As NOT IN has it.
     pub null_aware: bool,
-    /// Whether its rows are to be in the order of its right input: frames say so by the names of their columns (`ops/join.rs`).
+    /// Whether its rows are to be in the order of its right input: frames say so by the names of their columns (`runtime/logical`).
     pub keeps_order: bool,
 }
 
