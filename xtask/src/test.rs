@@ -174,7 +174,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-sql",
         "onrush-optimizer",
         "onrush-gpu",
-        "onrush-plan",
+        "onrush-engine",
         "onrush-explore",
         "onrush-session",
         "onrush-oracle",

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
+use onrush_engine::{Engine, TableHolder, Whole};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle, preview};
 use onrush_logical::key;
 use onrush_logical::ops::Inputs;
 use onrush_logical::table::Frame;
-use onrush_plan::engine::{Engine, TableHolder, Whole};
 use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, Value, codec};

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
+use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan};
 use onrush_explore::Explorer;
 use onrush_frame::{Table, TaskHandle, ipc};
-use onrush_gpu::{EngineChoice, GPU_LOST};
-use onrush_plan::{CALLS_STACK, Engine, EngineConfig, Loan};
+use onrush_gpu::GPU_LOST;
 use onrush_wire::codec::CodecError;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};

@@ -2,9 +2,9 @@
 //!
 //! Bins and time buckets come from all rows, so that panels can be compared.
 
+use onrush_engine::Engine;
 use onrush_frame::TaskHandle;
 use onrush_frame::scalar::value_at;
-use onrush_plan::Engine;
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{Facet, Plot, PlotRequest};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Value};

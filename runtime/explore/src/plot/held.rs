@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use onrush_engine::{Engine, KEPT};
 use onrush_frame::TaskHandle;
-use onrush_plan::{Engine, KEPT};
 use onrush_wire::plan::Op;
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, TimestampMillisecondArray, UInt64Array};
-use onrush_plan::{EngineChoice, EngineConfig, Policy};
+use onrush_engine::{EngineChoice, EngineConfig, Policy};
 use onrush_wire::plan::{Asof, AsofStrategy, AsofStrategy::*, Op};
 use onrush_wire::{FrameId, Value};
 

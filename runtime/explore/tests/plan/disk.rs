@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringArray};
+use onrush_engine::{EngineChoice, EngineConfig, Policy};
 use onrush_frame::TaskHandle;
-use onrush_plan::{EngineChoice, EngineConfig, Policy};
 use onrush_wire::FrameId;
 
 use super::support::*;

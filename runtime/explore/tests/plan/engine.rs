@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
+use onrush_engine::{EngineChoice, EngineConfig};
 use onrush_frame::TaskHandle;
-use onrush_plan::{EngineChoice, EngineConfig};
 use onrush_wire::plan::Op;
 use onrush_wire::{BinaryOp::*, Class, DataType, Value};
 

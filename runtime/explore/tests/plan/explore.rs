@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+use onrush_engine::EngineConfig;
 use onrush_frame::TaskHandle;
-use onrush_plan::EngineConfig;
 use onrush_wire::explore::{Distinct, Explore, Explored, Summary, SummaryRequest, View};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::{Op, Sink, SinkFormat};

@@ -7,8 +7,8 @@ use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, Int64Ar
 use arrow::compute::cast;
 use arrow::datatypes::DataType as Arrow;
 use onrush_device::{Device, Owner, Pod};
+use onrush_engine::{EngineConfig, Loan};
 use onrush_frame::TaskHandle;
-use onrush_plan::{EngineConfig, Loan};
 use onrush_wire::plan::Op;
 use onrush_wire::{DataType, FrameId};
 

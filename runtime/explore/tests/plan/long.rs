@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array};
-use onrush_plan::CALLS_STACK;
+use onrush_engine::CALLS_STACK;
 use onrush_wire::plan::{ConcatHow, Op};
 use onrush_wire::{BinaryOp, Expr, ExprKind, FrameId};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float32Array, Int32Array};
+use onrush_engine::{EngineChoice, EngineConfig, Policy};
 use onrush_frame::TaskHandle;
-use onrush_plan::{EngineChoice, EngineConfig, Policy};
 use onrush_wire::BinaryOp::{Add, And, Greater, Less, LessEqual, Multiply, NotEqual, Or};
 use onrush_wire::plan::{JoinKind, Op};
 use onrush_wire::{Class, DataType, Expr, ExprKind, FrameId, NativeFunction};

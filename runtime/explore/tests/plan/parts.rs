@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
-use onrush_plan::{EngineChoice, EngineConfig, Policy};
+use onrush_engine::{EngineChoice, EngineConfig, Policy};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 

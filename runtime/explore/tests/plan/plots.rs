@@ -6,8 +6,8 @@ use arrow::array::{
     ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
     TimestampSecondArray,
 };
+use onrush_engine::EngineConfig;
 use onrush_frame::TaskHandle;
-use onrush_plan::EngineConfig;
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{AxisScale, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, FrameId};

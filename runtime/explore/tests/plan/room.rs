@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray};
 use arrow::datatypes::Int32Type;
+use onrush_engine::{EngineConfig, Policy};
 use onrush_ops::residency::Residency;
-use onrush_plan::{EngineConfig, Policy};
 use onrush_wire::FrameId;
 
 use super::support::*;

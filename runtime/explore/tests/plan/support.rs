@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
+use onrush_engine::{Engine, EngineChoice, EngineConfig, Policy, Tuning};
 use onrush_explore::Explorer;
 use onrush_frame::TaskHandle;
-use onrush_plan::{Engine, EngineChoice, EngineConfig, Policy, Tuning};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
 use onrush_wire::{Arg, BinaryOp, Diagnostic, Expr, ExprKind, FrameId, Span, Value};

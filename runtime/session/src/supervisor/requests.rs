@@ -547,7 +547,7 @@ fn titled(input: Option<String>, op: &Op) -> String {
         Op::Read(source) => format!("read {}", file_name(&source.path)),
         Op::FromArrow { .. } => "values".to_string(),
         Op::Sql { .. } => return "sql".to_string(),
-        other => onrush_plan::title(other).to_string(),
+        other => onrush_engine::title(other).to_string(),
     };
     let Some(input) = input else { return step };
     let mut steps: Vec<&str> = input.split(" → ").collect();

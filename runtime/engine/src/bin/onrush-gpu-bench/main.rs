@@ -19,8 +19,8 @@ use arrow::array::{
     Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewBuilder, TimestampMicrosecondArray,
 };
 use arrow::util::display::array_value_to_string;
+use onrush_engine::{Engine, EngineChoice, EngineConfig, Tuning};
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::{Engine, EngineChoice, EngineConfig, Tuning};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
+use onrush_engine::{Engine, EngineChoice, EngineConfig, Policy};
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::{Engine, EngineChoice, EngineConfig, Policy};
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId, limits};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use onrush_engine::{Engine, EngineConfig};
 use onrush_frame::TaskHandle;
-use onrush_plan::{Engine, EngineConfig};
 
 use crate::{Columns, floats, frame, keys, median, query, words};
 

@@ -161,7 +161,7 @@ impl Engine {
         let session = SessionConfig::new()
             .with_target_partitions(1)
             .with_information_schema(false)
-            // The join's sides are chosen by `ops/join.rs` for their order.
+            // The join's sides are chosen by `runtime/logical/src/ops/join.rs` for their order.
             .set_bool("datafusion.optimizer.join_reordering", false)
             // It objects to plans in which `x is true` could be null for all that the physical plan knows.
             .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use onrush_engine::Engine;
 use onrush_frame::TaskHandle;
-use onrush_plan::Engine;
 use onrush_wire::FrameId;
 
 use crate::{Columns, floats, frame, keys, median, query};

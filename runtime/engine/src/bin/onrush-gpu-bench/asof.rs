@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::util::display::array_value_to_string;
+use onrush_engine::Engine;
 use onrush_frame::TaskHandle;
-use onrush_plan::Engine;
 use onrush_wire::expr::ExprKind;
 use onrush_wire::plan::{Asof, AsofStrategy, Op};
 use onrush_wire::{Expr, FrameId};
