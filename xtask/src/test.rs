@@ -165,7 +165,20 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
 /// The session tower and the kernel tower, each tested by a separate cargo invocation, as they are built: features that
 /// one enables in a shared dependency do not rebuild the other.
 pub const TOWERS: [&[&str]; 3] = [
-    &["onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-session", "onrush-oracle"],
+    &[
+        "onrush-frame",
+        "onrush-io",
+        "onrush-ops",
+        "onrush-expr",
+        "onrush-logical",
+        "onrush-sql",
+        "onrush-optimizer",
+        "onrush-gpu",
+        "onrush-engine",
+        "onrush-explore",
+        "onrush-session",
+        "onrush-oracle",
+    ],
     &["onrush-wire", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
     KERNELS,
 ];

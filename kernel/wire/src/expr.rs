@@ -1,5 +1,5 @@
 //! Expressions as the user wrote them, with the place of every token that can be wrong. The session checks and types them
-//! against a frame's schema (`runtime/plan`).
+//! against a frame's schema (`runtime/expr`).
 
 mod tree;
 
@@ -47,7 +47,7 @@ pub enum ExprKind {
         strict: bool,
     },
     /// Every function and method by its name: `mean`, `round`, `str.contains`, `dt.month`, `fill_null`, `shift`, `len`.
-    /// A method's receiver is the first argument. The catalogue is `runtime/plan`'s.
+    /// A method's receiver is the first argument. The catalogue is `runtime/expr`'s.
     Call {
         function: String,
         args: Vec<Arg>,

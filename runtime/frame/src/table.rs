@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::disk;
@@ -209,6 +209,15 @@ fn count_buffers(data: &ArrayData, seen: &mut HashSet<usize>, total: &mut u64) {
     for child in data.child_data() {
         count_buffers(child, seen, total);
     }
+}
+
+/// Bytes that a copy of an array would take; a string that several views share counts once for each.
+pub fn own_bytes(array: &ArrayRef) -> u64 {
+    let bytes = match array.data_type() {
+        DataType::Utf8View => array.len() * 16 + array.as_string_view().total_buffer_bytes_used(),
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
+    };
+    bytes as u64
 }
 
 #[cfg(test)]

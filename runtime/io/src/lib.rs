@@ -1,7 +1,7 @@
 //! Files in and out: CSV, Parquet and JSON lines, with globs, whole-file inference and errors that name the line.
 //!
 //! Reads into [`onrush_frame::Table`]s and keeps them by path, size and modification time, so that a file is read once.
-//! Knows no plans: `runtime/plan` asks for [`Loaded`] and scans it.
+//! Knows no plans: `runtime/engine` asks for [`Loaded`] and scans it.
 
 pub mod cache;
 mod csv;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onrush_wire::limits::size;
 use onrush_wire::{Class, Diagnostic};
 
-/// Whoever gives readers memory: `runtime/plan`'s pool.
+/// Whoever gives readers memory: `runtime/engine`'s pool.
 pub trait Memory: Send + Sync {
     /// Counts bytes before they are taken.
     ///

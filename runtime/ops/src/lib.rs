@@ -1,7 +1,7 @@
 //! Relational operators on a device. A pipeline (scan, filter, projection, then output or an aggregate) is one
 //! generated kernel; between pipelines there are only tables of groups.
 //!
-//! Nothing here knows DataFusion or SQL: `runtime/plan` builds [`ExprGraph`]s and [`Stage`]s. Nothing here knows the
+//! Nothing here knows DataFusion or SQL: `runtime/gpu` builds [`ExprGraph`]s and [`Stage`]s. Nothing here knows the
 //! CPU engine: a row that fails to evaluate is [`Error::Fault`], and the caller runs the plan on the CPU, which
 //! reports the row.
 

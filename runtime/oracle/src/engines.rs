@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use onrush_engine::{Engine, EngineChoice, EngineConfig, Policy};
 use onrush_frame::{Table, TaskHandle};
-use onrush_plan::gpu::{EngineChoice, Policy};
-use onrush_plan::{Engine, EngineConfig};
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId};
 

@@ -2,7 +2,7 @@
 //! and TPC-H.
 //!
 //! Not part of the product. Everything is inside the binary `onrush-oracle`, so that it runs on a machine without Rust, Python or
-//! a network; nothing here knows DataFusion or a device, only [`onrush_plan::Engine`].
+//! a network; nothing here knows DataFusion or a device, only [`onrush_engine::Engine`].
 
 pub mod answer;
 pub mod corpus;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use onrush_engine::CALLS_STACK;
 use onrush_frame::TaskHandle;
 use onrush_oracle::engines::{Answers, ENGINES, Subject};
 use onrush_oracle::{corpus, random, tpch};
-use onrush_plan::CALLS_STACK;
 use onrush_wire::plan::{Sink, SinkFormat};
 
 /// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
+use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan};
+use onrush_explore::Explorer;
 use onrush_frame::{Table, TaskHandle, ipc};
-use onrush_plan::gpu::{EngineChoice, GPU_LOST};
-use onrush_plan::{CALLS_STACK, Engine, EngineConfig, Loan};
+use onrush_gpu::GPU_LOST;
 use onrush_wire::codec::CodecError;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};
@@ -38,7 +39,8 @@ pub const ENDLESS: Signal = Signal::VTALARM;
 const FAULT: &str = "ONRUSH_TEST_FAULT";
 
 struct Process {
-    engine: Engine,
+    engine: Arc<Engine>,
+    explorer: Explorer,
     out: Mutex<Out>,
     threads: Threads,
     running: Mutex<HashMap<u64, TaskHandle>>,
@@ -100,7 +102,10 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let (mut sender, mut receiver) = split(stream).map_err(|e| broken(&e))?;
     sender.send(&FromEngine::Ready { engine: engine.name().to_string() }, None).map_err(|e| broken(&e))?;
     let out = Mutex::new(Out { sender, told: None });
-    let process = Arc::new(Process { engine, out, threads: Threads::new(CALLS_STACK), running: Mutex::default() });
+    let engine = Arc::new(engine);
+    let explorer = Explorer::new(Arc::clone(&engine));
+    let (threads, running) = (Threads::new(CALLS_STACK), Mutex::default());
+    let process = Arc::new(Process { engine, explorer, out, threads, running });
     let reporter = Arc::clone(&process);
     let report = move || reporter.report();
     std::thread::Builder::new().name("report".to_string()).spawn(report).map_err(|e| broken(&e))?;
@@ -133,7 +138,7 @@ impl Process {
                     if let Some(task) = self.running.lock().get(&call) {
                         task.cancel();
                     }
-                    if onrush_plan::native::is_any() {
+                    if onrush_gpu::native::is_any() {
                         self.end_the_endless();
                     }
                 }
@@ -190,7 +195,7 @@ impl Process {
     fn end_the_endless(self: &Arc<Self>) {
         let process = Arc::clone(self);
         self.threads.run(move || {
-            if onrush_plan::native::is_endless() {
+            if onrush_gpu::native::is_endless() {
                 // No message ends half-written.
                 let _out = process.out.lock();
                 eprintln!("onrush-session: a function of a `%%cuda` cell went on after its query was stopped");
@@ -317,8 +322,8 @@ impl Process {
                 let (path, rows, bytes) = engine.write(frame, &sink, task)?;
                 Reply::Written { path, rows, bytes }
             }
-            Ask::Explore { view, what } => Reply::Explored(engine.explore(&view, &what, task)?),
-            Ask::Plot(request) => Reply::Plot(onrush_plan::plot::plot(engine, &request, task)?),
+            Ask::Explore { view, what } => Reply::Explored(self.explorer.explore(&view, &what, task)?),
+            Ask::Plot(request) => Reply::Plot(onrush_explore::plot(engine, &request, task)?),
             Ask::Release(_) | Ask::Cancel { .. } => Reply::Done,
         };
         Ok((reply, None))

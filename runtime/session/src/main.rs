@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Some(onrush_wire::worker::ROLE) => return worker_role(),
         // For `onrush doctor`, which links no CUDA.
         Some("probe") => {
-            onrush_plan::gpu::probe().iter().for_each(|line| println!("{line}"));
+            onrush_gpu::probe().iter().for_each(|line| println!("{line}"));
             return ExitCode::SUCCESS;
         }
         Some("serve") => {

@@ -266,9 +266,9 @@ impl Catalog {
             Plan::Step { data: Some(_), .. } => u128::from(id.0),
             Plan::Step { op, .. } => {
                 let keys: Vec<u128> = plan.inputs().into_iter().map(of).collect();
-                onrush_plan::key::step(op, &keys)
+                onrush_logical::key::step(op, &keys)
             }
-            Plan::Persist { input } => onrush_plan::key::hash(|h| ("persist", of((*input).into())).hash(h)),
+            Plan::Persist { input } => onrush_logical::key::hash(|h| ("persist", of((*input).into())).hash(h)),
             Plan::Alias { of: object } => of(*object),
         }
     }

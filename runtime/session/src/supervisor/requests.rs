@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onrush_plan::chains;
-use onrush_plan::gpu::GPU_LOST;
+use onrush_expr::chains;
+use onrush_gpu::GPU_LOST;
 use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;

@@ -1,0 +1,708 @@
+//! The engine: frames by id, each a checked plan; results on request. How a plan is run is in `engine/run.rs`.
+//!
+//! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
+
+mod large;
+mod lending;
+mod objects;
+mod physical;
+mod plans;
+mod residents;
+mod run;
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::TaskContext;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use onrush_expr::Lower;
+use onrush_expr::catalogue::{has_aggregate, is_aggregated};
+use onrush_expr::error::{diagnose, internal};
+use onrush_expr::native::UdfHost;
+use onrush_expr::{chains, check};
+use onrush_frame::{PreviewOptions, Table, TaskHandle};
+use onrush_gpu::native::Hosts;
+use onrush_gpu::{Accelerator, EngineChoice, Policy, Tuning};
+use onrush_io::Content;
+use onrush_logical::key;
+use onrush_logical::ops::{self, Inputs};
+use onrush_logical::resident::Resident;
+use onrush_logical::states::States;
+use onrush_logical::table::{self, Frame};
+use onrush_wire::display::{TableKind, TablePreview};
+use onrush_wire::plan::{FileMark, Op, Sink, Source};
+use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, ObjectId, Schema, Span, Value, codec};
+
+use crate::cache::{Known, ResultCache};
+use crate::pool::Pool;
+pub use large::{Ends, Whole};
+pub use lending::Loan;
+use objects::{Catalog, Object};
+use plans::Plans;
+use residents::Store;
+
+/// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. Threads that have as much left are not given a new
+/// one for it.
+const PLANS_STACK: usize = 48 << 20;
+/// With which a thread has as much left.
+pub const CALLS_STACK: usize = PLANS_STACK + (16 << 20);
+/// The part of the session's memory that rows may take between two walks over them: more are computed again.
+pub const KEPT: u64 = 4;
+
+/// A cache of views beside the engine's own, which the engine tells what to let go of.
+pub trait TableHolder: Send + Sync {
+    /// Lets go of what shows a table.
+    fn forget_table(&self, table: &Arc<Table>);
+
+    /// Lets go of what shows an object.
+    fn release(&self, objects: &[ObjectId]);
+}
+
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Where plans run if they can.
+    pub choice: EngineChoice,
+    /// When a plan that can run on the device does; `None` leaves it to the choice.
+    pub policy: Option<Policy>,
+    /// For tests: rows of which at most so many fit into a device's memory.
+    pub part_rows: Option<u64>,
+    /// For measurements: when the rows of many groups are moved to their part of these first.
+    pub tuning: Option<Tuning>,
+    /// For tests: when this file is there, a kernel writes where it must not, once.
+    pub fault_file: Option<PathBuf>,
+    /// Where compiled kernels are kept.
+    pub cache: Option<PathBuf>,
+    /// Bytes of a device's memory that may be used; `None` leaves it to the device.
+    pub device_memory: Option<u64>,
+    /// Bytes that running plans and kept results may hold.
+    pub memory_limit: u64,
+    /// Where rows that frames hold go when they take more than three quarters of it; without one they stay in memory.
+    pub disk: Option<PathBuf>,
+    /// Threads that run plans.
+    pub threads: usize,
+    /// Settings of DataFusion by name, over ours: for tests that compare configurations.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(2, |n| n.get()).max(2);
+        EngineConfig {
+            choice: EngineChoice::Cpu,
+            policy: None,
+            part_rows: None,
+            tuning: None,
+            fault_file: None,
+            cache: None,
+            device_memory: None,
+            memory_limit: 4 << 30,
+            disk: None,
+            threads,
+            settings: Vec::new(),
+        }
+    }
+}
+
+pub struct Engine {
+    config: EngineConfig,
+    accelerator: Option<Arc<Accelerator>>,
+    /// Why there is none.
+    why_cpu: String,
+    context: SessionContext,
+    pool: Arc<Pool>,
+    states: States,
+    catalog: Catalog,
+    results: ResultCache,
+    /// Rows that frames hold, by what they are: a frame of the same plan shares them.
+    known: Known<Resident>,
+    store: Store,
+    /// Physical plans that can run again.
+    plans: Plans,
+    task_context: OnceLock<Arc<TaskContext>>,
+    holders: RwLock<Vec<Weak<dyn TableHolder>>>,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Engine {
+    /// # Errors
+    /// If the machine gives no threads, or has no device of the kind that was asked for.
+    pub fn new(config: EngineConfig) -> Result<Self, Diagnostic> {
+        let (mut accelerator, why_cpu) =
+            Accelerator::open(config.choice, config.cache.as_deref(), config.device_memory)?;
+        if let Some(opened) = accelerator.as_mut().and_then(Arc::get_mut) {
+            opened.policy = config.policy.unwrap_or(opened.policy);
+            opened.part_rows = config.part_rows;
+            opened.fault_file.clone_from(&config.fault_file);
+            opened.gpu.tuning = config.tuning.unwrap_or(opened.gpu.tuning);
+        }
+        if let Some(accelerator) = &accelerator {
+            accelerator.trim_when_idle();
+            accelerator.gpu.residency.set_pinned_limit(config.memory_limit / 8);
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(config.threads)
+            .thread_name("onrush-engine")
+            // Plans are trees, and DataFusion walks them by recursion.
+            .thread_stack_size(16 << 20)
+            .enable_all()
+            .build()
+            .map_err(|e| Diagnostic::error(Class::Environment, "threads", format!("no threads can be started: {e}")))?;
+        let running = usize::try_from(config.memory_limit / 2).unwrap_or(usize::MAX);
+        let pool = Arc::new(Pool::new(running));
+        let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::<Pool>::clone(&pool));
+        let environment = environment.build_arc().map_err(diagnose)?;
+        // One partition: rows keep their order through every operator, and sums come out the same each time.
+        let session = SessionConfig::new()
+            .with_target_partitions(1)
+            .with_information_schema(false)
+            // The join's sides are chosen by `runtime/logical/src/ops/join.rs` for their order.
+            .set_bool("datafusion.optimizer.join_reordering", false)
+            // It objects to plans in which `x is true` could be null for all that the physical plan knows.
+            .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
+            .set_str("datafusion.sql_parser.dialect", "duckdb")
+            .set_str("datafusion.sql_parser.default_null_ordering", "nulls_last")
+            // What is written with a point is exact, as in DuckDB.
+            .set_bool("datafusion.sql_parser.parse_float_as_decimal", true)
+            .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
+        let hosts = Hosts::new(accelerator.as_ref(), config.cache.as_deref());
+        let session = session.with_option_extension(UdfHost(Arc::new(hosts)));
+        let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
+        let for_device = accelerator.is_some();
+        let state = SessionStateBuilder::new()
+            .with_config(session)
+            .with_runtime_env(environment)
+            .with_default_features()
+            .with_optimizer_rules(vec![Arc::new(onrush_optimizer::Logical::new(for_device))])
+            // `physical.rs` runs those that are needed.
+            .with_physical_optimizer_rules(vec![Arc::new(physical::Whole)])
+            .with_query_planner(Arc::new(onrush_logical::ops::describe::Planner))
+            .build();
+        let context = SessionContext::new_with_state(state);
+        onrush_sql::register(&context)?;
+        let results = ResultCache::new(config.memory_limit / 4);
+        let store = Store::new(config.memory_limit / 4 * 3, config.disk.clone());
+        let (catalog, known) = (Catalog::default(), Known::default());
+        Ok(Engine {
+            config,
+            accelerator,
+            why_cpu,
+            context,
+            pool,
+            states: States::default(),
+            catalog,
+            results,
+            known,
+            store,
+            plans: Plans::default(),
+            task_context: OnceLock::new(),
+            holders: RwLock::default(),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// `cpu`, `cuda` or `emulated`.
+    pub fn name(&self) -> &str {
+        self.accelerator.as_ref().map_or("cpu", |accelerator| accelerator.name)
+    }
+
+    /// Where a table's columns are: `cpu`, or `disk`, or the device that has all of them, too.
+    pub fn place(&self, table: &Table) -> &'static str {
+        let there = |accelerator: &&Arc<Accelerator>| accelerator.gpu.residency.holds(table.batches());
+        let host = if table.is_on_disk() { "disk" } else { "cpu" };
+        self.accelerator.as_ref().filter(there).map_or(host, |accelerator| accelerator.name)
+    }
+
+    /// How often the columns that lie on the device have become others.
+    pub fn device_changes(&self) -> u64 {
+        self.accelerator.as_ref().map_or(0, |accelerator| accelerator.gpu.residency.changes())
+    }
+
+    /// What is held on the device now, for data and for work under way, with what lies between and is kept for what comes next: what the
+    /// driver shows of this process, but for its context. None without a device.
+    pub fn device_bytes(&self) -> Option<u64> {
+        let accelerator = self.accelerator.as_ref()?;
+        Some(accelerator.gpu.context().device().held())
+    }
+
+    /// Bytes that running plans and kept results may hold.
+    pub fn memory_limit(&self) -> u64 {
+        self.config.memory_limit
+    }
+
+    /// From now on `holder` is told which tables and frames are gone, as long as it lives.
+    pub fn add_holder(&self, holder: Weak<dyn TableHolder>) {
+        let mut holders = self.holders.write().unwrap_or_else(|e| e.into_inner());
+        holders.retain(|other| other.strong_count() > 0);
+        holders.push(holder);
+    }
+
+    fn each_holder(&self, tell: impl Fn(&dyn TableHolder)) {
+        let holders = self.holders.read().unwrap_or_else(|e| e.into_inner());
+        holders.iter().filter_map(Weak::upgrade).for_each(|holder| tell(&*holder));
+    }
+
+    pub fn accelerator(&self) -> Option<&Arc<Accelerator>> {
+        self.accelerator.as_ref()
+    }
+
+    /// Adds a step under `id`: checked now, run later. `data` holds the rows of [`Op::FromArrow`] where its `bytes` do not.
+    /// `at` is the place of the call, for mistakes that no token stands for. Reading a file reports to `task`.
+    ///
+    /// # Errors
+    /// Everything that can be known without running the plan: unknown columns, types, arguments, names; files that
+    /// cannot be read.
+    pub fn step(
+        &self,
+        id: FrameId,
+        op: &Op,
+        at: Option<&Span>,
+        data: Option<Vec<RecordBatch>>,
+        task: &TaskHandle,
+    ) -> Result<Schema, Diagnostic> {
+        let frame = guarded(|| self.plan(op, at, data, task)).map_err(|d| placed(d, at))?;
+        let schema = onrush_frame::schema_to_wire(&frame.schema);
+        self.insert(id, frame, task);
+        Ok(schema)
+    }
+
+    /// As [`Engine::step`] with [`Op::Read`]; says what the files can be recognised by. With `marked` they must be those files, unchanged.
+    ///
+    /// # Errors
+    /// As there, and if a file has changed.
+    pub fn read(
+        &self,
+        id: FrameId,
+        source: &Source,
+        marked: Option<&[FileMark]>,
+        at: Option<&Span>,
+        task: &TaskHandle,
+    ) -> Result<(Schema, Vec<FileMark>), Diagnostic> {
+        let (frame, marks) = guarded(|| self.read_frame(source, marked, task)).map_err(|d| placed(d, at))?;
+        let schema = onrush_frame::schema_to_wire(&frame.schema);
+        self.insert(id, frame, task);
+        Ok((schema, marks))
+    }
+
+    fn read_frame(
+        &self,
+        source: &Source,
+        marked: Option<&[FileMark]>,
+        task: &TaskHandle,
+    ) -> Result<(Frame, Vec<FileMark>), Diagnostic> {
+        let (loaded, marks) = onrush_io::open(source, marked, self.pool.as_ref(), task)?;
+        let title = format!("read {}", loaded.title());
+        let frame = match loaded.content {
+            Content::Memory(table) => resident(loaded.key, title, table)?,
+            Content::Scan(provider) => {
+                let plan = LogicalPlanBuilder::scan("file", provider_as_source(provider), None)
+                    .and_then(LogicalPlanBuilder::build)
+                    .map_err(diagnose)?;
+                let mut frame = frame(loaded.key, title, ops::unqualified(plan)?);
+                frame.rows = loaded.rows.into();
+                frame
+            }
+        };
+        Ok((frame, marks))
+    }
+
+    fn insert(&self, id: FrameId, frame: Frame, task: &TaskHandle) {
+        let resident = frame.resident.clone();
+        if let Some(resident) = &resident {
+            self.known.put(frame.key, resident);
+        }
+        self.catalog.insert(id, Object::Frame(Arc::new(frame)));
+        if resident.is_some() {
+            self.make_room(task);
+        }
+    }
+
+    fn plan(
+        &self,
+        op: &Op,
+        at: Option<&Span>,
+        data: Option<Vec<RecordBatch>>,
+        task: &TaskHandle,
+    ) -> Result<Frame, Diagnostic> {
+        match op {
+            Op::Read(source) => Ok(self.read_frame(source, None, task)?.0),
+            Op::FromArrow { schema, bytes } => {
+                let table = match (data, bytes) {
+                    (Some(batches), _) => match batches.first() {
+                        Some(first) => Table::new(first.schema(), batches),
+                        None => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
+                    },
+                    (None, Some(bytes)) => onrush_frame::ipc::read(arrow::buffer::Buffer::from(bytes.as_slice()))
+                        .map_err(|e| internal(&format!("rows that a cell sent could not be read: {e}")))?,
+                    (None, None) => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
+                };
+                let names = table.schema().fields().iter().map(|f| (f.name().as_str(), None)).collect::<Vec<_>>();
+                ops::distinct_names(names, at)?;
+                let key = key::table(&table);
+                resident(key, "values".to_string(), Arc::new(table))
+            }
+            _ => {
+                chains::check(op.exprs(), at)?;
+                let keys =
+                    op.inputs().into_iter().map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<_>, _>>()?;
+                let plan = match op {
+                    Op::Sql { query, tables } => {
+                        let tables = tables
+                            .iter()
+                            .map(|(name, id)| Ok((name.clone(), self.frame(*id)?)))
+                            .collect::<Result<Vec<_>, Diagnostic>>()?;
+                        futures::executor::block_on(onrush_sql::plan(self.states.lend(&self.context), query, tables))?
+                    }
+                    op => ops::plan(op, self, at)?,
+                };
+                Ok(frame(key::step(op, &keys), op.name().to_string(), self.analysed(plan)?))
+            }
+        }
+    }
+
+    /// A plan with DataFusion's own analysis, for what ours does not see: what types become of others, and what does not go together.
+    fn analysed(&self, plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
+        let plan = chains::shortened(plan).map_err(diagnose)?;
+        let state = self.states.lend(&self.context);
+        state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}).map_err(diagnose)
+    }
+
+    /// Forgets objects. Frames that others are made from live on until these are gone, too.
+    pub fn release(&self, ids: &[impl Into<ObjectId> + Copy]) {
+        let ids: Vec<ObjectId> = ids.iter().copied().map(Into::into).collect();
+        let gone = self.catalog.remove(&ids);
+        if gone.iter().any(Object::is_resident) {
+            self.plans.clear();
+        }
+        drop(gone);
+        self.each_holder(|holder| holder.release(&ids));
+    }
+
+    pub fn contains(&self, id: FrameId) -> bool {
+        self.catalog.contains(id)
+    }
+
+    /// # Errors
+    /// If there is no such frame.
+    pub fn schema(&self, id: FrameId) -> Result<Schema, Diagnostic> {
+        Ok(onrush_frame::schema_to_wire(&self.frame(id)?.schema))
+    }
+
+    /// First and last rows; computes the frame.
+    pub fn preview(
+        &self,
+        id: FrameId,
+        head: u32,
+        tail: u32,
+        nulls: bool,
+        task: &TaskHandle,
+    ) -> Result<TablePreview, Diagnostic> {
+        let frame = self.frame(id)?;
+        let mut options = PreviewOptions {
+            kind: TableKind::Frame,
+            head: head as usize,
+            tail: tail as usize,
+            nulls,
+            location: "memory".to_string(),
+        };
+        let ends = match self.whole(&frame, (options.head, options.tail), task)? {
+            Whole::Held(table) => {
+                let host = if table.is_on_disk() { "disk" } else { "memory" };
+                options.location = match self.place(&table) {
+                    "cpu" | "disk" => host.to_string(),
+                    device => format!("{host} and {device}"),
+                };
+                return Ok(onrush_frame::preview(&table, &options));
+            }
+            Whole::Ends(ends) => ends,
+            Whole::Counted(rows) => self.ends(&frame, rows, (options.head, options.tail), task)?,
+        };
+        let location = if frame.title.starts_with("read ") { "file" } else { "plan" };
+        Ok(TablePreview {
+            kind: options.kind,
+            columns: onrush_frame::preview::columns(&frame.schema, ends.nulls.as_deref().filter(|_| nulls)),
+            total_rows: ends.rows,
+            head: onrush_frame::preview::rows(&ends.first),
+            tail: onrush_frame::preview::rows(&ends.last),
+            bytes: None,
+            location: location.to_string(),
+        })
+    }
+
+    pub fn row_count(&self, id: FrameId, task: &TaskHandle) -> Result<u64, Diagnostic> {
+        let frame = self.frame(id)?;
+        match frame.too_many() {
+            Some(rows) => Ok(rows),
+            None => Ok(match self.whole(&frame, (0, 0), task)? {
+                Whole::Held(table) => table.rows() as u64,
+                Whole::Ends(ends) => ends.rows,
+                Whole::Counted(rows) => rows,
+            }),
+        }
+    }
+
+    /// If it is known without running anything.
+    pub fn known_rows(&self, id: FrameId) -> Option<u64> {
+        let frame = self.frame(id).ok()?;
+        frame.too_many().or_else(|| self.held(&frame).map(|t| t.rows() as u64))
+    }
+
+    /// The named columns (all if none is named), in the given order.
+    pub fn collect(
+        &self,
+        id: FrameId,
+        columns: &[String],
+        task: &TaskHandle,
+    ) -> Result<(SchemaRef, Vec<RecordBatch>), Diagnostic> {
+        let table = self.table(id, columns, task)?;
+        Ok((Arc::clone(table.schema()), table.batches().to_vec()))
+    }
+
+    /// As [`Engine::collect`], as one table.
+    pub fn table(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        let frame = self.frame(id)?;
+        if columns.is_empty() {
+            return self.run(&frame, task);
+        }
+        let mut positions = Vec::new();
+        for name in columns {
+            match frame.schema.index_of(name) {
+                Ok(position) => positions.push(position),
+                Err(_) => return Err(check::unknown_column(name, &frame.schema)),
+            }
+        }
+        if frame.too_many().is_some() && self.held(&frame).is_none() {
+            let plan = ops::keep(ops::plain(&frame)?, columns)?;
+            let schema = Arc::new(plan.schema().as_arrow().clone());
+            return self.run_plan(plan, schema, task).map(Arc::new);
+        }
+        let table = self.run(&frame, task)?;
+        table.project(&positions).map(Arc::new).map_err(|e| internal(&e.to_string()))
+    }
+
+    /// The only value of an expression that gives one row.
+    pub fn value(&self, id: FrameId, expr: &Expr, task: &TaskHandle) -> Result<(Value, DataType), Diagnostic> {
+        let frame = self.frame(id)?;
+        chains::check([expr], None)?;
+        let mut plain = expr.clone();
+        key::without_places(&mut plain);
+        let content = codec::content(&plain);
+        let key = key::hash(|h| {
+            use std::hash::Hash;
+            ("value", frame.key, &content).hash(h);
+        });
+        let derived = guarded(|| {
+            let lower = Lower::new(ops::plain(&frame)?, None)?;
+            let plan = match is_aggregated(expr) && has_aggregate(expr) {
+                true => ops::project::aggregate_all(lower, std::slice::from_ref(expr))?,
+                false => ops::project::select(lower.plan, std::slice::from_ref(expr), None)?,
+            };
+            Ok(self::frame(key, "value".to_string(), self.analysed(plan)?))
+        })?;
+        let table = self.run(&Arc::new(derived), task)?;
+        if table.rows() != 1 || table.schema().fields().len() != 1 {
+            let message = format!("`value` needs one value, but this expression gives {} rows", table.rows());
+            return Err(check::place(
+                check::plan_error("argument", message),
+                expr.span.as_ref(),
+                None,
+                "not one value",
+            )
+            .help("use an aggregate such as `.mean()` or `.first()`, or `column::<T>(...)` for all values"));
+        }
+        let column = table.column(0).map_err(|e| internal(&e.to_string()))?;
+        Ok((onrush_frame::value_at(&column, 0), onrush_frame::dtype_to_wire(column.data_type())))
+    }
+
+    /// Computes a frame and holds its rows as `new` until that is released.
+    pub fn persist(&self, id: FrameId, new: FrameId, task: &TaskHandle) -> Result<Schema, Diagnostic> {
+        let source = self.frame(id)?;
+        let table = self.rows_to_hold(&source, task)?;
+        let schema = onrush_frame::schema_to_wire(table.schema());
+        self.hold(&source, table, new, task)?;
+        Ok(schema)
+    }
+
+    /// Holds the rows of a frame as `new` until that is released.
+    pub fn hold(&self, frame: &Frame, table: Arc<Table>, new: FrameId, task: &TaskHandle) -> Result<(), Diagnostic> {
+        // Two frames of the same rows hold them once.
+        let resident = self.known.get(frame.key).filter(|known| Arc::ptr_eq(&known.table(), &table));
+        let resident = resident.unwrap_or_else(|| Arc::new(Resident::new(table)));
+        self.insert(new, frame_of(frame.key, frame.title.clone(), resident)?, task);
+        Ok(())
+    }
+
+    /// Whether the rows of a frame are there.
+    pub fn is_held(&self, id: FrameId) -> Result<bool, Diagnostic> {
+        Ok(self.held(&*self.frame(id)?).is_some())
+    }
+
+    /// Writes a frame to a file; returns its absolute path, rows and bytes. Rows that are not held are written as they are computed, and
+    /// kept if they take no more than a part of the session's memory.
+    pub fn write(&self, id: FrameId, sink: &Sink, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
+        let frame = self.frame(id)?;
+        let mut writer = onrush_io::FileWriter::create(sink, &frame.schema)?;
+        let mut stage = Some(format!("write {}", sink.path));
+        let mut write = |batch: &RecordBatch| {
+            stage.take().into_iter().for_each(|stage| task.stage(stage));
+            writer.write(batch, task)
+        };
+        let _running = self.alone(&frame, task)?;
+        match self.held(&frame) {
+            None => _ = self.stream_and_keep(&frame, self.memory_limit() / KEPT, task, &mut write)?,
+            Some(table) => {
+                task.set_rows(0);
+                task.set_total_rows(Some(table.rows() as u64));
+                for batch in table.batches() {
+                    write(batch)?;
+                    task.add_rows(batch.num_rows() as u64);
+                }
+            }
+        }
+        let written = writer.finish()?;
+        Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
+    }
+
+    /// Bytes of resident frames in memory and of kept results; a buffer that two of them share counts twice.
+    pub fn resident_bytes(&self) -> u64 {
+        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes()
+    }
+
+    /// What frames hold, each once.
+    fn all_residents(&self) -> Vec<Arc<Resident>> {
+        let mut held = self.catalog.of_frames(|_, frame| frame.resident.clone());
+        let mut seen = std::collections::HashSet::new();
+        held.retain(|resident| seen.insert(Arc::as_ptr(resident)));
+        held
+    }
+
+    /// The frames that hold their rows, with their tables. Nothing is run.
+    pub fn residents(&self) -> Vec<(FrameId, Arc<Table>)> {
+        self.catalog.of_frames(|id, frame| Some((id, frame.resident.as_ref()?.look())))
+    }
+
+    /// Drops results that no frame pins.
+    pub fn forget_results(&self) {
+        self.results.clear();
+    }
+
+    /// Plans again what was planned before.
+    pub fn forget_plans(&self) {
+        self.plans.clear();
+    }
+
+    pub fn frame_count(&self) -> usize {
+        self.catalog.of_frames(|_, _| Some(())).len()
+    }
+
+    /// Groups and aggregates a frame without making it a frame of its own: for plots and previews. Without `keys` one row
+    /// over the whole frame. The result is sorted by the keys, nulls first, and kept like any other.
+    pub fn run_aggregate(
+        &self,
+        id: FrameId,
+        keys: &[Expr],
+        aggs: &[Expr],
+        task: &TaskHandle,
+    ) -> Result<Arc<Table>, Diagnostic> {
+        match keys.is_empty() {
+            true => self.run_op(&Op::Select { input: id, exprs: aggs.to_vec() }, task),
+            false => self.run_op(&Op::GroupBy { input: id, keys: keys.to_vec(), aggs: aggs.to_vec() }, task),
+        }
+    }
+
+    /// Selects expressions of a frame, row by row, likewise.
+    pub fn run_select(&self, id: FrameId, exprs: &[Expr], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        self.run_op(&Op::Select { input: id, exprs: exprs.to_vec() }, task)
+    }
+
+    /// What type an expression over a frame has. Nothing runs.
+    pub fn type_of(
+        &self,
+        id: FrameId,
+        expr: &Expr,
+        task: &TaskHandle,
+    ) -> Result<arrow::datatypes::DataType, Diagnostic> {
+        let op = Op::Select { input: id, exprs: vec![expr.clone().alias("value")] };
+        let frame = self.made(&op, task)?;
+        Ok(frame.schema.field(0).data_type().clone())
+    }
+
+    /// Any step whose result is wanted and that needs no id.
+    pub fn run_op(&self, op: &Op, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        self.run(&Arc::new(self.made(op, task)?), task)
+    }
+
+    /// The frame of a step that needs no id. Nothing runs.
+    pub fn made(&self, op: &Op, task: &TaskHandle) -> Result<Frame, Diagnostic> {
+        guarded(|| self.plan(op, None, None, task))
+    }
+}
+
+impl Inputs for Engine {
+    fn frame(&self, id: FrameId) -> Result<Arc<Frame>, Diagnostic> {
+        self.catalog.frame(id).ok_or_else(|| {
+            Diagnostic::error(Class::Internal, "unknown-frame", format!("the session has no frame {}", id.0))
+                .help("run the cell that makes the frame again")
+        })
+    }
+
+    fn rows(&self, plan: LogicalPlan) -> Result<Table, Diagnostic> {
+        let schema = Arc::new(plan.schema().as_arrow().clone());
+        self.run_plan(plan, schema, &TaskHandle::new())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A runtime that is dropped where another one runs would panic.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A frame that is computed when it is asked for; its plan is analysed.
+fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
+    let schema = Arc::new(plan.schema().as_arrow().clone());
+    let sorts = table::sorts(&plan);
+    let depth = 1 + table::inputs(&plan).iter().map(|f| f.depth).max().unwrap_or(0);
+    let rows = OnceLock::new();
+    Frame { key, title, plan, schema, resident: None, rows, sorts, depth, running: Mutex::new(()) }
+}
+
+/// A frame whose rows are there.
+fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagnostic> {
+    frame_of(key, title, Arc::new(Resident::new(table)))
+}
+
+fn frame_of(key: u128, title: String, resident: Arc<Resident>) -> Result<Frame, Diagnostic> {
+    let plan = table::resident(&resident).map_err(diagnose)?;
+    let schema = Arc::clone(resident.schema());
+    let rows = OnceLock::new();
+    let resident = Some(resident);
+    Ok(Frame { key, title, plan, schema, resident, rows, sorts: false, depth: 0, running: Mutex::new(()) })
+}
+
+fn placed(diagnostic: Diagnostic, at: Option<&Span>) -> Diagnostic {
+    if diagnostic.labels.is_empty() { check::place(diagnostic, None, at, "") } else { diagnostic }
+}
+
+/// Plans on a stack that deep expressions cannot exhaust, on this thread: another one would have nothing of the planner's code and data in its
+/// caches. A panic there is a bug of ours and no end of the engine.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    stacker::maybe_grow(PLANS_STACK, PLANS_STACK + (1 << 20), || {
+        let done = std::panic::catch_unwind(AssertUnwindSafe(work));
+        done.unwrap_or_else(|panic| Err(internal(&panic_text(&*panic))))
+    })
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+    text.unwrap_or_else(|| "a panic without a message".to_string())
+}

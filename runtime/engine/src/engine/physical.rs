@@ -1,0 +1,64 @@
+//! The physical plan of a logical one: the rules, and what of it runs on the device.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::Result;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::InvariantLevel;
+use onrush_gpu::{Accelerator, Placements, cooperative};
+use onrush_optimizer::Physical;
+
+static RULES: LazyLock<Physical> = LazyLock::new(Physical::new);
+
+/// The plan as it will run, of one that is analysed, and why nodes of it are on the CPU.
+pub async fn of(
+    plan: LogicalPlan,
+    state: &SessionState,
+    accelerator: Option<&Arc<Accelerator>>,
+) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
+    // Ours, which makes all passes.
+    let plan =
+        state.optimizers().iter().try_fold(plan, |plan, rule| rule.rewrite(plan, state).map(|plan| plan.data))?;
+    let first = state.query_planner().create_physical_plan(&plan, state).await?;
+    let config = state.config_options();
+    let Some(accelerator) = accelerator else {
+        return Ok((stoppable(RULES.for_cpu(first, config)?)?, Placements::default()));
+    };
+    if accelerator.may_run(&first)? {
+        let (placed, placements) = onrush_gpu::place(RULES.for_device(Arc::clone(&first), config)?, accelerator)?;
+        if placements.is_empty() {
+            return Ok((placed, placements));
+        }
+    }
+    onrush_gpu::place(stoppable(RULES.for_cpu(first, config)?)?, accelerator)
+}
+
+/// The rule of a state. DataFusion looks at what its planner makes once these have run, before it is known which of ours are needed: a plan of which
+/// nodes do not have what they ask for yet, as joins of several partitions, goes through them here, too.
+#[derive(Debug)]
+pub struct Whole;
+
+impl PhysicalOptimizerRule for Whole {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let lacks = |node: &Arc<dyn ExecutionPlan>| Ok(node.check_invariants(InvariantLevel::Executable).is_err());
+        if plan.exists(lacks)? { RULES.for_cpu(plan, config) } else { Ok(plan) }
+    }
+
+    fn name(&self) -> &str {
+        "whole"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Operators that give many batches for one of their input let others run now and then.
+fn stoppable(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| Ok(cooperative(node))).map(|plan: Transformed<_>| plan.data)
+}

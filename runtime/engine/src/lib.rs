@@ -1,0 +1,13 @@
+//! The engine: frames by id, plans that run, results that are kept, and how a plan is explained.
+//!
+//! Puts the crates of plans together: the wire's steps and SQL become plans, rules and devices are chosen, files are read. Knows no sockets, no
+//! names of notebooks, no files' formats and no views of frames (`runtime/explore`).
+
+pub mod cache;
+mod engine;
+pub mod explain;
+mod pool;
+
+pub use engine::{CALLS_STACK, Ends, Engine, EngineConfig, KEPT, Loan, TableHolder, Whole};
+pub use explain::Placement;
+pub use onrush_gpu::{EngineChoice, Policy, Tuning};

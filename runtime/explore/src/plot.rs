@@ -1,0 +1,706 @@
+//! Computes the data of plots: bins, boxes, heat map cells and means, so that rows do not leave the engine.
+//!
+//! Drawing is the task of `widgets/view`.
+
+mod bars;
+mod boxes;
+mod columns;
+mod correlation;
+mod facets;
+mod heat;
+mod held;
+mod lines;
+mod rows;
+mod time;
+
+use std::collections::{HashMap, HashSet};
+
+use onrush_engine::{Engine, KEPT};
+use onrush_expr::check::{place, plan_error};
+use onrush_frame::TaskHandle;
+use onrush_wire::plot::statistics::{self, Cell, Combine, Density, Survey};
+use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, Series};
+use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
+
+use columns::{Column, Values, grown, label};
+use rows::Rows;
+
+/// Points of a scatter plot that are drawn.
+const POINTS: usize = 5_000;
+/// Points of a line.
+const LINE: usize = 4_000;
+/// Points of a line over time buckets, however many panels there are.
+const OVER_TIME: usize = 1_500;
+/// Series that have a separate colour.
+const SERIES: usize = 20;
+/// Categories of a box plot or of a heat map's side, and bars that were combined by category.
+const CATEGORIES: usize = 40;
+/// Points of a density's curve.
+const CURVE: usize = 400;
+/// Categories of a side that are drawn; see `widgets/view`.
+const DRAWN: usize = 50;
+/// Rows that a scatter plot looks at, up to twice as many; of more, it takes some at equal distances.
+const LOOKED_AT: usize = 400_000;
+/// Values that quartiles are taken from when bins are chosen.
+const SAMPLE: usize = 200_000;
+
+/// Computes a plot. Its notes say what was left out.
+///
+/// # Errors
+/// A layer that lacks what its mark needs, a column of the wrong type, and everything that the frame's plan can fail with.
+pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result<Plot, Diagnostic> {
+    let mut plot = Plot {
+        layers: Vec::new(),
+        style: request.style.clone(),
+        notes: Vec::new(),
+        facets: Vec::new(),
+        facet_label: String::new(),
+    };
+    let held = held::Held::columns(engine, request, task)?;
+    let request = &PlotRequest { frame: held.as_ref().map_or(request.frame, |held| held.id), ..request.clone() };
+    let mut shared = Shared::default();
+    match &request.facet {
+        None => plot.layers = layers(engine, request, request.frame, &mut shared, task, (1, &mut plot.notes))?,
+        Some(by) => facets::panels(engine, request, by, &mut shared, task, &mut plot)?,
+    }
+    plot.notes.dedup();
+    Ok(plot)
+}
+
+/// What all panels share, by layer, so that they can be compared.
+#[derive(Default)]
+struct Shared {
+    /// Edges of a histogram's bins.
+    edges: HashMap<usize, Vec<f64>>,
+    /// Cells of a heat map, along x and along y.
+    cells: HashMap<(usize, char), heat::Cells>,
+    /// Numbers and times that are a box plot's categories.
+    values: HashMap<usize, Vec<i64>>,
+    /// Time buckets.
+    grids: HashMap<usize, time::Grid>,
+}
+
+fn layers(
+    engine: &Engine,
+    request: &PlotRequest,
+    frame: FrameId,
+    shared: &mut Shared,
+    task: &TaskHandle,
+    (panels, notes): (usize, &mut Vec<String>),
+) -> Result<Vec<Layer>, Diagnostic> {
+    let mut layers = Vec::new();
+    let share = |all: usize| (all / panels).max(200);
+    let (points, line) = (share(POINTS), share(LINE));
+    for (index, layer) in request.layers.iter().enumerate() {
+        task.check()?;
+        let mut source = Source { engine, frame, index, points, line, shared: &mut *shared, task, notes: &mut *notes };
+        match layer.mark {
+            Mark::Scatter => source.scatter(layer, &mut layers)?,
+            Mark::Bar | Mark::Line | Mark::Area => layers.push(source.xy(layer)?),
+            Mark::Histogram => layers.push(source.histogram(layer)?),
+            Mark::Density => layers.push(source.density(layer)?),
+            Mark::Box => layers.push(source.boxes(layer)?),
+            Mark::HeatMap => layers.push(source.heat_map(layer)?),
+            Mark::Correlation => layers.push(correlation::layer(engine, frame, task)?),
+        }
+    }
+    Ok(layers)
+}
+
+struct Source<'a> {
+    engine: &'a Engine,
+    frame: FrameId,
+    /// Which layer it is.
+    index: usize,
+    /// Points of a scatter plot, and of a line, that are drawn.
+    points: usize,
+    line: usize,
+    shared: &'a mut Shared,
+    task: &'a TaskHandle,
+    notes: &'a mut Vec<String>,
+}
+
+impl<'a> Source<'a> {
+    fn xy(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        if (layer.aggregate.is_some() || layer.every.is_some())
+            && let Some(layer) = self.over_time(layer, x)?
+        {
+            return Ok(layer);
+        }
+        let Some(function) = &layer.aggregate else {
+            let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+            let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
+            let x_values = Values::of(&rows, 0, x)?;
+            let what = format!("the y of a {}", name(layer.mark));
+            let y_values = Values::of(&rows, 1, y)?.number(&what, y)?;
+            return match layer.mark {
+                Mark::Bar => self.bars(layer, &rows, (&x_values, &y_values), x),
+                _ => self.line(layer, &rows, (x_values, &y_values)),
+            };
+        };
+        let value = aggregate(function, layer)?;
+        let y_label = label(&value);
+        let mut keys = vec![x.clone().alias("x")];
+        keys.extend(layer.color.clone().map(|c| c.alias("color")));
+        let table = self.engine.run_aggregate(self.frame, &keys, &[value.alias("y")], self.task)?;
+        // The colour is a key and comes before the value: the order of `columns` below.
+        let order: &[usize] = if layer.color.is_some() { &[0, 2, 1] } else { &[0, 1] };
+        let table = table.project(order).map_err(|e| onrush_expr::error::internal(&e.to_string()))?;
+        let mut x_column = Column::of(&table, 0, x)?;
+        let y_expr = layer.y.as_ref().unwrap_or(x);
+        let mut y_column =
+            Column::of(&table, 1, y_expr)?.number(&format!("the y of a {}", name(layer.mark)), y_expr)?;
+        y_column.label = y_label;
+        let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
+
+        let gaps = matches!(layer.mark, Mark::Line | Mark::Area);
+        let mut rows: Vec<usize> = (0..table.rows())
+            .filter(|i| !x_column.positions[*i].is_nan() && (gaps || !y_column.positions[*i].is_nan()))
+            .collect();
+        self.left_out(table.rows() - rows.len(), "point", "no value");
+        if layer.mark == Mark::Bar {
+            if x_column.scale == AxisScale::Category && x_column.categories.len() > CATEGORIES {
+                self.largest(&mut x_column, &mut y_column, &mut rows, layer, color.is_some());
+            }
+            if rows.len() > bars::BARS {
+                return Err(bars::too_many_bars(&grouped(rows.len()), x_column.scale, x));
+            }
+        }
+        if gaps {
+            self.fewer(&mut x_column, &mut rows, Of::All);
+        }
+        let mut series = Vec::new();
+        let (mut kept, mut all) = (0, 0);
+        for (name, mut rows) in self.split(rows, color, Of::All) {
+            let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
+            let (x, y) = if !gaps {
+                (at(&rows, &x_column.positions), at(&rows, &y_column.positions))
+            } else if rows.len() > self.line {
+                let points = rows.iter().map(|i| (x_column.positions[*i], y_column.positions[*i]));
+                all += rows.len();
+                let (x, y) = statistics::envelope(points, self.line);
+                kept += x.len();
+                (x, y)
+            } else {
+                rows.sort_by(|a, b| x_column.positions[*a].total_cmp(&x_column.positions[*b]));
+                (at(&rows, &x_column.positions), at(&rows, &y_column.positions))
+            };
+            series.push(Series { name, x, y });
+        }
+        self.stretches(kept, all);
+        Ok(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series })
+    }
+
+    /// A line through rows in the order of `x`; strings are in the order of their first rows.
+    fn line(&mut self, layer: &LayerRequest, rows: &Rows, (mut x, y): (Values, &Values)) -> Result<Layer, Diagnostic> {
+        let texts = if x.scale == AxisScale::Category { x.keep_most(rows, DRAWN, self.task)? } else { 0 };
+        let color = self.color(rows, 2, layer)?;
+        let made = lines::lines(rows, (&x, y), color.as_ref(), self.line, self.task)?;
+        self.left_out(made.without_x - x.hidden, "point", "no value");
+        self.most_frequent(DRAWN, texts, &x.label);
+        self.left_out(made.without_color, "row", "no colour");
+        self.series_left_out(made.hidden, made.series.len(), layer);
+        self.stretches(made.kept, made.all);
+        Ok(Layer::Xy { mark: layer.mark, x: made.x, y: made.y, series: made.series })
+    }
+
+    /// The column of the colour as categories.
+    fn color(&self, rows: &Rows, index: usize, layer: &LayerRequest) -> Result<Option<Values>, Diagnostic> {
+        let of = |expr| Values::of(rows, index, expr)?.into_categories(rows, None, self.task);
+        layer.color.as_ref().map(of).transpose()
+    }
+
+    /// Aggregates rows by timestamp, hour, day or month. `None` if `x` is not a time.
+    fn over_time(&mut self, layer: &LayerRequest, x: &Expr) -> Result<Option<Layer>, Diagnostic> {
+        let function = layer.aggregate.as_deref().unwrap_or("mean");
+        let combine = Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))?;
+        let y = match combine {
+            Combine::Count => None,
+            _ => Some(needed(layer.y.as_ref(), layer.mark, "y")?),
+        };
+        if !self.is_over_time(layer)? {
+            return Ok(None);
+        }
+        let rows = self.rows([Some(x), y, layer.color.as_ref()])?;
+        let x_values = Values::of(&rows, 0, x)?;
+        let what = format!("the y of a {}", name(layer.mark));
+        let y_values = y.map(|y| Values::of(&rows, 1, y)?.number(&what, y)).transpose()?;
+        let color = self.color(&rows, 1 + usize::from(y.is_some()), layer)?;
+        let grid = self.grid(layer, (&rows, &x_values), x)?;
+        let asked = time::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line.max(OVER_TIME) };
+        let made = time::combine(&rows, &x_values, y_values.as_ref(), color.as_ref(), &asked, self.task)?;
+        self.left_out(made.left_out, "row", "no value");
+        self.series_left_out(made.hidden, made.series.len(), layer);
+        let label = if y.is_some() { label(&aggregate(function, layer)?) } else { "rows".to_string() };
+        if let time::Grid::Stretches(every) = grid {
+            let what = if y.is_some() { function } else { "rows" };
+            self.notes.push(format!("{what} of each {}", every.words()));
+        }
+        if made.kept < made.all {
+            let (kept, all) = (grouped(made.kept), grouped(made.all));
+            self.notes.push(format!("{kept} of {all} points shown: the lowest and highest of those beside each other"));
+        }
+        let y = Axis { label, scale: AxisScale::Number, categories: Vec::new() };
+        Ok(Some(Layer::Xy { mark: layer.mark, x: made.x, y, series: made.series }))
+    }
+
+    /// Whether rows are combined by the times of `x`.
+    fn is_over_time(&self, layer: &LayerRequest) -> Result<bool, Diagnostic> {
+        let Some(x) = layer.x.as_ref().filter(|_| layer.aggregate.is_some() || layer.every.is_some()) else {
+            return Ok(false);
+        };
+        let is_time = columns::scale(&self.engine.type_of(self.frame, x, self.task)?) == Some(AxisScale::Time);
+        if !is_time && layer.every.is_some() {
+            let message = format!("`every` needs dates or times, and `{}` has none", label(x));
+            return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a time"));
+        }
+        Ok(is_time)
+    }
+
+    fn grid(&mut self, layer: &LayerRequest, x: (&Rows, &Values), at: &Expr) -> Result<time::Grid, Diagnostic> {
+        if let Some(known) = self.shared.grids.get(&self.index) {
+            return Ok(*known);
+        }
+        let grid = time::grid(x, layer.every.as_deref(), layer.mark == Mark::Bar, at, self.task)?;
+        self.shared.grids.insert(self.index, grid);
+        Ok(grid)
+    }
+
+    /// Decides what the panels of these rows share.
+    fn share(&mut self, layer: &LayerRequest) -> Result<(), Diagnostic> {
+        match layer.mark {
+            Mark::Histogram => {
+                let (rows, values, _) = self.values(&LayerRequest { color: None, ..layer.clone() })?;
+                self.edges(layer, &rows, &values)?;
+            }
+            Mark::HeatMap => {
+                self.sides(layer)?;
+            }
+            Mark::Box if layer.y.is_some() => {
+                let rows = self.rows([layer.y.as_ref(), layer.x.as_ref(), None])?;
+                self.box_categories(layer, &rows)?;
+            }
+            Mark::Bar | Mark::Line | Mark::Area if self.is_over_time(layer)? => {
+                let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+                let rows = self.rows([Some(x), None, None])?;
+                self.grid(layer, (&rows, &Values::of(&rows, 0, x)?), x)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stretches(&mut self, kept: usize, all: usize) {
+        if kept < all {
+            self.notes.push(format!(
+                "{} of {} points shown: the first, lowest, highest and last of each stretch",
+                grouped(kept),
+                grouped(all)
+            ));
+        }
+    }
+
+    fn series_left_out(&mut self, hidden: usize, shown: usize, layer: &LayerRequest) {
+        if let (1.., Some(color)) = (hidden, &layer.color) {
+            let label = label(color);
+            self.notes
+                .push(format!("{shown} of {} values of {label} shown: those with most rows", grouped(hidden + shown)));
+        }
+    }
+
+    /// Leaves the categories with most rows, if there are more than are drawn.
+    fn fewer(&mut self, column: &mut Column, rows: &mut Vec<usize>, of: Of) {
+        if column.scale != AxisScale::Category || column.categories.len() <= DRAWN {
+            return;
+        }
+        let mut sizes = vec![0; column.categories.len()];
+        rows.iter().for_each(|row| sizes[column.positions[*row] as usize] += 1);
+        let all = sizes.iter().filter(|size| **size > 0).count();
+        let kept = most(&sizes, DRAWN);
+        let mut categories = Vec::new();
+        let mut place = vec![0.0; sizes.len()];
+        for (index, name) in column.categories.iter().enumerate().filter(|(index, _)| kept[*index]) {
+            place[index] = categories.len() as f64;
+            categories.push(name.clone());
+        }
+        rows.retain(|row| kept[column.positions[*row] as usize]);
+        rows.iter().for_each(|row| column.positions[*row] = place[column.positions[*row] as usize]);
+        column.categories = categories;
+        self.with_most_rows(DRAWN, all, &column.label, of);
+    }
+
+    fn scatter(&mut self, layer: &LayerRequest, layers: &mut Vec<Layer>) -> Result<(), Diagnostic> {
+        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let mut exprs = vec![x.clone().alias("x"), y.clone().alias("y")];
+        exprs.extend(layer.color.clone().map(|c| c.alias("color")));
+        exprs.extend(layer.size.clone().map(|c| c.alias("size")));
+        let (table, total) = Rows::select(self.engine, self.frame, &exprs, 0)?.some(LOOKED_AT, self.task)?;
+        let (mut x_column, mut y_column) = (Column::of(&table, 0, x)?, Column::of(&table, 1, y)?);
+        let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
+        let size_at = 2 + usize::from(layer.color.is_some());
+        let size =
+            layer.size.as_ref().map(|expr| Column::of(&table, size_at, expr)?.number("the size of points", expr));
+        let size = size.transpose()?;
+        let has = |i: &usize| {
+            let sized = size.as_ref().is_none_or(|s| s.positions[*i].is_finite() && s.positions[*i] >= 0.0);
+            !x_column.positions[*i].is_nan() && !y_column.positions[*i].is_nan() && sized
+        };
+        let mut rows: Vec<usize> = (0..table.rows()).filter(has).collect();
+        if total == table.rows() {
+            self.left_out(total - rows.len(), "point", "no value");
+        }
+        // All that could be shown: of a sample, in its proportion.
+        let (all, of) = if total == table.rows() { (rows.len(), Of::All) } else { (total, Of::Sample) };
+        self.fewer(&mut x_column, &mut rows, of);
+        self.fewer(&mut y_column, &mut rows, of);
+        let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
+        let is_numeric = color.as_ref().is_some_and(|c| c.scale != AxisScale::Category);
+        let size_range = size.as_ref().map_or((0.0, 0.0), |s| {
+            let sizes = || rows.iter().map(|i| s.positions[*i]);
+            (sizes().fold(f64::INFINITY, f64::min), sizes().fold(f64::NEG_INFINITY, f64::max))
+        });
+        let groups = match (is_numeric, &color) {
+            (false, Some(_)) => self.split(rows, color.clone(), of),
+            _ => vec![(String::new(), rows)],
+        };
+        let keep = (self.points / groups.len().max(1)).max(200);
+        let (mut drawn, mut series) = (0, Vec::new());
+        for (name, rows) in groups {
+            let shown: Vec<usize> = statistics::spread(rows.len(), keep).map(|i| rows[i]).collect();
+            drawn += shown.len();
+            let (xs, ys) = (at(&shown, &x_column.positions), at(&shown, &y_column.positions));
+            if !is_numeric && size.is_none() {
+                series.push(Series { name, x: xs, y: ys });
+                continue;
+            }
+            let numeric = color.as_ref().filter(|_| is_numeric);
+            layers.push(Layer::Points {
+                x: x_column.axis(),
+                y: y_column.axis(),
+                name,
+                xs,
+                ys,
+                colors: numeric.map_or(Vec::new(), |c| at(&shown, &c.positions)),
+                color_label: numeric.map_or(String::new(), |c| c.label.clone()),
+                sizes: size.as_ref().map_or(Vec::new(), |s| at(&shown, &s.positions)),
+                size_label: size.as_ref().map_or(String::new(), |s| s.label.clone()),
+                size_range,
+            });
+        }
+        if !series.is_empty() || (!is_numeric && size.is_none()) {
+            layers.push(Layer::Xy { mark: Mark::Scatter, x: x_column.axis(), y: y_column.axis(), series });
+        }
+        self.shown(drawn, all);
+        Ok(())
+    }
+
+    /// The values of `x`, and the series that each row belongs to.
+    fn values(&self, layer: &LayerRequest) -> Result<(Rows<'a>, Values, Option<Values>), Diagnostic> {
+        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        let rows = self.rows([Some(x), layer.color.as_ref(), None])?;
+        let values = Values::of(&rows, 0, x)?;
+        if values.scale == AxisScale::Category {
+            let message = format!("a {} needs numbers or times, and `{}` is text", name(layer.mark), values.label);
+            return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a number")
+                .help("count the rows of each value: `.bar(x, len())`"));
+        }
+        let color = self.color(&rows, 1, layer)?;
+        Ok((rows, values, color))
+    }
+
+    /// One thing for each series, made of its values.
+    fn by_series<T>(
+        &mut self,
+        (rows, values): (&Rows, &Values),
+        color: Option<&Values>,
+        new: impl Fn(usize) -> T,
+        mut add: impl FnMut(&mut T, f64) -> bool,
+    ) -> Result<Vec<(String, T)>, Diagnostic> {
+        let (mut made, mut sizes) = (Vec::new(), Vec::new());
+        let (mut nulls, mut missing) = (0, 0);
+        columns::each_of(rows, [Some(values), color], self.task, |[value, at]| {
+            if !value.is_finite() {
+                missing += 1;
+                return;
+            }
+            let series = if color.is_some() { at } else { 0.0 };
+            if series.is_nan() {
+                nulls += 1;
+                return;
+            }
+            while made.len() <= series as usize {
+                made.push(new(made.len()));
+            }
+            *grown(&mut sizes, series as usize) += usize::from(add(&mut made[series as usize], value));
+        })?;
+        let nulls = nulls - color.map_or(0, |c| c.hidden).min(nulls);
+        self.left_out(missing, "row", "no finite value");
+        self.left_out(nulls, "row", "no colour");
+        let names = color.map_or(vec![String::new()], Values::categories);
+        let all = names.len();
+        sizes.resize(all, 0);
+        (made.len()..all).for_each(|series| made.push(new(series)));
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
+        let kept: HashSet<usize> = order.into_iter().take(SERIES).collect();
+        if all > SERIES {
+            let label = color.map_or("", |c| c.label.as_str());
+            self.notes.push(format!("{SERIES} of {} values of {label} shown: those with most rows", grouped(all)));
+        }
+        let named = names.into_iter().zip(made).enumerate();
+        Ok(named.filter(|(i, _)| kept.contains(i) && (sizes[*i] > 0 || all == 1)).map(|(_, made)| made).collect())
+    }
+
+    fn histogram(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let (rows, values, mut color) = self.values(layer)?;
+        let edges = self.edges(layer, &rows, &values)?;
+        if let Some(color) = &mut color {
+            let all = color.keep_most(&rows, SERIES, self.task)?;
+            self.most_frequent(SERIES, all, &color.label);
+        }
+        let empty = |_| vec![0u64; edges.len() - 1];
+        let made = self.by_series((&rows, &values), color.as_ref(), empty, |counts, value| {
+            let bin = statistics::bin(value, &edges);
+            bin.inspect(|bin| counts[*bin] += 1).is_some()
+        })?;
+        let series = made.into_iter().map(|(name, counts)| Bins { name, edges: edges.clone(), counts }).collect();
+        Ok(Layer::Histogram { x: values.axis(), series })
+    }
+
+    fn edges(&mut self, layer: &LayerRequest, rows: &Rows, values: &Values) -> Result<Vec<f64>, Diagnostic> {
+        if let Some(known) = self.shared.edges.get(&self.index) {
+            return Ok(known.clone());
+        }
+        let edges = values.survey(rows, self.task, SAMPLE)?.edges(layer.bins, values.is_integer);
+        self.shared.edges.insert(self.index, edges.clone());
+        Ok(edges)
+    }
+
+    fn density(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let (rows, values, mut color) = self.values(layer)?;
+        if let Some(color) = &mut color {
+            let all = color.keep_most(&rows, SERIES, self.task)?;
+            self.most_frequent(SERIES, all, &color.label);
+        }
+        let mut surveys: Vec<Survey> = Vec::new();
+        columns::each_of(&rows, [Some(&values), color.as_ref()], self.task, |[value, at]| {
+            let series = if color.is_some() { at } else { 0.0 };
+            if series >= 0.0 {
+                grown(&mut surveys, series as usize).add(value);
+            }
+        })?;
+        let new = |series: usize| Density::new(surveys.get(series).unwrap_or(&Survey::default()), layer.bandwidth);
+        let made = self.by_series((&rows, &values), color.as_ref(), new, |density: &mut Density, value| {
+            density.add(value);
+            true
+        })?;
+        let curve = |(name, density): (String, Density)| {
+            let (x, y) = density.curve(CURVE);
+            Series { name, x, y }
+        };
+        let series: Vec<Series> = match surveys.iter().all(|s| s.count == 0) {
+            true => Vec::new(),
+            false => made.into_iter().map(curve).collect(),
+        };
+        let y = Axis { label: "density".to_string(), scale: AxisScale::Number, categories: Vec::new() };
+        Ok(Layer::Xy { mark: Mark::Density, x: values.axis(), y, series })
+    }
+
+    fn boxes(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let rows = self.rows([Some(y), layer.x.as_ref(), None])?;
+        let values = Values::of(&rows, 0, y)?.number("the y of a box plot", y)?;
+        let mut x = self.box_categories(layer, &rows)?;
+        if let Some(x) = &mut x {
+            let all = x.keep_most(&rows, CATEGORIES, self.task)?;
+            self.most_frequent(CATEGORIES, all, &x.label);
+        }
+        let axis = x.as_ref().map_or_else(
+            || Axis { label: String::new(), scale: AxisScale::Category, categories: vec![String::new()] },
+            Values::axis,
+        );
+        let (boxes, left_out) = boxes::boxes(&rows, &values, x.as_ref(), &axis.categories, (boxes::HELD, self.task))?;
+        let hidden = x.as_ref().map_or(0, |c| c.hidden);
+        self.left_out(usize::saturating_sub(left_out, hidden), "row", "no value");
+        Ok(Layer::Box { x: axis, y: values.axis(), boxes })
+    }
+
+    /// The categories of a box plot, of the second column.
+    fn box_categories(&mut self, layer: &LayerRequest, rows: &Rows) -> Result<Option<Values>, Diagnostic> {
+        let Some(expr) = &layer.x else { return Ok(None) };
+        let known = self.shared.values.get(&self.index).map(Vec::as_slice);
+        let x = Values::of(rows, 1, expr)?.into_categories(rows, known, self.task)?;
+        if let (Some(keys), None) = (x.keys(), known) {
+            self.shared.values.insert(self.index, keys.to_vec());
+        }
+        Ok(Some(x))
+    }
+
+    fn heat_map(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let (rows, mut sides) = self.sides(layer)?;
+        let mut hidden = 0;
+        for side in &mut sides {
+            if side.is_text() {
+                let all = side.values.keep_most(&rows, CATEGORIES, self.task)?;
+                hidden += side.values.hidden;
+                self.most_frequent(CATEGORIES, all, &side.values.label);
+            }
+        }
+        let [x_side, y_side] = &sides;
+        let color =
+            layer.color.as_ref().map(|expr| Values::of(&rows, 2, expr)?.number("the colour of a heat map", expr));
+        let color = color.transpose()?;
+        let default = if color.is_some() { "mean" } else { "count" };
+        let function = layer.aggregate.as_deref().unwrap_or(default);
+        let combine = Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))?;
+        let (x_axis, y_axis) = (x_side.axis(), y_side.axis());
+        let mut values = vec![vec![Cell::default(); x_axis.categories.len()]; y_axis.categories.len()];
+        let mut left_out = 0;
+        let walked = [Some(&x_side.values), Some(&y_side.values), color.as_ref()];
+        columns::each_of(&rows, walked, self.task, |[x, y, value]| {
+            let value = if color.is_some() { value } else { 1.0 };
+            let (column, line) = (x_side.cell(x), y_side.cell(y));
+            match line.and_then(|line| values.get_mut(line)?.get_mut(column?)) {
+                Some(cell) if !value.is_nan() => cell.add(value, combine),
+                _ => left_out += 1,
+            }
+        })?;
+        if hidden == 0 {
+            self.left_out(left_out, "row", "no value");
+        }
+        let values =
+            values.into_iter().map(|line| line.into_iter().map(|cell| cell.value(combine)).collect()).collect();
+        let color_label = match (&color, combine) {
+            (Some(color), combine) if combine != Combine::Count => format!("{function}({})", color.label),
+            _ => "rows".to_string(),
+        };
+        Ok(Layer::HeatMap { x: x_axis, y: y_axis, values, color_label, range: None })
+    }
+
+    /// The rows of a heat map, and its sides.
+    fn sides(&mut self, layer: &LayerRequest) -> Result<(Rows<'a>, [heat::Side; 2]), Diagnostic> {
+        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
+        let mut side = |index: usize, expr: &Expr, name: char| {
+            let known = (&mut self.shared.cells, (self.index, name));
+            heat::Side::of(&rows, index, expr, layer.bins, known, self.task)
+        };
+        let sides = [side(0, x, 'x')?, side(1, y, 'y')?];
+        Ok((rows, sides))
+    }
+
+    /// Says that of `all` categories `shown` were kept.
+    fn most_frequent(&mut self, shown: usize, all: usize, label: &str) {
+        self.with_most_rows(shown, all, label, Of::All);
+    }
+
+    fn with_most_rows(&mut self, shown: usize, all: usize, label: &str, of: Of) {
+        if all > shown {
+            let least = if of == Of::Sample { "at least " } else { "" };
+            let all = grouped(all);
+            self.notes.push(format!("{shown} of {least}{all} values of {label} shown: those with most rows"));
+        }
+    }
+
+    /// The expressions that are there, as columns in this order, to be walked over.
+    fn rows(&self, exprs: [Option<&Expr>; 3]) -> Result<Rows<'a>, Diagnostic> {
+        let named = exprs.into_iter().flatten().enumerate();
+        let exprs: Vec<Expr> = named.map(|(i, expr)| expr.clone().alias(format!("p{i}"))).collect();
+        Rows::select(self.engine, self.frame, &exprs, self.engine.memory_limit() / KEPT)
+    }
+
+    /// Rows by the value of the colour, in the order of the values' first rows. The rarest beyond [`SERIES`] are left out.
+    fn split(&mut self, rows: Vec<usize>, color: Option<Column>, of: Of) -> Vec<(String, Vec<usize>)> {
+        let Some(color) = color.map(Column::into_categories) else { return vec![(String::new(), rows)] };
+        let mut groups: Vec<(String, Vec<usize>)> = color.categories.iter().map(|c| (c.clone(), Vec::new())).collect();
+        let mut nulls = 0;
+        for row in rows {
+            let position = color.positions[row];
+            if position.is_nan() { nulls += 1 } else { groups[position as usize].1.push(row) }
+        }
+        self.left_out(nulls, "row", "no colour");
+        groups.retain(|(_, rows)| !rows.is_empty());
+        if groups.len() > SERIES {
+            let all = groups.len();
+            let sizes: Vec<usize> = groups.iter().map(|(_, rows)| rows.len()).collect();
+            let mut most = most(&sizes, SERIES).into_iter();
+            groups.retain(|_| most.next().unwrap_or(false));
+            self.with_most_rows(SERIES, all, &color.label, of);
+        }
+        groups
+    }
+
+    fn left_out(&mut self, count: usize, what: &str, why: &str) {
+        if count > 0 {
+            let s = if count == 1 { "" } else { "s" };
+            self.notes.push(format!("{} {what}{s} with {why} left out", grouped(count)));
+        }
+    }
+
+    fn shown(&mut self, shown: usize, all: usize) {
+        if shown < all {
+            self.notes.push(format!("{} of {} points shown", grouped(shown), grouped(all)));
+        }
+    }
+}
+
+/// The rows that a plot has looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    All,
+    Sample,
+}
+
+/// Which are the largest, the earlier of equal ones.
+fn most(sizes: &[usize], keep: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(sizes[*index]));
+    let mut most = vec![false; sizes.len()];
+    order.iter().take(keep).for_each(|index| most[*index] = true);
+    most
+}
+
+fn needed<'a>(expr: Option<&'a Expr>, mark: Mark, what: &str) -> Result<&'a Expr, Diagnostic> {
+    expr.ok_or_else(|| plan_error("plot", format!("a {} needs `{what}`, a column or an expression", name(mark))))
+}
+
+/// `mean` and `y` as an expression; `count` counts rows.
+fn aggregate(function: &str, layer: &LayerRequest) -> Result<Expr, Diagnostic> {
+    match Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))? {
+        Combine::Count => Ok(Expr::new(ExprKind::Alias(Box::new(Expr::call("len", [])), "rows".to_string()))),
+        _ => {
+            let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+            let mut call = Expr::call(function, [y.clone()]);
+            call.span = y.span.clone();
+            Ok(call)
+        }
+    }
+}
+
+fn unknown_aggregate(function: &str, layer: &LayerRequest) -> Diagnostic {
+    let span = layer.y.as_ref().or(layer.x.as_ref()).and_then(|e| e.span.as_ref());
+    let diagnostic =
+        plan_error("plot-aggregate", format!("a {} cannot combine rows by `{function}`", name(layer.mark)));
+    place(diagnostic, span, None, "").help("write `sum`, `mean`, `median`, `min`, `max` or `count`")
+}
+
+fn name(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Bar => "bar chart",
+        Mark::Line => "line chart",
+        Mark::Scatter => "scatter plot",
+        Mark::Area => "area chart",
+        Mark::Histogram => "histogram",
+        Mark::Box => "box plot",
+        Mark::HeatMap => "heat map",
+        Mark::Density => "density",
+        Mark::Correlation => "correlation matrix",
+    }
+}
+
+fn grouped(number: usize) -> String {
+    onrush_wire::number::thousands(number as u64)
+}

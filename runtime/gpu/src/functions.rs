@@ -1,0 +1,316 @@
+//! Functions of one row: DataFusion's, and ours under the names of `expr/`.
+
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use onrush_expr::every::Every;
+use onrush_expr::kernels::is_ours;
+use onrush_expr::types::MOST_OF_SUMS;
+use onrush_kernels::Scalar;
+use onrush_kernels::dates::{Part, Tick, Unit};
+use onrush_ops::{Comparison, DeviceType, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
+
+use super::lower::{Lowering, literal_of};
+use super::unsupported::Unsupported;
+use super::{arithmetic, time_zone, udf};
+
+const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
+const TICKS: DeviceType = DeviceType::Number(Scalar::I64);
+
+/// Functions of one float by their names in CUDA.
+const UNARY: &[(&str, &str)] = &[
+    ("sqrt", "sqrt"),
+    ("cbrt", "cbrt"),
+    ("exp", "exp"),
+    ("ln", "log"),
+    ("log10", "log10"),
+    ("log2", "log2"),
+    ("log1p", "log1p"),
+    ("expm1", "expm1"),
+    ("sin", "sin"),
+    ("cos", "cos"),
+    ("tan", "tan"),
+    ("asin", "asin"),
+    ("acos", "acos"),
+    ("atan", "atan"),
+    ("sinh", "sinh"),
+    ("cosh", "cosh"),
+    ("tanh", "tanh"),
+    ("floor", "floor"),
+    ("ceil", "ceil"),
+    ("trunc", "trunc"),
+];
+
+const PARTITIONS_METRIC: &[(&str, Part)] = &[
+    ("year", Part::Year),
+    ("quarter", Part::Quarter),
+    ("month", Part::Month),
+    ("week", Part::Week),
+    ("day", Part::Day),
+    ("doy", Part::DayOfYear),
+    ("ordinal_day", Part::DayOfYear),
+    ("dow", Part::DayOfWeek),
+    ("hour", Part::Hour),
+    ("minute", Part::Minute),
+    ("second", Part::Second),
+];
+
+const UNITS: &[(&str, Unit)] = &[
+    ("year", Unit::Year),
+    ("quarter", Unit::Quarter),
+    ("month", Unit::Month),
+    ("week", Unit::Week),
+    ("day", Unit::Day),
+    ("hour", Unit::Hour),
+    ("minute", Unit::Minute),
+    ("second", Unit::Second),
+];
+
+/// What a tick of a date or time is; none for what has a wall clock of its own.
+fn tick_of(dtype: &DataType) -> Option<Tick> {
+    match dtype {
+        DataType::Date32 => Some(Tick::Day),
+        DataType::Timestamp(unit, None) => Some(arithmetic::tick(*unit)),
+        DataType::Timestamp(unit, Some(zone)) if matches!(&**zone, "UTC" | "+00:00" | "Z") => {
+            Some(arithmetic::tick(*unit))
+        }
+        _ => None,
+    }
+}
+
+/// The same where a zone's table tells the wall clock.
+fn tick_in_zone(dtype: &DataType) -> Option<Tick> {
+    match dtype {
+        DataType::Timestamp(unit, _) => Some(arithmetic::tick(*unit)),
+        _ => tick_of(dtype),
+    }
+}
+
+/// A zone whose clocks are not those of UTC.
+fn zone_of(dtype: &DataType) -> Option<&str> {
+    match dtype {
+        DataType::Timestamp(_, Some(zone)) if tick_of(dtype).is_none() => Some(zone),
+        _ => None,
+    }
+}
+
+fn zone_table(lowering: &mut Lowering, zone: &str) -> Option<u32> {
+    lowering.lookups.push(Lookup::TimeZone(time_zone::find(zone)?));
+    Some(lowering.lookups.len() as u32 - 1)
+}
+
+/// A wall clock without a zone as that of a zone: a time that its clocks show twice or never is a misfit.
+pub fn in_zone(lowering: &mut Lowering, local: NodeId, to: &DataType, misfit: OverflowPolicy) -> Option<NodeId> {
+    let Some(zone) = zone_of(to) else { return Some(local) };
+    let (tick, table) = (tick_in_zone(to)?, zone_table(lowering, zone)?);
+    Some(lowering.graph.add(Op::ToUtc(table, tick, Fold::No(misfit)), &[local], TICKS))
+}
+
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
+    let name = function.name();
+    let args = function.args();
+    let refused = || Unsupported::Function(name.to_string());
+    let types = args.iter().map(|arg| lowering.dtype(arg)).collect::<Result<Vec<_>, _>>()?;
+    let result = function.return_type().clone();
+    let kind = onrush_ops::kind_of(&result).ok_or_else(refused)?;
+    let floats = matches!(types.first(), Some(DataType::Float64 | DataType::Float32)) && types[0] == result;
+    if let ([arg], true) = (args, floats)
+        && let Some((_, cuda)) = UNARY.iter().find(|(known, _)| *known == name)
+    {
+        let arg = lowering.expr(arg)?;
+        return Ok(lowering.graph.add(Op::MathFn(cuda), &[arg], kind));
+    }
+    let doubles = types.iter().all(|t| *t == DataType::Float64) && result == DataType::Float64;
+    match (name, args) {
+        ("abs", [arg]) if types[0] == result && !matches!(result, DataType::Decimal128(..)) => {
+            if !floats && !result.is_unsigned_integer() {
+                // The lowest number has no absolute value, which is an error there.
+                return Err(refused());
+            }
+            let arg = lowering.expr(arg)?;
+            Ok(if floats { lowering.graph.add(Op::Absolute, &[arg], kind) } else { arg })
+        }
+        ("degrees" | "radians", [arg]) if doubles => {
+            let factor = if name == "degrees" { 180.0 / PI } else { PI / 180.0 };
+            let arg = lowering.expr(arg)?;
+            let factor = lowering.graph.literal(FLOAT, LiteralValue::F64(factor.to_bits()));
+            Ok(lowering.graph.add(Op::Multiply, &[arg, factor], FLOAT))
+        }
+        ("powf" | "power" | "pow", [base, exponent]) if doubles && is_two(exponent) => {
+            let base = lowering.expr(base)?;
+            Ok(lowering.graph.add(Op::Multiply, &[base, base], FLOAT))
+        }
+        ("powf" | "power" | "pow" | "atan2" | "hypot", [_, _]) if doubles => {
+            let cuda = match name {
+                "atan2" => "atan2",
+                "hypot" => "hypot",
+                _ => "pow",
+            };
+            two(lowering, function, Op::MathFn(cuda))
+        }
+        // What SQL's operators become.
+        ("add" | "subtract" | "multiply", [a, b])
+            if result.is_integer() && types[0] == result && types[1] == result =>
+        {
+            let (a, b) = (lowering.expr(a)?, lowering.expr(b)?);
+            let op = match name {
+                "add" => Op::AddChecked,
+                "subtract" => Op::SubtractChecked,
+                _ => Op::MultiplyChecked,
+            };
+            Ok(lowering.graph.add(op, &[a, b], kind))
+        }
+        // A sum of decimals, and the same as a float: too much for 128 bits is too much for 64 when it is so much smaller.
+        ("checked_sum", [sum, float]) if types[1] == DataType::Float64 => {
+            let DataType::Decimal128(_, scale) = types[0] else { return Err(refused()) };
+            let (sum, float) = (lowering.expr(sum)?, lowering.expr(float)?);
+            let graph = &mut lowering.graph;
+            let smaller = 2_f64.powi(63) / MOST_OF_SUMS * 10_f64.powi(i32::from(scale));
+            let smaller = graph.literal(FLOAT, LiteralValue::F64(smaller.to_bits()));
+            let float = graph.add(Op::Multiply, &[float, smaller], FLOAT);
+            let whole = graph.add(Op::Convert(OverflowPolicy::Error), &[float], TICKS);
+            // So that it is computed.
+            let least = graph.number(Scalar::I64, i64::MIN.into());
+            let is_least = graph.add(Op::Compare(Comparison::Equal), &[whole, least], DeviceType::Bool);
+            let null = graph.null(kind);
+            Ok(graph.add(Op::IfElse, &[is_least, null, sum], kind))
+        }
+        ("round_half_even", [arg]) if doubles => {
+            let arg = lowering.expr(arg)?;
+            Ok(lowering.graph.add(Op::MathFn("rint"), &[arg], FLOAT))
+        }
+        // DataFusion's, away from zero, and ours, to the even neighbour.
+        ("round", [arg]) if doubles => {
+            let arg = lowering.expr(arg)?;
+            Ok(lowering.graph.add(Op::MathFn("round"), &[arg], FLOAT))
+        }
+        ("round", [arg, decimals])
+            if is_ours(function.fun()) && types[0] == DataType::Float64 && result == DataType::Float64 =>
+        {
+            let Some(ScalarValue::Int64(Some(decimals))) = literal_of(decimals) else { return Err(refused()) };
+            let scale = lowering.graph.literal(FLOAT, LiteralValue::F64(10_f64.powi(*decimals as i32).to_bits()));
+            let arg = lowering.expr(arg)?;
+            Ok(lowering.graph.add(Op::MathFn("round_even"), &[arg, scale], FLOAT))
+        }
+        ("isnan", [_]) if matches!(types[0], DataType::Float64 | DataType::Float32) => {
+            let arg = lowering.expr(&args[0])?;
+            Ok(lowering.graph.add(Op::MathFn("is_nan"), &[arg], DeviceType::Bool))
+        }
+        ("coalesce", [_, ..]) if kind != DeviceType::DictIndex && types.iter().all(|t| *t == result) => {
+            let ids = udf::in_turn(lowering, args)?;
+            let last = ids.iter().rev().copied();
+            let chosen = last.reduce(|later, earlier| lowering.graph.add(Op::Coalesce, &[earlier, later], kind));
+            chosen.ok_or_else(refused)
+        }
+        ("nullif", [_, _]) if kind != DeviceType::DictIndex && types[0] == types[1] => {
+            let (a, b) = (lowering.expr(&args[0])?, lowering.expr(&args[1])?);
+            let same = Op::Compare(Comparison::Equal);
+            let same = lowering.graph.add(same, &[a, b], DeviceType::Bool);
+            let null = lowering.graph.null(kind);
+            Ok(lowering.graph.add(Op::IfElse, &[same, null, a], kind))
+        }
+        ("date_part", [part, of]) => {
+            let part = literal_of(part).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
+            let found = PARTITIONS_METRIC.iter().find(|(known, _)| *known == part).map(|(_, part)| *part);
+            let whole = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
+            date_part(lowering, whole, of, &types[1], kind).ok_or_else(refused)?
+        }
+        ("date_trunc", [unit, of]) if types[1] == result => {
+            let unit = literal_of(unit).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
+            let found = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, unit)| *unit);
+            let unit = found.ok_or_else(refused)?;
+            let fine = matches!(unit, Unit::Minute | Unit::Second);
+            let zone = zone_of(&types[1]).filter(|_| !fine);
+            let tick = tick_in_zone(&types[1]).ok_or_else(refused)?;
+            let table = zone.map(|zone| zone_table(lowering, zone).ok_or_else(refused)).transpose()?;
+            let of = lowering.expr(of)?;
+            let Some(table) = table else { return Ok(lowering.graph.add(Op::Truncate(unit, tick), &[of], kind)) };
+            let local = lowering.graph.add(Op::ToLocal(table, tick), &[of], TICKS);
+            let local = lowering.graph.add(Op::Truncate(unit, tick), &[local], TICKS);
+            Ok(lowering.graph.add(Op::ToUtc(table, tick, Fold::As), &[local, of], kind))
+        }
+        ("to_local_time", [of]) => {
+            let zone = zone_of(&types[0]);
+            let tick = tick_in_zone(&types[0]).ok_or_else(refused)?;
+            let table = zone.map(|zone| zone_table(lowering, zone).ok_or_else(refused)).transpose()?;
+            let of = lowering.expr(of)?;
+            Ok(match table {
+                Some(table) => lowering.graph.add(Op::ToLocal(table, tick), &[of], kind),
+                None => of,
+            })
+        }
+        // Ours: of the wall clock, by a literal.
+        ("truncate", [of, every]) if is_ours(function.fun()) && types[0] == result => {
+            let every = literal_of(every).and_then(|v| v.try_as_str().flatten()).and_then(Every::parse);
+            let (every, tick) = every.zip(tick_of(&result)).ok_or_else(refused)?;
+            let unit = match every {
+                Every::Months(12) => Some(Unit::Year),
+                Every::Months(3) => Some(Unit::Quarter),
+                Every::Months(1) => Some(Unit::Month),
+                Every::Weeks(1) => Some(Unit::Week),
+                Every::Micros(_) => None,
+                Every::Weeks(_) | Every::Months(_) => return Err(refused()),
+            };
+            let of = lowering.expr(of)?;
+            let graph = &mut lowering.graph;
+            match (unit, every) {
+                (Some(unit), _) => Ok(graph.add(Op::Truncate(unit, tick), &[of], kind)),
+                (None, Every::Micros(n)) if tick == Tick::Microsecond => {
+                    let n = graph.number(Scalar::I64, n.into());
+                    let rest = graph.add(Op::Remainder, &[of, n], TICKS);
+                    let zero = graph.number(Scalar::I64, 0);
+                    let below = graph.add(Op::Compare(Comparison::Less), &[rest, zero], DeviceType::Bool);
+                    let more = graph.add(Op::Add, &[rest, n], TICKS);
+                    let rest = graph.add(Op::IfElse, &[below, more, rest], TICKS);
+                    Ok(graph.add(Op::Subtract, &[of, rest], kind))
+                }
+                _ => Err(refused()),
+            }
+        }
+        // Ours: `dt.hour` and the like.
+        (field, [of]) if field.starts_with("dt.") => {
+            let found = PARTITIONS_METRIC.iter().find(|(known, _)| *known == &field[3..]).map(|(_, part)| *part);
+            let part = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
+            date_part(lowering, part, of, &types[0], kind).ok_or_else(refused)?
+        }
+        _ => Err(refused()),
+    }
+}
+
+fn is_two(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    matches!(literal_of(expr), Some(ScalarValue::Float64(Some(v))) if *v == 2.0)
+}
+
+fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<NodeId, Unsupported> {
+    let (a, b) = (lowering.expr(&function.args()[0])?, lowering.expr(&function.args()[1])?);
+    Ok(lowering.graph.add(op, &[a, b], FLOAT))
+}
+
+fn date_part(
+    lowering: &mut Lowering,
+    part: Part,
+    of: &Arc<dyn PhysicalExpr>,
+    dtype: &DataType,
+    kind: DeviceType,
+) -> Option<Result<NodeId, Unsupported>> {
+    let tick = tick_in_zone(dtype)?;
+    let within_day = matches!(part, Part::Hour | Part::Minute | Part::Second);
+    if tick == Tick::Day && within_day {
+        return None;
+    }
+    let table = match zone_of(dtype) {
+        Some(zone) => Some(zone_table(lowering, zone)?),
+        None => None,
+    };
+    Some(lowering.expr(of).map(|of| {
+        let of = match table {
+            Some(table) => lowering.graph.add(Op::ToLocal(table, tick), &[of], TICKS),
+            None => of,
+        };
+        let found = lowering.graph.add(Op::DatePart(part, tick), &[of], DeviceType::Number(Scalar::I32));
+        lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[found], kind)
+    }))
+}

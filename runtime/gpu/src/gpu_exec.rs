@@ -1,0 +1,751 @@
+//! A fragment of a plan that runs on a device, as one node of DataFusion's plan.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
+};
+use futures::{StreamExt, TryStreamExt};
+use onrush_logical::rows::HeldRows;
+use onrush_ops::residency::ColumnChunks;
+use onrush_ops::{DeviceTable, DeviceType, Executor, Sink, Stage, StreamContext};
+use onrush_wire::{Class, Diagnostic};
+
+use super::blocking::{Stop, blocking};
+use super::classify::cooperative;
+use super::concat_exec::ConcatExec;
+use super::{Accelerator, Policy, host_top_k, materialized_exec, out_of_core, udf};
+
+/// A node that runs on a device.
+#[derive(Clone, Debug)]
+pub struct FragmentNode {
+    pub node: Arc<dyn ExecutionPlan>,
+    /// Of a join: which table is joined, and whether it is the left one.
+    pub other: Option<(usize, bool)>,
+}
+
+impl FragmentNode {
+    pub fn new(node: &Arc<dyn ExecutionPlan>) -> FragmentNode {
+        FragmentNode { node: Arc::clone(node), other: None }
+    }
+
+    /// The node as it runs on the CPU, over what is below it and the tables that are joined.
+    pub fn over(
+        &self,
+        below: Arc<dyn ExecutionPlan>,
+        others: &[Arc<dyn ExecutionPlan>],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(cooperative(self.fresh(below, others)?).data)
+    }
+
+    /// The node itself, likewise.
+    pub fn fresh(
+        &self,
+        below: Arc<dyn ExecutionPlan>,
+        others: &[Arc<dyn ExecutionPlan>],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let inputs = match self.other {
+            None => vec![below],
+            Some((other, true)) => vec![Arc::clone(&others[other]), below],
+            Some((other, false)) => vec![below, Arc::clone(&others[other])],
+        };
+        with_inputs(&self.node, inputs)?.reset_state()
+    }
+}
+
+/// The metric of how many parts a fragment ran in.
+pub const PARTITIONS_METRIC: &str = "parts";
+
+pub struct GpuExec {
+    accelerator: Arc<Accelerator>,
+    /// The nodes that it stands for, the topmost first.
+    chain: Vec<FragmentNode>,
+    /// How many of them, from the topmost on, run on the host over the few rows that the device leaves.
+    finish: usize,
+    /// What the lowest of them reads, then the tables that are joined.
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    stages: Arc<Vec<Stage>>,
+    /// Columns of the inputs that are read.
+    used: Vec<Vec<usize>>,
+    /// Of inputs in memory, once they were looked at.
+    read: Vec<Arc<OnceLock<FragmentInput>>>,
+    /// Whether it has run, over these inputs: its kernels are compiled.
+    ran: Arc<AtomicBool>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    /// Of a larger one: what does not fit is an error, and its result is not kept on the device.
+    is_part: bool,
+}
+
+/// What a part of a fragment ends with that is too large.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct DoesNotFit(onrush_ops::Error);
+
+impl fmt::Debug for GpuExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GpuExec({:?})", self.chain)
+    }
+}
+
+impl GpuExec {
+    pub fn new(
+        accelerator: &Arc<Accelerator>,
+        chain: Vec<FragmentNode>,
+        finish: usize,
+        inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
+        stages: Vec<Stage>,
+    ) -> GpuExec {
+        let (inputs, used): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
+        let schema = chain.first().map_or_else(|| inputs[0].schema(), |top| top.node.schema());
+        // What comes after may rely on the order of rows as far as groups and joins leave it: from an order, or the input's.
+        let since = stages.iter().rev().take_while(|stage| !matches!(stage.sink, Sink::Sort(_)));
+        let is_sorted = finish > 0
+            || since.fold(true, |so_far, stage| {
+                so_far && stage.joins.is_empty() && !matches!(stage.sink, Sink::Aggregate { .. })
+            });
+        // Which columns are constant or equal holds in any order.
+        let mut equivalences = match chain.first() {
+            Some(top) => materialized_exec::known_of(top.node.properties()),
+            None => EquivalenceProperties::new(schema),
+        };
+        if !is_sorted {
+            equivalences.clear_orderings();
+        }
+        let properties = PlanProperties::new(
+            equivalences,
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        GpuExec {
+            accelerator: Arc::clone(accelerator),
+            chain,
+            finish,
+            inputs,
+            stages: Arc::new(stages),
+            read: used.iter().map(|_| Arc::default()).collect(),
+            used,
+            ran: Arc::default(),
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            is_part: false,
+        }
+    }
+
+    /// A plan whose fragments are parts of a larger one.
+    pub fn as_part(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_part = |plan: Arc<dyn ExecutionPlan>| {
+            let any: &dyn Any = plan.as_ref();
+            Ok(match any.downcast_ref::<GpuExec>() {
+                Some(found) => Transformed::yes(Arc::new(GpuExec { is_part: true, ..found.fresh() }) as _),
+                None => Transformed::no(plan),
+            })
+        };
+        Ok(plan.transform_down(is_part)?.data)
+    }
+
+    /// The same one, before it has run.
+    fn fresh(&self) -> GpuExec {
+        GpuExec {
+            accelerator: Arc::clone(&self.accelerator),
+            chain: self.chain.clone(),
+            finish: self.finish,
+            inputs: self.inputs.clone(),
+            stages: Arc::clone(&self.stages),
+            used: self.used.clone(),
+            read: self.read.clone(),
+            ran: Arc::clone(&self.ran),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            is_part: self.is_part,
+        }
+    }
+
+    /// The nodes that run on the device, the topmost first.
+    pub fn chain(&self) -> &[FragmentNode] {
+        &self.chain
+    }
+
+    /// What the lowest of them reads.
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.inputs[0]
+    }
+
+    /// The tables that are joined.
+    pub fn others(&self) -> &[Arc<dyn ExecutionPlan>] {
+        &self.inputs[1..]
+    }
+
+    /// Whether its rows are on the device.
+    pub fn output_on_device(&self) -> bool {
+        self.finish == 0
+    }
+
+    /// Which of its columns are texts as bytes.
+    pub fn as_bytes(&self) -> Vec<bool> {
+        let Some(last) = self.stages.last().filter(|_| self.finish == 0) else { return Vec::new() };
+        let columns = match &last.sink {
+            Sink::Output(output) => &output.columns,
+            Sink::Sort(sort) => &sort.columns,
+            Sink::TopK(top) => &top.columns,
+            Sink::Aggregate { .. } => return Vec::new(),
+        };
+        columns.iter().map(|column| last.graph.kind(*column) == DeviceType::String).collect()
+    }
+
+    /// What `explain` calls it.
+    pub fn place(&self) -> &'static str {
+        if self.accelerator.gpu.context().device().is_emulated() { "emulated" } else { "gpu" }
+    }
+
+    fn schema_below(&self, finish: usize) -> SchemaRef {
+        self.chain.get(finish).map_or_else(|| self.inputs[0].schema(), |link| link.node.schema())
+    }
+}
+
+/// A chain on the CPU, over what its inputs gave.
+fn on_cpu(chain: &[FragmentNode], inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
+    chain.iter().rev().try_fold(Arc::clone(&inputs[0]), |below, link| link.over(below, &inputs[1..]))
+}
+
+/// A node of one input with another one.
+pub fn with_input(node: &Arc<dyn ExecutionPlan>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    with_inputs(node, vec![input])
+}
+
+pub fn with_inputs(
+    node: &Arc<dyn ExecutionPlan>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(node).replace_children(inputs, options)
+}
+
+/// Rows in memory, and which of their columns are read.
+pub fn memory(plan: &Arc<dyn ExecutionPlan>) -> Option<(&[RecordBatch], Vec<usize>)> {
+    let any: &dyn Any = materialized_exec::source(plan).as_ref();
+    let source: &dyn Any = any.downcast_ref::<DataSourceExec>()?.data_source().as_ref();
+    // A limit that was pushed into the scan: let the CPU do it.
+    if plan.fetch().is_some() {
+        return None;
+    }
+    if let Some(held) = source.downcast_ref::<HeldRows>() {
+        return Some((held.table().batches(), held.columns()));
+    }
+    let memory = source.downcast_ref::<MemorySourceConfig>()?;
+    let [batches] = memory.partitions() else { return None };
+    let all = memory.original_schema().fields().len();
+    Some((batches, memory.projection().clone().unwrap_or_else(|| (0..all).collect())))
+}
+
+/// Whether two inputs are the same rows in memory: a plan that is to run again has new nodes over them.
+fn is_same(old: &Arc<dyn ExecutionPlan>, new: &Arc<dyn ExecutionPlan>) -> bool {
+    Arc::ptr_eq(old, new)
+        || memory(old).zip(memory(new)).is_some_and(|((old, these), (new, those))| {
+            old.as_ptr() == new.as_ptr() && old.len() == new.len() && these == those
+        })
+}
+
+impl DisplayAs for GpuExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GpuExec: {} nodes", self.chain.len())
+    }
+}
+
+impl ExecutionPlan for GpuExec {
+    fn name(&self) -> &str {
+        "GpuExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.len() != self.inputs.len() {
+            let (found, inputs) = (children.len(), self.inputs.len());
+            return Err(DataFusionError::Internal(format!("a GPU fragment of {inputs} inputs got {found}")));
+        }
+        let read =
+            self.read.iter().zip(self.inputs.iter().zip(&children)).map(|(read, (old, new))| match is_same(old, new) {
+                true => Arc::clone(read),
+                false => Arc::default(),
+            });
+        let read = read.collect();
+        let again = self.fresh();
+        let is_other = self.inputs.iter().zip(&children).any(|(old, new)| !is_same(old, new) && memory(new).is_some());
+        let ran = if is_other { Arc::default() } else { Arc::clone(&again.ran) };
+        Ok(Arc::new(GpuExec { inputs: children, read, ran, ..again }))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let schema = self.schema();
+        let running = FragmentRun::of(self, &context);
+        let finish = self.chain[..self.finish].to_vec();
+        let (rows, keep) = (running.rows.clone(), !self.is_part);
+        let future = async move {
+            let (accelerator, schema) = (Arc::clone(&running.accelerator), Arc::clone(&running.schema));
+            let table = match running.run().await? {
+                Outcome::Device(table) => table,
+                Outcome::Host(stream) => {
+                    let counted = stream.inspect_ok(move |batch| rows.add(batch.num_rows()));
+                    return Ok::<_, DataFusionError>(counted.boxed());
+                }
+            };
+            let left = Arc::clone(&schema);
+            let is_quick = table.rows <= FEW;
+            let batches = blocking(is_quick, move |_| download(&accelerator.gpu, &schema, &table, keep)).await?;
+            let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
+            if finish.is_empty() {
+                rows.add(batches.iter().map(RecordBatch::num_rows).sum());
+                return Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed());
+            }
+            if let [batch] = &batches[..]
+                && let Some(done) = host_top_k::finish(&finish, batch)?
+            {
+                rows.add(done.num_rows());
+                return Ok(futures::stream::iter([Ok(done)]).boxed());
+            }
+            let left: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[batches], left, None)?;
+            let plan = finish.iter().rev().try_fold(left, |below, link| link.over(below, &[]))?;
+            let counted = execute_stream(plan, context)?.inspect_ok(move |batch| rows.add(batch.num_rows()));
+            Ok(counted.boxed())
+        };
+        let stream = futures::stream::once(future).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+    }
+}
+
+/// What a fragment gives.
+enum Outcome {
+    /// Rows on the device, before what runs on the host over a few of them.
+    Device(DeviceTable),
+    /// All of it, from the CPU: there was nothing to do on the device, or it could not.
+    Host(SendableRecordBatchStream),
+}
+
+/// A fragment while it runs.
+struct FragmentRun {
+    accelerator: Arc<Accelerator>,
+    stages: Arc<Vec<Stage>>,
+    ran: Arc<AtomicBool>,
+    /// Of what the device gives.
+    schema: SchemaRef,
+    inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>, Arc<OnceLock<FragmentInput>>)>,
+    chain: Vec<FragmentNode>,
+    context: Arc<TaskContext>,
+    rows: Count,
+    time: Time,
+    /// In how many parts it ran, of one that did not fit.
+    parts: Count,
+    is_part: bool,
+}
+
+impl FragmentRun {
+    fn of(node: &GpuExec, context: &Arc<TaskContext>) -> FragmentRun {
+        FragmentRun {
+            accelerator: Arc::clone(&node.accelerator),
+            stages: Arc::clone(&node.stages),
+            ran: Arc::clone(&node.ran),
+            schema: node.schema_below(node.finish),
+            inputs: node
+                .inputs
+                .iter()
+                .zip(node.used.iter().zip(&node.read))
+                .map(|(input, (used, read))| (Arc::clone(input), used.clone(), Arc::clone(read)))
+                .collect(),
+            chain: node.chain.clone(),
+            context: Arc::clone(context),
+            rows: MetricBuilder::new(&node.metrics).output_rows(0),
+            time: MetricBuilder::new(&node.metrics).elapsed_compute(0),
+            parts: MetricBuilder::new(&node.metrics).counter(PARTITIONS_METRIC, 0),
+            is_part: node.is_part,
+        }
+    }
+
+    async fn run(self) -> Result<Outcome> {
+        let FragmentRun { accelerator, stages, inputs, chain, context, time, parts: count, ran, is_part, .. } = self;
+        let mut tables = Vec::new();
+        let mut gathered = Vec::new();
+        for (input, used, read) in inputs {
+            let (rows, input) = FragmentInput::gather(input, &used, &read, &context).await?;
+            tables.push(rows);
+            gathered.push(input);
+        }
+        let tables = Arc::new(tables);
+        let on_host = async |accelerator: &Arc<Accelerator>| {
+            let mut inputs = Vec::new();
+            for input in gathered {
+                inputs.push(input.plan(accelerator).await?);
+            }
+            Ok::<_, DataFusionError>(inputs)
+        };
+        let run = |inputs: &[Arc<dyn ExecutionPlan>]| {
+            Ok::<_, DataFusionError>(Outcome::Host(execute_stream(on_cpu(&chain, inputs)?, Arc::clone(&context))?))
+        };
+        if tables.iter().any(|rows| rows.count() == 0) {
+            // Without rows there is nothing to upload, and nothing to win.
+            return run(&on_host(&accelerator).await?);
+        }
+        let fragment = |inputs: &[Arc<dyn ExecutionPlan>], multiplies: bool| out_of_core::Fragment {
+            multiplies,
+            accelerator: Arc::clone(&accelerator),
+            chain: chain.clone(),
+            inputs: inputs.to_vec(),
+            context: Arc::clone(&context),
+            ran: count.clone(),
+            held: Mutex::new(MemoryConsumer::new("parts").register(context.memory_pool())),
+        };
+        let whole = time.clone();
+        let run_partitioned = async |fragment| {
+            let timer = whole.timer();
+            let found = Box::pin(out_of_core::run(fragment)).await;
+            timer.done();
+            found
+        };
+        if let (Some(_), false) = (accelerator.part_rows, is_part) {
+            let inputs = on_host(&accelerator).await?;
+            return match run_partitioned(fragment(&inputs, false)).await? {
+                Some(stream) => Ok(Outcome::Host(stream)),
+                None => run(&inputs),
+            };
+        }
+        let work = FragmentTask { accelerator: Arc::clone(&accelerator), stages: Arc::clone(&stages) };
+        let is_quick = ran.load(Ordering::Relaxed) && work.is_quick(&tables);
+        let done = blocking(is_quick, move |stop| {
+            let timer = time.timer();
+            let result = work.run(&tables, stop);
+            timer.done();
+            result
+        });
+        match done.await? {
+            Ok(table) => {
+                ran.store(true, Ordering::Relaxed);
+                Ok(Outcome::Device(table))
+            }
+            // Some row has no result: the CPU says which, or finds that nobody asks for it.
+            Err(onrush_ops::Error::Fault) => {
+                accelerator.cpu_fallbacks.fetch_add(1, Ordering::Relaxed);
+                run(&on_host(&accelerator).await?)
+            }
+            Err(onrush_ops::Error::Unsupported(_)) if accelerator.policy != Policy::Only => {
+                accelerator.cpu_fallbacks.fetch_add(1, Ordering::Relaxed);
+                run(&on_host(&accelerator).await?)
+            }
+            Err(error) if error.is_too_large() && is_part => {
+                Err(DataFusionError::External(Box::new(DoesNotFit(error))))
+            }
+            Err(error) if error.is_too_large() => {
+                let inputs = on_host(&accelerator).await?;
+                let multiplies = !error.is_memory() && inputs.len() > 1;
+                match run_partitioned(fragment(&inputs, multiplies)).await? {
+                    Some(stream) => Ok(Outcome::Host(stream)),
+                    // The CPU spills to disk, unless it must be the device's.
+                    None if accelerator.policy != Policy::Only => {
+                        accelerator.cpu_fallbacks.fetch_add(1, Ordering::Relaxed);
+                        run(&inputs)
+                    }
+                    None => Err(DataFusionError::External(Box::new(diagnostic(error)))),
+                }
+            }
+            Err(error) => {
+                let natives = udf::of(&stages);
+                let failed =
+                    if natives.is_empty() { diagnostic(error) } else { super::native::failed(&natives, error) };
+                Err(DataFusionError::External(Box::new(failed)))
+            }
+        }
+    }
+}
+
+/// Rows that are copied to the host before a user notices.
+const FEW: u64 = 1 << 16;
+
+/// What is read of an input.
+#[derive(Clone)]
+enum FragmentInput {
+    /// The arrays of each column.
+    Host { parts: Vec<ColumnChunks>, count: u64 },
+    /// Those columns of what another fragment gave.
+    Device(DeviceTable),
+    /// One behind the other.
+    Concat(Vec<FragmentInput>),
+}
+
+/// An input that has been read, should the CPU need it after all.
+enum GatheredInput {
+    Plan(Arc<dyn ExecutionPlan>),
+    Device(DeviceTable, Arc<dyn ExecutionPlan>),
+    Concat(Vec<GatheredInput>, Arc<dyn ExecutionPlan>),
+}
+
+impl GatheredInput {
+    async fn plan(self, accelerator: &Arc<Accelerator>) -> Result<Arc<dyn ExecutionPlan>> {
+        let (table, of) = match self {
+            GatheredInput::Plan(plan) => return Ok(plan),
+            GatheredInput::Device(table, of) => (table, of),
+            GatheredInput::Concat(parts, of) => {
+                let mut all = Vec::new();
+                for part in parts {
+                    let plan = Box::pin(part.plan(accelerator)).await?;
+                    let Some((batches, columns)) = memory(&plan) else {
+                        return Err(DataFusionError::Internal("an input that was read is not in memory".to_string()));
+                    };
+                    for batch in batches {
+                        all.push(out_of_core::with_schema(&batch.project(&columns)?, &of.schema())?);
+                    }
+                }
+                return materialized_exec::fresh(all, &of);
+            }
+        };
+        let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
+        let batches = blocking(false, move |_| download(&accelerator.gpu, &schema, &table, true)).await?;
+        let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
+        materialized_exec::fresh(batches, &of)
+    }
+}
+
+impl FragmentInput {
+    fn count(&self) -> u64 {
+        match self {
+            FragmentInput::Host { count, .. } => *count,
+            FragmentInput::Device(table) => table.rows,
+            FragmentInput::Concat(parts) => parts.iter().map(FragmentInput::count).sum(),
+        }
+    }
+
+    /// Whether nothing has to be uploaded.
+    fn is_on(&self, gpu: &Executor) -> bool {
+        match self {
+            FragmentInput::Host { parts, .. } => {
+                parts.iter().all(|parts| [false, true].into_iter().any(|form| gpu.residency.get(parts, form).is_some()))
+            }
+            FragmentInput::Device(_) => true,
+            FragmentInput::Concat(parts) => parts.iter().all(|part| part.is_on(gpu)),
+        }
+    }
+
+    /// The input comes back as what can be read again.
+    async fn gather(
+        input: Arc<dyn ExecutionPlan>,
+        used: &[usize],
+        read: &OnceLock<FragmentInput>,
+        context: &Arc<TaskContext>,
+    ) -> Result<(FragmentInput, GatheredInput)> {
+        let of = |batches: &[RecordBatch], columns: &mut dyn Iterator<Item = usize>| FragmentInput::Host {
+            parts: columns.map(|column| ColumnChunks::of(batches, column)).collect(),
+            count: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
+        };
+        if let Some((batches, projection)) = memory(&input) {
+            // A plan that runs again reads the same arrays: thousands, maybe.
+            let rows = read.get_or_init(|| of(batches, &mut used.iter().map(|column| projection[*column])));
+            return Ok((rows.clone(), GatheredInput::Plan(input)));
+        }
+        let any: &dyn Any = input.as_ref();
+        if any.is::<ConcatExec>() {
+            let (mut parts, mut gathered) = (Vec::new(), Vec::new());
+            for child in input.children() {
+                let none = OnceLock::new();
+                let (rows, back) = Box::pin(FragmentInput::gather(Arc::clone(child), used, &none, context)).await?;
+                parts.push(rows);
+                gathered.push(back);
+            }
+            return Ok((FragmentInput::Concat(parts), GatheredInput::Concat(gathered, input)));
+        }
+        let (stream, counted) = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
+            // Its rows stay where they are.
+            Some(below) => {
+                let running = FragmentRun::of(below, context);
+                let counted = running.rows.clone();
+                match Box::pin(running.run()).await? {
+                    Outcome::Device(table) => {
+                        counted.add(table.rows as usize);
+                        let columns = used.iter().map(|column| table.columns[*column].clone()).collect();
+                        let rows = FragmentInput::Device(DeviceTable { rows: table.rows, columns });
+                        return Ok((rows, GatheredInput::Device(table, input)));
+                    }
+                    Outcome::Host(stream) => (stream, Some(counted)),
+                }
+            }
+            None => (execute_stream(Arc::clone(&input), Arc::clone(context))?, None),
+        };
+        let batches: Vec<RecordBatch> = stream.try_collect().await?;
+        if let Some(counted) = counted {
+            counted.add(batches.iter().map(RecordBatch::num_rows).sum());
+        }
+        let rows = of(&batches, &mut used.iter().copied());
+        Ok((rows, GatheredInput::Plan(materialized_exec::fresh(batches, &input)?)))
+    }
+}
+
+/// What a fragment does once its input is there.
+struct FragmentTask {
+    accelerator: Arc<Accelerator>,
+    stages: Arc<Vec<Stage>>,
+}
+
+impl FragmentTask {
+    /// Whether it is done in a few hundredths of a second, if its kernels are compiled: all columns are there, and few rows or pairs of rows are
+    /// looked at.
+    fn is_quick(&self, tables: &[FragmentInput]) -> bool {
+        const MOST: u64 = 1 << 32;
+        let rows: Vec<u64> = tables.iter().map(FragmentInput::count).collect();
+        let is_here = |rows: &FragmentInput| rows.is_on(&self.accelerator.gpu);
+        onrush_ops::pipeline::estimate_rows(&self.stages, &rows) <= MOST && tables.iter().all(is_here)
+    }
+
+    fn run(&self, tables: &[FragmentInput], stop: &Stop) -> onrush_ops::Result<DeviceTable> {
+        let gpu = &self.accelerator.gpu;
+        if let Some(file) = &self.accelerator.fault_file
+            && let Ok(kind) = std::fs::read_to_string(file)
+            && std::fs::remove_file(file).is_ok()
+        {
+            match kind.as_str() {
+                // What the driver says after such a kernel, where there is no driver.
+                "lost" => return Err(onrush_device::Error::Lost { call: "a test", code: "lost".to_string() }.into()),
+                _ => gpu.inject_fault()?,
+            }
+        }
+        let calls = !udf::of(&self.stages).is_empty();
+        let _running = calls.then(|| super::native::Running::begin(Some(stop.clone())));
+        let attempt = || {
+            let rows: Vec<u64> = tables.iter().map(FragmentInput::count).collect();
+            let lane = gpu.lane(onrush_ops::pipeline::estimate_rows(&self.stages, &rows))?;
+            let table = |(number, rows): (usize, &FragmentInput)| {
+                let graph = onrush_ops::pipeline::graph_of_table(&self.stages, number);
+                let as_bytes =
+                    |place: usize| graph.is_some_and(|graph| onrush_ops::column::string::reads_bytes(graph, place));
+                self.table(&lane, rows, &as_bytes)
+            };
+            let tables = tables.iter().enumerate().map(table).collect::<onrush_ops::Result<Vec<_>>>()?;
+            let (first, others) = tables
+                .split_first()
+                .ok_or_else(|| onrush_ops::Error::Unsupported("a fragment without an input".to_string()))?;
+            gpu.run(&lane, first, others, &self.stages, &|| stop.is_set())
+        };
+        gpu.with_eviction(attempt)
+    }
+
+    /// An input on the device, `as_bytes` those of its texts.
+    fn table(
+        &self,
+        lane: &StreamContext,
+        rows: &FragmentInput,
+        as_bytes: &dyn Fn(usize) -> bool,
+    ) -> onrush_ops::Result<DeviceTable> {
+        match rows {
+            FragmentInput::Device(table) => Ok(table.clone()),
+            FragmentInput::Host { parts, count } => {
+                let residency = &self.accelerator.gpu.residency;
+                let columns =
+                    parts.iter().enumerate().map(|(place, parts)| residency.column(lane, parts, as_bytes(place)));
+                Ok(DeviceTable { rows: *count, columns: columns.collect::<onrush_ops::Result<_>>()? })
+            }
+            FragmentInput::Concat(parts) => {
+                // Nothing is uploaded of an input without rows.
+                let some = parts.iter().filter(|part| part.count() > 0).map(|part| self.table(lane, part, as_bytes));
+                let some = some.collect::<onrush_ops::Result<Vec<_>>>()?;
+                let all = DeviceTable::concat(&lane.context, &some);
+                // Before they are let go of.
+                lane.context.stream.synchronize()?;
+                all
+            }
+        }
+    }
+}
+
+/// `keep`: whoever keeps the rows has them on the device, too.
+fn download(
+    gpu: &Executor,
+    schema: &SchemaRef,
+    result: &DeviceTable,
+    keep: bool,
+) -> onrush_ops::Result<Vec<RecordBatch>> {
+    let lane = gpu.lane(result.rows)?;
+    let (mut result, mut keep) = (result.clone(), keep);
+    for (column, field) in result.columns.iter_mut().zip(schema.fields()) {
+        match gpu.compacted(&lane, field.data_type(), column) {
+            Ok(settled) => *column = settled,
+            // The host finds the elements among all of them.
+            Err(error) if error.is_memory() => keep = false,
+            Err(error) => return Err(error),
+        }
+    }
+    let arrays = result.download(&lane, schema)?;
+    if keep {
+        for (array, column) in arrays.iter().zip(&result.columns) {
+            gpu.residency.put(&ColumnChunks::new(vec![Arc::clone(array)]), column);
+        }
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?;
+    Ok(if batch.num_rows() == 0 { Vec::new() } else { vec![batch] })
+}
+
+/// What an error is called after which the process must end: CUDA does not recover from a kernel that wrote where it must not.
+pub const GPU_LOST: &str = "gpu-lost";
+
+pub fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
+    use onrush_ops::Error;
+    let text = error.to_string();
+    match &error {
+        Error::Cancelled => onrush_frame::Cancelled.into(),
+        Error::Kernels(onrush_kernels::Error::Device(device)) => {
+            let (class, code) = match device.class() {
+                onrush_device::Class::Resources => (Class::Resources, "gpu-memory"),
+                onrush_device::Class::Environment => (Class::Environment, "gpu"),
+                onrush_device::Class::Lost => (Class::Internal, GPU_LOST),
+                // Nobody knows what such a kernel wrote.
+                _ if matches!(device, onrush_device::Error::Kernel { .. }) => (Class::Internal, GPU_LOST),
+                _ => (Class::Internal, "gpu"),
+            };
+            let diagnostic = Diagnostic::error(class, code, text);
+            if code == GPU_LOST {
+                let again = "the engine starts again, and makes frames from their plans when they are next used";
+                return diagnostic.note(again).help("please report it with the cell that led to it");
+            }
+            match device.help() {
+                Some(help) => diagnostic.help(help),
+                None => diagnostic,
+            }
+        }
+        // Where nothing but the device may answer.
+        Error::Unsupported(_) | Error::TooManyRows(_) => {
+            let message = format!("an engine was asked for by name, and it has no way to run {text}");
+            Diagnostic::error(Class::Environment, "engine", message).help("`:engine auto` lets the CPU take over")
+        }
+        _ => Diagnostic::error(Class::Internal, "gpu", text),
+    }
+}

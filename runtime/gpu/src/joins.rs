@@ -1,0 +1,270 @@
+//! Joins, as parts of a pipeline.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use datafusion::common::{JoinSide, JoinType, NullEquality};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
+use onrush_expr::check::HIDDEN;
+use onrush_kernels::Scalar;
+use onrush_ops::{DeviceType, ExprGraph, JoinKind, NodeId, Op};
+
+use super::arithmetic;
+use super::gpu_exec::FragmentNode;
+use super::lower::{BuildSide, ColumnSource, Lowering, StringRepresentation};
+use super::placement::{FragmentBuilder, and};
+use super::unsupported::Unsupported;
+
+const LONG: DeviceType = DeviceType::Number(Scalar::I64);
+
+/// What there is to know of a join, whichever of DataFusion's nodes it is.
+pub struct Joining<'a> {
+    pub kind: JoinType,
+    pub left: &'a Arc<dyn ExecutionPlan>,
+    pub right: &'a Arc<dyn ExecutionPlan>,
+    /// Values that must be equal; without any, all pairs of rows are looked at.
+    on: &'a [(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)],
+    filter: Option<&'a JoinFilter>,
+    projection: Option<&'a [usize]>,
+    nulls_equal: bool,
+    /// As NOT IN has it.
+    pub null_aware: bool,
+    /// Whether its rows are to be in the order of its right input: frames say so by the names of their columns (`runtime/logical`).
+    pub keeps_order: bool,
+}
+
+impl<'a> Joining<'a> {
+    pub fn of(plan: &'a Arc<dyn ExecutionPlan>) -> Option<Joining<'a>> {
+        let any: &dyn Any = plan.as_ref();
+        let plain = |left, right| Joining {
+            kind: JoinType::Inner,
+            left,
+            right,
+            on: &[],
+            filter: None,
+            projection: None,
+            nulls_equal: false,
+            null_aware: false,
+            keeps_order: false,
+        };
+        if let Some(join) = any.downcast_ref::<HashJoinExec>() {
+            return Some(Joining {
+                kind: *join.join_type(),
+                on: join.on(),
+                filter: join.filter(),
+                projection: join.projection.as_deref(),
+                nulls_equal: join.null_equality() == NullEquality::NullEqualsNull,
+                null_aware: join.null_aware,
+                keeps_order: join.join_schema().fields().iter().any(|field| field.name().starts_with(HIDDEN)),
+                ..plain(join.left(), join.right())
+            });
+        }
+        if let Some(join) = any.downcast_ref::<NestedLoopJoinExec>() {
+            return Some(Joining {
+                kind: *join.join_type(),
+                filter: join.filter(),
+                projection: join.projection().as_deref(),
+                ..plain(join.left(), join.right())
+            });
+        }
+        any.downcast_ref::<CrossJoinExec>().map(|join| plain(join.left(), join.right()))
+    }
+}
+
+/// A float as the bits that tell it from all others; both zeros are one, and so are all NaNs.
+fn bits(graph: &mut ExprGraph, value: NodeId) -> NodeId {
+    let value = arithmetic::as_group(graph, value);
+    graph.add(Op::OrderKey, &[value], LONG)
+}
+
+/// Whether a join's rows are to be in the order of its right input.
+pub fn keeps_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    Joining::of(plan).is_some_and(|join| join.keeps_order)
+}
+
+impl FragmentBuilder {
+    /// Joins another table, or leaves the fragment as it was.
+    pub fn add_join(
+        &mut self,
+        plan: &Arc<dyn ExecutionPlan>,
+        join: &Joining,
+        (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
+        left_goes_on: bool,
+    ) -> std::result::Result<(), Unsupported> {
+        let (saved, joins, before) = (self.lowering.save(), self.lowering.joins.len(), self.before.len());
+        let added = self.hash_join(plan, join, (other, preference), left_goes_on);
+        if added.is_err() {
+            self.undo(before);
+            self.lowering.joins.truncate(joins);
+            self.lowering.restore(saved);
+        }
+        added
+    }
+
+    fn hash_join(
+        &mut self,
+        plan: &Arc<dyn ExecutionPlan>,
+        join: &Joining,
+        (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
+        left_goes_on: bool,
+    ) -> std::result::Result<(), Unsupported> {
+        if self.finish > 0 {
+            return Err(Unsupported::AboveTopK);
+        }
+        let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
+        let texts = self.lowering.columns.iter().any(computed);
+        let stays = self.lowering.repeat.is_none() && self.lowering.structs.is_empty();
+        if self.limit.is_some() || self.order.is_some() || self.window.is_some() || texts || !stays {
+            self.materialise();
+        }
+        let kind = join.kind;
+        let how = match kind {
+            JoinType::Inner => JoinKind::Inner,
+            JoinType::Left | JoinType::Right => JoinKind::Outer,
+            JoinType::Full => JoinKind::Full,
+            _ => JoinKind::Semi,
+        };
+        // Where rows of the pipeline can be missing, what was computed of them must be null then: it is a table before.
+        if how == JoinKind::Full && !(self.is_fresh() && self.lowering.is_untouched()) {
+            self.materialise();
+        }
+        let preferred = preference.clone();
+        let mut side = Lowering { preference, ..Lowering::new(&other.schema()) };
+        let (mut mine, mut its) = (Vec::new(), Vec::new());
+        let mut aware = None;
+        for (left, right) in join.on {
+            let (here, there) = if left_goes_on { (left, right) } else { (right, left) };
+            let types = (self.lowering.dtype(here)?, side.dtype(there)?);
+            let (mut a, mut b) = (self.lowering.key(here)?, side.key(there)?);
+            let kind = side.graph.kind(b);
+            let is_text = kind == DeviceType::DictIndex && self.lowering.graph.kind(a) == DeviceType::DictIndex;
+            if types.0 != types.1 && !is_text {
+                return Err(Unsupported::feature(format!("a join of {} with {}", types.0, types.1)));
+            }
+            if kind.is_float() {
+                a = bits(&mut self.lowering.graph, a);
+                b = bits(&mut side.graph, b);
+            }
+            if is_text && !matches!(side.graph.node(b).op, Op::Input(_)) {
+                return Err(Unsupported::feature("a join by a computed string"));
+            }
+            mine.push(a);
+            its.push(b);
+        }
+        if join.on.is_empty() {
+            // All pairs have the same key.
+            mine.push(self.lowering.graph.number(Scalar::I64, 0));
+            its.push(side.graph.number(Scalar::I64, 0));
+        }
+        if !side.lookups.is_empty() || !side.texts.is_empty() {
+            return Err(Unsupported::feature("a join by a function of a string"));
+        }
+        let number = self.lowering.joins.len();
+        let graph = &mut self.lowering.graph;
+        let probe = graph.add(Op::Probe(number as u32), &mine, DeviceType::Number(Scalar::U32));
+        let none = graph.add(Op::IsNull, &[probe], DeviceType::Bool);
+        let found = graph.add(Op::Not, &[none], DeviceType::Bool);
+        // NOT IN: what is compared with a null is neither in nor out. The host answers where there is nothing that it could be in.
+        if join.null_aware {
+            let ([key], None) = (&mine[..], join.filter) else {
+                return Err(Unsupported::feature("NOT IN with several columns"));
+            };
+            let key = *key;
+            let graph = &mut self.lowering.graph;
+            let absent = graph.add(Op::IsNull, &[key], DeviceType::Bool);
+            let here = graph.add(Op::Not, &[absent], DeviceType::Bool);
+            let null = graph.null(graph.kind(key));
+            let probe = graph.add(Op::Probe(number as u32 + 1), &[null], DeviceType::Number(Scalar::U32));
+            let no_null = graph.add(Op::IsNull, &[probe], DeviceType::Bool);
+            let condition = graph.add(Op::And, &[here, no_null], DeviceType::Bool);
+            let there = if left_goes_on { &join.on[0].1 } else { &join.on[0].0 };
+            let mut again = Lowering { preference: preferred, ..Lowering::new(&other.schema()) };
+            let mut key = again.key(there)?;
+            if again.graph.kind(key).is_float() {
+                key = bits(&mut again.graph, key);
+            }
+            aware = Some((condition, probe, again, key));
+        }
+        self.lowering.joins.push(BuildSide {
+            lowering: side,
+            table: self.others.len(),
+            keys: its,
+            probe,
+            nulls_equal: join.nulls_equal,
+            how,
+            residual: None,
+            probe_filter: self.filter,
+        });
+        let mut filter = self.filter;
+        if let Some((condition, probe, lowering, key)) = aware {
+            filter = Some(and(&mut self.lowering.graph, filter, condition));
+            self.lowering.joins.push(BuildSide {
+                lowering,
+                table: self.others.len(),
+                keys: vec![key],
+                probe,
+                nulls_equal: true,
+                how: JoinKind::Semi,
+                residual: None,
+                probe_filter: None,
+            });
+        }
+        let here = self.lowering.columns.clone();
+        let mut there: Vec<ColumnSource> =
+            (0..other.schema().fields().len()).map(|column| ColumnSource::Joined { join: number, column }).collect();
+        // Keys that are equal need not be read a second time. The two zeros of floats are equal, too.
+        for (left, right) in join.on.iter().filter(|_| how == JoinKind::Inner) {
+            let (from, to) = if left_goes_on { (left, right) } else { (right, left) };
+            let column = |of: &Arc<dyn PhysicalExpr>| of.as_ref().downcast_ref::<Column>().map(Column::index);
+            if let (Some(from), Some(to)) = (column(from), column(to))
+                && !other.schema().field(to).data_type().is_floating()
+            {
+                there[to] = here[from].clone();
+            }
+        }
+        let graph = &mut self.lowering.graph;
+        match kind {
+            JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => filter = Some(and(graph, filter, found)),
+            JoinType::LeftAnti | JoinType::RightAnti => filter = Some(and(graph, filter, none)),
+            _ => {}
+        }
+        if let Some(beside) = join.filter {
+            let slots = beside.column_indices().iter().map(|column| {
+                let is_here = (column.side == JoinSide::Left) == left_goes_on;
+                if is_here { here[column.index].clone() } else { there[column.index].clone() }
+            });
+            let columns = std::mem::replace(&mut self.lowering.columns, slots.collect());
+            let schema = std::mem::replace(&mut self.lowering.schema, Arc::clone(beside.schema()));
+            let condition = self.lowering.boolean(beside.expression());
+            (self.lowering.columns, self.lowering.schema) = (columns, schema);
+            match how {
+                // Where all pairs are looked at, those that are none are not written.
+                JoinKind::Inner if !join.on.is_empty() => {
+                    filter = Some(and(&mut self.lowering.graph, filter, condition?))
+                }
+                _ => self.lowering.joins[number].residual = Some(condition?),
+            }
+        }
+        let mut columns = match kind {
+            JoinType::Inner | JoinType::Left | JoinType::Right if left_goes_on => [here, there].concat(),
+            JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => [there, here].concat(),
+            JoinType::LeftMark | JoinType::RightMark => [here, vec![ColumnSource::Node(found)]].concat(),
+            _ => here,
+        };
+        if let Some(projection) = join.projection {
+            columns = projection.iter().map(|index| columns[*index].clone()).collect();
+        }
+        self.lowering.columns = columns;
+        self.lowering.schema = plan.schema();
+        self.filter = filter;
+        self.limit = plan.fetch().map(|rows| rows as u64);
+        self.chain.push(FragmentNode { node: Arc::clone(plan), other: Some((self.others.len(), !left_goes_on)) });
+        self.others.push((Arc::clone(other), Vec::new()));
+        self.works = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! `pivot`: the values of a column become columns. Which ones there are is found by running the input.
+
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use onrush_expr::check::{self, HIDDEN};
+use onrush_expr::column;
+use onrush_wire::{Diagnostic, Expr, ExprKind, Span, Value};
+
+use super::{Inputs, build, distinct_names, keep, names};
+
+/// More columns than this are a mistake in the choice of `on`.
+const MOST_COLUMNS: usize = 2000;
+
+/// Those that leave nulls out: the cells of other columns are null to them.
+const AGGREGATES: [&str; 13] =
+    ["first", "last", "sum", "mean", "median", "min", "max", "std", "var", "len", "count", "any", "all"];
+
+pub struct Request<'a> {
+    pub on: &'a str,
+    pub index: &'a [String],
+    pub values: &'a [String],
+    pub aggregate: &'a str,
+}
+
+pub fn pivot(
+    inputs: &dyn Inputs,
+    plan: LogicalPlan,
+    request: Request,
+    at: Option<&Span>,
+) -> Result<LogicalPlan, Diagnostic> {
+    let available = names(&plan);
+    let unknown = |name: &str| check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, "");
+    for name in std::iter::once(request.on).chain(request.index.iter().chain(request.values).map(String::as_str)) {
+        if !available.iter().any(|n| n == name) {
+            return Err(unknown(name));
+        }
+    }
+    let rest = |taken: &[String]| -> Vec<String> {
+        available.iter().filter(|n| *n != request.on && !taken.contains(n)).cloned().collect()
+    };
+    let values = if request.values.is_empty() { rest(request.index) } else { request.values.to_vec() };
+    let index = if request.index.is_empty() { rest(&values) } else { request.index.to_vec() };
+    if index.is_empty() || values.is_empty() {
+        return Err(check::plan_error("argument", "`pivot` needs at least one index column and one values column"));
+    }
+    let aggregate = if request.aggregate.is_empty() { "first" } else { request.aggregate };
+    if !AGGREGATES.contains(&aggregate) {
+        let list = AGGREGATES.join("`, `");
+        let mut diagnostic =
+            check::plan_error("unknown-function", format!("`pivot` cannot aggregate with `{aggregate}`"))
+                .note(format!("it can with `{list}`"));
+        if let Some(near) = check::nearest(aggregate, AGGREGATES) {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+        return Err(check::place(diagnostic, None, at, ""));
+    }
+    let distinct = distinct_values(inputs, &plan, request.on)?;
+    if distinct.len() > MOST_COLUMNS {
+        let message =
+            format!("`{}` has {} different values: as many columns would come out", request.on, distinct.len());
+        return Err(check::plan_error("argument", message)
+            .help("pivot on a column with fewer values, or cut it into intervals"));
+    }
+    let mut aggs = Vec::new();
+    for value_name in &values {
+        for (value, text) in &distinct {
+            let on = Expr::column(request.on);
+            let chosen = match value {
+                Value::Null => Expr::call("is_null", [on]),
+                value => Expr::new(ExprKind::Binary(
+                    onrush_wire::BinaryOp::Equal,
+                    Box::new(on),
+                    Box::new(Expr::literal(value.clone())),
+                )),
+            };
+            let case =
+                |then: Expr| Expr::new(ExprKind::Case { branches: vec![(chosen.clone(), then)], otherwise: None });
+            let this = Expr::column(value_name.clone());
+            let result = match aggregate {
+                "len" => Expr::call("count", [case(Expr::literal(1i64))]),
+                "first" | "last" => {
+                    // The first row of the group, or null if the group has none.
+                    Expr::call("first_where", [this, chosen.clone(), Expr::literal(aggregate == "first")])
+                }
+                name => Expr::call(name, [case(this)]),
+            };
+            let name = if values.len() == 1 { text.clone() } else { format!("{value_name}_{text}") };
+            aggs.push(result.alias(name));
+        }
+    }
+    let row = format!("{HIDDEN}first_row");
+    let out: Vec<String> = index
+        .iter()
+        .cloned()
+        .chain(aggs.iter().filter_map(|a| match &a.kind {
+            ExprKind::Alias(_, name) => Some(name.clone()),
+            _ => None,
+        }))
+        .collect();
+    distinct_names(out.iter().map(|n| (n.as_str(), None)), at)?;
+    let keys: Vec<Expr> = index.iter().map(|n| Expr::column(n.clone())).collect();
+    aggs.push(Expr::call("first_row", []).alias(row.clone()));
+    let (plan, _) = super::group::grouped(plan, &keys, &aggs, at)?;
+    let plan = build(LogicalPlanBuilder::new(plan).sort(vec![column(&row).sort(true, true)]))?;
+    keep(plan, &out)
+}
+
+/// The values of `on` in the order of their first rows, with the names that their columns get.
+fn distinct_values(inputs: &dyn Inputs, plan: &LogicalPlan, on: &str) -> Result<Vec<(Value, String)>, Diagnostic> {
+    let row = format!("{HIDDEN}first_row");
+    let text = format!("{HIDDEN}text");
+    let keys = [Expr::column(on)];
+    let as_text = Expr::call("first", [Expr::call("cast", [Expr::column(on), Expr::literal("str")])]);
+    let aggs = [Expr::call("first_row", []).alias(row.clone()), as_text.alias(text.clone())];
+    let (grouped, _) = super::group::grouped(plan.clone(), &keys, &aggs, None)?;
+    let plan = build(LogicalPlanBuilder::new(grouped).sort(vec![column(&row).sort(true, true)]))?;
+    let table = inputs.rows(plan)?;
+    let mut all = Vec::new();
+    for batch in table.batches() {
+        for i in 0..batch.num_rows() {
+            let value = onrush_frame::value_at(batch.column(0), i);
+            let text = match onrush_frame::value_at(batch.column(2), i) {
+                Value::Text(text) => text,
+                _ => "null".to_string(),
+            };
+            all.push((value, text));
+        }
+    }
+    Ok(all)
+}

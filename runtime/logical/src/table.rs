@@ -1,0 +1,213 @@
+//! Table sources for frames in plans, resolved at execution.
+//!
+//! A result that was computed meanwhile then replaces the frame's plan.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType, Volatility};
+use datafusion::physical_plan::ExecutionPlan;
+use onrush_frame::Table;
+
+use crate::keyless::{self, Keyless};
+use crate::resident::Resident;
+use crate::rows::Held;
+
+/// An immutable frame: how to compute it, and its rows if they are held for good.
+pub struct Frame {
+    /// Equal for frames that have the same rows: made from the step and its inputs' keys.
+    pub key: u128,
+    /// The step in a word, for progress and `explain`: `filter`, `read flights.csv`.
+    pub title: String,
+    pub plan: LogicalPlan,
+    pub schema: SchemaRef,
+    /// Rows that need no computing: of values, of files in memory, of `persist`.
+    pub resident: Option<Arc<Resident>>,
+    /// Of a file that is too large to hold, and of a plan once it was found to be.
+    pub rows: OnceLock<u64>,
+    /// The plan sorts. DataFusion drops a sort under an operator that does not ask for its order, even where the order
+    /// decides what comes out (row numbers, the first of a group), so such a frame is computed before it is used there.
+    pub sorts: bool,
+    /// Steps since the last rows that are held. Every [`DEEPEST`]th is computed before it is used, so that a loop that adds
+    /// thousands of steps makes no plan that nobody can walk.
+    pub depth: u32,
+    /// Held while the frame is computed, so that two requests for it compute it once.
+    pub running: Mutex<()>,
+}
+
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Frame({:032x}, {})", self.key, self.title)
+    }
+}
+
+impl Frame {
+    /// How many rows a frame has that is too large to be held.
+    pub fn too_many(&self) -> Option<u64> {
+        self.rows.get().copied()
+    }
+}
+
+/// Most steps in one plan.
+pub const DEEPEST: u32 = 48;
+
+/// Stands for a frame in the plans of frames made from it.
+#[derive(Debug)]
+pub struct FrameTable(pub Arc<Frame>);
+
+#[async_trait]
+impl TableProvider for FrameTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.0.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        _: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Err(DataFusionError::Internal("a frame was run before its inputs were put in place".to_string()))
+    }
+}
+
+/// A scan of a frame under a name.
+pub fn scan(name: &str, frame: &Arc<Frame>) -> Result<LogicalPlan> {
+    let source = provider_as_source(Arc::new(FrameTable(Arc::clone(frame))));
+    LogicalPlanBuilder::scan(datafusion::common::TableReference::bare(name), source, None)?.build()
+}
+
+/// The frame that a scan stands for.
+pub fn frame_of(scan: &TableScan) -> Option<Arc<Frame>> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    let any: &dyn Any = provider.as_ref();
+    any.downcast_ref::<FrameTable>().map(|table| Arc::clone(&table.0))
+}
+
+/// The frames that a plan names.
+pub fn inputs(plan: &LogicalPlan) -> Vec<Arc<Frame>> {
+    let mut all = Vec::new();
+    let _ = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            all.extend(frame_of(scan));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    all
+}
+
+/// `true` if some node of the plan sorts.
+pub fn sorts(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        found |= match node {
+            LogicalPlan::Extension(extension) => !extension.node.as_any().is::<Keyless>(),
+            node => matches!(node, LogicalPlan::Sort(_)),
+        };
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or for the one value of
+/// a subquery, which becomes a part of it. Subqueries of IN and EXISTS become joins.
+pub fn changes(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        let _ = node.apply_expressions(|expr| {
+            let _ = expr.apply(|expr| {
+                found |= match expr {
+                    Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
+                    Expr::ScalarSubquery(_) => true,
+                    _ => false,
+                };
+                Ok(TreeNodeRecursion::Continue)
+            });
+            Ok(TreeNodeRecursion::Continue)
+        });
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// `true` if the rows come out in the order in which they went in, through any sort below.
+pub fn keeps_order(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::Limit(_) | LogicalPlan::SubqueryAlias(_) => {
+            plan.inputs().into_iter().all(keeps_order)
+        }
+        _ => false,
+    }
+}
+
+/// A scan of rows in memory.
+pub fn memory(name: &str, table: &Arc<Table>) -> Result<LogicalPlan> {
+    let provider = provider_as_source(Arc::new(Held(Arc::clone(table))));
+    LogicalPlanBuilder::scan(datafusion::common::TableReference::bare(name), provider, None)?.build()
+}
+
+/// A scan of rows that a frame holds for good.
+pub fn resident(resident: &Arc<Resident>) -> Result<LogicalPlan> {
+    let provider = provider_as_source(Arc::new(ResidentTable(Arc::clone(resident))));
+    LogicalPlanBuilder::scan(datafusion::common::TableReference::bare("values"), provider, None)?.build()
+}
+
+/// Reads the rows from where they lie when a plan is made.
+#[derive(Debug)]
+struct ResidentTable(Arc<Resident>);
+
+#[async_trait]
+impl TableProvider for ResidentTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.0.schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Held(self.0.table()).scan(session, projection, filters, limit).await
+    }
+}
+
+/// Puts inputs in place: rows where `held` has them, else their plans.
+pub fn expand(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -> Result<LogicalPlan> {
+    keyless::mend(replaced(plan, held)?)
+}
+
+fn replaced(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -> Result<LogicalPlan> {
+    plan.clone()
+        .transform_up_with_subqueries(|node| {
+            let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
+            let Some(frame) = frame_of(scan) else { return Ok(Transformed::no(node)) };
+            let name = scan.table_name.to_string();
+            let new = match held(&frame) {
+                Some(table) => memory(&name, &table)?,
+                None => {
+                    let inner = replaced(&frame.plan, held)?;
+                    LogicalPlanBuilder::new(inner).alias(scan.table_name.clone())?.build()?
+                }
+            };
+            Ok(Transformed::yes(new))
+        })
+        .map(|t| t.data)
+}

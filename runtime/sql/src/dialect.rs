@@ -1,0 +1,533 @@
+//! What operators and aggregates mean in DuckDB, for DataFusion's SQL planner.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array};
+use arrow::compute;
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, NullEquality, ScalarValue};
+use datafusion::error::Result;
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Union,
+    WindowFunctionDefinition, binary_expr, cast,
+};
+use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use onrush_expr::check::{HIDDEN, plan_error, type_name};
+use onrush_expr::error::external;
+use onrush_expr::extremes::extremes;
+use onrush_expr::kernels::{Body, error, kernel, strict};
+use onrush_expr::math::by_number;
+use onrush_expr::quantile::{mode, product};
+use onrush_expr::ticks;
+use onrush_expr::types;
+use onrush_logical::predicates::{has_subqueries, is_column};
+use onrush_wire::Diagnostic;
+
+use super::aggregates::{bare, unnamed};
+use super::checked::{checked, fixed_type, in_one_type};
+use super::{aggregates, intervals, names, times};
+
+pub fn register(context: &SessionContext) -> Result<()> {
+    let state = context.state_ref();
+    let mut state = state.write();
+    state.register_expr_planner(Arc::new(DuckDb))?;
+    state.register_udaf(mode())?;
+    state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
+    state.register_udaf(product())?;
+    for extreme in extremes() {
+        state.register_udaf(Arc::new(extreme))?;
+    }
+    state.register_udf(names::function())?;
+    for (name, body) in [
+        ("sqrt", (|args| by_number(args, f64::sqrt)) as Body),
+        ("ln", |args| by_number(args, f64::ln)),
+        ("log2", |args| by_number(args, f64::log2)),
+        ("log10", |args| by_number(args, f64::log10)),
+    ] {
+        state.register_udf(kernel(name, DataType::Float64, body))?;
+    }
+    drop(state);
+    times::register(context)?;
+    intervals::register(context)
+}
+
+/// Elements of a list, characters of a text.
+fn length(values: &ArrayRef) -> Result<ArrayRef> {
+    if types::is_list(values.data_type()) {
+        return Ok(compute::cast(&compute::kernels::length::length(values)?, &DataType::Int64)?);
+    }
+    let texts = compute::cast(values, &types::TEXT)?;
+    let lengths = texts.as_string_view().iter().map(|t| t.map(|t| t.chars().count() as i64));
+    Ok(Arc::new(lengths.collect::<Int64Array>()))
+}
+
+#[derive(Debug)]
+struct DuckDb;
+
+pub fn fail<T>(diagnostic: Diagnostic) -> Result<T> {
+    Err(external(diagnostic))
+}
+
+impl ExprPlanner for DuckDb {
+    fn plan_binary_op(&self, raw: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        if matches!(raw.op, BinaryOperator::And | BinaryOperator::Or) {
+            // Of any types: to ask each of a thousand conditions for those of all before it would take seconds.
+            return Ok(PlannerResult::Original(raw));
+        }
+        let type_of = |expr: &Expr| fixed_type(expr).map_or_else(|| expr.get_type(schema), |dtype| Ok(dtype.clone()));
+        let (Ok(left), Ok(right)) = (type_of(&raw.left), type_of(&raw.right)) else {
+            return Ok(PlannerResult::Original(raw));
+        };
+        if let Some(new) = of_spans(&raw, &left, &right) {
+            return Ok(PlannerResult::Planned(new));
+        }
+        let numbers = types::is_number(&left) && types::is_number(&right);
+        let float = |e: &Expr| cast(e.clone(), DataType::Float64);
+        match raw.op {
+            // In single precision if one side is, as in DuckDB, and the other is no more.
+            BinaryOperator::Divide
+                if (left == DataType::Float32 && (right == DataType::Float32 || right.is_integer()))
+                    || (right == DataType::Float32 && left.is_integer()) =>
+            {
+                let single = |e: Expr| cast(e, DataType::Float32);
+                Ok(PlannerResult::Planned(binary_expr(single(raw.left), Operator::Divide, single(raw.right))))
+            }
+            // True division, for whole numbers and decimals, too.
+            BinaryOperator::Divide if numbers => {
+                Ok(PlannerResult::Planned(binary_expr(float(&raw.left), Operator::Divide, float(&raw.right))))
+            }
+            BinaryOperator::DuckIntegerDivide if numbers => {
+                let common = types::supertype(&left, &right).unwrap_or(DataType::Int64);
+                let common = if common.is_integer() { common } else { DataType::Int64 };
+                let both = (cast(raw.left, common.clone()), cast(raw.right, common));
+                Ok(PlannerResult::Planned(binary_expr(both.0, Operator::Divide, both.1)))
+            }
+            BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply
+                if left.is_integer() && right.is_integer() =>
+            {
+                Ok(PlannerResult::Planned(checked(raw, &left, &right)))
+            }
+            // A literal does not widen: `u64 % 5` would be a decimal.
+            BinaryOperator::Modulo if left.is_integer() && right.is_integer() => {
+                let (a, b, _) = in_one_type(raw.left, raw.right, &left, &right);
+                Ok(PlannerResult::Planned(binary_expr(a, Operator::Modulo, b)))
+            }
+            BinaryOperator::PGBitwiseShiftLeft if left.is_integer() && right.is_integer() => {
+                let (a, b) = (cast(raw.left, left.clone()), cast(raw.right, DataType::Int64));
+                Ok(PlannerResult::Planned(kernel("shift_left", left, shifted_left).call(vec![a, b])))
+            }
+            BinaryOperator::PGBitwiseShiftRight
+                if left.is_integer() && right.is_integer() && left != DataType::UInt64 =>
+            {
+                let (a, b) = (cast(raw.left, DataType::Int64), cast(raw.right, DataType::Int64));
+                let moved = kernel("shift_right", DataType::Int64, shifted_right).call(vec![a, b]);
+                Ok(PlannerResult::Planned(cast(moved, left)))
+            }
+            BinaryOperator::PGExp | BinaryOperator::BitwiseXor if numbers => {
+                let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
+                Ok(PlannerResult::Planned(power))
+            }
+            // Categories are texts.
+            BinaryOperator::StringConcat if [&left, &right].into_iter().any(is_category) => {
+                let text =
+                    |expr: Expr, dtype: &DataType| if is_category(dtype) { cast(expr, types::TEXT) } else { expr };
+                let (left, right) = (text(raw.left, &left), text(raw.right, &right));
+                Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
+            }
+            BinaryOperator::Eq
+            | BinaryOperator::NotEq
+            | BinaryOperator::Lt
+            | BinaryOperator::LtEq
+            | BinaryOperator::Gt
+            | BinaryOperator::GtEq => compare(raw, &left, &right),
+            _ => Ok(PlannerResult::Original(raw)),
+        }
+    }
+
+    fn plan_aggregate(&self, raw: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
+        let RawAggregateExpr { func, args, distinct, filter, order_by, null_treatment } = &raw;
+        let call = |func: Arc<AggregateUDF>, args: Vec<Expr>| {
+            Expr::AggregateFunction(AggregateFunction::new_udf(
+                func,
+                args,
+                *distinct,
+                filter.clone(),
+                order_by.clone(),
+                *null_treatment,
+            ))
+        };
+        Ok(match (func.name(), args.as_slice()) {
+            // Decimals are averaged as floats.
+            ("avg", [x]) => PlannerResult::Planned(call(Arc::clone(func), vec![cast(x.clone(), DataType::Float64)])),
+            // DataFusion's own is accurate to six digits.
+            ("percentile_cont", [x, Expr::Literal(q, _)]) if !distinct => match q.cast_to(&DataType::Float64) {
+                Ok(ScalarValue::Float64(Some(q))) if (0.0..=1.0).contains(&q) => {
+                    PlannerResult::Planned(call(ticks::any_quantile(q), vec![x.clone()]))
+                }
+                _ => return fail(plan_error("argument", "a quantile lies between 0 and 1")),
+            },
+            ("median", [x]) if !distinct => PlannerResult::Planned(call(ticks::any_quantile(0.5), vec![x.clone()])),
+            _ => PlannerResult::Original(raw),
+        })
+    }
+
+    fn plan_window(&self, raw: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        let is = |name: &str| matches!(&raw.func_def, WindowFunctionDefinition::AggregateUDF(f) if f.name() == name);
+        let (average, median) = (is("avg"), is("median") && !raw.distinct);
+        if !(average || median) || raw.args.len() != 1 {
+            return Ok(PlannerResult::Original(raw));
+        }
+        let fun = if median { WindowFunctionDefinition::AggregateUDF(ticks::any_quantile(0.5)) } else { raw.func_def };
+        let float = |x: Expr| if average { cast(x, DataType::Float64) } else { x };
+        let params = WindowFunctionParams {
+            args: raw.args.into_iter().map(float).collect(),
+            partition_by: raw.partition_by,
+            order_by: raw.order_by,
+            window_frame: raw.window_frame,
+            filter: raw.filter,
+            null_treatment: raw.null_treatment,
+            distinct: raw.distinct,
+        };
+        Ok(PlannerResult::Planned(Expr::WindowFunction(Box::new(WindowFunction { fun, params }))))
+    }
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// By a power of two, rounded down; 0 where nothing is left.
+fn shifted_right(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (values, by) = (args[0].as_primitive::<Int64Type>(), args[1].as_primitive::<Int64Type>());
+    let moved = values.iter().zip(by.iter()).map(|(value, by)| {
+        value.zip(by).map(|(value, by)| match by {
+            0..64 => value >> by,
+            _ => 0,
+        })
+    });
+    Ok(Arc::new(moved.collect::<Int64Array>()))
+}
+
+/// Times a power of two, which is an error where there is no such number, and for numbers below zero.
+fn shifted_left(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let wide = strict(&args[0], &DataType::Decimal128(38, 0))?;
+    let (values, by) = (wide.as_primitive::<Decimal128Type>(), args[1].as_primitive::<Int64Type>());
+    let shifted = values.iter().zip(by.iter()).map(|(value, by)| {
+        let Some((value, by)) = value.zip(by) else { return Ok(None) };
+        if value < 0 || by < 0 {
+            return Err(error(format!("`{value} << {by}`: numbers below zero are not moved to the left")));
+        }
+        let moved =
+            if value == 0 { Some(0) } else { u32::try_from(by).ok().filter(|by| *by < 64).map(|by| value << by) };
+        let overflow = || arrow::error::ArrowError::ArithmeticOverflow(format!("{value} << {by}"));
+        Ok(Some(moved.ok_or_else(overflow)?))
+    });
+    let shifted = shifted.collect::<Result<Decimal128Array>>()?.with_precision_and_scale(38, 0)?;
+    strict(&(Arc::new(shifted) as ArrayRef), args[0].data_type())
+}
+
+/// Intervals times numbers, and dates moved by hours.
+fn of_spans(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Option<Expr> {
+    if !intervals::is_span(left) && !intervals::is_span(right) {
+        return None;
+    }
+    let op = match raw.op {
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        _ => return None,
+    };
+    let (left, right) = ((&raw.left, left), (&raw.right, right));
+    match op {
+        Operator::Plus | Operator::Minus => intervals::shifted_date(op, left, right),
+        _ => intervals::scaled(op, left, right),
+    }
+}
+
+pub fn is_category(dtype: &DataType) -> bool {
+    matches!(dtype, DataType::Dictionary(..)) && types::is_text(dtype)
+}
+
+/// Sorts, windows and distinct counts of floats take the two zeros for one value.
+pub fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
+    let dtype = expr.get_type(schema).ok()?;
+    dtype.is_floating().then(|| types::one_zero(expr, &dtype))
+}
+
+/// A plan in which types, sums and zeros are what DuckDB makes of them.
+pub fn as_duckdb_means(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let node = |node| {
+        let node = typed(node)?.transform_data(aggregates::of_types)?.transform_data(aggregates::exact_sums)?;
+        node.transform_data(orders_with_one_zero)?.transform_data(intervals::ordered)?.transform_data(bags)
+    };
+    match has_subqueries(&plan) {
+        true => plan.transform_up_with_subqueries(node),
+        false => plan.transform_up(node),
+    }
+    .map(|plan| plan.data)
+}
+
+fn orders_with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let replace = |expr: &mut Expr, schema: &DFSchema| {
+        if let Some(new) = one_zero(expr.clone(), schema) {
+            *expr = new;
+        }
+    };
+    match node {
+        LogicalPlan::Sort(mut sort) => {
+            let schema = Arc::clone(sort.input.schema());
+            sort.expr.iter_mut().for_each(|key| replace(&mut key.expr, &schema));
+            Ok(Transformed::yes(LogicalPlan::Sort(sort)))
+        }
+        LogicalPlan::Window(window) => {
+            let schema = Arc::clone(window.input.schema());
+            let names = NamePreserver::new_for_projection();
+            LogicalPlan::Window(window).map_expressions(|expr| {
+                let saved = names.save(&expr);
+                if !matches!(bare(&expr), Expr::WindowFunction(_)) {
+                    return Ok(Transformed::no(expr));
+                }
+                let Expr::WindowFunction(mut call) = unnamed(expr) else { unreachable!("it is one without its name") };
+                let params = &mut call.params;
+                params.order_by.iter_mut().for_each(|key| replace(&mut key.expr, &schema));
+                params.partition_by.iter_mut().for_each(|key| replace(key, &schema));
+                Ok(Transformed::yes(saved.restore(Expr::WindowFunction(call))))
+            })
+        }
+        node => Ok(Transformed::no(node)),
+    }
+}
+
+/// `except all` and `intersect all`, which DataFusion makes joins of: by the rows and, here, by the number of each among its equals, so that as many are
+/// left out, or kept, as there are on the other side.
+fn bags(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
+    let is_set = matches!(join.join_type, JoinType::LeftAnti | JoinType::LeftSemi)
+        && join.null_equality == NullEquality::NullEqualsNull
+        && join.filter.is_none()
+        && join.on.len() == join.left.schema().fields().len();
+    // Without `all` the rows on the left are distinct.
+    if !is_set || matches!(join.left.as_ref(), LogicalPlan::Distinct(_)) {
+        return Ok(Transformed::no(node));
+    }
+    let nth = format!("{HIDDEN}nth");
+    let columns = |plan: &LogicalPlan| plan.schema().columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
+    let numbered = |plan: &Arc<LogicalPlan>| {
+        let all = columns(plan);
+        let number = datafusion::functions_window::expr_fn::row_number().partition_by(all.clone()).build()?;
+        let name = number.schema_name().to_string();
+        let numbers = Expr::Column(Column::from_name(name)).alias(&nth);
+        let plan = LogicalPlanBuilder::new_from_arc(Arc::clone(plan)).window(vec![number])?;
+        plan.project(all.into_iter().chain([numbers]))?.build()
+    };
+    let (left, right) = (numbered(&join.left)?, numbered(&join.right)?);
+    let number = || Expr::Column(Column::from_name(&nth));
+    let mut new = join.clone();
+    new.on.push((number(), number()));
+    (new.left, new.right) = (Arc::new(left), Arc::new(right));
+    let joined = LogicalPlan::Join(new).recompute_schema()?;
+    let plan = LogicalPlanBuilder::from(joined).project(columns(&join.left))?.build()?;
+    Ok(Transformed::yes(plan))
+}
+
+/// Where floats and decimals meet, the decimals become floats: DataFusion would make decimals of floats to compare them, and fail for
+/// NaN.
+fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
+    let double = dtypes.contains(&DataType::Float64);
+    if !(double || dtypes.contains(&DataType::Float32)) || !dtypes.iter().any(types::is_decimal) {
+        return false;
+    }
+    let float = if double { DataType::Float64 } else { DataType::Float32 };
+    for (expr, dtype) in exprs.iter_mut().zip(dtypes) {
+        if types::is_decimal(dtype) {
+            let literal = match &**expr {
+                Expr::Literal(value, _) => value.cast_to(&float).ok(),
+                _ => None,
+            };
+            **expr = match literal {
+                Some(value) => Expr::Literal(value, None),
+                None => cast(expr.clone(), float.clone()),
+            };
+        }
+    }
+    true
+}
+
+/// What stands beside each other in types that go together: see [`meet`], [`times::meet`] and [`intervals::compared`].
+fn beside(exprs: &mut [&mut Expr], schema: &DFSchema, compared: bool) -> bool {
+    let dtypes: Vec<DataType> = exprs.iter().map(|e| e.get_type(schema).unwrap_or(DataType::Null)).collect();
+    let changed = meet(exprs, &dtypes);
+    compared && (times::meet(exprs, &dtypes) | intervals::compared(exprs, &dtypes)) || changed
+}
+
+/// What a cast to a whole number casts: halves of floats go to the even neighbour, those of decimals away from zero. `None` where
+/// there is nothing to round.
+fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
+    match value.get_type(schema) {
+        // What is written with a point is a decimal in DuckDB.
+        Ok(t) if t.is_floating() && matches!(value, Expr::Literal(..)) => {
+            Some(datafusion::functions::expr_fn::round(vec![value.clone()]))
+        }
+        Ok(t) if t.is_floating() => {
+            let body: Body = |args| {
+                let values = args[0].as_primitive::<Float64Type>();
+                Ok(Arc::new(values.unary::<_, Float64Type>(f64::round_ties_even)))
+            };
+            let value = cast(value.clone(), DataType::Float64);
+            Some(kernel("round_half_even", DataType::Float64, body).call(vec![value]))
+        }
+        Ok(t) if types::is_decimal(&t) => Some(datafusion::functions::expr_fn::round(vec![value.clone()])),
+        _ => None,
+    }
+}
+
+/// Types as DuckDB has them: a cast of a fraction to a whole number rounds, where Arrow's cuts; decimals beside floats are floats.
+fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    // DataFusion finds the common types later: until then a union says that it has those of its first input.
+    if let LogicalPlan::Union(union) = node {
+        let schema = Arc::new(in_common(&union)?);
+        let inputs = union.inputs.into_iter();
+        let inputs =
+            inputs.map(|input| coerce_plan_expr_for_schema(Arc::unwrap_or_clone(input), &schema).map(Arc::new));
+        return Ok(Transformed::yes(LogicalPlan::Union(Union { inputs: inputs.collect::<Result<_>>()?, schema })));
+    }
+    let mut plain = true;
+    node.apply_expressions(|expr| {
+        plain &= is_column(expr);
+        Ok(if plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    if plain {
+        // What is below may have other types now.
+        return Ok(Transformed::yes(node.recompute_schema()?));
+    }
+    let inputs = node.inputs();
+    let schema = match inputs.as_slice() {
+        [] => return Ok(Transformed::no(node)),
+        [one] => one.schema().as_ref().clone(),
+        many => {
+            let mut schema = many[0].schema().as_ref().clone();
+            many[1..].iter().for_each(|input| schema.merge(input.schema()));
+            schema
+        }
+    };
+    let names = NamePreserver::new(&node);
+    node.map_expressions(|expr| {
+        let saved = names.save(&expr);
+        let new = expr.transform_up(|e| match e {
+            named if names::without(&named).is_some() => {
+                Ok(Transformed::yes(names::without(&named).unwrap_or(&named).clone()))
+            }
+            Expr::Cast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
+                Some(value) => {
+                    c.expr = Box::new(value);
+                    Ok(Transformed::yes(Expr::Cast(c)))
+                }
+                None => Ok(Transformed::no(Expr::Cast(c))),
+            },
+            Expr::TryCast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
+                Some(value) => {
+                    c.expr = Box::new(value);
+                    Ok(Transformed::yes(Expr::TryCast(c)))
+                }
+                None => Ok(Transformed::no(Expr::TryCast(c))),
+            },
+            Expr::BinaryExpr(mut b) => {
+                let changed = beside(&mut [&mut b.left, &mut b.right], &schema, is_comparison(b.op));
+                Ok(Transformed::new_transformed(Expr::BinaryExpr(b), changed))
+            }
+            Expr::Between(mut b) => {
+                let changed = beside(&mut [&mut b.expr, &mut b.low, &mut b.high], &schema, true);
+                Ok(Transformed::new_transformed(Expr::Between(b), changed))
+            }
+            Expr::InList(mut i) => {
+                let mut all: Vec<&mut Expr> = vec![&mut i.expr];
+                all.extend(&mut i.list);
+                let changed = beside(&mut all, &schema, true);
+                Ok(Transformed::new_transformed(Expr::InList(i), changed))
+            }
+            Expr::Case(mut c) => {
+                let (mut tests, mut values): (Vec<&mut Expr>, Vec<&mut Expr>) =
+                    c.when_then_expr.iter_mut().map(|(w, t)| (w.as_mut(), t.as_mut())).unzip();
+                values.extend(c.else_expr.as_deref_mut());
+                let mut changed = beside(&mut values, &schema, false);
+                if let Some(base) = c.expr.as_deref_mut() {
+                    tests.push(base);
+                    changed |= beside(&mut tests, &schema, true);
+                }
+                Ok(Transformed::new_transformed(Expr::Case(c), changed))
+            }
+            Expr::ScalarFunction(mut f) if ["coalesce", "greatest", "least"].contains(&f.func.name()) => {
+                let compared = f.func.name() != "coalesce";
+                let changed = beside(&mut f.args.iter_mut().collect::<Vec<_>>(), &schema, compared);
+                Ok(Transformed::new_transformed(Expr::ScalarFunction(f), changed))
+            }
+            Expr::ScalarFunction(f) if f.func.name() == "negate" && f.args.len() == 1 => {
+                let new = f.args[0].get_type(&schema).ok().and_then(|dtype| intervals::negated(&f.args[0], &dtype));
+                Ok(new.map_or_else(|| Transformed::no(Expr::ScalarFunction(f)), Transformed::yes))
+            }
+            other @ (Expr::Cast(_) | Expr::TryCast(_) | Expr::ScalarFunction(_)) => {
+                Ok(times::lowered(other, &schema).map_or_else(Transformed::no, Transformed::yes))
+            }
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(new.update_data(|e| saved.restore(e)))
+    })?
+    .map_data(LogicalPlan::recompute_schema)
+}
+
+/// The columns of a union, in types that hold those of all inputs.
+fn in_common(union: &Union) -> Result<DFSchema> {
+    let schema = coerce_union_schema(&union.inputs)?;
+    let has_float = |index: usize| union.inputs.iter().any(|i| i.schema().field(index).data_type().is_floating());
+    let fields = schema.iter().enumerate().map(|(index, (qualifier, field))| {
+        let field = match types::is_decimal(field.data_type()) && has_float(index) {
+            true => Arc::new(field.as_ref().clone().with_data_type(DataType::Float64)),
+            false => Arc::clone(field),
+        };
+        (qualifier.cloned(), field)
+    });
+    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
+}
+
+/// A text literal takes the other side's type; a text column and a number do not compare.
+fn compare(raw: RawBinaryExpr, left: &DataType, right: &DataType) -> Result<PlannerResult<RawBinaryExpr>> {
+    let (text_left, text_right) = (types::is_text(left), types::is_text(right));
+    if text_left == text_right || !(types::is_number(left) || types::is_number(right)) {
+        return Ok(PlannerResult::Original(raw));
+    }
+    let (text, number) = if text_left { (&raw.left, right) } else { (&raw.right, left) };
+    let Expr::Literal(value, _) = text else {
+        let message = format!("`{}` is text and is compared with `{}`", name(text), type_name(number));
+        return fail(
+            plan_error("type-mismatch", message)
+                .help(format!("cast one side: `cast({} as double)`, or write the number in quotes", name(text))),
+        );
+    };
+    match value.cast_to(number) {
+        Ok(value) if !value.is_null() => {
+            let literal = Expr::Literal(value, None);
+            let (left, right) = if text_left { (literal, raw.right) } else { (raw.left, literal) };
+            Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
+        }
+        _ => {
+            let message = format!("the text {value} is no `{}`", type_name(number));
+            fail(plan_error("type-mismatch", message).help("compare with a number"))
+        }
+    }
+}
+
+fn name(expr: &Expr) -> String {
+    match expr {
+        Expr::Column(column) => column.name.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,472 @@
+//! DuckDB's functions and types under the names that DataFusion has for them, and what is written in the form that it reads.
+//!
+//! A call is respelt in the parsed query; what DataFusion knows by the same name and meaning passes through.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Interval, NullTreatment, ObjectName,
+    OrderByExpr, Statement, TimezoneInfo, UnaryOperator, Value, visit_expressions_mut,
+};
+use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use onrush_expr::check::plan_error;
+use onrush_wire::Diagnostic;
+
+use super::{names, times, windows};
+
+/// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
+pub fn bound(statement: &mut Statement) {
+    // From within: what a part has on its right is right already.
+    let _ = visit_expressions_mut(statement, |expr| {
+        match expr {
+            Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => apart(expr),
+            Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => rotate(expr),
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+}
+
+fn null() -> Expr {
+    Expr::Value(Value::Null.into())
+}
+
+/// `a is distinct from (b and c)`, not written so, as `(a is distinct from b) and c`.
+fn apart(expr: &mut Expr) {
+    let is_not = matches!(expr, Expr::IsNotDistinctFrom(..));
+    let (Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right)) = expr else { return };
+    if first(right).is_none() {
+        return;
+    }
+    let left = std::mem::replace(left, Box::new(null()));
+    let mut all = std::mem::replace(right.as_mut(), null());
+    let mut place = &mut all;
+    while first(place).is_some() {
+        place = first(place).expect("it was there");
+    }
+    let right = Box::new(std::mem::replace(place, null()));
+    *place = match is_not {
+        true => Expr::IsNotDistinctFrom(left, right),
+        false => Expr::IsDistinctFrom(left, right),
+    };
+    *expr = all;
+}
+
+/// `l and (x or c)`, not written so, as `(l and x) or c`: what is left when the right side of `and` began with such a comparison.
+fn rotate(expr: &mut Expr) {
+    let (strength, right) = match expr {
+        Expr::BinaryOp { op, right, .. } => (strength(op), right),
+        Expr::UnaryOp { op: UnaryOperator::Not, expr: right } => (Some(3), right),
+        _ => return,
+    };
+    let Some(strength) = strength.filter(|strength| looser(right, *strength).is_some()) else { return };
+    let mut all = std::mem::replace(right.as_mut(), null());
+    let mut place = &mut all;
+    while looser(place, strength).is_some() {
+        place = looser(place, strength).expect("it was there");
+    }
+    **right = std::mem::replace(place, null());
+    *place = std::mem::replace(expr, null());
+    *expr = all;
+}
+
+/// `not` is 3.
+fn strength(op: &BinaryOperator) -> Option<u8> {
+    match op {
+        BinaryOperator::And => Some(2),
+        BinaryOperator::Or => Some(1),
+        _ => None,
+    }
+}
+
+/// The left side of a connective that binds less than another.
+fn looser(expr: &mut Expr, than: u8) -> Option<&mut Expr> {
+    match expr {
+        Expr::BinaryOp { left, op, .. } if strength(op).is_some_and(|own| own < than) => Some(left),
+        _ => None,
+    }
+}
+
+/// What stands in front of a connective, or of another `is`.
+fn first(expr: &mut Expr) -> Option<&mut Expr> {
+    match expr {
+        Expr::BinaryOp { left, op, .. } if strength(op).is_some() => Some(left),
+        Expr::IsNull(of) | Expr::IsNotNull(of) | Expr::IsTrue(of) | Expr::IsFalse(of) => Some(of),
+        Expr::IsNotTrue(of) | Expr::IsNotFalse(of) | Expr::IsUnknown(of) | Expr::IsNotUnknown(of) => Some(of),
+        _ => None,
+    }
+}
+
+pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
+    // Before anything else: the names are those of the text as it was written.
+    names::title(statement);
+    windows::extend(statement)?;
+    let result = visit_expressions_mut(statement, |expr| {
+        match expr {
+            Expr::Function(function) => match respelt(function) {
+                Ok(Some(new)) => *expr = new,
+                Ok(None) => {}
+                Err(diagnostic) => return ControlFlow::Break(diagnostic),
+            },
+            Expr::Cast { data_type: DataType::Timestamp(_, zone), expr: of, kind, .. } if has_zone(*zone) => {
+                let function = match kind {
+                    CastKind::TryCast | CastKind::SafeCast => "try_to_timestamptz",
+                    CastKind::Cast | CastKind::DoubleColon => "to_timestamptz",
+                };
+                *expr = call(function, vec![std::mem::replace(of.as_mut(), null())]);
+            }
+            Expr::TypedString(typed) if matches!(typed.data_type, DataType::Timestamp(_, zone) if has_zone(zone)) => {
+                *expr = call("to_timestamptz", vec![Expr::Value(typed.value.clone())]);
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                let take = |expr: &mut Expr| std::mem::replace(expr, null());
+                *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
+            }
+            Expr::Extract { field, expr: of, .. } => {
+                if let Some(part) = times::own_part(&field.to_string()) {
+                    *expr = call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
+                }
+            }
+            // An error where there is no such number, and of spans of time, too.
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: of } if !matches!(of.as_ref(), Expr::Value(_)) => {
+                *expr = call("negate", vec![std::mem::replace(of.as_mut(), null())]);
+            }
+            Expr::Interval(interval) => {
+                if let Some(new) = spelt_interval(interval) {
+                    *expr = new;
+                }
+            }
+            Expr::Cast { data_type, expr: of, .. } => {
+                respell_type(data_type);
+                if let (DataType::Timestamp(..), Expr::Value(value)) = (data_type, of.as_mut()) {
+                    to_the_second(&mut value.value);
+                }
+            }
+            Expr::TypedString(typed) => {
+                respell_type(&mut typed.data_type);
+                if matches!(typed.data_type, DataType::Timestamp(..)) {
+                    to_the_second(&mut typed.value.value);
+                }
+            }
+            // What is written with an exponent is a float, and what is written with a point alone a decimal.
+            Expr::Value(value) if is_scientific(&value.value) => {
+                let text = Value::SingleQuotedString(value.value.to_string());
+                *expr = Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(Expr::Value(text.into())),
+                    data_type: DataType::Double(ExactNumberInfo::None),
+                    array: false,
+                    format: None,
+                };
+            }
+            // DuckDB has no escape in a pattern unless one is named.
+            Expr::Like { pattern, escape_char: None, .. } | Expr::ILike { pattern, escape_char: None, .. } => {
+                if let Expr::Value(value) = pattern.as_mut()
+                    && let Value::SingleQuotedString(text) = &mut value.value
+                {
+                    *text = text.replace('\\', "\\\\");
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    match result {
+        ControlFlow::Break(diagnostic) => Err(diagnostic),
+        ControlFlow::Continue(()) => {
+            names::tell_apart(statement);
+            Ok(())
+        }
+    }
+}
+
+fn has_zone(zone: TimezoneInfo) -> bool {
+    matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone)
+}
+
+fn text(text: &str) -> Expr {
+    Expr::Value(Value::SingleQuotedString(text.to_string()).into())
+}
+
+/// A call of a function that takes these.
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// `interval 1 month` as `interval '1' month`, which frames of windows take, too, and `interval (a) month` as a function of `a`. What has units that
+/// the parser does not know becomes one that it knows.
+fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
+    let unit = interval.leading_field.as_ref()?.to_string().to_lowercase();
+    let unit = unit.trim_end_matches('s');
+    let number = match interval.value.as_ref() {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => Some(digits.clone()),
+            Value::SingleQuotedString(text) => Some(text.trim().to_string()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(number) = number else {
+        let function = match unit {
+            "century" | "centurie" => "to_centuries".to_string(),
+            "millennium" => "to_millennia".to_string(),
+            unit => format!("to_{unit}s"),
+        };
+        return Some(call(&function, vec![std::mem::replace(interval.value.as_mut(), null())]));
+    };
+    let larger = |per: i64| number.parse::<i64>().ok().and_then(|n| n.checked_mul(per)).map(|n| n.to_string());
+    let (number, field) = match unit {
+        "quarter" => (larger(3)?, DateTimeField::Month),
+        "decade" => (larger(10)?, DateTimeField::Year),
+        "century" | "centurie" => (larger(100)?, DateTimeField::Year),
+        "millennium" | "millennia" => (larger(1000)?, DateTimeField::Year),
+        _ => (number, interval.leading_field.clone()?),
+    };
+    *interval.value = Expr::Value(Value::SingleQuotedString(number).into());
+    interval.leading_field = Some(field);
+    None
+}
+
+fn is_scientific(value: &Value) -> bool {
+    matches!(value, Value::Number(digits, _) if digits.contains(['e', 'E']) && !digits.starts_with("0x"))
+}
+
+/// `2024-01-31 10:00` with seconds, as Arrow wants it.
+fn to_the_second(value: &mut Value) {
+    if let Value::SingleQuotedString(text) = value
+        && let Some(whole) = with_seconds(text)
+    {
+        *text = whole;
+    }
+}
+
+/// A time that is written to the minute, to the second. What stands behind it, a zone, stays.
+pub fn with_seconds(text: &str) -> Option<String> {
+    let day = b"dddd-dd-dd";
+    let fits = |byte: u8, form: u8| match form {
+        b'd' => byte.is_ascii_digit(),
+        form => byte == form,
+    };
+    let (head, tail) = text.split_at_checked(16)?;
+    let is_day = head.bytes().zip(day).all(|(byte, form)| fits(byte, *form));
+    let is_time = head.bytes().skip(11).zip(b"dd:dd").all(|(byte, form)| fits(byte, *form));
+    let is_between = matches!(head.as_bytes()[10], b' ' | b'T' | b't');
+    let is_minute = !tail.starts_with([':', '.']) && !tail.starts_with(|c: char| c.is_ascii_digit());
+    (is_day && is_time && is_between && is_minute).then(|| format!("{head}:00{tail}"))
+}
+
+/// DuckDB's types in the words that DataFusion has for them. A plain timestamp counts microseconds.
+fn respell_type(dtype: &mut DataType) {
+    let new = match dtype {
+        DataType::UTinyInt => DataType::TinyIntUnsigned(None),
+        DataType::USmallInt => DataType::SmallIntUnsigned(None),
+        DataType::UBigInt => DataType::BigIntUnsigned(None),
+        DataType::Timestamp(None, zone @ (TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)) => {
+            DataType::Timestamp(Some(6), *zone)
+        }
+        DataType::Custom(name, _) => match name.to_string().to_lowercase().trim_matches('"') {
+            "uinteger" => DataType::IntegerUnsigned(None),
+            "usmallint" => DataType::SmallIntUnsigned(None),
+            _ => return,
+        },
+        _ => return,
+    };
+    *dtype = new;
+}
+
+fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
+    let name = function.name.to_string().to_lowercase().replace('"', "");
+    let rename = match name.as_str() {
+        "list" => Some("array_agg"),
+        "first" | "arbitrary" => Some("first_value"),
+        "last" => Some("last_value"),
+        "strlen" => Some("octet_length"),
+        "length" | "char_length" => Some("len"),
+        "ifnull" => Some("coalesce"),
+        "regexp_matches" => Some("regexp_like"),
+        "strftime" => Some("to_char"),
+        "group_concat" | "listagg" => Some("string_agg"),
+        "approx_count_distinct" => Some("approx_distinct"),
+        "variance" => Some("var_samp"),
+        "prefix" => Some("starts_with"),
+        "suffix" => Some("ends_with"),
+        "ucase" => Some("upper"),
+        "lcase" => Some("lower"),
+        "sign" => Some("signum"),
+        "string_split" | "str_split" | "split" | "string_to_list" => Some("string_to_array"),
+        "list_value" | "list_pack" => Some("make_array"),
+        "list_contains" | "list_has" | "array_contains" => Some("array_has"),
+        "list_sort" => Some("array_sort"),
+        "list_distinct" => Some("array_distinct"),
+        "list_extract" | "list_element" => Some("array_element"),
+        "list_concat" | "list_cat" => Some("array_concat"),
+        "list_slice" => Some("array_slice"),
+        "list_min" => Some("array_min"),
+        "list_reverse" => Some("array_reverse"),
+        "list_aggr" => None,
+        _ => None,
+    };
+    if matches!(name.as_str(), "lag" | "lead") {
+        return shifted(function, &name);
+    }
+    if let ("string_agg" | "group_concat" | "listagg", FunctionArguments::List(list)) =
+        (name.as_str(), &mut function.args)
+        && list.args.len() == 1
+    {
+        list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(text(","))));
+    }
+    // Fractions of seconds have six digits in C's `%f`, and nine here.
+    if let ("strftime", FunctionArguments::List(list)) = (name.as_str(), &mut function.args)
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) = list.args.get_mut(1)
+        && let Value::SingleQuotedString(format) = &mut value.value
+    {
+        *format = format.replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
+    }
+    if let Some(new) = rename {
+        function.name = ObjectName::from(vec![Ident::new(new)]);
+        return Ok(None);
+    }
+    let args: Vec<String> = match &function.args {
+        FunctionArguments::List(list) => list.args.iter().map(|a| a.to_string()).collect(),
+        _ => return Ok(None),
+    };
+    let text = match (name.as_str(), args.as_slice()) {
+        ("year" | "month" | "day" | "hour" | "minute" | "quarter" | "week", [x]) => {
+            format!("cast(date_part('{name}', {x}) as bigint)")
+        }
+        ("second", [x]) => format!("cast(floor(date_part('second', {x})) as bigint)"),
+        ("dayofmonth", [x]) => format!("cast(date_part('day', {x}) as bigint)"),
+        ("dayofweek" | "weekday", [x]) => format!("cast(date_part('dow', {x}) as bigint)"),
+        ("dayofyear", [x]) => format!("cast(date_part('doy', {x}) as bigint)"),
+        ("isodow", [x]) => format!("cast((date_part('dow', {x}) + 6) % 7 + 1 as bigint)"),
+        ("weekofyear", [x]) => format!("cast(date_part('week', {x}) as bigint)"),
+        ("epoch", [x]) => format!("date_part('epoch', {x})"),
+        ("if", [condition, yes, no]) => format!("case when {condition} then {yes} else {no} end"),
+        ("quantile_cont", [x, q]) => format!("percentile_cont({x}, {q})"),
+        ("percentile_disc", [q]) if let [OrderByExpr { expr: x, options, .. }] = function.within_group.as_slice() => {
+            let order = if options.asc == Some(false) { ", 'DESC', 'NULLS LAST'" } else { "" };
+            format!(
+                "array_element(array_sort(array_agg({x}) filter (where {x} is not null){order}), \
+                 greatest(cast(ceil({q} * count({x})) as bigint), 1))"
+            )
+        }
+        ("count_if" | "countif", [x]) => format!("sum(cast({x} as integer))"),
+        // DataFusion's own takes the two zeros for two values.
+        ("nullif", [x, y]) => format!("case when {x} = {y} then null else {x} end"),
+        ("isinf", [x]) => format!("(abs(cast({x} as double)) = cast('inf' as double))"),
+        ("isfinite", [x]) => format!("(abs(cast({x} as double)) < cast('inf' as double))"),
+        ("product", [x]) if !x.starts_with("CAST(") => format!("product(cast({x} as double))"),
+        ("quantile_disc" | "quantile", [x, q]) if q.parse::<f64>().is_ok_and(|q| (0.0..=1.0).contains(&q)) => format!(
+            "array_element(array_sort(array_agg({x}) filter (where {x} is not null)), \
+             greatest(cast(ceil({q} * count({x})) as bigint), 1))"
+        ),
+        ("arg_max" | "argmax" | "max_by", [x, by]) => {
+            format!("first_value({x} order by {by} desc) filter (where {by} is not null and {x} is not null)")
+        }
+        ("arg_min" | "argmin" | "min_by", [x, by]) => {
+            format!("first_value({x} order by {by}) filter (where {by} is not null and {x} is not null)")
+        }
+        ("datediff", [part, from, to]) => format!("date_diff({part}, {from}, {to})"),
+        ("datesub", [part, from, to]) => format!("date_sub({part}, {from}, {to})"),
+        ("datetrunc", [part, x]) => format!("date_trunc({part}, {x})"),
+        ("date_part" | "datepart", [part, x]) => {
+            match (times::own_part(part), part.to_lowercase().trim_matches('\'')) {
+                (Some(part), _) => format!("calendar_part('{part}', {x})"),
+                (None, "weekday" | "dayofweek") => format!("date_part('dow', {x})"),
+                (None, "dayofyear") => format!("date_part('doy', {x})"),
+                (None, "weekofyear") => format!("date_part('week', {x})"),
+                (None, part) if name == "datepart" => format!("date_part('{part}', {x})"),
+                _ => return Ok(None),
+            }
+        }
+        (part, [x]) if times::PARTS.contains(&part) => format!("calendar_part('{part}', {x})"),
+        ("date_add", [x, by]) => format!("({x} + {by})"),
+        ("last_day", [x]) => format!("cast(date_trunc('month', {x}) + interval '1 month' - interval '1 day' as date)"),
+        ("monthname", [x]) => format!("to_char({x}, '%B')"),
+        ("dayname", [x]) => format!("to_char({x}, '%A')"),
+        ("regexp_extract", [x, pattern]) => extracted(x, &format!("'(' || {pattern} || ')'"), "1"),
+        ("regexp_extract", [x, pattern, group]) if group == "0" => {
+            extracted(x, &format!("'(' || {pattern} || ')'"), "1")
+        }
+        ("regexp_extract", [x, pattern, group]) => extracted(x, pattern, group),
+        // DataFusion's own fails below zero, or gives a NaN that is less than numbers.
+        ("sqrt" | "ln" | "log2" | "log10", [x]) if !x.starts_with("CAST(") => format!("{name}(cast({x} as double))"),
+        ("count_star", []) => "count(*)".to_string(),
+        _ => return Ok(None),
+    };
+    // FILTER and OVER belong to the call, which these replace by more than one.
+    if function.over.is_some() || (function.filter.is_some() && name != "quantile_cont") {
+        return Ok(None);
+    }
+    let text = match &function.filter {
+        Some(filter) => format!("{text} filter (where {filter})"),
+        None => text,
+    };
+    read(&name, &text)
+}
+
+/// What stands in the place of a call.
+fn read(name: &str, text: &str) -> Result<Option<Expr>, Diagnostic> {
+    let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr());
+    parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
+}
+
+/// `lag(x, n, y)` whose default is computed: where no row is so far away it is `y`.
+fn shifted(function: &mut Function, name: &str) -> Result<Option<Expr>, Diagnostic> {
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(None) };
+    if matches!(list.args.get(1), Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v)))) if v.value == Value::Null)
+    {
+        list.args.truncate(1);
+        return read(name, &format!("case when false then {function} end"));
+    }
+    let is_plain = |arg: &FunctionArg| {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { return true };
+        let of = match arg {
+            Expr::UnaryOp { expr, .. } | Expr::Cast { expr, .. } => expr.as_ref(),
+            other => other,
+        };
+        matches!(of, Expr::Value(_) | Expr::TypedString(_))
+    };
+    if let Some(by) = list.args.get(1).filter(|by| !is_plain(by)) {
+        let message = format!("`{name}` goes as far as a number says that is written, not as far as `{by}`");
+        return Err(plan_error("not-supported", message).help(format!("write a number: `{name}({}, 2)`", list.args[0])));
+    }
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(default))) = list.args.get(2).filter(|d| !is_plain(d)) else {
+        return Ok(None);
+    };
+    let (default, ignores) = (default.clone(), list.clauses.iter().any(is_ignore_nulls));
+    if ignores || function.null_treatment == Some(NullTreatment::IgnoreNulls) {
+        let message = format!("`{name}` that ignores nulls takes a default that is written, not `{default}`");
+        return Err(plan_error("not-supported", message).help(format!("use `coalesce({name}(...), {default})`")));
+    }
+    list.args.truncate(2);
+    let values = Expr::Function(function.clone());
+    let mut there = function.clone();
+    if let FunctionArguments::List(list) = &mut there.args {
+        let one = Expr::Value(Value::Number("1".to_string(), false).into());
+        list.args[0] = FunctionArg::Unnamed(FunctionArgExpr::Expr(one));
+    }
+    read(name, &format!("case when {} is null then {default} else {values} end", Expr::Function(there)))
+}
+
+fn is_ignore_nulls(clause: &FunctionArgumentClause) -> bool {
+    matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::IgnoreNulls))
+}
+
+/// The text of a group, empty where nothing matches.
+fn extracted(text: &str, pattern: &str, group: &str) -> String {
+    let found = format!("array_element(regexp_match({text}, {pattern}), {group})");
+    format!("case when {text} is null then null else coalesce({found}, '') end")
+}

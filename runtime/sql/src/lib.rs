@@ -1,0 +1,387 @@
+//! SQL over frames: one query, tables by the frames' names, DuckDB's meaning where DataFusion's differs.
+//!
+//! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
+//! aggregates mean is in `dialect.rs`, `times.rs`, `intervals.rs` and `aggregates.rs`, what functions and types are called in `functions.rs`, forms that
+//! the planner does not know in `forms.rs`, whose columns names are in `scopes.rs`, and what subqueries become in `subqueries.rs`.
+//! Knows no optimizer rules and no devices, and runs nothing.
+
+mod aggregates;
+mod checked;
+mod dialect;
+mod forms;
+mod functions;
+mod intervals;
+mod names;
+mod scopes;
+mod subqueries;
+mod times;
+mod windows;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
+    SchemaProvider,
+};
+use datafusion::config::Dialect;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::prelude::{SQLOptions, SessionContext};
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, SelectItem, SetExpr, Statement};
+use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
+use onrush_expr::chains;
+use onrush_expr::check::{self, plan_error};
+use onrush_expr::error::diagnose;
+use onrush_logical::keyless::Relations;
+use onrush_logical::ops;
+use onrush_logical::states::Lent;
+use onrush_logical::table::{Frame, FrameTable};
+use onrush_wire::Diagnostic;
+
+/// DuckDB's functions and operators, for every query of the engine.
+pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
+    dialect::register(context).map_err(diagnose)
+}
+
+/// The plan of a query.
+pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)>) -> Result<LogicalPlan, Diagnostic> {
+    let query = respell(query, &tables)?;
+    let statement = state.sql_to_statement(&query, &Dialect::DuckDB).map_err(|e| match e {
+        datafusion::error::DataFusionError::NotImplemented(_) => {
+            plan_error("sql-syntax", "there is more than one statement").help("run one query at a time")
+        }
+        other => syntax(other, &query),
+    })?;
+    only_queries(&statement)?;
+    let mut statement = statement;
+    if let DfStatement::Statement(inner) = &mut statement {
+        functions::bound(inner);
+    }
+    let names = column_names(&statement);
+    if let DfStatement::Statement(inner) = &mut statement {
+        functions::rewrite(inner)?;
+        forms::known(inner);
+        let columns =
+            |frame: &Frame| frame.schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+        scopes::resolve(inner, tables.iter().map(|(name, frame)| (name.clone(), Some(columns(frame)))).collect());
+        scopes::tables_apart(inner, |table| {
+            let fields = tables.iter().filter(|(name, _)| name == table).flat_map(|(_, frame)| frame.schema.fields());
+            fields.map(|field| (field.name().clone(), field.data_type().is_nested())).collect()
+        });
+    }
+    let schema = MemorySchemaProvider::new();
+    for (name, frame) in &tables {
+        schema.register_table(name.clone(), Arc::new(FrameTable(Arc::clone(frame)))).map_err(diagnose)?;
+    }
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema("public", Arc::new(schema)).map_err(diagnose)?;
+    let catalogs = MemoryCatalogProviderList::new();
+    catalogs.register_catalog("datafusion".to_string(), Arc::new(catalog));
+    state.register_catalog_list(Arc::new(catalogs));
+    if query.to_lowercase().contains("unnest") {
+        state.keep_apart();
+        state.register_relation_planner(Arc::new(Relations::default())).map_err(diagnose)?;
+    }
+    let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(shown(e), &tables, &state))?;
+    let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
+    named(dialect::as_duckdb_means(plan).and_then(subqueries::unnest).map_err(shown)?, names)
+}
+
+/// With the names that the query has.
+fn shown(error: datafusion::error::DataFusionError) -> Diagnostic {
+    let mut diagnostic = diagnose(error);
+    diagnostic.message = scopes::hide(&diagnostic.message);
+    diagnostic
+}
+
+/// Words in the spelling of the tables, columns or first use that they match but for their case.
+fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagnostic> {
+    let dialect = DuckDbDialect {};
+    // Literals stay as they are written: with their doubled quotes.
+    let tokens = Tokenizer::new(&dialect, query)
+        .with_unescape(false)
+        .tokenize()
+        .map_err(|e| plan_error("sql-syntax", e.to_string()))?;
+    let names: Vec<&str> = tables
+        .iter()
+        .flat_map(|(name, frame)| {
+            std::iter::once(name.as_str()).chain(frame.schema.fields().iter().map(|f| f.name().as_str()))
+        })
+        .collect();
+    few_operators(&tokens)?;
+    let exact: HashSet<&str> = names.iter().copied().collect();
+    // The query's own, by what they are in small letters.
+    let mut own: HashMap<String, String> = HashMap::new();
+    let mut out = String::with_capacity(query.len() + 16);
+    let mut after_point = false;
+    for token in nulls_behind(tokens) {
+        let follows = std::mem::replace(&mut after_point, token == Token::Period);
+        match token {
+            Token::Word(Word { value, quote_style: None, keyword }) => {
+                let plain = follows || keyword == datafusion::sql::sqlparser::keywords::Keyword::NoKeyword;
+                // The word itself is a name, or it is a keyword that only happens to look like one.
+                if exact.contains(value.as_str()) || !plain {
+                    out.push_str(&value);
+                    continue;
+                }
+                let name = names.iter().copied().find(|name| is_alike(name, &value));
+                match name.or_else(|| own.get(&value.to_lowercase()).map(String::as_str)) {
+                    Some(spelling) => out.push_str(&format!("\"{}\"", spelling.replace('"', "\"\""))),
+                    None => {
+                        out.push_str(&value);
+                        own.insert(value.to_lowercase(), value);
+                    }
+                }
+            }
+            // `2 ** 3`
+            Token::Mul if out.ends_with('*') => {
+                out.pop();
+                out.push('^');
+            }
+            Token::Whitespace(Whitespace::Space) => out.push(' '),
+            other => write!(out, "{other}").unwrap_or_else(|e| unreachable!("texts take everything: {e}")),
+        }
+    }
+    Ok(out)
+}
+
+/// The most operators inside one another in one expression, as in a sum: the planner asks each decimal or float operator for the types of all
+/// below it, which takes 3 s for 1,000.
+const MOST_OPERATORS: usize = 2_000;
+/// The most conditions joined by `and` and `or`: the planner does not ask for their types.
+const MOST_CONDITIONS: usize = 20_000;
+
+fn few_operators(tokens: &[Token]) -> Result<(), Diagnostic> {
+    use Token::{Ampersand, Caret, Comma, Div, DoubleColon, DuckIntDiv, LParen, Minus, Mod, Mul, Pipe, Plus, RParen};
+    use datafusion::sql::sqlparser::keywords::Keyword::{
+        AND, CASE, ELSE, END, FROM, GROUP, HAVING, ON, OR, ORDER, SELECT, THEN, UNION, WHEN, WHERE,
+    };
+    // Of the expressions that are open, one for each bracket.
+    let (mut operators, mut conditions) = (vec![0], vec![0]);
+    for token in tokens {
+        let (Some(operator), Some(condition)) = (operators.last_mut(), conditions.last_mut()) else { return Ok(()) };
+        match token {
+            Plus
+            | Minus
+            | Mul
+            | Div
+            | DuckIntDiv
+            | Mod
+            | Ampersand
+            | Pipe
+            | Caret
+            | DoubleColon
+            | Token::ShiftLeft
+            | Token::ShiftRight
+            | Token::StringConcat => *operator += 1,
+            Token::Word(word) if matches!(word.keyword, AND | OR) => (*operator, *condition) = (0, *condition + 1),
+            Comma => (*operator, *condition) = (0, 0),
+            Token::Word(word)
+                if matches!(
+                    word.keyword,
+                    SELECT | FROM | WHERE | WHEN | THEN | ELSE | GROUP | ORDER | HAVING | UNION | ON
+                ) =>
+            {
+                (*operator, *condition) = (0, 0);
+            }
+            // `case ... end` holds expressions as brackets do.
+            LParen => {
+                operators.push(0);
+                conditions.push(0);
+            }
+            Token::Word(word) if word.keyword == CASE => {
+                operators.push(0);
+                conditions.push(0);
+            }
+            RParen if operators.len() > 1 => _ = (operators.pop(), conditions.pop()),
+            Token::Word(word) if word.keyword == END && operators.len() > 1 => {
+                _ = (operators.pop(), conditions.pop());
+            }
+            _ => {}
+        }
+        let many = |open: &[usize], most: usize| open.last().copied().filter(|found| *found > most);
+        let (what, most) = match () {
+            () if many(&operators, MOST_OPERATORS).is_some() => ("operators", MOST_OPERATORS),
+            () if many(&conditions, MOST_CONDITIONS).is_some() => ("conditions", MOST_CONDITIONS),
+            () => continue,
+        };
+        let message = format!("an expression of the query has more than {most} {what}, one in the other");
+        let advice =
+            "make columns of parts of it first; a long list of values is `x in (...)`, or a frame to join with";
+        return Err(chains::deep(&message).help(advice));
+    }
+    Ok(())
+}
+
+/// Whether two words differ at most in case.
+fn is_alike(a: &str, b: &str) -> bool {
+    match a.is_ascii() && b.is_ascii() {
+        true => a.eq_ignore_ascii_case(b),
+        false => a.to_lowercase() == b.to_lowercase(),
+    }
+}
+
+/// `f(x ignore nulls)` as `f(x) ignore nulls`: DuckDB has the first, and the parser only the second.
+fn nulls_behind(mut tokens: Vec<Token>) -> Vec<Token> {
+    let is = |token: &Token, word: &str| matches!(token, Token::Word(w) if w.value.eq_ignore_ascii_case(word));
+    let mut at = 0;
+    while at < tokens.len() {
+        let next = |from: usize| {
+            tokens[from..].iter().position(|token| !matches!(token, Token::Whitespace(_))).map(|found| from + found)
+        };
+        if (is(&tokens[at], "ignore") || is(&tokens[at], "respect"))
+            && let Some(nulls) = next(at + 1).filter(|nulls| is(&tokens[*nulls], "nulls"))
+            && let Some(end) = next(nulls + 1).filter(|end| tokens[*end] == Token::RParen)
+        {
+            // What stood before the bracket comes behind it.
+            let words: Vec<Token> = tokens.drain(at..end).collect();
+            let blank = || Token::Whitespace(Whitespace::Space);
+            let words: Vec<Token> = std::iter::once(blank()).chain(words).chain([blank()]).collect();
+            let moved = words.len();
+            tokens.splice(at + 1..at + 1, words);
+            at += moved;
+        }
+        at += 1;
+    }
+    tokens
+}
+
+fn not_a_query(what: &str) -> Diagnostic {
+    plan_error("sql-not-a-query", format!("{what} is no query: only SELECT and WITH are possible"))
+        .help("frames do not change; make a new one with a query, and name it with `let`")
+}
+
+fn only_queries(statement: &DfStatement) -> Result<(), Diagnostic> {
+    match statement {
+        DfStatement::Statement(inner) => match inner.as_ref() {
+            Statement::Query(_) => Ok(()),
+            other => {
+                let text = other.to_string();
+                let word = text.split_whitespace().next().unwrap_or("this").to_uppercase();
+                Err(not_a_query(&word))
+            }
+        },
+        DfStatement::Explain(_) => Err(not_a_query("EXPLAIN").help("use `.explain()` on the frame")),
+        DfStatement::CopyTo(_) => Err(not_a_query("COPY").help("use `.write_csv(...)` or `.write_parquet(...)`")),
+        _ => Err(not_a_query("this statement")),
+    }
+}
+
+/// Names of the columns as DuckDB gives them: the text of an expression, without the table of a column. `None` where the
+/// query does not list its columns.
+fn column_names(statement: &DfStatement) -> Vec<Option<String>> {
+    let DfStatement::Statement(inner) = statement else { return Vec::new() };
+    let Statement::Query(query) = inner.as_ref() else { return Vec::new() };
+    let mut body = query.body.as_ref();
+    let select = loop {
+        match body {
+            SetExpr::Select(select) => break select,
+            SetExpr::SetOperation { left, .. } => body = left,
+            SetExpr::Query(inner) => body = inner.body.as_ref(),
+            _ => return Vec::new(),
+        }
+    };
+    select
+        .projection
+        .iter()
+        .map(|item| match item {
+            SelectItem::UnnamedExpr(SqlExpr::Identifier(_) | SqlExpr::CompoundIdentifier(_)) => Some(None),
+            SelectItem::UnnamedExpr(expr) => Some(Some(expr.to_string().replace('"', ""))),
+            SelectItem::ExprWithAlias { .. } => Some(None),
+            _ => None,
+        })
+        .collect::<Option<Vec<_>>>()
+        .unwrap_or_default()
+}
+
+/// Columns under their own names; a name that occurs again gets a number, as in DuckDB's data frames.
+fn named(plan: LogicalPlan, names: Vec<Option<String>>) -> Result<LogicalPlan, Diagnostic> {
+    let listed = names.len() == plan.schema().fields().len();
+    let mut taken: Vec<String> = Vec::new();
+    let exprs: Vec<Expr> = plan
+        .schema()
+        .iter()
+        .enumerate()
+        .map(|(index, (qualifier, field))| {
+            let given = names.get(index).filter(|_| listed).cloned().flatten();
+            let base = given.unwrap_or_else(|| scopes::shown(field.name()).to_string());
+            let mut name = base.clone();
+            let mut number = 0;
+            while taken.contains(&name) {
+                number += 1;
+                name = format!("{base}_{number}");
+            }
+            taken.push(name.clone());
+            Expr::Column(datafusion::common::Column::new(qualifier.cloned(), field.name())).alias(name)
+        })
+        .collect();
+    ops::project_exprs(plan, exprs)
+}
+
+/// A syntax error with the piece of the query where it is.
+fn syntax(error: datafusion::error::DataFusionError, query: &str) -> Diagnostic {
+    let mut diagnostic = diagnose(error);
+    diagnostic.code = "sql-syntax".to_string();
+    let message = diagnostic.message.clone();
+    let place = message.rsplit_once(" at Line: ").and_then(|(before, at)| {
+        let (line, column) = at.split_once(", Column: ")?;
+        Some((before.to_string(), line.trim().parse::<usize>().ok()?, column.trim().parse::<usize>().ok()?))
+    });
+    if let Some((before, line, column)) = place {
+        diagnostic.message = before;
+        if let Some(text) = query.lines().nth(line.saturating_sub(1)) {
+            diagnostic.notes.push(format!("line {line} of the query: {}", text.trim()));
+            let near: String = text.chars().skip(column.saturating_sub(1)).take(20).collect();
+            diagnostic.message = format!("{} near `{}`", diagnostic.message, near.trim());
+        }
+    }
+    diagnostic
+}
+
+/// Unknown tables and functions with the nearest known name.
+fn unknown(mut diagnostic: Diagnostic, tables: &[(String, Arc<Frame>)], state: &SessionState) -> Diagnostic {
+    let message = diagnostic.message.clone();
+    if let Some(rest) = message.strip_prefix("table '")
+        && let Some(name) = rest.split('\'').next()
+    {
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let known: Vec<&str> = tables.iter().map(|(n, _)| n.as_str()).collect();
+        diagnostic = plan_error("unknown-table", format!("there is no table `{name}`"));
+        if let Some(near) = check::nearest(name, known.iter().copied()) {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+        let list: Vec<String> = known.iter().take(10).map(|n| format!("`{n}`")).collect();
+        return match list.is_empty() {
+            true => diagnostic.note("no variable holds a frame yet"),
+            false => diagnostic.note(format!("frames: {}", list.join(", "))),
+        };
+    }
+    if let Some(rest) = message.strip_prefix("Source table contains ")
+        && let [found, _, _, _, names, ..] = rest.split_whitespace().collect::<Vec<_>>().as_slice()
+    {
+        let message = format!("a table has {found} columns, and {names} names or values stand for them");
+        return plan_error("column-count", message).help("select as many columns as are named, or compared");
+    }
+    if let Some(rest) = message.strip_prefix("Invalid function '")
+        && let Some(name) = rest.split('\'').next()
+    {
+        diagnostic = plan_error("unknown-function", format!("SQL has no function `{name}`"));
+        let known = state
+            .scalar_functions()
+            .keys()
+            .chain(state.aggregate_functions().keys())
+            .chain(state.window_functions().keys());
+        diagnostic = match check::nearest(name, known.map(String::as_str)) {
+            Some(near) if near == name => plan_error("over", format!("`{name}` is a function of windows"))
+                .help(format!("say over which rows: `{name}(...) over (partition by ... order by ...)`")),
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        };
+    }
+    diagnostic
+}
