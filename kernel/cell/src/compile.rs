@@ -1,6 +1,6 @@
 //! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
 
-pub mod borrowers;
+mod borrowers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,14 +12,15 @@ use std::time::{Duration, Instant, SystemTime};
 use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::again::{self, Again};
-use crate::generate::{Generated, Request, SourceMap, generate, globs};
+use crate::again;
+use crate::generate::{Again, Ends, Generated, Request, SHOWN, generate, globs};
 use crate::hints;
+use crate::interrupt::Stoppable;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
-use crate::process::Stoppable;
 use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Source, Warm};
 use crate::scan::position;
+use crate::source_map::SourceMap;
 use crate::split::{Cell, Part, PartKind};
 use crate::types::from_message;
 
@@ -29,35 +30,6 @@ const CACHE_BYTES: u64 = 1 << 30;
 const BOUND_EVERY: u32 = 100;
 /// Tries of one cell: each one leaves out at least one variable.
 const TRIES: usize = 8;
-
-/// Why a variable does not outlive its cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ends {
-    Moved,
-    /// `let x: i32;` that got no value.
-    Unset,
-    Borrows,
-    /// It borrows, and must be dropped before the others are put back: a guard.
-    Holds,
-    /// Some variable of its cell borrows, and rustc does not say which: all that the cell makes ends with it.
-    WithCell,
-    /// It is a closure that does not end, and that changes what it captured.
-    CallsMut,
-    /// The same, and it can be called once.
-    CallsOnce,
-    /// It is a closure that no box fits: it is put back as it is, and ends when its type is seen.
-    Plain,
-}
-
-impl Ends {
-    pub fn is_end(self) -> bool {
-        !matches!(self, Ends::CallsMut | Ends::CallsOnce | Ends::Plain)
-    }
-}
-
-/// Among the variables, for the shown value: it is not asked what it can do but has to be `Debug`. That lets rustc infer its type
-/// where a method call needs it at once: `let twice = |x| x * 2; twice(4)`.
-pub const SHOWN: &str = "";
 
 /// What the cache remembers beside the shared object.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -228,7 +200,7 @@ impl Compiler {
                     }
                     let has_globs = !generated.files[0].1.contains("use ::onrush::prelude::*;");
                     let known = choices.missing.len();
-                    choices.missing.extend(errors.iter().filter(|_| has_globs).filter_map(|m| globs::missing(m)));
+                    choices.missing.extend(errors.iter().filter(|_| has_globs).filter_map(|m| missing_name(m)));
                     let places = Places { file, map: &generated.map, notebook };
                     let is_bare = !choices.returns_bare && is_about_a_return(&errors, cell, &generated, &places);
                     choices.returns_bare |= is_bare;
@@ -508,6 +480,16 @@ fn is_about_a_return(errors: &[&Message], cell: &Cell, generated: &Generated, pl
         }))
     };
     !generated.returns.is_empty() && errors.iter().filter(|m| is_about_borrowing(m)).any(|m| at(&m))
+}
+
+/// The name of the prelude that rustc does not find, if that is what it says.
+fn missing_name(message: &Message) -> Option<String> {
+    let about_a_name = matches!(
+        message.code(),
+        "E0404" | "E0405" | "E0412" | "E0422" | "E0423" | "E0425" | "E0432" | "E0433" | "E0531" | "E0532" | "E0574"
+    ) || message.message.starts_with("cannot find ");
+    let mut quoted = message.message.split('`').skip(1).step_by(2);
+    quoted.find(|name| about_a_name && globs::names().contains(*name)).map(str::to_string)
 }
 
 /// Nothing that the cell makes outlives it.

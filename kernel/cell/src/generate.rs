@@ -4,8 +4,10 @@
 //! [`SourceMap`] leads from rustc's positions back to the user's.
 
 mod arguments;
+mod borrowers;
 mod closures;
 mod copies;
+mod ends;
 pub mod globs;
 mod lay_out;
 mod places;
@@ -18,15 +20,14 @@ use std::path::PathBuf;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::again::Again;
-use crate::compile::{Ends, SHOWN, borrowers};
 use crate::notebook::Notebook;
-use crate::rustc::LINTS;
+use crate::source_map::SourceMap;
 use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf, identifiers};
 pub use closures::Closure;
 pub use copies::copies;
+pub use ends::{Ends, SHOWN};
+pub use lay_out::lay_out_only;
 use lay_out::{Insertion, lay_out, width_of};
-pub use lay_out::{SourceMap, lay_out_only};
 pub use returns::Return;
 
 #[derive(Clone, Copy)]
@@ -76,6 +77,21 @@ impl<'a> Request<'a> {
     }
 }
 
+/// A function of an earlier cell that is to be compiled again.
+#[derive(Clone, Debug)]
+pub struct Again {
+    pub name: String,
+    /// Where rustc finds it: a separate folder, and the name of the file there.
+    pub folder: String,
+    pub file: String,
+    pub text: String,
+    /// The cell that it is from, and how its columns lead there.
+    pub users_file: String,
+    pub map: SourceMap,
+    /// The crates of what it mentions.
+    pub crates: BTreeSet<usize>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// Paths in the compiler's folder; the first is the crate root.
@@ -108,6 +124,11 @@ impl Generated {
 
 /// The folder of the statements' file; rustc is told to leave it out of file names.
 pub const BODY: &str = "body";
+
+/// Lints that say something about a cell. A notebook is not a finished program: that something is unused, or badly named, is
+/// nobody's worry.
+pub const LINTS: &str = "arithmetic_overflow, unconditional_panic, unconditional_recursion, \
+    unreachable_code, unreachable_patterns, unused_comparisons, unused_must_use";
 
 pub fn macro_folder(index: usize) -> String {
     format!("macros_{index}")
