@@ -179,7 +179,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-session",
         "onrush-oracle",
     ],
-    &["onrush-wire", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
+    &["onrush-wire", "onrush-stats", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
     KERNELS,
 ];
 

@@ -9,25 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use quote::ToTokens;
 use syn::visit::Visit;
 
-use crate::generate::{SourceMap, globs, lay_out_only, use_code};
+use crate::generate::{Again, globs, lay_out_only, use_code};
 use crate::keep::{has_static, meaning};
 use crate::notebook::Notebook;
 use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, identifiers, is_value, split, without_commands};
-
-/// A function to be compiled again.
-#[derive(Clone, Debug)]
-pub struct Again {
-    pub name: String,
-    /// Where rustc finds it: a folder of its own, and the name of the file there.
-    pub folder: String,
-    pub file: String,
-    pub text: String,
-    /// The cell that it is from, and how its columns lead there.
-    pub users_file: String,
-    pub map: SourceMap,
-    /// The crates of what it mentions.
-    pub crates: BTreeSet<usize>,
-}
 
 /// How the names of their files begin.
 pub const FILE: &str = "again_";

@@ -1,6 +1,7 @@
 //! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
 
-pub mod borrowers;
+mod borrowers;
+mod tries;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,16 +13,16 @@ use std::time::{Duration, Instant, SystemTime};
 use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::again::{self, Again};
-use crate::generate::{Generated, Request, SourceMap, generate, globs};
-use crate::hints;
+use crate::generate::{Again, Ends, Generated, Request, generate, globs};
+use crate::interrupt::Stoppable;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
-use crate::process::Stoppable;
 use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Source, Warm};
 use crate::scan::position;
+use crate::source_map::SourceMap;
 use crate::split::{Cell, Part, PartKind};
 use crate::types::from_message;
+use tries::Tries;
 
 /// Compiled cells that the cache holds, in bytes; the least recently used go.
 const CACHE_BYTES: u64 = 1 << 30;
@@ -29,35 +30,6 @@ const CACHE_BYTES: u64 = 1 << 30;
 const BOUND_EVERY: u32 = 100;
 /// Tries of one cell: each one leaves out at least one variable.
 const TRIES: usize = 8;
-
-/// Why a variable does not outlive its cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ends {
-    Moved,
-    /// `let x: i32;` that got no value.
-    Unset,
-    Borrows,
-    /// It borrows, and must be dropped before the others are put back: a guard.
-    Holds,
-    /// Some variable of its cell borrows, and rustc does not say which: all that the cell makes ends with it.
-    WithCell,
-    /// It is a closure that does not end, and that changes what it captured.
-    CallsMut,
-    /// The same, and it can be called once.
-    CallsOnce,
-    /// It is a closure that no box fits: it is put back as it is, and ends when its type is seen.
-    Plain,
-}
-
-impl Ends {
-    pub fn is_end(self) -> bool {
-        !matches!(self, Ends::CallsMut | Ends::CallsOnce | Ends::Plain)
-    }
-}
-
-/// Among the variables, for the shown value: it is not asked what it can do but has to be `Debug`. That lets rustc infer its type
-/// where a method call needs it at once: `let twice = |x| x * 2; twice(4)`.
-pub const SHOWN: &str = "";
 
 /// What the cache remembers beside the shared object.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -114,6 +86,15 @@ impl Choices {
     }
 }
 
+impl Remembered {
+    /// Makes the compiled cell. `phases` is `None` if it was in the cache.
+    fn ready(self, library: PathBuf, generated: Generated, again: Vec<Again>, phases: Option<Phases>) -> Ready {
+        let Remembered { choices, warnings, unchanged, .. } = self;
+        let (from_cache, phases) = (phases.is_none(), phases.unwrap_or_default());
+        Ready { library, generated, choices, from_cache, phases, warnings, unchanged, again }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub library: PathBuf,
@@ -147,192 +128,45 @@ impl Compiler {
         crate_name: &str,
         file: &str,
         notebook: &Notebook,
-        mut callers: Vec<Again>,
+        callers: Vec<Again>,
     ) -> Result<Ready, Vec<Diagnostic>> {
-        let mut choices = Choices { missing: notebook.missing.clone(), ..Choices::default() };
-        let make =
-            |choices: &Choices, again: &[Again]| generate(&choices.request(cell, crate_name, file, notebook, again));
-        let first = make(&choices, &callers);
-        let key = self.key(&first, crate_name, notebook);
+        let mut tries = Tries::new(cell, crate_name, file, notebook, callers);
+        let key = self.key(&tries.generated, crate_name, notebook);
         let record = self.folder.join(format!("{crate_name}-{key}.json"));
         if let Some(remembered) = read_record(&record) {
             let library = self.folder.join(&remembered.file);
             if touch(&rustc::metadata_of(&library)) && touch(&library) {
                 if remembered.alone {
-                    callers.clear();
+                    tries.callers.clear();
                 }
-                let generated = make(&remembered.choices, &callers);
-                let Remembered { choices, warnings, unchanged, .. } = remembered;
-                let (from_cache, phases) = (true, Phases::default());
-                return Ok(Ready {
-                    library,
-                    generated,
-                    choices,
-                    from_cache,
-                    phases,
-                    warnings,
-                    unchanged,
-                    again: callers,
-                });
+                let generated = tries.make(&remembered.choices);
+                return Ok(remembered.ready(library, generated, tries.callers, None));
             }
         }
         let name = format!("lib{crate_name}-{key}.so");
         let library = self.folder.join(&name);
-        let mut generated = first;
-        let mut alone = false;
         let mut tried = Duration::ZERO;
-        // What rustc said before it was asked for borrowers, and whether the last resort was taken.
-        let mut unexplained: Option<Vec<Diagnostic>> = None;
-        let mut last_resort = false;
         for _ in 0..TRIES {
-            let job = self.job(notebook, &generated, crate_name, &library);
+            let job = self.job(notebook, &tries.generated, crate_name, &library);
             let begun = Instant::now();
-            let compiled = rustc::compile(&job).map_err(|d| vec![d])?;
-            match compiled {
+            match rustc::compile(&job).map_err(|d| vec![d])? {
                 Compiled::Done(messages, mut phases) => {
                     phases.check += tried;
-                    let places = Places { file, map: &generated.map, notebook };
-                    let warnings = places.warnings(&messages, &cell.code);
-                    let unchanged = unchanged(&messages, &generated, &places);
+                    let places = Places { file, map: &tries.generated.map, notebook };
                     let remembered = Remembered {
-                        choices: choices.clone(),
+                        warnings: places.warnings(&messages, &cell.code),
+                        unchanged: unchanged(&messages, &tries.generated, &places),
+                        choices: tries.choices,
                         file: name,
-                        warnings: warnings.clone(),
-                        unchanged: unchanged.clone(),
-                        alone,
+                        alone: tries.alone,
                     };
                     write_record(&record, &remembered);
                     self.bound_cache_sometimes();
-                    let from_cache = false;
-                    return Ok(Ready {
-                        library,
-                        generated,
-                        choices,
-                        from_cache,
-                        phases,
-                        warnings,
-                        unchanged,
-                        again: callers,
-                    });
+                    return Ok(remembered.ready(library, tries.generated, tries.callers, Some(phases)));
                 }
                 Compiled::Errors(messages) => {
                     tried += begun.elapsed();
-                    let errors = rustc::first_messages(&messages);
-                    let is_of_callers =
-                        |m: &&&Message| m.primary().is_some_and(|span| span.file_name.starts_with(again::FILE));
-                    if errors.iter().any(|m| is_of_callers(&m)) {
-                        callers.clear();
-                        alone = true;
-                        generated = make(&choices, &callers);
-                        continue;
-                    }
-                    let has_globs = !generated.files[0].1.contains("use ::onrush::prelude::*;");
-                    let known = choices.missing.len();
-                    choices.missing.extend(errors.iter().filter(|_| has_globs).filter_map(|m| globs::missing(m)));
-                    let places = Places { file, map: &generated.map, notebook };
-                    let is_bare = !choices.returns_bare && is_about_a_return(&errors, cell, &generated, &places);
-                    choices.returns_bare |= is_bare;
-                    // The boxes may be what is wrong.
-                    choices.plain_arguments |= generated.has_boxes;
-                    if generated.has_boxes || is_bare || choices.missing.len() > known {
-                        generated = make(&choices, &callers);
-                        continue;
-                    }
-                    let Choices { omitted, any_error, .. } = &mut choices;
-                    let (mut again, mut unsure) = (false, false);
-                    let mut left = Vec::new();
-                    let mut lost = Vec::new();
-                    for error in errors {
-                        if matches!(error.code(), "E0282" | "E0283" | "E0284")
-                            && cell.parts.iter().any(|part| matches!(part.kind, PartKind::Show))
-                            && omitted.insert(SHOWN.to_string(), Ends::Plain).is_none()
-                        {
-                            again = true;
-                            unsure = true;
-                        } else if let Some((name, ends)) = about_a_closure(error, &generated, &places, omitted) {
-                            again |= omitted.insert(name, ends) != Some(ends);
-                        } else if let Some((name, ends)) = about_the_end(error, &generated, &places) {
-                            if ends == Ends::Borrows && generated.takes.contains(&name) {
-                                lost.push((name, error));
-                            } else if matches!(ends, Ends::Moved | Ends::Unset) && omitted.get(&name) != Some(&ends)
-                                || omitted.get(&name).is_none_or(|ends| !ends.is_end())
-                            {
-                                again |= omitted.insert(name, ends) != Some(ends);
-                            }
-                        } else if let Some(name) = source_of(error, &generated, &places) {
-                            lost.push((name, error));
-                        } else if !*any_error && is_unconverted(error) {
-                            *any_error = true;
-                            again = true;
-                        } else {
-                            left.push(error);
-                        }
-                    }
-                    if !again && !lost.is_empty() {
-                        // What borrows may be a guard that holds on until it is dropped.
-                        for ends in omitted.values_mut().filter(|ends| **ends == Ends::Borrows) {
-                            *ends = Ends::Holds;
-                            again = true;
-                        }
-                        // A name that begins with `_` is not kept, but what it holds lasts to the end of the function.
-                        if !again {
-                            for name in unkept(cell) {
-                                again |= omitted.insert(name, Ends::Holds).is_none();
-                            }
-                        }
-                    }
-                    let is_stuck = !again || !unsure && left.iter().any(|m| !is_about_borrowing(m));
-                    if is_stuck {
-                        let is_borrow = left.iter().all(|m| is_about_borrowing(m)) && !generated.puts.is_empty();
-                        let diagnostics = match lost.first() {
-                            Some((name, error)) if !again => vec![still_borrowed(cell, name, error, &places)],
-                            _ => {
-                                let mut diagnostics = places.diagnostics(&left, &cell.code);
-                                hints::advise(&mut diagnostics, &cell.code, notebook);
-                                if diagnostics.is_empty() {
-                                    diagnostics = places.diagnostics(&rustc::first_messages(&messages), &cell.code);
-                                }
-                                diagnostics
-                            }
-                        };
-                        // What would replace a variable and not be kept itself leaves neither.
-                        let replaces = |part: &Part| {
-                            matches!(&part.kind, PartKind::Let { names, .. }
-                            if names.iter().any(|binding| generated.takes.contains(&binding.name)))
-                        };
-                        let is_lost = last_resort || unexplained.is_some() && cell.parts.iter().any(replaces);
-                        if !is_borrow || is_lost {
-                            return Err(unexplained.unwrap_or(diagnostics));
-                        }
-                        // In one function this may be no error: what is put back must not borrow, and a closure that gives
-                        // references away hides from rustc's messages which variable does.
-                        if unexplained.is_none() {
-                            choices.omitted.retain(|_, ends| !matches!(ends, Ends::Borrows | Ends::Holds));
-                            let asked = choices.request(cell, crate_name, file, notebook, &callers);
-                            let found = borrowers::find(self, asked, &library);
-                            if found.is_rustcs_own && found.names.is_empty() {
-                                return Err(diagnostics);
-                            }
-                            last_resort = found.is_rustcs_own;
-                            let omitted = &mut choices.omitted;
-                            let takes = &generated.takes;
-                            let names = found.names.into_iter().filter(|name| !takes.contains(name));
-                            let borrowers: BTreeMap<String, Ends> = names.map(|name| (name, Ends::Borrows)).collect();
-                            if borrowers.is_empty() {
-                                if cell.parts.iter().any(replaces) {
-                                    return Err(diagnostics);
-                                }
-                                last_resort = true;
-                                omit_all(cell, &generated, omitted);
-                            }
-                            omitted.extend(borrowers);
-                            unexplained = Some(diagnostics).filter(|_| !found.is_rustcs_own);
-                        } else {
-                            last_resort = true;
-                            omit_all(cell, &generated, &mut choices.omitted);
-                        }
-                    }
-                    generated = make(&choices, &callers);
+                    tries.decide(self, &messages, &library)?;
                 }
             }
         }
@@ -508,6 +342,16 @@ fn is_about_a_return(errors: &[&Message], cell: &Cell, generated: &Generated, pl
         }))
     };
     !generated.returns.is_empty() && errors.iter().filter(|m| is_about_borrowing(m)).any(|m| at(&m))
+}
+
+/// The name of the prelude that rustc does not find, if that is what it says.
+fn missing_name(message: &Message) -> Option<String> {
+    let about_a_name = matches!(
+        message.code(),
+        "E0404" | "E0405" | "E0412" | "E0422" | "E0423" | "E0425" | "E0432" | "E0433" | "E0531" | "E0532" | "E0574"
+    ) || message.message.starts_with("cannot find ");
+    let mut quoted = message.message.split('`').skip(1).step_by(2);
+    quoted.find(|name| about_a_name && globs::names().contains(*name)).map(str::to_string)
 }
 
 /// Nothing that the cell makes outlives it.

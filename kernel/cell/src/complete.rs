@@ -9,7 +9,6 @@ mod frames;
 mod inspect;
 mod magics;
 mod members;
-mod probe;
 mod repair;
 mod scope;
 mod sql;
@@ -22,13 +21,46 @@ mod world;
 
 use std::collections::BTreeSet;
 
-pub use inspect::{inspect, is_tried, question};
-pub use probe::Probe;
-pub use whole::is_complete;
+use inspect::{inspect, is_tried, question};
 
-use crate::executor::{Completions, Match};
+use crate::index::crates::of_the_prelude;
+use crate::interface::{Completeness, Completions, Inspection, Match};
+use crate::kit::lock_file;
 use crate::names::{Frames, Names};
 use tokens::{End, Kind, Token, tokens, word_start};
+
+/// What front ends ask for while a cell is typed.
+impl Names {
+    pub fn is_complete(&self, text: &str) -> Completeness {
+        match self.question(text) {
+            Some(_) => Completeness::Complete,
+            None => whole::is_complete(text),
+        }
+    }
+
+    /// `cursor` counts code points; `turn` counts requests.
+    pub fn complete(&self, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
+        if let Some(known) = &self.knowledge {
+            known.learn(of_the_prelude(lock_file()));
+        }
+        complete(self, text, cursor, turn, frames)
+    }
+
+    /// `detail` as Jupyter asks for it: 1 wants more.
+    pub fn inspect(&self, text: &str, cursor: usize, detail: u8, turn: u64, frames: &dyn Frames) -> Inspection {
+        inspect(self, text, cursor, detail, turn, frames)
+    }
+
+    /// What a question in place of Rust asks about, `name?`, and how much it wants to know.
+    pub fn question<'a>(&self, text: &'a str) -> Option<(&'a str, u8)> {
+        question(self, text)
+    }
+
+    /// Whether the `?` of such a question is Rust's operator: its subject is a field that holds a result or an option.
+    pub fn is_tried(&self, subject: &str, turn: u64, frames: &dyn Frames) -> bool {
+        subject.contains('.') && is_tried(self, subject, turn, frames)
+    }
+}
 
 /// A place in a cell, and what is known there.
 pub struct Place<'a> {
@@ -117,7 +149,7 @@ impl<'a> Offers<'a> {
 }
 
 /// `cursor` counts code points.
-pub fn complete(names: &Names, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
+fn complete(names: &Names, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
     let place = Place::new(names, frames, text, cursor, turn);
     let mut offers = Offers::new(&place);
     if !magics::complete(&place, &mut offers) {

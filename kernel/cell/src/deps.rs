@@ -13,14 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::types::INDIRECT;
 pub use build::{Builder, How, Requests};
 pub use graph::{Crate, Graph};
 pub use request::{Request, parse_in};
 
 /// The crate that stands for the notebook.
 pub const ROOT: &str = "onrush_dependencies";
-/// Before the name of a crate that the notebook did not ask for itself: for types that code must name.
-pub const INDIRECT: &str = "onrush_dep_";
 
 /// A notebook's crates.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,6 @@
 mod commit;
 mod dependencies;
 mod flow;
-mod interface;
 mod query;
 mod react;
 mod run_commands;
@@ -22,25 +21,23 @@ use onrush_wire::host::{Finished, Stream};
 use crate::again;
 use crate::compile::{self, Compiler, Ready};
 use crate::export::{self, Ran};
-use crate::generate::SourceMap;
 use crate::hints;
+use crate::interface::{Config, Event, Interrupt, Outcome, Times, VariableInfo};
+use crate::interrupt::Stoppable;
 use crate::keep;
 use crate::kit;
 use crate::names::{Knowledge, Names};
 use crate::notebook::{KnownVariable, Notebook};
-use crate::process::{self, Bell, CellProcess, Ended, Launch, Stoppable};
+use crate::process::{self, Bell, CellProcess, Ended, Launch};
 use crate::reemit;
 use crate::rustc::{Phases, remove_abandoned};
 use crate::scan;
+use crate::source_map::SourceMap;
 use crate::split::makers::recognise;
 use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::stale::{Ledger, Made, Origin};
 use crate::trace;
 use crate::types::{KnownTypes, short};
-
-pub use interface::{
-    Completeness, Completions, Config, Event, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
-};
 
 /// The code with which the prelude says that a cell returned and keeps nothing.
 const RETURNED: &str = "returned";
@@ -256,7 +253,7 @@ impl Executor {
     /// Compiles and runs a cell's code, whose commands are blanked out.
     fn execute_code(&mut self, number: u64, file: &str, text: String, events: &Sender<Event>) -> Outcome {
         let started = Instant::now();
-        let cell = recognise(split(&text), &self.notebook);
+        let cell = recognise(split(&text), &|name| self.notebook.macro_definition(name));
         if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, file)) {
             return self.failed(vec![diagnostic], false);
         }

@@ -4,8 +4,10 @@
 //! [`SourceMap`] leads from rustc's positions back to the user's.
 
 mod arguments;
+mod borrowers;
 mod closures;
 mod copies;
+mod ends;
 pub mod globs;
 mod lay_out;
 mod places;
@@ -18,15 +20,14 @@ use std::path::PathBuf;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::again::Again;
-use crate::compile::{Ends, SHOWN, borrowers};
 use crate::notebook::Notebook;
-use crate::rustc::LINTS;
+use crate::source_map::SourceMap;
 use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf, identifiers};
 pub use closures::Closure;
 pub use copies::copies;
+pub use ends::{Ends, SHOWN};
+pub use lay_out::lay_out_only;
 use lay_out::{Insertion, lay_out, width_of};
-pub use lay_out::{SourceMap, lay_out_only};
 pub use returns::Return;
 
 #[derive(Clone, Copy)]
@@ -76,6 +77,21 @@ impl<'a> Request<'a> {
     }
 }
 
+/// A function of an earlier cell that is to be compiled again.
+#[derive(Clone, Debug)]
+pub struct Again {
+    pub name: String,
+    /// Where rustc finds it: a separate folder, and the name of the file there.
+    pub folder: String,
+    pub file: String,
+    pub text: String,
+    /// The cell that it is from, and how its columns lead there.
+    pub users_file: String,
+    pub map: SourceMap,
+    /// The crates of what it mentions.
+    pub crates: BTreeSet<usize>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// Paths in the compiler's folder; the first is the crate root.
@@ -109,6 +125,11 @@ impl Generated {
 /// The folder of the statements' file; rustc is told to leave it out of file names.
 pub const BODY: &str = "body";
 
+/// Lints that say something about a cell. A notebook is not a finished program: that something is unused, or badly named, is
+/// nobody's worry.
+pub const LINTS: &str = "arithmetic_overflow, unconditional_panic, unconditional_recursion, \
+    unreachable_code, unreachable_patterns, unused_comparisons, unused_must_use";
+
 pub fn macro_folder(index: usize) -> String {
     format!("macros_{index}")
 }
@@ -134,30 +155,119 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let assigned = assigned(cell, notebook);
     let puts = put_back(&cell.parts, notebook, &takes, &assigned, request.omit);
 
-    // Crates: of the items that are mentioned, and of the types that taken variables have.
-    let mut roots = BTreeSet::new();
+    let imports = imported(&mentions, &own, notebook);
+    let makers = made(&mentions, &own, notebook);
+    let links = linked(request, &imports, &makers, &takes, &assigned);
+
+    let mut insertions = part_insertions(request, &takes, &assigned);
+    let mut root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
+    let imports_print = mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
+    for index in makers {
+        let _ = write!(root_start, "use ::{}::*; ", notebook.crates[index].name);
+    }
+    let crates = explicit_crates(&own, &mentions, &uses, notebook);
+    let has_globs = !globs::globs(cell, &uses).is_empty();
+    let is_macro =
+        |name: &&str| own.contains(*name) || macros.iter().any(|&i| of_the_prelude(i, notebook).any(|m| m == *name));
+    let own_macros: Vec<&str> = PRELUDE_MACROS.into_iter().filter(is_macro).collect();
+    let body_start = body_prologue(request, &takes, &assigned, &puts, imports_print, &crates, has_globs, &own_macros);
+    let boxes = if request.plain_arguments { Vec::new() } else { arguments::boxes(cell, notebook) };
+    let has_boxes = !boxes.is_empty();
+    insertions.extend(boxes);
+    let returns = returns::find(cell);
+    for of in &returns {
+        let puts =
+            (!request.returns_bare && !request.asks_for_borrowers).then(|| puts_before(cell, of.part, &takes, &puts));
+        insertions.extend(returns::insertions(of, puts.as_deref()));
+    }
+    let found = places::find(&cell.code, &notebook.folder);
+    insertions.extend(places::insertions(&found, cell, notebook));
+    // What belongs to a `column!()` is inside of what is put around it.
+    let order = |i: &Insertion| match i.text.as_str() {
+        "(" => 2,
+        text if text.starts_with(" - ") => 0,
+        _ => 1,
+    };
+    insertions.sort_by_key(|i| (i.at, order(i)));
+    places::number_columns(&mut insertions, &found.columns, &cell.code, width_of(&root_start, &body_start));
+    let layers = lay_out(cell, &insertions, root_start, body_start);
+
+    let entry = format!("{}_run", request.crate_name);
+    let root = layers.items + &root_epilogue(request, &entry);
+    let kept = |put: &&Binding| request.omit.get(&put.name) != Some(&Ends::Plain) && !takes.contains(&put.name);
+    let kept: BTreeSet<&str> = puts.iter().filter(kept).map(|put| put.name.as_str()).collect();
+    let closures: BTreeMap<String, Closure> = closures::closures(cell, &kept, notebook);
+    let body = layers.body + &body_epilogue(request, &puts, &closures);
+
+    let mut files = vec![(request.file.to_string(), root), (format!("{BODY}/{}", request.file), body)];
+    for &index in &macros {
+        let home = &notebook.crates[index];
+        let mut text = home.macros.clone();
+        for name in of_the_prelude(index, notebook) {
+            let _ = write!(text, "\npub(crate) use {name};");
+        }
+        files.push((format!("{}/{}", macro_folder(index), home.file), text));
+    }
+    files.extend(request.again.iter().map(|again| (format!("{}/{}", again.folder, again.file), again.text.clone())));
+    let map = layers.map;
+    Generated {
+        files,
+        entry,
+        takes,
+        puts,
+        links,
+        map,
+        macros: layers.macros,
+        closures,
+        included: found.files,
+        returns,
+        has_boxes,
+    }
+}
+
+/// Collects the items that are mentioned and must be imported, by their crates.
+fn imported<'a>(
+    mentions: &BTreeSet<String>,
+    own: &BTreeSet<&str>,
+    notebook: &'a Notebook,
+) -> BTreeMap<usize, Vec<&'a str>> {
     let mut imports: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for (name, &index) in &notebook.items {
         if (mentions.contains(name) || notebook.traits.contains(name)) && !own.contains(name.as_str()) {
             imports.entry(index).or_default().push(name);
-            roots.insert(index);
         }
     }
+    imports
+}
+
+/// Collects the crates to link: of the items that are mentioned, and of the types that taken variables have.
+fn linked(
+    request: &Request<'_>,
+    imports: &BTreeMap<usize, Vec<&str>>,
+    makers: &BTreeSet<usize>,
+    takes: &[String],
+    assigned: &[String],
+) -> Vec<usize> {
+    let notebook = request.notebook;
+    let mut roots: BTreeSet<usize> = imports.keys().copied().collect();
     let declared = takes.iter().map(|name| &notebook.variables[name]);
     for variable in declared.chain(assigned.iter().map(|name| &notebook.moved[name])) {
         roots.extend(crates_in(&variable.type_code, notebook));
     }
-    let makers = made(&mentions, &own, notebook);
-    roots.extend(&makers);
+    roots.extend(makers);
     roots.extend(request.again.iter().flat_map(|again| &again.crates));
-    let links = notebook.closure(&roots);
+    notebook.closure(&roots)
+}
 
+/// Makes the insertions that follow from the kind of each part.
+fn part_insertions(request: &Request<'_>, takes: &[String], assigned: &[String]) -> Vec<Insertion> {
+    let cell = request.cell;
     let mut insertions = Vec::new();
     let made =
         cell.parts.iter().filter_map(|p| if let PartKind::Let { names, .. } = &p.kind { Some(names) } else { None });
     let known: BTreeSet<&str> =
-        made.flatten().map(|b| b.name.as_str()).chain(takes.iter().chain(&assigned).map(String::as_str)).collect();
-    let mut before: BTreeSet<&str> = takes.iter().chain(&assigned).map(String::as_str).collect();
+        made.flatten().map(|b| b.name.as_str()).chain(takes.iter().chain(assigned).map(String::as_str)).collect();
+    let mut before: BTreeSet<&str> = takes.iter().chain(assigned).map(String::as_str).collect();
     for part in &cell.parts {
         if !matches!(part.kind, PartKind::Item(_)) {
             for (at, text) in copies(&cell.code[part.range.clone()], &before) {
@@ -207,65 +317,35 @@ pub fn generate(request: &Request<'_>) -> Generated {
             _ => {}
         }
     }
+    insertions
+}
 
-    let mut root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
-    let imports_print = mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
-    for index in makers {
-        let _ = write!(root_start, "use ::{}::*; ", notebook.crates[index].name);
-    }
-    let crates = explicit_crates(&own, &mentions, &uses, notebook);
-    let has_globs = !globs::globs(cell, &uses).is_empty();
-    let is_macro =
-        |name: &&str| own.contains(*name) || macros.iter().any(|&i| of_the_prelude(i, notebook).any(|m| m == *name));
-    let own_macros: Vec<&str> = PRELUDE_MACROS.into_iter().filter(is_macro).collect();
-    let body_start = body_prologue(request, &takes, &assigned, &puts, imports_print, &crates, has_globs, &own_macros);
-    let boxes = if request.plain_arguments { Vec::new() } else { arguments::boxes(cell, notebook) };
-    let has_boxes = !boxes.is_empty();
-    insertions.extend(boxes);
-    let returns = returns::find(cell);
-    for of in &returns {
-        let puts =
-            (!request.returns_bare && !request.asks_for_borrowers).then(|| puts_before(cell, of.part, &takes, &puts));
-        insertions.extend(returns::insertions(of, puts.as_deref()));
-    }
-    let found = places::find(&cell.code, &notebook.folder);
-    insertions.extend(places::insertions(&found, cell, notebook));
-    // What belongs to a `column!()` is inside of what is put around it.
-    let order = |i: &Insertion| match i.text.as_str() {
-        "(" => 2,
-        text if text.starts_with(" - ") => 0,
-        _ => 1,
-    };
-    insertions.sort_by_key(|i| (i.at, order(i)));
-    places::number_columns(&mut insertions, &found.columns, &cell.code, width_of(&root_start, &body_start));
-    let layers = lay_out(cell, &insertions, root_start, body_start);
-
-    let entry = format!("{}_run", request.crate_name);
-    let mut root = layers.items;
+/// Writes the end of the items' file: the entry that the cell process calls, and the functions that are compiled again.
+fn root_epilogue(request: &Request<'_>, entry: &str) -> String {
     let convert = if request.any_error { ".map_err(|e| e.into_cell_error())" } else { "" };
-    let _ = write!(
-        root,
+    let mut text = format!(
         "\n#[path = \"{BODY}/{file}\"] mod __body;\n#[allow(unsafe_code)] #[unsafe(no_mangle)] pub fn {entry}(store: &mut ::onrush::host::Store) -> \
          ::core::result::Result<::onrush::host::Done, ::onrush::host::CellError> {{ __body::__onrush_run(store){convert} }}\n",
         file = request.file,
     );
     for (number, Again { name, folder, file, .. }) in request.again.iter().enumerate() {
-        let _ = writeln!(root, "#[path = \"{folder}/{file}\"] mod __again_{number}; pub use __again_{number}::{name};");
+        let _ = writeln!(text, "#[path = \"{folder}/{file}\"] mod __again_{number}; pub use __again_{number}::{name};");
     }
-    let mut body = layers.body;
-    body.push('\n');
+    text
+}
+
+/// Writes the end of the statements' file: questions to rustc, and the variables that are put back, one on each line.
+fn body_epilogue(request: &Request<'_>, puts: &[Binding], closures: &BTreeMap<String, Closure>) -> String {
+    let mut body = "\n".to_string();
     for name in request.probes {
         let _ = writeln!(body, "{{ fn probe<T: ::onrush::host::Nameable + ?Sized>(_: &T) {{}} probe(&{name}); }}");
     }
     if request.asks_for_borrowers {
-        body.push_str(&borrowers::epilogue(&puts));
+        body.push_str(&borrowers::epilogue(puts));
     }
     for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == Ends::Holds) {
         let _ = write!(body, "::core::mem::drop({name}); ");
     }
-    let kept = |put: &&Binding| request.omit.get(&put.name) != Some(&Ends::Plain) && !takes.contains(&put.name);
-    let kept: BTreeSet<&str> = puts.iter().filter(kept).map(|put| put.name.as_str()).collect();
-    let closures: BTreeMap<String, Closure> = closures::closures(cell, &kept, notebook);
     for put in puts.iter().filter(|_| !request.asks_for_borrowers) {
         body.push_str(&cfg_of(put));
         if let Some(closure) = closures.get(&put.name) {
@@ -274,37 +354,13 @@ pub fn generate(request: &Request<'_>) -> Generated {
         }
         let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
     }
-    let (_, end) = around(cell, request.notebook);
+    let (_, end) = around(request.cell, request.notebook);
     let error = if request.any_error { "AnyError" } else { "CellError" };
     let _ = writeln!(
         body,
         "::core::result::Result::<::onrush::host::Done, ::onrush::host::{error}>::Ok(__onrush_store.done()) }}{end}"
     );
-
-    let mut files = vec![(request.file.to_string(), root), (format!("{BODY}/{}", request.file), body)];
-    for &index in &macros {
-        let home = &notebook.crates[index];
-        let mut text = home.macros.clone();
-        for name in of_the_prelude(index, notebook) {
-            let _ = write!(text, "\npub(crate) use {name};");
-        }
-        files.push((format!("{}/{}", macro_folder(index), home.file), text));
-    }
-    files.extend(request.again.iter().map(|again| (format!("{}/{}", again.folder, again.file), again.text.clone())));
-    let map = layers.map;
-    Generated {
-        files,
-        entry,
-        takes,
-        puts,
-        links,
-        map,
-        macros: layers.macros,
-        closures,
-        included: found.files,
-        returns,
-        has_boxes,
-    }
+    body
 }
 
 /// Code that puts back what there is before a statement of the cell.

@@ -80,7 +80,7 @@ pub fn without(cell: &Cell, parts: &BTreeSet<usize>, notebook: &Notebook) -> Cel
     let inside = |at: usize| is_inside[at];
     // At the same columns; characters of several bytes become spaces of one, so the parts are found anew.
     let code: String = cell.code.char_indices().map(|(at, c)| if inside(at) && c != '\n' { ' ' } else { c }).collect();
-    recognise(split(&code), notebook).with_optimisation(cell.optimisation)
+    recognise(split(&code), &|name| notebook.macro_definition(name)).with_optimisation(cell.optimisation)
 }
 
 /// What the cell imports itself.

@@ -15,6 +15,7 @@ use onrush_wire::{Class, Diagnostic};
 use serde::{Deserialize, Serialize};
 
 use crate::linker::Linker;
+pub use crate::toolchain::Toolchain;
 
 mod sources {
     include!(concat!(env!("OUT_DIR"), "/kit_files.rs"));
@@ -22,36 +23,6 @@ mod sources {
 
 /// Kits that are kept: the newest ones by last use.
 const KEPT: usize = 3;
-
-/// A compiler, without rustup's choice by folder in between.
-#[derive(Clone, Debug)]
-pub struct Toolchain {
-    pub rustc: PathBuf,
-    pub cargo: PathBuf,
-    pub sysroot: PathBuf,
-    /// `rustc -vV`.
-    pub verbose_version: String,
-}
-
-impl Toolchain {
-    /// Such as `1.95.0`.
-    pub fn version(&self) -> &str {
-        self.field("release: ").unwrap_or("unknown")
-    }
-
-    pub fn host(&self) -> &str {
-        self.field("host: ").unwrap_or("x86_64-unknown-linux-gnu")
-    }
-
-    fn field(&self, name: &str) -> Option<&str> {
-        self.verbose_version.lines().find_map(|line| line.strip_prefix(name))
-    }
-
-    /// Where the loader finds `libstd`.
-    pub fn library_folder(&self) -> PathBuf {
-        self.sysroot.join("lib/rustlib").join(self.host()).join("lib")
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Kit {

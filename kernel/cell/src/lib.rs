@@ -2,6 +2,8 @@
 //!
 //! [`Executor`] is what the Jupyter kernel drives: one for each notebook. Below it: the parser (`split`), the code generator,
 //! rustc with its cache and diagnostics, and the cell process with its snapshots (`kernel/host` is the other end of it).
+//!
+//! A module imports only modules below it. The order, from `interface` up to `executor`, is data in `xtask/src/tidy/modules.rs`.
 
 mod again;
 mod commands;
@@ -14,26 +16,33 @@ mod export;
 mod generate;
 mod hints;
 mod index;
+mod interface;
+mod interrupt;
 mod keep;
 pub mod kit;
 mod linker;
 mod names;
 mod notebook;
+mod probe;
 mod process;
+mod procfs;
 mod reemit;
 mod rustc;
 mod scan;
 mod shell;
+mod source_map;
 mod space;
 mod split;
 mod stale;
+mod toolchain;
 mod trace;
 mod types;
 
 pub use deps::lock::MIME as LOCK_MIME;
-pub use executor::{
-    Completeness, Completions, Config, Event, Executor, Inspection, Interrupt, Match, Outcome, Times, VariableInfo,
+pub use executor::Executor;
+pub use interface::{
+    Completeness, Completions, Config, Event, Flow, Inspection, Interrupt, Match, Outcome, Stale, Times, VariableInfo,
 };
 pub use names::{Frames, Names, NoFrames};
 pub use process::Bell;
-pub use stale::{Flow, Origin, Stale, defined_names};
+pub use stale::{Origin, defined_names};

@@ -8,14 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use onrush_wire::FrameId;
 use onrush_wire::session::NamedFrame;
 
-use crate::complete::{self, Probe};
 use crate::deps::Crate;
-use crate::executor::{Completeness, Completions, Inspection};
 use crate::index::crates::Package;
 use crate::index::source::{Chunk, chunks_of};
 use crate::index::{self, Index};
-use crate::kit::{self, Kit};
+use crate::kit::Kit;
 use crate::notebook::Notebook;
+use crate::probe::Probe;
 use crate::split::items_of;
 
 /// What the session says of frames while code is typed. Nothing, where there is none or it does not answer at once.
@@ -120,36 +119,6 @@ impl Names {
             knowledge: Some(Arc::clone(knowledge)),
             cells: Arc::default(),
         }
-    }
-
-    pub fn is_complete(&self, text: &str) -> Completeness {
-        match self.question(text) {
-            Some(_) => Completeness::Complete,
-            None => complete::is_complete(text),
-        }
-    }
-
-    /// `cursor` counts code points; `turn` counts requests.
-    pub fn complete(&self, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
-        if let Some(known) = &self.knowledge {
-            known.learn(index::crates::of_the_prelude(kit::lock_file()));
-        }
-        complete::complete(self, text, cursor, turn, frames)
-    }
-
-    /// `detail` as Jupyter asks for it: 1 wants more.
-    pub fn inspect(&self, text: &str, cursor: usize, detail: u8, turn: u64, frames: &dyn Frames) -> Inspection {
-        complete::inspect(self, text, cursor, detail, turn, frames)
-    }
-
-    /// What a cell that is no Rust but a question asks about, `name?`, and how much it wants to know.
-    pub fn question<'a>(&self, text: &'a str) -> Option<(&'a str, u8)> {
-        complete::question(self, text)
-    }
-
-    /// Whether the `?` of such a question is Rust's operator: its subject is a field that holds a result or an option.
-    pub fn is_tried(&self, subject: &str, turn: u64, frames: &dyn Frames) -> bool {
-        subject.contains('.') && complete::is_tried(self, subject, turn, frames)
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::deps::Dependencies;
-use crate::generate::SourceMap;
+use crate::source_map::SourceMap;
 use crate::split::UseLeaf;
 
 /// One compiled cell.
@@ -93,6 +93,16 @@ impl Notebook {
 
     pub fn crate_by_name(&self, name: &str) -> Option<usize> {
         self.crates.iter().position(|c| c.name == name)
+    }
+
+    /// Parses the definition of a macro of an earlier cell.
+    pub fn macro_definition(&self, name: &str) -> Option<syn::ItemMacro> {
+        let text = &self.crates[self.macros.get(name)?.home].macros;
+        let items = syn::parse_file(text).ok()?.items;
+        items.into_iter().find_map(|item| match item {
+            syn::Item::Macro(item) if item.ident.as_ref().is_some_and(|ident| ident == name) => Some(item),
+            _ => None,
+        })
     }
 
     /// A crate with all that it links, each after what it links itself.

@@ -8,7 +8,6 @@ mod ending;
 mod memory;
 mod orphans;
 mod output;
-mod stop;
 
 use std::fs::File;
 use std::io;
@@ -27,16 +26,16 @@ use onrush_wire::control::Change;
 use onrush_wire::host::{Address, Finished, FromHost, LastWords, Stream, ToHost};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, limits};
 
-use crate::executor::{Event, Interrupt as _};
-use crate::generate::SourceMap;
+use crate::interface::{Event, Interrupt as _};
+use crate::interrupt::{Stoppable, interrupted};
+use crate::procfs::{children_of, is_stopped, kill_group, state_of, thread_names, wake_group, with_descendants};
+use crate::source_map::SourceMap;
 pub use clock::ProcessorTime;
 pub use descriptors::Bell;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
 use ending::{Circumstances, Death, Failure, Variables};
 use memory::{Allowance, Watch};
 use output::{Outputs, Places};
-pub use stop::Stoppable;
-use stop::{children_of, is_stopped, kill_group, state_of, thread_names, wake_group, with_descendants};
 
 /// Stack of a cell. The main thread's stack grows as it is used.
 const STACK_BYTES: u64 = 64 << 20;
@@ -728,11 +727,6 @@ impl CellProcess {
         orphans::end(&self.left);
         self.ends.outputs.remove_files();
     }
-}
-
-/// Of work for a cell that was stopped before the cell's own code ran.
-pub fn interrupted() -> Diagnostic {
-    ending::describe(Failure::Interrupted, &Variables::Kept, &Circumstances::default())
 }
 
 /// Threads beside the main one.

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use onrush_wire::{Class, Diagnostic};
 use serde::Deserialize;
 
-pub use messages::{LINTS, Message, Place, RustcSpan, diagnostics, first_messages, warnings};
+pub use messages::{Message, Place, RustcSpan, diagnostics, first_messages, warnings};
 pub use suggestion::Source;
 
 use crate::generate::{BODY, Generated};
+use crate::interrupt::{Stoppable, interrupted};
 use crate::kit::Kit;
 use crate::notebook::Notebook;
-use crate::process::{Stoppable, interrupted};
 use crate::space;
 use warm::Folder;
 pub use warm::{Warm, remove_abandoned};

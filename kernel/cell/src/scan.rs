@@ -131,7 +131,8 @@ impl Open {
     }
 }
 
-fn block_comment(bytes: &[u8], start: usize) -> Option<usize> {
+/// Finds the end of a comment that begins at `start`. Comments nest.
+pub fn block_comment(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut depth, mut i) = (0, start);
     while i + 1 < bytes.len() {
         match &bytes[i..i + 2] {

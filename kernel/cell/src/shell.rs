@@ -11,8 +11,9 @@ use std::time::Duration;
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::executor::Event;
-use crate::process::{Stoppable, interrupted, output};
+use crate::interface::Event;
+use crate::interrupt::{Stoppable, interrupted};
+use crate::process::output;
 
 pub fn run(line: &str, folder: &Path, stop: &Arc<Stoppable>, events: &Sender<Event>) -> Result<(), Diagnostic> {
     let failed = |what: String| Diagnostic::error(Class::Run, "shell", what);

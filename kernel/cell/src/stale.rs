@@ -10,6 +10,7 @@ mod uses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::interface::{Flow, Stale};
 pub use uses::{Uses, defined_names, uses};
 
 /// The position of a cell, as the front end reports it.
@@ -64,25 +65,6 @@ struct Record {
     reads: BTreeMap<Name, Version>,
     /// The version that was made, or `None` for a moved variable.
     writes: BTreeMap<Name, Option<u64>>,
-}
-
-/// A stale cell: its outputs do not follow from the cells above it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stale {
-    pub cell: String,
-    pub execution: u64,
-    /// The reason, such as "used `x`, which In [7] has made again".
-    pub why: String,
-}
-
-/// The effects of a run, for metadata.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Flow {
-    /// A name and the execution number that made it.
-    pub reads: Vec<(String, u64)>,
-    pub writes: Vec<String>,
-    /// All cells that are stale after the run.
-    pub stale: Vec<Stale>,
 }
 
 /// The versions that a successful run made.

@@ -7,8 +7,8 @@ use addr2line::Loader;
 use onrush_wire::Call;
 use onrush_wire::host::Address;
 
-use crate::generate::SourceMap;
 use crate::notebook::Notebook;
+use crate::source_map::SourceMap;
 
 const CLOSURE: &str = "{{closure}}";
 /// Of a deeper recursion the rest is left out.

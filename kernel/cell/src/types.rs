@@ -8,8 +8,10 @@ use std::path::PathBuf;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use crate::deps::INDIRECT;
 use crate::index;
+
+/// Before the name of a crate that the notebook did not ask for itself: for types that code must name.
+pub const INDIRECT: &str = "onrush_dep_";
 
 /// How a type's name can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

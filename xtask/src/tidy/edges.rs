@@ -9,14 +9,15 @@ use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
 /// Crate, and the crates of the workspace that it may depend on. The two towers, `cell`..`jupyter` and `frame`..`session`,
-/// meet only in `wire`.
+/// meet only in `wire` and `stats`.
 const EDGES: &[(&str, &[&str])] = &[
     ("onrush-wire", &[]),
+    ("onrush-stats", &["onrush-wire"]),
     ("onrush-macros", &["onrush-wire"]),
-    ("onrush", &["onrush-macros", "onrush-wire"]),
+    ("onrush", &["onrush-macros", "onrush-stats", "onrush-wire"]),
     ("onrush-host", &["onrush", "onrush-wire"]),
     ("onrush-cell", &["onrush-wire"]),
-    ("onrush-view", &["onrush-wire"]),
+    ("onrush-view", &["onrush-stats", "onrush-wire"]),
     ("onrush-web", &[]),
     ("onrush-jupyter", &["onrush-cell", "onrush-view", "onrush-web", "onrush-wire"]),
     ("onrush-device", &[]),
@@ -67,6 +68,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-io",
             "onrush-logical",
             "onrush-ops",
+            "onrush-stats",
             "onrush-wire",
         ],
     ),

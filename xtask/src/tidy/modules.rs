@@ -14,12 +14,59 @@ struct Layers {
     exceptions: &'static [(&'static str, &'static str)],
 }
 
-const LAYERS: &[Layers] = &[Layers {
-    folder: "runtime/ops/src",
-    order: &["ir", "launch", "column", "pipeline", "codegen", "operators", "exec"],
-    root: &["Error", "Result"],
-    exceptions: &[],
-}];
+const LAYERS: &[Layers] = &[
+    Layers {
+        folder: "kernel/cell/src",
+        order: &[
+            // What front ends see, and the operating system.
+            "interface",
+            "procfs",
+            "interrupt",
+            "space",
+            // Text, types and crates of Rust.
+            "scan",
+            "source_map",
+            "index",
+            "types",
+            "toolchain",
+            "linker",
+            "kit",
+            "deps",
+            // The parser, and what earlier cells left behind.
+            "split",
+            "cuda",
+            "commands",
+            "notebook",
+            "keep",
+            // From a cell to a shared object.
+            "generate",
+            "again",
+            "hints",
+            "rustc",
+            "compile",
+            "reemit",
+            // The cell process.
+            "process",
+            "shell",
+            "trace",
+            // What is asked about cells.
+            "stale",
+            "probe",
+            "names",
+            "complete",
+            "export",
+            "executor",
+        ],
+        root: &[],
+        exceptions: &[],
+    },
+    Layers {
+        folder: "runtime/ops/src",
+        order: &["ir", "launch", "column", "pipeline", "codegen", "operators", "exec"],
+        root: &["Error", "Result"],
+        exceptions: &[],
+    },
+];
 
 pub fn module_order(tree: &Tree) -> Vec<Finding> {
     LAYERS.iter().flat_map(|layers| check(layers, tree.sources.iter().map(|file| (&*file.path, &*file.text)))).collect()
@@ -64,13 +111,14 @@ fn check<'a>(layers: &Layers, files: impl Iterator<Item = (&'a Path, &'a str)>) 
 }
 
 /// What a file names at the root of its folder, with lines: `crate::a::B`, `use crate::{a, b::C}`, and the same with as many `super` as the
-/// module is deep. Comments do not count.
+/// module is deep. Comments and strings do not count.
 fn imports(text: &str, depth: usize) -> Vec<(usize, String)> {
     let up = "super::".repeat(depth);
     let mut found = Vec::new();
     let mut at = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        let code = line.split("//").next().unwrap_or_default();
+        let code = without_strings(line);
+        let code = code.split("//").next().unwrap_or_default();
         for start in ["crate::", &up] {
             for (place, _) in code.match_indices(start) {
                 let before = code[..place].chars().next_back();
@@ -92,6 +140,23 @@ fn imports(text: &str, depth: usize) -> Vec<(usize, String)> {
         at += line.len();
     }
     found
+}
+
+/// The line with spaces in its strings, so that every byte stays in its place.
+fn without_strings(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let (mut in_string, mut is_escaped) = (false, false);
+    for c in line.replace("'\"'", "   ").chars() {
+        let is_quote = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped && in_string;
+        if in_string && !is_quote && c != '\n' {
+            out.extend(std::iter::repeat_n(' ', c.len_utf8()));
+        } else {
+            out.push(c);
+        }
+        in_string ^= is_quote;
+    }
+    out
 }
 
 /// The first names of the paths in a group of imports, up to its closing brace.
@@ -166,6 +231,25 @@ mod tests {
                     .to_string(),
             ]
         );
+    }
+
+    #[test]
+    fn strings_are_not_imports() {
+        let text = "fn f() { g(\"ü \\\"use crate::high::A;\", crate::low::b(), \"use crate::{x};\") }\n";
+        assert_eq!(messages(&[STANDING, ("runtime/x/src/middle.rs", text)]), [""; 0]);
+    }
+
+    /// Every name has one place, and the folder exists.
+    #[test]
+    fn the_orders_of_the_workspace_are_lists_of_modules() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for layers in super::LAYERS {
+            for (place, module) in layers.order.iter().enumerate() {
+                assert!(!layers.order[..place].contains(module), "{module} stands twice");
+                let file = root.join(layers.folder).join(format!("{module}.rs"));
+                assert!(file.is_file(), "{} is not a file", file.display());
+            }
+        }
     }
 
     #[test]

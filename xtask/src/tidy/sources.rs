@@ -21,7 +21,8 @@ const UNSAFE: &[(&str, &str)] = &[
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),
     ("kernel/onrush/src/host", "the cell process's side of the prelude"),
     ("kernel/onrush/src/session/memory.rs", "the mapping of results in shared memory"),
-    ("kernel/cell/src/process", "descriptors and process groups of a cell process that is started"),
+    ("kernel/cell/src/process", "descriptors of a cell process that is started, and its limits"),
+    ("kernel/cell/src/procfs.rs", "signals to processes and process groups"),
     ("kernel/cell/src/kit.rs", "the lock of the folder of kits"),
 ];
 

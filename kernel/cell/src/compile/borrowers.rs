@@ -5,14 +5,11 @@
 //! used behind its end. A variable that borrows is then one of which rustc says that its borrow is "later used here".
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::Path;
 
 use super::{Compiler, Place, Places, is_about_borrowing};
-use crate::compile::Ends;
-use crate::generate::{Request, cfg_of, generate};
+use crate::generate::{Ends, Request, generate};
 use crate::rustc;
-use crate::split::Binding;
 
 /// Questions about one cell: each finds at least one variable.
 const ROUNDS: usize = 8;
@@ -22,26 +19,6 @@ pub struct Found {
     pub names: BTreeSet<String>,
     /// There are errors that are about none of them: the cell would not compile in a function either.
     pub is_rustcs_own: bool,
-}
-
-/// Stands before the cell's first statement: the variables of the question, and the block that the others do not outlive.
-pub fn prologue(puts: &[Binding]) -> String {
-    let kept = puts.iter().rev().enumerate();
-    let kept: String = kept.map(|(at, put)| format!("{}let __onrush_kept_{at}; ", cfg_of(put))).collect();
-    format!("{kept}{{ ")
-}
-
-/// Stands behind the cell's last line: a line for each variable that leaves the block, one for its end, a line for each use.
-pub fn epilogue(puts: &[Binding]) -> String {
-    let mut text = String::new();
-    for (at, put) in puts.iter().rev().enumerate() {
-        let _ = writeln!(text, "{}{{ __onrush_kept_{at} = {}; }}", cfg_of(put), put.name);
-    }
-    text.push_str("}\n");
-    for (at, put) in puts.iter().rev().enumerate() {
-        let _ = writeln!(text, "{}{{ ::core::mem::drop(__onrush_kept_{at}); }}", cfg_of(put));
-    }
-    text
 }
 
 pub fn find(compiler: &Compiler, request: Request<'_>, library: &Path) -> Found {

@@ -105,8 +105,8 @@ pub fn chain<'a>(tokens: &[Token<'a>], end: usize) -> Option<(Root<'a>, Vec<Step
 
 #[cfg(test)]
 mod tests {
-    use super::super::tokens::tokens;
     use super::*;
+    use crate::complete::tokens::tokens;
 
     #[test]
     fn calls_around_the_cursor() {

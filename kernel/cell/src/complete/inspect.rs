@@ -9,14 +9,14 @@ use super::Place;
 use super::calls::enclosing;
 use super::frames::{self, Column};
 use super::members::{Found, head};
-use super::repair::PROBE;
 use super::tokens::{End, Kind, word_end, word_start};
 use super::ty::Ty;
 use super::words::{in_expression, in_use, receiver, written_path};
 use super::world::Known;
-use crate::executor::Inspection;
 use crate::index::Item;
+use crate::interface::Inspection;
 use crate::names::{Frames, Names};
+use crate::probe::PROBE;
 use crate::split::{ItemKind, PartKind, split};
 use crate::types::short;
 

@@ -4,9 +4,7 @@
 use std::ops::Range;
 
 use super::tokens::{Kind, Token, closing, open_brackets, partners, tokens};
-
-/// A field that no type has: rustc's error about it names the type.
-pub const PROBE: &str = "__onrush_probe";
+use crate::probe::PROBE;
 
 /// Lines before the cursor that are looked at where nothing else helps.
 const LINES: usize = 40;

@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     fn at_end(code: &str) -> Scope {
-        scope(&super::super::tokens::tokens(code).0)
+        scope(&crate::complete::tokens::tokens(code).0)
     }
 
     fn locals(code: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Candidates without rustc and without a session process: names, paths, columns, files, commands.
 
 use super::*;
-use crate::executor::Inspection;
+use crate::interface::Inspection;
 use crate::notebook::{KnownVariable, Notebook};
 use onrush_wire::session::NamedFrame;
 use onrush_wire::{DataType, Field, FrameId, Schema};

@@ -2,10 +2,10 @@
 //! candidates.
 
 use super::calls::{Call, enclosing};
-use super::repair::PROBE;
 use super::tokens::{Kind, is_word};
 use super::world::Known;
 use super::{Offers, Place, files, frames, sql};
+use crate::probe::PROBE;
 
 /// Functions whose string is a file, and the endings that they like best.
 const FILES: &[(&str, &[&str])] = &[

@@ -79,7 +79,7 @@ pub fn tokens(text: &str) -> (Vec<Token<'_>>, End) {
             continue;
         }
         if rest.starts_with("/*") {
-            match block_comment(bytes, i) {
+            match crate::scan::block_comment(bytes, i) {
                 Some(end) => i = end,
                 None => return (out, End::Comment),
             }
@@ -139,23 +139,6 @@ pub fn tokens(text: &str) -> (Vec<Token<'_>>, End) {
         out.push(Token { kind, text: &text[start..i], start });
     }
     (out, End::Code)
-}
-
-fn block_comment(bytes: &[u8], start: usize) -> Option<usize> {
-    let (mut depth, mut i) = (0, start);
-    while i + 1 < bytes.len() {
-        match &bytes[i..i + 2] {
-            b"/*" => (depth, i) = (depth + 1, i + 2),
-            b"*/" => {
-                (depth, i) = (depth - 1, i + 2);
-                if depth == 0 {
-                    return Some(i);
-                }
-            }
-            _ => i += 1,
-        }
-    }
-    None
 }
 
 /// If a string begins here: where its contents do, and for a raw one what ends it.

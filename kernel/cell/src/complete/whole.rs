@@ -1,7 +1,7 @@
 //! Is-complete: whether a cell can be run, for consoles that run on Enter; if not, the indentation of the next line.
 
 use super::tokens::{Kind, Token, open_brackets, tokens};
-use crate::executor::Completeness;
+use crate::interface::Completeness;
 use crate::scan::scan;
 
 const INDENT: usize = 4;

@@ -5,12 +5,12 @@ use onrush_wire::session::NamedFrame;
 use super::calls::{Call, chain, enclosing};
 use super::frames;
 use super::members::{Found, Rank, head};
-use super::repair::PROBE;
 use super::tokens::{Kind, Token};
 use super::ty::Ty;
 use super::world::{Known, PRIMITIVES, std_prelude};
 use super::{Offers, Place};
 use crate::index::Item;
+use crate::probe::PROBE;
 
 const KEYWORDS: &[&str] = &[
     "as", "async", "await", "break", "const", "continue", "dyn", "else", "enum", "false", "fn", "for", "if", "impl",

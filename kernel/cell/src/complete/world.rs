@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::Place;
 use super::members::World;
-use super::repair::{PROBE, repair};
+use super::repair::repair;
 use super::scope::{Scope, scope};
 use super::tokens::{End, tokens};
 use super::ty::Ty;
 use crate::index::source::chunks_of;
 use crate::index::{self, Index, Item, last};
+use crate::probe::PROBE;
 use crate::split::{UseLeaf, items_of};
 
 /// Names that every Rust program has, and where they come from.

@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> String {
-        let (functions, left) = find(&super::super::mask(text));
+        let (functions, left) = find(&crate::cuda::mask(text));
         let shown = |function: &Function| {
             assert_eq!(text[function.at..function.at + function.name.len()], function.name);
             let list: Vec<String> = function.parameters.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn kernels_are_left_out_of_what_expressions_take_along() {
         let text = "\nextern \"C\" __global__ void k(float* a)\n{ if (a) { *a = 'é'; } } __device__ int f(int x) { return x; }\n__global__ void later(int n);\nextern \"C\" __device__ int g() { return 1; }";
-        let left = without_kernels(text, &super::super::mask(text));
+        let left = without_kernels(text, &crate::cuda::mask(text));
         assert_eq!(left.lines().count(), text.lines().count());
         assert!(!left.contains("__global__") && !left.contains("*a") && !left.contains("\"C\""), "{left}");
         assert!(
@@ -434,7 +434,7 @@ mod tests {
     fn directives_around_a_kernel_and_in_it_stay() {
         let text = "#define N 16\n#define M \\\n  2\n__global__ void k(float* a) {\n#ifdef N\n  a[0] = 1;\n#endif\n}\n#ifdef N\n__global__ void l(float* a) {}\n#endif\n__device__ int f(int x) { return x * N * M; }\n";
         assert_eq!(
-            without_kernels(text, &super::super::mask(text))
+            without_kernels(text, &crate::cuda::mask(text))
                 .split('\n')
                 .map(str::trim_end)
                 .collect::<Vec<_>>()

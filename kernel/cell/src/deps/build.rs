@@ -20,8 +20,8 @@ use serde_json::Value;
 
 use super::graph::{Crate, Graph};
 use super::{ROOT, Request, lock};
+use crate::interrupt::{Stoppable, interrupted};
 use crate::kit::{self, Kit, KitCrate};
-use crate::process::{Stoppable, interrupted};
 use crate::space;
 use cargo::Cargo;
 use store::Store;

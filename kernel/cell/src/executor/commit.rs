@@ -6,10 +6,12 @@ use std::sync::mpsc::Sender;
 use onrush_wire::host::Variable;
 use onrush_wire::{Class, Diagnostic};
 
-use super::{Event, Executor};
-use crate::again::{self, Again};
-use crate::compile::{Ends, Ready};
+use super::Executor;
+use crate::again;
+use crate::compile::Ready;
+use crate::generate::{Again, Ends};
 use crate::hints::keeping;
+use crate::interface::Event;
 use crate::keep::meaning;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
 use crate::process::Ended;

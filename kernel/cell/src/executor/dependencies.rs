@@ -7,9 +7,11 @@ use std::sync::mpsc::Sender;
 use onrush_wire::display::{Content, Display};
 use onrush_wire::{Class, Diagnostic, Span};
 
-use super::{Event, Executor};
+use super::Executor;
 use crate::deps::{self, Builder, How, Requests, lock};
 use crate::export::{self, Ran};
+use crate::interface::Event;
+use crate::types::INDIRECT;
 
 impl Executor {
     /// All `:dep` lines of a cell at once: their versions must go together. Each comes with its line in the cell.
@@ -104,7 +106,7 @@ impl Executor {
         self.forget_variables(names, events)?;
         for (name, crate_) in &lost {
             self.notebook.variables.remove(name);
-            let crate_ = crate_.trim_start_matches(deps::INDIRECT);
+            let crate_ = crate_.trim_start_matches(INDIRECT);
             self.notebook.gone.insert(name.clone(), format!("was of an earlier build of `{crate_}`"));
         }
         let names: Vec<String> = lost.iter().map(|(name, _)| format!("`{name}`")).collect();

@@ -2,8 +2,10 @@
 
 use std::sync::mpsc::Sender;
 
-use super::{Event, Executor};
-use crate::compile::{Ends, Ready};
+use super::Executor;
+use crate::compile::Ready;
+use crate::generate::Ends;
+use crate::interface::Event;
 use crate::split::{Cell, ItemKind, PartKind};
 use crate::stale::{Name, Uses, uses};
 

@@ -5,10 +5,11 @@ use std::sync::mpsc::Sender;
 use onrush_wire::control::Change;
 use onrush_wire::host::Finished;
 
-use super::{Event, Executor, Outcome};
-use crate::generate::SourceMap;
+use super::Executor;
 use crate::hints;
+use crate::interface::{Event, Outcome};
 use crate::process::Ended;
+use crate::source_map::SourceMap;
 use crate::trace;
 
 impl Executor {

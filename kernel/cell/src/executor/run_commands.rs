@@ -7,12 +7,13 @@ use onrush_wire::display::{Content, Display, PreviewColumn, TableKind, TablePrev
 use onrush_wire::host::Stream;
 use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 
-use super::{Event, Executor, VariableInfo};
+use super::Executor;
 use crate::commands::{self, Command, CommandKind, Separated};
-use crate::generate::SourceMap;
+use crate::interface::{Event, Stale, VariableInfo};
+use crate::interrupt::interrupted;
 use crate::notebook::Notebook;
 use crate::process::Ended;
-use crate::stale::Stale;
+use crate::source_map::SourceMap;
 use crate::types::short;
 use crate::{process, shell, trace};
 
@@ -133,7 +134,7 @@ impl Executor {
     /// Drops variables, all of them if there are no `names`. If a `Drop` fails, they stay.
     pub(super) fn forget_variables(&mut self, names: Vec<String>, events: &Sender<Event>) -> Result<(), Diagnostic> {
         if self.stop.interrupted() {
-            return Err(process::interrupted());
+            return Err(interrupted());
         }
         match self.process.forget(names, events) {
             Ended::Ok(_) => {

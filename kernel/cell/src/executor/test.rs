@@ -11,7 +11,8 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Attribute, Item, Stmt};
 
-use super::{Event, Executor, cell_file};
+use super::{Executor, cell_file};
+use crate::interface::Event;
 use crate::process::Ended;
 use crate::split::{is_for_tests, split, without_commands};
 

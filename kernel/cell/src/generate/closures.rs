@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quote::ToTokens;
 use syn::{Expr, Pat, ReturnType, Stmt, Type, TypeParamBound};
 
-use crate::compile::Ends;
+use super::Ends;
 use crate::notebook::Notebook;
 use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind};
 use crate::types::PRIMITIVES;

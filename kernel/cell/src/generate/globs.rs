@@ -13,7 +13,6 @@ use syn::Item;
 
 use crate::index;
 use crate::notebook::Notebook;
-use crate::rustc::Message;
 use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, leaves_of};
 
 /// Crates of the prelude, which are imported by themselves.
@@ -115,16 +114,6 @@ pub fn claimed(
         Some((glob.path.clone(), name.clone()))
     };
     mentioned.filter_map(by).collect()
-}
-
-/// The name of the prelude that rustc does not find, if that is what it says.
-pub fn missing(message: &Message) -> Option<String> {
-    let about_a_name = matches!(
-        message.code(),
-        "E0404" | "E0405" | "E0412" | "E0422" | "E0423" | "E0425" | "E0432" | "E0433" | "E0531" | "E0532" | "E0574"
-    ) || message.message.starts_with("cannot find ");
-    let mut quoted = message.message.split('`').skip(1).step_by(2);
-    quoted.find(|name| about_a_name && names().contains(*name)).map(str::to_string)
 }
 
 #[cfg(test)]

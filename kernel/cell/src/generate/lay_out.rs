@@ -1,44 +1,8 @@
 //! The text of a cell in its files: the items' and the statements', each in the user's lines and at the same columns. What one
 //! inserts into a line, the other leaves blank.
 
-use std::collections::BTreeMap;
-
+use crate::source_map::SourceMap;
 use crate::split::{Cell, ItemKind, Part, PartKind};
-
-/// Where generated columns come from. Lines are the user's.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SourceMap {
-    /// For each line (from 1): insertions as (column in the user's line, characters inserted before it).
-    inserted: BTreeMap<u32, Vec<(u32, u32)>>,
-    pub lines: u32,
-}
-
-impl SourceMap {
-    /// The user's column for a generated one; both count characters from 1. A column inside an insertion is the one after it.
-    pub fn column(&self, line: u32, column: u32) -> u32 {
-        let mut shift = 0;
-        for &(at, length) in self.inserted.get(&line).into_iter().flatten() {
-            let start = at + shift;
-            if column < start {
-                break;
-            }
-            if column < start + length {
-                return at;
-            }
-            shift += length;
-        }
-        column - shift
-    }
-
-    pub fn is_users(&self, line: u32) -> bool {
-        (1..=self.lines).contains(&line)
-    }
-
-    /// Whether a position is in what generated code put before the first line.
-    pub fn is_prologue(&self, line: u32, column: u32) -> bool {
-        line == 1 && self.inserted.get(&1).and_then(|i| i.first()).is_some_and(|&(_, length)| column <= length)
-    }
-}
 
 /// An insertion before a byte of the code: one text for the items' file or one for the statements' file.
 pub struct Insertion {
@@ -82,9 +46,9 @@ pub fn lay_out(cell: &Cell, insertions: &[Insertion], root_start: String, body_s
         items: format!("{root_start:width$}"),
         body: format!("{body_start:width$}"),
         macros: " ".repeat(width),
-        map: SourceMap { inserted: BTreeMap::new(), lines: cell.code.matches('\n').count() as u32 + 1 },
+        map: SourceMap::of_lines(cell.code.matches('\n').count() as u32 + 1),
     };
-    layers.map.inserted.entry(1).or_default().push((1, width as u32));
+    layers.map.insert(1, 1, width as u32);
 
     let layer_of = layers_by_byte(cell);
     let (mut line, mut column) = (1u32, 1u32);
@@ -103,7 +67,7 @@ pub fn lay_out(cell: &Cell, insertions: &[Insertion], root_start: String, body_s
             layers.body.push_str(body_text);
             let of_a_macro = layer_of.get(insertion.at) == Some(&Layer::Macros);
             layers.macros.push_str(if of_a_macro { items_text } else { &blank });
-            layers.map.inserted.entry(line).or_default().push((column, length as u32));
+            layers.map.insert(line, column, length as u32);
         }
         let Some(character) = character else { break };
         if character == '\n' {

@@ -7,6 +7,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::STACK_BYTES;
 use super::memory::{Allowance, Over};
+use crate::interrupt;
 
 /// Why a cell failed.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub enum Variables {
 /// The diagnostic of a failed cell.
 pub fn describe(failure: Failure, variables: &Variables, known: &Circumstances) -> Diagnostic {
     let kept = match variables {
-        Variables::Kept => "all variables are as they were before it",
+        Variables::Kept => interrupt::KEPT,
         Variables::Lost(_) => "the variables are lost",
     };
     let mut diagnostic = match failure {
@@ -65,9 +66,7 @@ pub fn describe(failure: Failure, variables: &Variables, known: &Circumstances) 
             };
             diagnostic.note(sentence)
         }
-        Failure::Interrupted => {
-            Diagnostic::error(Class::Interrupted, "interrupted", format!("the cell was interrupted, and {kept}"))
-        }
+        Failure::Interrupted => interrupt::interrupted_and(kept),
         Failure::Memory(over) => out_of_memory(&over, kept),
         Failure::Died(death) => describe_death(death, kept, known),
     };

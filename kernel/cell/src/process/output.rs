@@ -14,8 +14,8 @@ use onrush_wire::display::{Content, Display};
 use onrush_wire::host::{FromHost, OutputHeader, Stream};
 
 use super::descriptors::{MessageReader, nonblocking};
-use crate::executor::Event;
-use crate::generate::SourceMap;
+use crate::interface::Event;
+use crate::source_map::SourceMap;
 use crate::types::without_crates;
 
 /// Text of one cell that is shown; the rest is written to a file.

@@ -4,15 +4,11 @@ use onrush_wire::{Class, Diagnostic, Label, Severity, Span};
 use serde::Deserialize;
 
 use super::suggestion::{Source, help};
+use crate::generate::LINTS;
 use crate::types::without_crates;
 
 /// Errors that are shown; the rest usually follow from them.
 const SHOWN: usize = 5;
-
-/// Lints that say something about a cell. A notebook is not a finished program: that something is unused, or badly named, is
-/// nobody's worry.
-pub const LINTS: &str = "arithmetic_overflow, unconditional_panic, unconditional_recursion, \
-    unreachable_code, unreachable_patterns, unused_comparisons, unused_must_use";
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Message {

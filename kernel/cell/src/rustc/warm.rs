@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::kit::Toolchain;
 use crate::linker::Linker;
+use crate::toolchain::Toolchain;
 
 #[derive(Default)]
 pub struct Warm {

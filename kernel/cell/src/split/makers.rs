@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use super::{Cell, ItemKind, ItemPart, PartKind};
-use crate::notebook::Notebook;
 use crate::types::PRIMITIVES;
 
 const KEYWORDS: [&str; 9] = ["struct", "enum", "union", "trait", "fn", "const", "static", "type", "mod"];
@@ -180,8 +179,9 @@ fn is_of_rust(word: &str) -> bool {
     USUAL.contains(&word) || PRIMITIVES.contains(&word)
 }
 
-/// Calls of such macros are items: those of macros that this cell or an earlier one defines.
-pub fn recognise(mut cell: Cell, notebook: &Notebook) -> Cell {
+/// Calls of such macros are items: those of macros that this cell or an earlier one defines. `earlier`: the definition of a macro of
+/// an earlier cell.
+pub fn recognise(mut cell: Cell, earlier: &dyn Fn(&str) -> Option<syn::ItemMacro>) -> Cell {
     let own: Vec<(String, String)> = cell
         .parts
         .iter()
@@ -203,17 +203,9 @@ pub fn recognise(mut cell: Cell, notebook: &Notebook) -> Cell {
             continue;
         };
         let name = name.trim();
-        let earlier = || {
-            let text = &notebook.crates[notebook.macros.get(name)?.home].macros;
-            let items = syn::parse_file(text).ok()?.items;
-            items.into_iter().find_map(|item| match item {
-                syn::Item::Macro(item) if item.ident.as_ref().is_some_and(|ident| ident == name) => Some(item),
-                _ => None,
-            })
-        };
         let own =
             own.iter().rfind(|(own, _)| own == name).and_then(|(_, text)| syn::parse_str::<syn::ItemMacro>(text).ok());
-        let Some(definition) = own.or_else(earlier) else { continue };
+        let Some(definition) = own.or_else(|| earlier(name)) else { continue };
         let call = text.trim_end_matches(';');
         let call = if call.ends_with('}') { call.to_string() } else { format!("{call};") };
         if places(definition.mac.tokens.clone()).is_none() || syn::parse_str::<syn::ItemMacro>(&call).is_err() {

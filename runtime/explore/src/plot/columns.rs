@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use onrush_expr::check::{place, plan_error, type_name};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
-use onrush_wire::plot::statistics::Survey;
+use onrush_stats::Survey;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr, ExprKind};
 

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::super::ROOT;
 use super::{Artifact, Builder, Package, Resolved, failed};
+use crate::interrupt::interrupted;
 use crate::kit;
-use crate::process::interrupted;
 
 pub struct Cargo<'a> {
     pub builder: &'a Builder<'a>,

@@ -11,8 +11,6 @@ use onrush_wire::plot::Plot;
 use onrush_wire::progress::Loop;
 use onrush_wire::{Diagnostic, Generation, NotebookId, ObjectId};
 
-use crate::stale::Flow;
-
 /// What an executor needs to know. Everything that is `None` is found by the executor.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -27,7 +25,7 @@ pub struct Config {
     pub file: Option<PathBuf>,
 }
 
-/// What happens while a cell is compiled and run, in order. Sent on the channel given to [`super::Executor::execute`].
+/// What happens while a cell is compiled and run, in order. Sent on the channel given to [`crate::Executor::execute`].
 #[derive(Debug)]
 pub enum Event {
     Output {
@@ -136,7 +134,7 @@ pub enum Outcome {
         lineage: Generation,
     },
     /// Nothing was changed, or the snapshot has taken over. `labels` are in the cell's own lines: their `file` is
-    /// [`super::cell_file`] of the cell that holds the place.
+    /// [`crate::executor::cell_file`] of the cell that holds the place.
     Failed { generation: Generation, diagnostics: Vec<Diagnostic>, ran: bool },
 }
 
@@ -186,6 +184,25 @@ impl Inspection {
         };
         self.markdown.lines().filter(|l| !is_rule(l)).map(cells).collect::<Vec<_>>().join("\n").trim().to_string()
     }
+}
+
+/// A stale cell: its outputs do not follow from the cells above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stale {
+    pub cell: String,
+    pub execution: u64,
+    /// The reason, such as "used `x`, which In [7] has made again".
+    pub why: String,
+}
+
+/// The effects of a run, for metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// A name and the execution number that made it.
+    pub reads: Vec<(String, u64)>,
+    pub writes: Vec<String>,
+    /// All cells that are stale after the run.
+    pub stale: Vec<Stale>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,82 +1,6 @@
-//! What an interrupt stops: one process group at a time. Processes that earlier cells have started are spared.
+//! Processes and process groups: signals to them, and what Linux says of them in `/proc`.
 
 use std::fs;
-use std::sync::{Mutex, MutexGuard};
-
-use crate::executor::Interrupt;
-
-/// What can be stopped at this moment, shared with [`Interrupt`]ers.
-#[derive(Default)]
-pub struct Stoppable {
-    state: Mutex<StopState>,
-}
-
-#[derive(Default)]
-struct StopState {
-    /// A process group to kill.
-    group: Option<i32>,
-    /// Processes of that group that are not killed.
-    spared: Vec<i32>,
-    busy: bool,
-    interrupted: bool,
-}
-
-impl Stoppable {
-    fn state(&self) -> MutexGuard<'_, StopState> {
-        self.state.lock().unwrap_or_else(|p| p.into_inner())
-    }
-
-    /// A cell begins: an interrupt from here on counts.
-    pub fn begin(&self) {
-        *self.state() = StopState { busy: true, ..StopState::default() };
-    }
-
-    pub fn end(&self) {
-        *self.state() = StopState::default();
-    }
-
-    /// Makes a process group the one to stop; `false` if it was interrupted already.
-    pub fn watch(&self, group: i32) -> bool {
-        self.watch_sparing(group, Vec::new())
-    }
-
-    /// The same, but these processes of the group live on.
-    pub fn watch_sparing(&self, group: i32, spared: Vec<i32>) -> bool {
-        let mut state = self.state();
-        state.group = Some(group);
-        state.spared = spared;
-        !state.interrupted
-    }
-
-    /// Call before the process is reaped, so that its id cannot belong to another one when a signal is sent.
-    pub fn unwatch(&self) {
-        self.state().group = None;
-    }
-
-    /// The code of the cell has come to its end: an interrupt from here on does nothing. `false` if one came before.
-    pub fn settle(&self) -> bool {
-        let mut state = self.state();
-        state.group = None;
-        state.busy = state.interrupted;
-        !state.interrupted
-    }
-
-    pub fn interrupted(&self) -> bool {
-        self.state().interrupted
-    }
-}
-
-impl Interrupt for Stoppable {
-    fn interrupt(&self) {
-        let mut state = self.state();
-        if state.busy {
-            state.interrupted = true;
-            if let Some(group) = state.group {
-                kill_group(group, &state.spared);
-            }
-        }
-    }
-}
 
 /// Ends the processes of a group, but not those that are spared.
 pub fn kill_group(group: i32, spared: &[i32]) {
@@ -148,7 +72,7 @@ pub fn with_descendants(pids: &[i32]) -> Vec<i32> {
     all
 }
 
-/// The names that a process has given to its threads beside the main one; `None` for one without.
+/// The names that a process has given to its threads except the main one; `None` for one without.
 pub fn thread_names(pid: i32) -> Vec<Option<String>> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let name = |path: &std::path::Path| fs::read_to_string(path.join("comm")).unwrap_or_default().trim().to_string();
@@ -175,18 +99,6 @@ mod tests {
         assert!(spared.try_wait().unwrap().is_none());
         spared.kill().unwrap();
         spared.wait().unwrap();
-    }
-
-    #[test]
-    fn an_interrupt_counts_until_the_cell_has_come_to_its_end() {
-        let stop = Stoppable::default();
-        stop.begin();
-        assert!(stop.settle());
-        stop.interrupt();
-        assert!(!stop.interrupted(), "the cell has ended");
-        stop.begin();
-        stop.interrupt();
-        assert!(!stop.settle() && stop.interrupted(), "it came before the end");
     }
 
     #[test]

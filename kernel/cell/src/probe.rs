@@ -8,14 +8,16 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::repair::PROBE;
-use crate::executor::Interrupt;
 use crate::generate::{Generated, Request, generate};
+use crate::interface::Interrupt;
+use crate::interrupt::Stoppable;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
-use crate::process::Stoppable;
 use crate::rustc::{self, Job, Message, Warm};
 use crate::split::split;
+
+/// A field that no type has: rustc's error about it names the type.
+pub const PROBE: &str = "__onrush_probe";
 
 /// A front end that waits longer shows nothing at all.
 const PATIENCE: Duration = Duration::from_millis(1500);
