@@ -1,4 +1,5 @@
-//! The engine through its public interface: steps in, rows out. One binary, since linking DataFusion is slow.
+//! The engine through its public interface: steps in, rows out. One binary, since linking DataFusion is slow; it
+//! stands here, above the engine, because some tests look at views.
 //!
 //! Values come from Polars 2.1, DuckDB 2.0 or a calculation by hand; each test says from which.
 
