@@ -23,6 +23,7 @@ use jupyter_protocol::ConnectionInfo;
 use jupyter_zmq_client as zmq;
 use jupyter_zmq_client::RawMessage;
 use onrush_wire::host::Stream;
+use onrush_wire::paths;
 use parking_lot::Mutex;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -142,6 +143,9 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
         parents: Mutex::new(BTreeMap::new()),
         shutdown: Notify::new(),
     });
+    if let Some(notice) = paths::cache_notice() {
+        log::line(format_args!("{notice}"));
+    }
     kernel.comms.register(&[outputs::NAME], Arc::new(outputs::Outputs::new(&kernel)))?;
     let cells = Arc::clone(&kernel);
     let late = Arc::downgrade(&kernel);
