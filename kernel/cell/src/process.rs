@@ -35,7 +35,7 @@ use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, soc
 use ending::{Circumstances, Death, Failure, Variables};
 use memory::{Allowance, Watch};
 use output::{Outputs, Places};
-pub use stop::Stoppable;
+pub use stop::{Stoppable, has_ended};
 use stop::{children_of, is_stopped, kill_group, state_of, thread_names, wake_group, with_descendants};
 
 /// Stack of a cell. The main thread's stack grows as it is used.
