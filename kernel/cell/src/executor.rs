@@ -195,6 +195,9 @@ impl Executor {
         let outcome = self.execute_watched(cell, text, events);
         self.process.close();
         self.stop.end();
+        if !self.origin.is_hidden {
+            self.process.show_children();
+        }
         outcome
     }
 

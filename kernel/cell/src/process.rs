@@ -302,6 +302,11 @@ impl CellProcess {
     /// Passes on what threads and child processes of earlier cells print, until `bell` rings. No cell runs meanwhile.
     pub fn between(&mut self, bell: &Bell, events: &Sender<Event>) {
         let rings = bell.descriptor();
+    /// The cell that runs is on the screen: what child processes print after its end is shown there.
+    pub fn show_children(&mut self) {
+        self.ends.outputs.show_children();
+    }
+
         let mut watched = self.ends.outputs.descriptors();
         loop {
             let fds: Vec<RawFd> = watched.iter().copied().chain([rings]).collect();

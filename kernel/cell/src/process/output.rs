@@ -43,6 +43,8 @@ pub struct Outputs {
     /// The cell that runs, or ran last.
     cell: u64,
     runs: bool,
+    /// The cell that was shown last: the plain pipes are its between two cells.
+    shown: u64,
     /// Earlier cells that have printed something after their end.
     late: BTreeMap<u64, Late>,
     files: Files,
@@ -111,6 +113,7 @@ impl Outputs {
             limit: Limit::default(),
             cell: 0,
             runs: false,
+            shown: 0,
             late: BTreeMap::new(),
             files: Files { folder: folder.to_path_buf(), names: Vec::new(), written: 0 },
             stderr_tail: String::new(),
@@ -128,6 +131,11 @@ impl Outputs {
         self.limit = self.late.remove(&cell).unwrap_or_default().limit;
         self.runs = true;
         self.stderr_tail.clear();
+    }
+
+    /// The cell that runs is on the screen.
+    pub fn show_children(&mut self) {
+        self.shown = self.cell;
     }
 
     /// How the places that the cell prints lead to the user's.
@@ -202,7 +210,8 @@ impl Outputs {
                 match self.plain[i].read(&mut buffer) {
                     Ok(n) if n > 0 => {
                         found = true;
-                        self.piece(self.cell, stream, &buffer[..n], events);
+                        let cell = if self.runs { self.cell } else { self.shown };
+                        self.piece(cell, stream, &buffer[..n], events);
                     }
                     _ => break,
                 }
