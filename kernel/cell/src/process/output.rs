@@ -146,6 +146,7 @@ impl Outputs {
     /// The cell that ran is over, with all that may follow its code.
     pub fn end(&mut self) {
         self.runs = false;
+        self.limit.close();
     }
 
     /// A snapshot has taken over: it prints into the pipe of `fresh`. The plain pipes stay.
@@ -285,12 +286,13 @@ impl Outputs {
             None => self.late.entry(cell).or_default(),
         };
         let text = named(self.places.users(late.decoders[stream as usize].decode(bytes)));
-        let is_cut = late.limit.file.is_some();
+        let is_cut = late.limit.over > 0;
         let shown = late.limit.take(text, cell, &mut self.files);
+        late.limit.close();
         if !shown.is_empty() {
             let _ = events.send(Event::Late { cell, stream, text: shown });
         }
-        if !is_cut && late.limit.file.is_some() {
+        if !is_cut && late.limit.over > 0 {
             let _ = events.send(Event::Late { cell, stream: Stream::Stderr, text: late.limit.goes_on(&self.files) });
         }
         if let Some(last) = last {
@@ -527,13 +529,21 @@ impl Files {
         self.names.push(path.clone());
         Some((file, path))
     }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.written + bytes <= WRITTEN
+    }
 }
 
 /// How much of a cell was shown, and where the rest is.
 #[derive(Default)]
 struct Limit {
     shown: usize,
-    file: Option<(File, PathBuf)>,
+    /// Where the rest is, if it was written.
+    path: Option<PathBuf>,
+    /// That file while its cell runs: a notebook may have thousands of such cells.
+    file: Option<File>,
+    is_unwritable: bool,
     /// Bytes that were not shown, and those that were not written either.
     over: usize,
     lost: usize,
@@ -563,16 +573,31 @@ impl Limit {
     }
 
     fn write(&mut self, text: &str, cell: u64, files: &mut Files) {
-        if self.file.is_none() {
-            self.file = files.create(cell);
-        }
         self.over += text.len();
-        let fits = files.written + text.len() <= WRITTEN;
-        let file = self.file.as_mut().filter(|_| fits && self.lost == 0);
-        match file.map(|(file, _)| file.write_all(text.as_bytes())) {
-            Some(Ok(())) => files.written += text.len(),
-            _ => self.lost += text.len(),
+        let is_kept = self.lost == 0 && files.has_room(text.len());
+        let written = is_kept && self.open(cell, files).is_some_and(|mut file| file.write_all(text.as_bytes()).is_ok());
+        *(if written { &mut files.written } else { &mut self.lost }) += text.len();
+    }
+
+    /// The file, made or opened again.
+    fn open(&mut self, cell: u64, files: &mut Files) -> Option<&File> {
+        if self.file.is_none() {
+            self.file = match &self.path {
+                Some(path) => File::options().append(true).open(path).ok(),
+                None => {
+                    let (file, path) = files.create(cell).unzip();
+                    self.path = path;
+                    file
+                }
+            };
+            self.is_unwritable = self.path.is_none();
         }
+        self.file.as_ref()
+    }
+
+    /// More may be written later.
+    fn close(&mut self) {
+        self.file = None;
     }
 
     /// What was not shown since this was last asked.
@@ -589,15 +614,17 @@ impl Limit {
     }
 
     fn place(&self, files: &Files) -> String {
-        match &self.file {
-            None => format!("they were not kept: no file can be made in {}", files.folder.display()),
-            Some((_, path)) if self.lost == 0 => format!("they are in {} until the notebook is closed", path.display()),
-            Some((_, path)) => format!(
-                "the first of them are in {} until the notebook is closed, and {:.1} MB were not kept: a notebook keeps {} MiB of \
-                 long outputs at most",
+        let full = format!("a notebook keeps {} MiB of long outputs at most", WRITTEN >> 20);
+        match &self.path {
+            None if self.is_unwritable => {
+                format!("they were not kept: no file can be made in {}", files.folder.display())
+            }
+            None => format!("they were not kept: {full}"),
+            Some(path) if self.lost == 0 => format!("they are in {} until the notebook is closed", path.display()),
+            Some(path) => format!(
+                "the first of them are in {} until the notebook is closed, and {:.1} MB were not kept: {full}",
                 path.display(),
                 self.lost as f64 / 1e6,
-                WRITTEN >> 20
             ),
         }
     }
@@ -712,11 +739,21 @@ mod tests {
         let path = files.names[0].clone();
         assert!(said.contains(&path.display().to_string()) && std::fs::read(&path).unwrap() == b"aaaaa", "{said}");
         assert_eq!(limit.said(&files), None, "it is said once");
+        // After the end of the cell the file is not open, and more is added to it.
+        limit.close();
+        limit.take("b".into(), 1, &mut files);
+        limit.close();
+        assert_eq!((std::fs::read(&path).unwrap(), limit.said(&files).is_some()), (b"aaaaab".to_vec(), true));
         files.written = WRITTEN - 1;
         limit.take("bb".into(), 1, &mut files);
         let said = limit.said(&files).unwrap();
         assert!(said.contains("256 MiB of long outputs at most"), "{said}");
-        assert_eq!(std::fs::read(&path).unwrap(), b"aaaaa");
+        assert_eq!(std::fs::read(&path).unwrap(), b"aaaaab");
+        // Another cell gets no file, since nothing would be in it.
+        let mut other = Limit::default();
+        other.take("a".repeat(SHOWN + 5), 2, &mut files);
+        assert!(other.said(&files).unwrap().contains("not kept: a notebook keeps 256 MiB"));
+        assert_eq!(files.names.len(), 1);
         // A process of this number cannot be.
         let of_another = folder.join("output-4194305-cell_1.txt");
         std::fs::write(&of_another, "x").unwrap();
