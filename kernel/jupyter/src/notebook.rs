@@ -419,9 +419,14 @@ impl Run<'_> {
         let outcome = self.pump(&events, &ticket);
         self.flush();
         let (newest, end, mut result) = match outcome {
-            Outcome::Ok { generation, complaint, objects, released, published, lineage } => {
+            Outcome::Ok { generation, complaint, objects, released, published, lineage, rolled_back } => {
                 let result = complaint.map_or(Ok(()), |diagnostic| Err(vec![diagnostic]));
-                (generation, CellEnd::Committed { names: objects, released, published, lineage }, result)
+                // A command after the code has begun with the generation that took over: that one is not rolled back.
+                let end = match rolled_back && self.begun.is_some_and(|begun| begun < generation) {
+                    true => CellEnd::RolledBack,
+                    false => CellEnd::Committed { names: objects, released, published, lineage },
+                };
+                (generation, end, result)
             }
             // After a rollback the executor names the generation that has taken over.
             Outcome::Failed { generation, mut diagnostics, ran } => {
