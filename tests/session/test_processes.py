@@ -31,6 +31,22 @@ def test_what_threads_and_children_print_between_cells_belongs_to_their_cell(ker
     assert kernel.value("1 + 1") == "2"
 
 
+def test_what_threads_display_between_cells_belongs_to_the_cell_that_ran_last(kernel):
+    wait = "std::thread::sleep(std::time::Duration::from_millis(500));"
+    cell = kernel.client.execute(f'std::thread::spawn(|| {{ {wait} show(&"done"); }});')
+    until = time.monotonic() + 60
+    while True:
+        message = kernel.client.get_iopub_msg(timeout=max(0.1, until - time.monotonic()))
+        if message["msg_type"] == "display_data":
+            break
+    assert message["parent_header"]["msg_id"] == cell
+    assert message["content"]["data"]["text/plain"] == '"done"'
+    # A child process prints after a cell that is not shown.
+    child = kernel.client.execute('std::process::Command::new("sh").args(["-c", "sleep 1; echo a child"]).spawn()?;')
+    kernel.client.execute("1 + 1", silent=True)
+    assert next_stream(kernel, "a child")["parent_header"]["msg_id"] == child
+
+
 def test_a_session_that_was_stopped_is_named_and_an_interrupt_is_obeyed(kernel):
     kernel.ok("let kept = 5; let table = frame! { a: [1, 2, 3] };")
     supervisor = processes.supervisor()

@@ -53,6 +53,18 @@ def test_published_frames_are_shared_and_names_are_not(start):
     assert "no_such_frame" in ran.error_text
 
 
+def test_the_names_of_frames_stay_after_a_cell_that_keeps_nothing(start):
+    """The frame has three rows of one column."""
+    kernel = start()
+    kernel.ok("let df = frame! { a: [1, 2, 3] };\n#[test]\nfn adds() { assert_eq!(1 + 1, 2); }")
+    kernel.ok('let text = String::from("a");')
+    # Nothing can be kept where `text` is moved before.
+    kernel.ok('if text == "a" { drop(text); return; }')
+    assert kernel.value('sql("select a from df").shape()') == "(3, 1)"
+    kernel.ok(":test")
+    assert kernel.value('sql("select a from df").shape()') == "(3, 1)"
+
+
 def test_a_failed_cell_publishes_nothing(start):
     one, two = start(), start()
     one.ok(FLIGHTS)

@@ -20,7 +20,7 @@ use crate::notebook::Notebook;
 use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Source, Warm};
 use crate::scan::position;
 use crate::source_map::SourceMap;
-use crate::split::{Cell, Part, PartKind};
+use crate::split::{Binding, Cell, Part, PartKind};
 use crate::types::from_message;
 use tries::Tries;
 
@@ -333,15 +333,25 @@ fn touch(path: &Path) -> bool {
     }
 }
 
-/// Whether variables cannot be put back where the cell returns: the error is where the `return` is.
-fn is_about_a_return(errors: &[&Message], cell: &Cell, generated: &Generated, places: &Places<'_>) -> bool {
-    let at = |message: &&&Message| {
-        let span = message.primary().map(|span| places.of(span));
-        matches!(span, Some(Place::Users(span)) if generated.returns.iter().any(|of| {
-            position(&cell.code, of.start) == (span.line, span.column) || position(&cell.code, of.end) == (span.line, span.column)
-        }))
-    };
-    !generated.returns.is_empty() && errors.iter().filter(|m| is_about_borrowing(m)).any(|m| at(&m))
+/// Whether variables cannot be put back where the cell returns.
+fn is_about_a_return(errors: &[&Message], generated: &Generated, places: &Places<'_>) -> bool {
+    let at =
+        |message: &&Message| message.primary().is_some_and(|span| put_at_return(span, generated, places).is_some());
+    errors.iter().filter(|m| is_about_borrowing(m)).any(at)
+}
+
+/// The variable that is put back at this place, where the cell returns.
+fn put_at_return<'a>(span: &rustc::RustcSpan, generated: &'a Generated, places: &Places<'_>) -> Option<&'a Binding> {
+    let mut current = Some(span);
+    while let Some(span) = current {
+        if span.file_name == places.file
+            && let Some(put) = generated.put_at_return(span.line_end, span.column_end)
+        {
+            return Some(put);
+        }
+        current = span.expansion.as_ref().map(|expansion| &expansion.span);
+    }
+    None
 }
 
 /// The name of the prelude that rustc does not find, if that is what it says.
@@ -441,7 +451,7 @@ fn about_a_closure(
     }
     let put = |span: &rustc::RustcSpan| match places.of(span) {
         Place::Added(line) if span.file_name == places.file => generated.puts.get(line as usize - 1),
-        _ => None,
+        _ => put_at_return(span, generated, places),
     };
     let name = message.spans.iter().find_map(put)?.name.clone();
     generated.closures.get(&name)?;
@@ -487,7 +497,8 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
             // The put that needs the borrow is the borrower's; the other one is what it borrows from.
             let others = message.spans.iter().filter(|s| !s.is_primary);
             let noted = message.children.iter().flat_map(|c| &c.spans);
-            let borrower = others.chain(noted).find_map(put);
+            let at_return = |span| put_at_return(span, generated, places).map(|put| put.name.clone());
+            let borrower = others.chain(noted).find_map(|span| put(span).or_else(|| at_return(span)));
             let alone = || message.primary().filter(|_| !is_about_the_source(message)).and_then(put);
             Some((borrower.or_else(alone)?, Ends::Borrows))
         }

@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use onrush_wire::Diagnostic;
 use onrush_wire::host::{Finished, Stream};
+use onrush_wire::{Diagnostic, ObjectId};
 
 use crate::again;
 use crate::compile::{self, Compiler, Ready};
@@ -104,6 +104,8 @@ pub struct Executor {
     knowledge: Arc<Knowledge>,
     /// The cells that succeeded.
     ran: Vec<Ran>,
+    /// Objects of the session that the tests of the cell that runs (`:test`) have released, and published.
+    of_tests: (Vec<ObjectId>, Vec<(String, ObjectId)>),
     /// The versions of crates in the notebook's file, once they were asked for.
     locked: Option<Option<String>>,
 }
@@ -168,6 +170,7 @@ impl Executor {
             made: Made::default(),
             knowledge,
             ran: Vec::new(),
+            of_tests: Default::default(),
             locked: None,
         })
     }
@@ -189,6 +192,9 @@ impl Executor {
         self.knowledge.probe.stop();
         self.stop.begin();
         self.process.open(cell);
+        if !self.origin.is_hidden {
+            self.process.show_children();
+        }
         let outcome = self.execute_watched(cell, text, events);
         self.process.close();
         self.stop.end();
@@ -212,6 +218,7 @@ impl Executor {
         }
         let file = cell_file(number);
         self.sources.insert(file.clone(), (number, text.clone()));
+        self.of_tests = Default::default();
         let separated = match self.separate(&text, &file) {
             Ok(separated) => separated,
             Err(diagnostic) => return self.failed(vec![diagnostic], false),
@@ -228,7 +235,7 @@ impl Executor {
         let outcome = self.execute_code(number, &file, separated.code, events);
         self.timed = false;
         match outcome {
-            Outcome::Ok { objects, released, published, lineage: before, .. } => {
+            Outcome::Ok { mut released, mut published, rolled_back, .. } => {
                 if !code.trim().is_empty() || !left_out.is_empty() {
                     self.ran.push(Ran { number, code, text: text.clone(), left_out });
                 }
@@ -236,10 +243,13 @@ impl Executor {
                     self.stop.begin();
                 }
                 let complaint = self.carry_out(&separated.after, &file, events).err();
-                // `:restart-cells` after code: what the code made has gone.
+                let (of_released, of_published) = std::mem::take(&mut self.of_tests);
+                released.extend(of_released);
+                published.extend(of_published);
+                // `:clear` and `:restart-cells` after the code: what it has made is gone.
                 let (generation, lineage) = (self.process.generation(), self.process.lineage());
-                let objects = if lineage == before { objects } else { Vec::new() };
-                Outcome::Ok { generation, complaint, objects, released, published, lineage }
+                let objects = self.process.objects();
+                Outcome::Ok { generation, complaint, objects, released, published, lineage, rolled_back }
             }
             mut failed => {
                 if let (Outcome::Failed { diagnostics, .. }, Some(_)) = (&mut failed, separated.query) {
@@ -418,7 +428,7 @@ impl Executor {
         }
         match ended {
             // A `return` that could keep nothing: all is as it was before.
-            Ended::Failed { diagnostic, variables_lost: false } if diagnostic.code == RETURNED => self.nothing(),
+            Ended::Failed { diagnostic, variables_lost: false } if diagnostic.code == RETURNED => self.returned(),
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);
@@ -443,12 +453,19 @@ impl Executor {
                 self.failed(vec![diagnostic], true)
             }
             Ended::Ok(finished) => {
-                let generation = self.process.generation();
-                let Finished { variables, objects, released, published, .. } = finished;
+                let Finished { variables, released, published, .. } = finished;
                 self.note_made(&ready);
                 self.commit(number, cell, &crate_name, file, ready, variables, events);
-                let lineage = self.process.lineage();
-                Outcome::Ok { generation, complaint: None, objects, released, published, lineage }
+                // Only now: the end of hidden values may have lost the process.
+                Outcome::Ok {
+                    generation: self.process.generation(),
+                    complaint: None,
+                    objects: self.process.objects(),
+                    released,
+                    published,
+                    lineage: self.process.lineage(),
+                    rolled_back: false,
+                }
             }
         }
     }
@@ -462,14 +479,28 @@ impl Executor {
     }
 
     /// A cell without code: an empty one, or comments.
-    fn nothing(&mut self) -> Outcome {
+    fn nothing(&self) -> Outcome {
         Outcome::Ok {
             generation: self.process.generation(),
             complaint: None,
-            objects: Vec::new(),
+            objects: self.process.objects(),
             released: Vec::new(),
             published: Vec::new(),
             lineage: self.process.lineage(),
+            rolled_back: false,
+        }
+    }
+
+    /// A cell whose `return` could keep nothing.
+    fn returned(&self) -> Outcome {
+        Outcome::Ok {
+            generation: self.process.generation(),
+            complaint: None,
+            objects: self.process.objects(),
+            released: Vec::new(),
+            published: Vec::new(),
+            lineage: self.process.lineage(),
+            rolled_back: true,
         }
     }
 

@@ -120,6 +120,16 @@ impl Generated {
     pub fn names(&self, word: &str) -> bool {
         self.files.iter().any(|(_, text)| text.contains(word))
     }
+
+    /// The variable that is put back at a place where the cell returns. `line` and `column` count from 1, in the
+    /// statements' file.
+    pub fn put_at_return(&self, line: u32, column: u32) -> Option<&Binding> {
+        let (_, body) = self.files.get(1).filter(|_| !self.returns.is_empty())?;
+        let line = body.lines().nth((line as usize).checked_sub(1)?)?;
+        let before = line.char_indices().nth(column as usize - 1).map_or(line, |(at, _)| &line[..at]);
+        let name = returns::last_put(before)?;
+        self.puts.iter().find(|put| put.name.trim_start_matches("r#") == name)
+    }
 }
 
 /// The folder of the statements' file; rustc is told to leave it out of file names.
@@ -175,18 +185,27 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let has_boxes = !boxes.is_empty();
     insertions.extend(boxes);
     let returns = returns::find(cell);
+    let keeps = !request.returns_bare && !request.asks_for_borrowers;
+    let mut closures_at_returns = BTreeMap::new();
+    for part in returns.iter().filter(|_| keeps).map(|of| of.part).collect::<BTreeSet<usize>>() {
+        let there = puts_before(cell, part, &takes, &assigned, &puts);
+        let closures = closures::before(cell, part, &boxed(&there, &takes, request.omit), notebook);
+        let text: String = there.iter().map(|put| put_code(put, &closures, request.omit) + " ").collect();
+        insertions.push(returns::definition(part, cell.parts[part].range.start, &text));
+        closures_at_returns.extend(closures);
+    }
     for of in &returns {
-        let puts =
-            (!request.returns_bare && !request.asks_for_borrowers).then(|| puts_before(cell, of.part, &takes, &puts));
-        insertions.extend(returns::insertions(of, puts.as_deref()));
+        insertions.extend(returns::insertions(of, keeps));
     }
     let found = places::find(&cell.code, &notebook.folder);
     insertions.extend(places::insertions(&found, cell, notebook));
     // What belongs to a `column!()` is inside of what is put around it.
     let order = |i: &Insertion| match i.text.as_str() {
-        "(" => 2,
+        "(" => 3,
         text if text.starts_with(" - ") => 0,
-        _ => 1,
+        // In front of all that belongs to the statement.
+        text if returns::is_definition(text) => 1,
+        _ => 2,
     };
     insertions.sort_by_key(|i| (i.at, order(i)));
     places::number_columns(&mut insertions, &found.columns, &cell.code, width_of(&root_start, &body_start));
@@ -194,10 +213,11 @@ pub fn generate(request: &Request<'_>) -> Generated {
 
     let entry = format!("{}_run", request.crate_name);
     let root = layers.items + &root_epilogue(request, &entry);
-    let kept = |put: &&Binding| request.omit.get(&put.name) != Some(&Ends::Plain) && !takes.contains(&put.name);
-    let kept: BTreeSet<&str> = puts.iter().filter(kept).map(|put| put.name.as_str()).collect();
-    let closures: BTreeMap<String, Closure> = closures::closures(cell, &kept, notebook);
+    let mut closures = closures::closures(cell, &boxed(&puts, &takes, request.omit), notebook);
     let body = layers.body + &body_epilogue(request, &puts, &closures);
+    for (name, closure) in closures_at_returns {
+        closures.entry(name).or_insert(closure);
+    }
 
     let mut files = vec![(request.file.to_string(), root), (format!("{BODY}/{}", request.file), body)];
     for &index in &macros {
@@ -347,12 +367,7 @@ fn body_epilogue(request: &Request<'_>, puts: &[Binding], closures: &BTreeMap<St
         let _ = write!(body, "::core::mem::drop({name}); ");
     }
     for put in puts.iter().filter(|_| !request.asks_for_borrowers) {
-        body.push_str(&cfg_of(put));
-        if let Some(closure) = closures.get(&put.name) {
-            let _ = writeln!(body, "{}", closure.put(&put.name, request.omit.get(&put.name)));
-            continue;
-        }
-        let _ = writeln!(body, "__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name);
+        let _ = writeln!(body, "{}", put_code(put, closures, request.omit));
     }
     let (_, end) = around(request.cell, request.notebook);
     let error = if request.any_error { "AnyError" } else { "CellError" };
@@ -363,20 +378,36 @@ fn body_epilogue(request: &Request<'_>, puts: &[Binding], closures: &BTreeMap<St
     body
 }
 
-/// Code that puts back what there is before a statement of the cell.
-fn puts_before(cell: &Cell, part: usize, takes: &[String], puts: &[Binding]) -> String {
-    let made = cell.parts[..part].iter().filter_map(|part| match &part.kind {
+/// What is put back by a `return` in a part of the cell: what there is before that part.
+fn puts_before(cell: &Cell, part: usize, takes: &[String], assigned: &[String], puts: &[Binding]) -> Vec<Binding> {
+    let before = || cell.parts[..part].iter();
+    let made = before().filter_map(|part| match &part.kind {
         PartKind::Let { names, has_value: true } => Some(names),
         _ => None,
     });
     let made: BTreeSet<&str> = made.flatten().map(|binding| binding.name.as_str()).collect();
-    let is_there = |put: &&Binding| made.contains(put.name.as_str()) || takes.contains(&put.name);
-    let mut text = String::new();
-    for put in puts.iter().filter(is_there) {
-        let _ =
-            write!(text, "{}__onrush_store.put({:?}, {}); ", cfg_of(put), put.name.trim_start_matches("r#"), put.name);
-    }
-    text
+    let is_statement = |part: &&Part| matches!(part.kind, PartKind::Statement);
+    // The first statement that names such a variable assigns to it.
+    let is_set = |name: &String| {
+        assigned.contains(name) && before().filter(is_statement).any(|part| part.mentions.contains(name))
+    };
+    let is_there = |put: &&Binding| made.contains(put.name.as_str()) || takes.contains(&put.name) || is_set(&put.name);
+    puts.iter().filter(is_there).cloned().collect()
+}
+
+/// The variables that are put back in a box, if their types have no name.
+fn boxed<'a>(puts: &'a [Binding], takes: &[String], omit: &BTreeMap<String, Ends>) -> BTreeSet<&'a str> {
+    let may_be = |put: &&Binding| omit.get(&put.name) != Some(&Ends::Plain) && !takes.contains(&put.name);
+    puts.iter().filter(may_be).map(|put| put.name.as_str()).collect()
+}
+
+/// A statement that puts a variable back.
+fn put_code(put: &Binding, closures: &BTreeMap<String, Closure>, omit: &BTreeMap<String, Ends>) -> String {
+    let code = match closures.get(&put.name) {
+        Some(closure) => closure.put(&put.name, omit.get(&put.name)),
+        None => format!("__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name),
+    };
+    cfg_of(put) + &code
 }
 
 /// The attribute of a statement about a variable that is there in some configurations only.

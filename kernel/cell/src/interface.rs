@@ -132,6 +132,8 @@ pub enum Outcome {
         released: Vec<ObjectId>,
         published: Vec<(String, ObjectId)>,
         lineage: Generation,
+        /// A `return` that could keep nothing: the snapshot has taken over, and the session hears of a rollback.
+        rolled_back: bool,
     },
     /// Nothing was changed, or the snapshot has taken over. `labels` are in the cell's own lines: their `file` is
     /// [`crate::executor::cell_file`] of the cell that holds the place.

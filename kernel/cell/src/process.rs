@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use onrush_wire::codec::write_message;
 use onrush_wire::control::Change;
 use onrush_wire::host::{Address, Finished, FromHost, LastWords, Stream, ToHost};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, limits};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, ObjectId, limits};
 
 use crate::interface::{Event, Interrupt as _};
 use crate::interrupt::{Stoppable, interrupted};
@@ -98,6 +98,8 @@ pub struct CellProcess {
     told: u64,
     /// That led to the error of the cell that ran last.
     calls: Vec<Address>,
+    /// Variables that hold objects of the session, after what succeeded last.
+    objects: Vec<(String, ObjectId)>,
     /// The cell that runs, or ran last.
     cell: u64,
     /// Groups of processes that cells have started before a cell failed: they live as long as the notebook.
@@ -213,6 +215,7 @@ impl CellProcess {
             limit: allowed,
             told: 0,
             calls: Vec::new(),
+            objects: Vec::new(),
             cell: 0,
             left: Vec::new(),
         };
@@ -227,6 +230,11 @@ impl CellProcess {
 
     pub fn lineage(&self) -> Generation {
         self.lineage
+    }
+
+    /// The variables that hold objects of the session.
+    pub fn objects(&self) -> Vec<(String, ObjectId)> {
+        self.objects.clone()
     }
 
     /// Processor time that it has used so far.
@@ -291,6 +299,11 @@ impl CellProcess {
     pub fn open(&mut self, cell: u64) {
         self.cell = cell;
         self.ends.outputs.begin(cell);
+    }
+
+    /// The cell that runs is on the screen: what child processes print after its end is shown there.
+    pub fn show_children(&mut self) {
+        self.ends.outputs.show_children();
     }
 
     /// The cell is over. What its threads print from here on comes with [`Self::between`].
@@ -391,6 +404,7 @@ impl CellProcess {
                     if self.send(&ToHost::Committed).is_err() {
                         return self.roll_back(Failure::Died(Death::Unknown), running, events);
                     }
+                    self.objects.clone_from(&finished.objects);
                     self.ends.outputs.finish(events);
                     if let Some(warning) = running.watch.as_mut().and_then(Watch::doubled) {
                         let _ = events.send(Event::Warning(warning));

@@ -44,6 +44,11 @@ fn group_of(pid: i32) -> Option<i32> {
     fields(pid)?.get(2)?.parse().ok()
 }
 
+/// Whether a child has ended. It stays in the process table until it is waited for.
+pub fn has_ended(pid: i32) -> bool {
+    matches!(state_of(pid), Some('Z' | 'X') | None)
+}
+
 /// The state of the main thread as Linux names it: `S` waits, `T` was stopped by a signal.
 pub fn state_of(pid: i32) -> Option<char> {
     fields(pid)?.first()?.chars().next()

@@ -14,6 +14,7 @@ use onrush_wire::{Class, Diagnostic};
 use crate::interface::Event;
 use crate::interrupt::{Stoppable, interrupted};
 use crate::process::output;
+use crate::procfs::has_ended;
 
 pub fn run(line: &str, folder: &Path, stop: &Arc<Stoppable>, events: &Sender<Event>) -> Result<(), Diagnostic> {
     let failed = |what: String| Diagnostic::error(Class::Run, "shell", what);
@@ -41,8 +42,21 @@ pub fn run(line: &str, folder: &Path, stop: &Arc<Stoppable>, events: &Sender<Eve
         forward(out, Stream::Stdout, events_of_out);
         drop(ended);
     });
-    // A process that left the group keeps the pipes open: after an interrupt nobody waits for it.
-    while ends.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) && !stop.interrupted() {}
+    let pid = child.id() as i32;
+    let (mut prints, mut pause) = (true, Duration::from_millis(1));
+    loop {
+        if prints {
+            prints = ends.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout);
+        } else {
+            // It has closed its output, and goes on.
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOOK);
+        }
+        // A process that left the group keeps the pipes open: after an interrupt nobody waits for it.
+        if has_ended(pid) && (!prints || stop.interrupted()) {
+            break;
+        }
+    }
     stop.unwatch();
     let status = child.wait().map_err(|e| failed(e.to_string()))?;
     if stop.interrupted() {
@@ -66,5 +80,38 @@ fn forward(pipe: Option<impl Read>, stream: Stream, events: Sender<Event>) {
             return;
         }
         output(&events, stream, String::from_utf8_lossy(&buffer[..n]).into_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interface::Interrupt;
+
+    /// The shell says how long it would take; the test would wait for it.
+    #[test]
+    fn a_command_that_has_closed_its_output_is_interrupted() {
+        let stop = Arc::new(Stoppable::default());
+        stop.begin();
+        let (events, shown) = mpsc::channel();
+        let running = Arc::clone(&stop);
+        let command = std::thread::spawn(move || {
+            run("echo begun; exec sleep 1000 > /dev/null 2>&1", Path::new("/"), &running, &events)
+        });
+        let said = shown.recv().unwrap();
+        assert!(matches!(&said, Event::Output { text, .. } if text == "begun\n"), "{said:?}");
+        // Both pipes are closed.
+        assert!(shown.recv_timeout(LOOK * 5).is_err());
+        stop.interrupt();
+        assert_eq!(command.join().unwrap().unwrap_err().class, Class::Interrupted);
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_shell() {
+        let stop = Arc::new(Stoppable::default());
+        let (events, _shown) = mpsc::channel();
+        let run = |line: &str| run(line, Path::new("/"), &stop, &events);
+        assert!(run("true").is_ok());
+        assert!(run("exec > /dev/null 2>&1; exit 3").unwrap_err().message.ends_with("exit code 3"));
     }
 }

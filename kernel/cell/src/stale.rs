@@ -24,6 +24,8 @@ pub struct Origin {
     pub order: Vec<String>,
     /// Controls that are on no screen any more.
     pub dropped: Vec<String>,
+    /// The front end shows nothing of the cell: it is silent.
+    pub is_hidden: bool,
 }
 
 /// The name of a variable or an item: two namespaces.

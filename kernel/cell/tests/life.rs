@@ -3,12 +3,14 @@
 //!
 //! Expected values are those of the operating system and of plain Rust: what a program would see that had not run the failed cell.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use onrush_cell::{Bell, Config, Event, Executor, Interrupt, Outcome};
+use onrush_wire::control::Change;
 use onrush_wire::display::Content;
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
 
@@ -329,6 +331,75 @@ fn what_is_printed_between_cells_comes_at_once_and_belongs_to_the_cell_that_star
     };
     n.run_with(&format!("{wait} {wait} println!(\"own\");"), Box::new(then), None).ok();
     assert_eq!(cells.iter().collect::<Vec<_>>(), [(3, "late\n".to_string())]);
+}
+
+/// A file that lets a thread or a child process go on when the test makes it.
+struct Gate(PathBuf);
+
+impl Gate {
+    fn new(name: &str) -> Gate {
+        Gate(std::env::temp_dir().join(format!("onrush-life-{}-{name}", std::process::id())))
+    }
+
+    fn open(&self) {
+        std::fs::write(&self.0, "").unwrap();
+    }
+
+    /// Code that waits for it.
+    fn wait(&self) -> String {
+        let nap = "std::thread::sleep(std::time::Duration::from_millis(5))";
+        format!("while !std::path::Path::new({:?}).exists() {{ {nap} }}", self.0)
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_child_process_prints_under_the_cell_that_was_shown_last() {
+    let mut n = Notebook::new();
+    let gate = Gate::new("child");
+    let script = format!("while ! test -e {}; do sleep 0.01; done; echo of the child", gate.0.display());
+    n.run(&format!("std::process::Command::new(\"sh\").args([\"-c\", {script:?}]).spawn()?;")).ok();
+    // A control was changed, and nothing of that is shown as a cell.
+    let (events, _nobody) = channel();
+    let change = Change { controls: Vec::new() };
+    let outcome = n.executor.react(1 << 32, change, Vec::new(), &events);
+    assert!(matches!(outcome, Outcome::Ok { .. }), "{outcome:?}");
+    gate.open();
+    assert_eq!(between(&mut n, "child"), [(1, "of the child\n".to_string())]);
+}
+
+/// A program without standard input reads its end.
+#[test]
+fn a_thread_that_asks_between_cells_has_no_answer_and_takes_none() {
+    let mut n = Notebook::new();
+    let gate = Gate::new("asks");
+    let asks = "let mut line = String::new(); let read = std::io::stdin().read_line(&mut line);";
+    let wait = gate.wait();
+    n.run(&format!("std::thread::spawn(|| {{ {wait} {asks} println!(\"read {{read:?}}\"); }});")).ok();
+    gate.open();
+    assert_eq!(between(&mut n, "read"), [(1, "read Ok(0)\n".to_string())]);
+    n.shows("1 + 1", "2");
+}
+
+/// A `return` after which nothing can be kept.
+#[test]
+fn a_return_that_keeps_nothing_is_a_rollback_for_the_session() {
+    let mut n = Notebook::new();
+    n.run("let text = String::from(\"a\");").ok();
+    let (events, receiver) = channel();
+    let reader = std::thread::spawn(move || collect(receiver, Box::new(|_| {}), None));
+    let outcome = n.executor.execute(2, "if text == \"a\" { drop(text); return; }", &events);
+    drop(events);
+    let begun = reader.join().unwrap().begun;
+    let Outcome::Ok { generation, rolled_back, .. } = outcome else { panic!("{outcome:?}") };
+    assert!(rolled_back && begun.is_some_and(|begun| begun < generation), "{begun:?} {generation:?}");
+    n.next = 3;
+    n.shows("text", "\"a\"");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
             host::configure(Context { notebook, generation, session_socket });
             let last = LastWords { opened: threads::take_opened(), ..last_words::read() };
             let ready = FromHost::Ready { pid: std::process::id(), generation, last };
-            write_message(&mut *control, &ready)?;
+            host::send(|control| write_message(control, &ready))?;
         }
         ToHost::Run { cell, library, entry } => {
             threads::begin(cell);
@@ -115,10 +115,10 @@ fn transaction(
     match snapshot::take(threads) {
         snapshot::Fork::Runner { wake, pid } => {
             let started = FromHost::Started { snapshot_pid: Some(pid), reason: None, threads, held };
-            snapshot::send_with_descriptor(&started, wake)?;
+            host::send_begin(|_| snapshot::send_with_descriptor(&started, wake))?;
             let finished = run_alone(store, &work);
             let succeeded = finished.outcome.is_ok();
-            write_message(control, &FromHost::Finished(finished))?;
+            host::send_end(|control| write_message(control, &FromHost::Finished(finished)))?;
             // Until the kernel process has said that it stops the cell no more, an interrupt may end this process.
             while succeeded && !matches!(read_message::<ToHost>(control)?, ToHost::Committed) {}
             snapshot::reap(pid, succeeded);
@@ -133,8 +133,9 @@ fn transaction(
         }
         snapshot::Fork::Failed(reason) => {
             let started = FromHost::Started { snapshot_pid: None, reason: Some(reason), threads, held };
-            write_message(control, &started)?;
-            write_message(control, &FromHost::Finished(run_alone(store, &work)))?;
+            host::send_begin(|control| write_message(control, &started))?;
+            let finished = run_alone(store, &work);
+            host::send_end(|control| write_message(control, &FromHost::Finished(finished)))?;
         }
     }
     Ok(())

@@ -255,6 +255,9 @@ fn folders() -> Vec<Finding> {
             format!("make it writable, or set {} to a folder that is", paths::CACHE_DIR),
         ),
     }];
+    findings.extend(paths::cache_notice().map(|notice| {
+        note("cache", notice, format!("make the home folder yours alone (`chmod go-w`), or set {}", paths::CACHE_DIR))
+    }));
     findings.push(match paths::private_dir(&runtime) {
         Ok(()) => good("sockets", runtime.display().to_string()),
         Err(error) => bad(

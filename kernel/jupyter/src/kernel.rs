@@ -14,7 +14,7 @@ mod stop;
 mod usage;
 mod widgets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,7 @@ use jupyter_protocol::ConnectionInfo;
 use jupyter_zmq_client as zmq;
 use jupyter_zmq_client::RawMessage;
 use onrush_wire::host::Stream;
+use onrush_wire::paths;
 use parking_lot::Mutex;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ use zeromq::{RouterRecvHalf, SocketRecv, SocketSend};
 use crate::iopub::Publisher;
 use crate::log;
 use crate::message::{Channel, Request, Signer};
-use crate::notebook::Notebook;
+use crate::notebook::{Late, Notebook, Output};
 use crate::outbox::{self, Outbox};
 
 pub use replies::language_info;
@@ -77,9 +78,34 @@ pub struct Kernel {
     pub usage: usage::Usage,
     /// Header of the cell that runs; null between cells.
     pub current: Arc<Mutex<Value>>,
-    /// Headers of the cells that have run last, by number: what their threads print later belongs to them.
-    parents: Mutex<BTreeMap<u64, Value>>,
+    /// The cells that have run last: what their threads print later belongs to them.
+    parents: Mutex<Parents>,
     shutdown: Notify,
+}
+
+/// Headers of the cells that have run last.
+#[derive(Default)]
+struct Parents {
+    /// By the number of the cell.
+    headers: BTreeMap<u64, Value>,
+    /// The numbers, the oldest first: cells that are not counted have high ones.
+    order: VecDeque<u64>,
+    /// Header and id of the newest.
+    newest: Option<(Value, Option<String>)>,
+}
+
+impl Parents {
+    fn add(&mut self, cell: u64, header: &Value, id: Option<&str>) {
+        self.newest = Some((header.clone(), id.map(str::to_string)));
+        if self.headers.insert(cell, header.clone()).is_none() {
+            self.order.push_back(cell);
+        }
+        while self.order.len() > PARENTS {
+            if let Some(oldest) = self.order.pop_front() {
+                self.headers.remove(&oldest);
+            }
+        }
+    }
 }
 
 /// Serves one notebook until Jupyter, a signal or the death of the parent ends it.
@@ -117,6 +143,9 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     tokio::spawn(beat(heartbeat));
 
     outbox.status(&Value::Null, "starting");
+    if let Some(notice) = paths::cache_notice() {
+        log::line(format_args!("{notice}"));
+    }
     let folder = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
     let notebook = Notebook::open(folder.clone(), None, true);
     let current = Arc::new(Mutex::new(Value::Null));
@@ -139,15 +168,15 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
         stdin: stdin::Stdin::default(),
         usage: usage::Usage::default(),
         current,
-        parents: Mutex::new(BTreeMap::new()),
+        parents: Mutex::default(),
         shutdown: Notify::new(),
     });
     kernel.comms.register(&[outputs::NAME], Arc::new(outputs::Outputs::new(&kernel)))?;
     let cells = Arc::clone(&kernel);
     let late = Arc::downgrade(&kernel);
-    kernel.notebook.show_late_output(move |cell, stream, text| {
+    kernel.notebook.show_late_output(move |output| {
         if let Some(kernel) = late.upgrade() {
-            kernel.late(cell, stream, &text);
+            kernel.show_late(output);
         }
     });
     std::thread::Builder::new().name("execution".into()).spawn(move || execution::run(&cells))?;
@@ -162,17 +191,44 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
 
 impl Kernel {
     /// Remembers which request runs as the cell of this number.
-    fn runs_as(&self, cell: u64, header: &Value) {
-        let mut parents = self.parents.lock();
-        parents.insert(cell, header.clone());
-        while parents.len() > PARENTS {
-            parents.pop_first();
+    fn runs_as(&self, cell: u64, header: &Value, id: Option<&str>) {
+        self.parents.lock().add(cell, header, id);
+    }
+
+    /// An output that arrives between two cells: a display is that of the cell that was shown last.
+    fn show_late(&self, late: Late) {
+        let newest = self.parents.lock().newest.clone();
+        let (output, frame) = match late {
+            Late::Text { cell, stream, text } => return self.late(cell, stream, &text),
+            Late::Output(output) => (output, None),
+            Late::Frame { frame, preview, output } => (output, Some((frame, preview))),
+        };
+        let Some((parent, id)) = newest else { return };
+        if let Some((frame, preview)) = frame {
+            self.explorer.show(id.as_deref(), frame, &preview);
+        }
+        match output {
+            Output::Display { data, display_id, update } => {
+                let msg_type = if update { "update_display_data" } else { "display_data" };
+                let transient = display_id.map_or(json!({}), |id| json!({ "display_id": id }));
+                let content = json!({ "data": data, "metadata": {}, "transient": transient });
+                self.outbox.publish(&parent, msg_type, &content);
+            }
+            Output::Clear { wait } => {
+                if let Some(cell) = &id {
+                    self.comms.release(&parent, cell);
+                    self.explorer.forget(cell);
+                }
+                self.outbox.publish(&parent, "clear_output", &json!({ "wait": wait }));
+            }
+            // A result has become a display, and panels are displays without models.
+            _ => {}
         }
     }
 
     /// Text that a thread or a child process of an earlier cell has printed.
     fn late(&self, cell: u64, stream: Stream, text: &str) {
-        let parent = self.parents.lock().get(&cell).cloned();
+        let parent = self.parents.lock().headers.get(&cell).cloned();
         let Some(parent) = parent.filter(|_| !text.is_empty()) else { return };
         self.outbox.publish(&parent, "stream", &json!({ "name": stream_name(stream), "text": text }));
     }
@@ -249,4 +305,21 @@ async fn stop(kernel: &Arc<Kernel>) {
     kernel.outbox.flush().await;
     // The sockets' own writers have the last replies now.
     tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_parent_goes_first_whatever_its_number() {
+        let mut parents = Parents::default();
+        for number in (1..=PARENTS as u64 / 2).flat_map(|cell| [cell, crate::notebook::HIDDEN + cell]) {
+            parents.add(number, &json!(number), None);
+        }
+        parents.add(PARENTS as u64, &json!("newest"), Some("id"));
+        assert_eq!((parents.headers.len(), parents.order.len()), (PARENTS, PARENTS));
+        assert!(!parents.headers.contains_key(&1) && parents.headers.contains_key(&2));
+        assert_eq!(parents.newest, Some((json!("newest"), Some("id".to_string()))));
+    }
 }

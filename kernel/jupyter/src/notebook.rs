@@ -67,6 +67,16 @@ pub enum Output {
     },
 }
 
+/// An output of a thread or a child process that arrives when no cell runs.
+pub enum Late {
+    /// Text of the cell with this number.
+    Text { cell: u64, stream: Stream, text: String },
+    /// Nobody knows of which cell: that of the cell that was shown last.
+    Output(Output),
+    /// The same; it shows a frame of the session.
+    Frame { frame: FrameId, preview: TablePreview, output: Output },
+}
+
 /// A failed cell, as Jupyter and nbformat describe it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellError {
@@ -164,14 +174,32 @@ impl Notebook {
     }
 
     /// Output of threads and child processes of earlier cells that arrives between two cells is passed to `show` from here on, on a
-    /// separate thread: the number of the cell, and the text.
-    pub fn show_late_output(&self, show: impl Fn(u64, Stream, String) + Send + 'static) {
+    /// separate thread.
+    pub fn show_late_output(&self, show: impl Fn(Late) + Send + 'static) {
         let (events, received) = mpsc::channel();
         self.worker.pass_late_output_to(events);
         let _ = std::thread::Builder::new().name("late output".into()).spawn(move || {
             while let Ok(event) = received.recv() {
-                if let Event::Late { cell, stream, text } = event {
-                    show(cell, stream, text);
+                match event {
+                    Event::Late { cell, stream, text } => show(Late::Text { cell, stream, text }),
+                    Event::Display(Display { content: Content::Panel(panel), .. }) => {
+                        let data = panel_bundle(&panel, &[]);
+                        show(Late::Output(Output::Display { data, display_id: None, update: false }));
+                    }
+                    Event::Display(display) => {
+                        let frame = match &display.content {
+                            Content::Frame { frame, preview } => Some((*frame, preview.clone())),
+                            _ => None,
+                        };
+                        let output = output_of(Display { is_result: false, ..display });
+                        match frame {
+                            Some((frame, preview)) => show(Late::Frame { frame, preview, output }),
+                            None => show(Late::Output(output)),
+                        }
+                    }
+                    Event::ClearOutput { wait } => show(Late::Output(Output::Clear { wait })),
+                    // Nothing collects outputs for a panel between two cells: they are shown as they come.
+                    _ => {}
                 }
             }
         });
@@ -391,9 +419,14 @@ impl Run<'_> {
         let outcome = self.pump(&events, &ticket);
         self.flush();
         let (newest, end, mut result) = match outcome {
-            Outcome::Ok { generation, complaint, objects, released, published, lineage } => {
+            Outcome::Ok { generation, complaint, objects, released, published, lineage, rolled_back } => {
                 let result = complaint.map_or(Ok(()), |diagnostic| Err(vec![diagnostic]));
-                (generation, CellEnd::Committed { names: objects, released, published, lineage }, result)
+                // A command after the code has begun with the generation that took over: that one is not rolled back.
+                let end = match rolled_back && self.begun.is_some_and(|begun| begun < generation) {
+                    true => CellEnd::RolledBack,
+                    false => CellEnd::Committed { names: objects, released, published, lineage },
+                };
+                (generation, end, result)
             }
             // After a rollback the executor names the generation that has taken over.
             Outcome::Failed { generation, mut diagnostics, ran } => {

@@ -4,6 +4,7 @@ mod private;
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use private::{connect, create_private, private_dir};
@@ -12,7 +13,7 @@ pub use private::{connect, create_private, private_dir};
 /// `/tmp/onrush-UID`.
 pub const RUNTIME_DIR: &str = "ONRUSH_RUNTIME_DIR";
 /// Moves what can be made again: compiled cells, the prelude. Default: `$XDG_CACHE_HOME/onrush`, else `~/.cache/onrush`;
-/// for a user without a home folder `/tmp/onrush-UID/cache`.
+/// for a user without a home folder, or with one that others can write to, `/tmp/onrush-UID/cache`.
 pub const CACHE_DIR: &str = "ONRUSH_CACHE_DIR";
 /// Which engine: `auto`, `cpu`, `cuda` or `emulated`.
 pub const ENGINE: &str = "ONRUSH_ENGINE";
@@ -58,10 +59,37 @@ pub fn runtime_dir() -> PathBuf {
 
 /// What is kept there is loaded and run: [`private_dir`] before it is used.
 pub fn cache_dir() -> PathBuf {
-    set(CACHE_DIR)
-        .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("onrush")))
-        .or_else(|| home().map(|d| d.join(".cache/onrush")))
-        .unwrap_or_else(|| temporary().join("cache"))
+    named_cache().unwrap_or_else(|| usual_cache().0.clone())
+}
+
+/// A sentence if the cache is not below the home folder, where it usually is, because it could not be private there.
+pub fn cache_notice() -> Option<String> {
+    if named_cache().is_some() { None } else { usual_cache().1.clone() }
+}
+
+/// The folder that the user has chosen.
+fn named_cache() -> Option<PathBuf> {
+    set(CACHE_DIR).or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("onrush")))
+}
+
+/// Decided once, so that all parts of a process agree.
+fn usual_cache() -> &'static (PathBuf, Option<String>) {
+    static DECIDED: OnceLock<(PathBuf, Option<String>)> = OnceLock::new();
+    DECIDED.get_or_init(|| {
+        let other = temporary().join("cache");
+        let Some(usual) = home().map(|d| d.join(".cache/onrush")) else { return (other, None) };
+        match private::obstacle(&usual) {
+            None => (usual, None),
+            Some(why) => {
+                let notice = format!(
+                    "the cache is {}, because {} cannot be used: {why}; {CACHE_DIR} names another folder",
+                    other.display(),
+                    usual.display()
+                );
+                (other, Some(notice))
+            }
+        }
+    })
 }
 
 /// `HOME`, else the home folder of the user database if it is there and the user's own: services and `env -i` have no HOME.

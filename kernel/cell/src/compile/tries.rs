@@ -108,7 +108,7 @@ impl<'a> Tries<'a> {
         let known = self.choices.missing.len();
         self.choices.missing.extend(errors.iter().filter(|_| has_globs).filter_map(|m| missing_name(m)));
         let places = self.places();
-        let is_bare = !self.choices.returns_bare && is_about_a_return(errors, self.cell, &self.generated, &places);
+        let is_bare = !self.choices.returns_bare && is_about_a_return(errors, &self.generated, &places);
         self.choices.returns_bare |= is_bare;
         // The boxes may be what is wrong.
         self.choices.plain_arguments |= self.generated.has_boxes;

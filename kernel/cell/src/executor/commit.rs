@@ -192,7 +192,11 @@ impl Executor {
             }
             self.process.take_calls();
             let message = format!("the earlier value of {listed} could not be dropped: {}", diagnostic.message);
-            self.warn(events, "drop", message, "it stays in memory; all variables are as the cell has left them");
+            let help = match variables_lost {
+                true => "all variables were lost with the cell process; run their cells again",
+                false => "it stays in memory; all variables are as the cell has left them",
+            };
+            self.warn(events, "drop", message, help);
         }
         self.stop.settle();
     }

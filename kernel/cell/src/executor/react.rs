@@ -33,7 +33,7 @@ impl Executor {
                     }
                 }
                 let (generation, lineage) = (self.process.generation(), self.process.lineage());
-                Outcome::Ok { generation, complaint: None, objects, released, published, lineage }
+                Outcome::Ok { generation, complaint: None, objects, released, published, lineage, rolled_back: false }
             }
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::mpsc::Sender;
 
+use onrush_wire::host::Finished;
 use onrush_wire::{Class, Diagnostic};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -63,7 +64,11 @@ impl Executor {
             diagnostic
         })?;
         match self.process.run(number, &ready.library, &ready.generated.entry, events) {
-            Ended::Ok(_) => Ok(()),
+            Ended::Ok(Finished { released, published, .. }) => {
+                self.of_tests.0.extend(released);
+                self.of_tests.1.extend(published);
+                Ok(())
+            }
             Ended::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);

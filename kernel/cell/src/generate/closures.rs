@@ -103,6 +103,13 @@ pub fn closures(cell: &Cell, names: &BTreeSet<&str>, notebook: &Notebook) -> BTr
     found
 }
 
+/// The same where a part of the cell begins.
+pub fn before(cell: &Cell, part: usize, names: &BTreeSet<&str>, notebook: &Notebook) -> BTreeMap<String, Closure> {
+    let is_there = |(at, of): &(usize, &Part)| *at < part || matches!(of.kind, PartKind::Item(_));
+    let parts = cell.parts.iter().enumerate().filter(is_there).map(|(_, part)| part.clone()).collect();
+    closures(&Cell { parts, ..cell.clone() }, names, notebook)
+}
+
 fn closure(cell: &Cell, part: &Part, notebook: &Notebook) -> Option<Closure> {
     let text = &cell.code[part.range.clone()];
     let may_be = text.contains('|') || text.contains("async") || text.contains('(');

@@ -1,5 +1,8 @@
 //! `return` at the top level of a cell: it ends the cell, which keeps the variables that it has made so far.
 //!
+//! The variables are put back by a macro that is defined in front of the statement, where their names are in scope: a name in the
+//! body of a `macro_rules!` macro is the one at its definition (hygiene), also where the statement shadows it.
+//!
 //! `return 5` also shows its value, as a last expression does. Where a variable cannot be put back at that place, because it was
 //! moved or is borrowed, the cell ends without keeping anything (`Request::returns_bare`).
 
@@ -91,11 +94,37 @@ fn is_nothing(value: &Expr) -> bool {
     }
 }
 
-/// What is put around it. `puts`: the code that keeps the variables, or `None` if nothing can be kept.
-pub fn insertions(of: &Return, puts: Option<&str>) -> Vec<Insertion> {
-    let end = match puts {
-        Some(puts) => format!("{puts}return ::core::result::Result::Ok(__onrush_store.done()); }}"),
-        None => "return ::core::result::Result::Err(::onrush::host::returned().into()); }".to_string(),
+/// Begins the name of the macro that puts variables back; the number of the part follows.
+const KEEP: &str = "macro_rules! __onrush_keep_";
+
+/// The macro that puts variables back where a part returns, to be defined before that part.
+pub fn definition(part: usize, at: usize, puts: &str) -> Insertion {
+    Insertion { at, text: format!("{KEEP}{part} {{ () => {{ {puts}}} }} "), into_items: false }
+}
+
+pub fn is_definition(text: &str) -> bool {
+    text.starts_with(KEEP)
+}
+
+/// The variable that such a macro puts back last before the end of this text, if the text ends inside of the macro.
+pub fn last_put(text: &str) -> Option<&str> {
+    let inside = &text[text.rfind(KEEP)?..];
+    let mut depth = 0;
+    for brace in inside.matches(['{', '}']) {
+        depth += if brace == "{" { 1 } else { -1 };
+        if depth == 0 {
+            return None;
+        }
+    }
+    let put = &inside[inside.rfind("__onrush_store")?..];
+    put.split('"').nth(1)
+}
+
+/// What is put around it. `keeps`: whether variables are put back, by the macro of [`definition`].
+pub fn insertions(of: &Return, keeps: bool) -> Vec<Insertion> {
+    let end = match keeps {
+        true => format!("__onrush_keep_{}!(); return ::core::result::Result::Ok(__onrush_store.done()); }}", of.part),
+        false => "return ::core::result::Result::Err(::onrush::host::returned().into()); }".to_string(),
     };
     let insertion = |at: usize, text: String| Insertion { at, text, into_items: false };
     if of.has_value {
@@ -126,5 +155,17 @@ mod tests {
             [(1, false), (3, true), (4, false)]
         );
         assert_eq!(find(&split("return Err(e)")), []);
+    }
+
+    #[test]
+    fn a_place_in_the_macro_is_that_of_a_variable() {
+        let puts = "__onrush_store.put(\"a\", a); ::onrush::__keep!(__onrush_store, \"b\", b); ";
+        let text = format!("let x = {{ 1 }}; {}if c {{ return; }}", definition(3, 0, puts).text);
+        let until = |word: &str| last_put(&text[..text.find(word).unwrap() + word.len()]);
+        assert_eq!(until("put(\"a\", a"), Some("a"));
+        assert_eq!(until("\"b\", b"), Some("b"));
+        assert_eq!(until("keep_3"), None);
+        assert_eq!(until("if c {"), None);
+        assert_eq!(until("{ 1"), None);
     }
 }

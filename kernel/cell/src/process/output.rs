@@ -43,6 +43,8 @@ pub struct Outputs {
     /// The cell that runs, or ran last.
     cell: u64,
     runs: bool,
+    /// The cell that was shown last: the plain pipes are its between two cells.
+    shown: u64,
     /// Earlier cells that have printed something after their end.
     late: BTreeMap<u64, Late>,
     files: Files,
@@ -111,6 +113,7 @@ impl Outputs {
             limit: Limit::default(),
             cell: 0,
             runs: false,
+            shown: 0,
             late: BTreeMap::new(),
             files: Files { folder: folder.to_path_buf(), names: Vec::new(), written: 0 },
             stderr_tail: String::new(),
@@ -130,6 +133,11 @@ impl Outputs {
         self.stderr_tail.clear();
     }
 
+    /// The cell that runs is on the screen.
+    pub fn show_children(&mut self) {
+        self.shown = self.cell;
+    }
+
     /// How the places that the cell prints lead to the user's.
     pub fn know(&mut self, places: Places) {
         self.places = places;
@@ -138,6 +146,7 @@ impl Outputs {
     /// The cell that ran is over, with all that may follow its code.
     pub fn end(&mut self) {
         self.runs = false;
+        self.limit.close();
     }
 
     /// A snapshot has taken over: it prints into the pipe of `fresh`. The plain pipes stay.
@@ -202,7 +211,8 @@ impl Outputs {
                 match self.plain[i].read(&mut buffer) {
                     Ok(n) if n > 0 => {
                         found = true;
-                        self.piece(self.cell, stream, &buffer[..n], events);
+                        let cell = if self.runs { self.cell } else { self.shown };
+                        self.piece(cell, stream, &buffer[..n], events);
                     }
                     _ => break,
                 }
@@ -276,12 +286,13 @@ impl Outputs {
             None => self.late.entry(cell).or_default(),
         };
         let text = named(self.places.users(late.decoders[stream as usize].decode(bytes)));
-        let is_cut = late.limit.file.is_some();
+        let is_cut = late.limit.over > 0;
         let shown = late.limit.take(text, cell, &mut self.files);
+        late.limit.close();
         if !shown.is_empty() {
             let _ = events.send(Event::Late { cell, stream, text: shown });
         }
-        if !is_cut && late.limit.file.is_some() {
+        if !is_cut && late.limit.over > 0 {
             let _ = events.send(Event::Late { cell, stream: Stream::Stderr, text: late.limit.goes_on(&self.files) });
         }
         if let Some(last) = last {
@@ -518,13 +529,21 @@ impl Files {
         self.names.push(path.clone());
         Some((file, path))
     }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.written + bytes <= WRITTEN
+    }
 }
 
 /// How much of a cell was shown, and where the rest is.
 #[derive(Default)]
 struct Limit {
     shown: usize,
-    file: Option<(File, PathBuf)>,
+    /// Where the rest is, if it was written.
+    path: Option<PathBuf>,
+    /// That file while its cell runs: a notebook may have thousands of such cells.
+    file: Option<File>,
+    is_unwritable: bool,
     /// Bytes that were not shown, and those that were not written either.
     over: usize,
     lost: usize,
@@ -554,16 +573,31 @@ impl Limit {
     }
 
     fn write(&mut self, text: &str, cell: u64, files: &mut Files) {
-        if self.file.is_none() {
-            self.file = files.create(cell);
-        }
         self.over += text.len();
-        let fits = files.written + text.len() <= WRITTEN;
-        let file = self.file.as_mut().filter(|_| fits && self.lost == 0);
-        match file.map(|(file, _)| file.write_all(text.as_bytes())) {
-            Some(Ok(())) => files.written += text.len(),
-            _ => self.lost += text.len(),
+        let is_kept = self.lost == 0 && files.has_room(text.len());
+        let written = is_kept && self.open(cell, files).is_some_and(|mut file| file.write_all(text.as_bytes()).is_ok());
+        *(if written { &mut files.written } else { &mut self.lost }) += text.len();
+    }
+
+    /// The file, made or opened again.
+    fn open(&mut self, cell: u64, files: &mut Files) -> Option<&File> {
+        if self.file.is_none() {
+            self.file = match &self.path {
+                Some(path) => File::options().append(true).open(path).ok(),
+                None => {
+                    let (file, path) = files.create(cell).unzip();
+                    self.path = path;
+                    file
+                }
+            };
+            self.is_unwritable = self.path.is_none();
         }
+        self.file.as_ref()
+    }
+
+    /// More may be written later.
+    fn close(&mut self) {
+        self.file = None;
     }
 
     /// What was not shown since this was last asked.
@@ -580,15 +614,17 @@ impl Limit {
     }
 
     fn place(&self, files: &Files) -> String {
-        match &self.file {
-            None => format!("they were not kept: no file can be made in {}", files.folder.display()),
-            Some((_, path)) if self.lost == 0 => format!("they are in {} until the notebook is closed", path.display()),
-            Some((_, path)) => format!(
-                "the first of them are in {} until the notebook is closed, and {:.1} MB were not kept: a notebook keeps {} MiB of \
-                 long outputs at most",
+        let full = format!("a notebook keeps {} MiB of long outputs at most", WRITTEN >> 20);
+        match &self.path {
+            None if self.is_unwritable => {
+                format!("they were not kept: no file can be made in {}", files.folder.display())
+            }
+            None => format!("they were not kept: {full}"),
+            Some(path) if self.lost == 0 => format!("they are in {} until the notebook is closed", path.display()),
+            Some(path) => format!(
+                "the first of them are in {} until the notebook is closed, and {:.1} MB were not kept: {full}",
                 path.display(),
                 self.lost as f64 / 1e6,
-                WRITTEN >> 20
             ),
         }
     }
@@ -703,11 +739,21 @@ mod tests {
         let path = files.names[0].clone();
         assert!(said.contains(&path.display().to_string()) && std::fs::read(&path).unwrap() == b"aaaaa", "{said}");
         assert_eq!(limit.said(&files), None, "it is said once");
+        // After the end of the cell the file is not open, and more is added to it.
+        limit.close();
+        limit.take("b".into(), 1, &mut files);
+        limit.close();
+        assert_eq!((std::fs::read(&path).unwrap(), limit.said(&files).is_some()), (b"aaaaab".to_vec(), true));
         files.written = WRITTEN - 1;
         limit.take("bb".into(), 1, &mut files);
         let said = limit.said(&files).unwrap();
         assert!(said.contains("256 MiB of long outputs at most"), "{said}");
-        assert_eq!(std::fs::read(&path).unwrap(), b"aaaaa");
+        assert_eq!(std::fs::read(&path).unwrap(), b"aaaaab");
+        // Another cell gets no file, since nothing would be in it.
+        let mut other = Limit::default();
+        other.take("a".repeat(SHOWN + 5), 2, &mut files);
+        assert!(other.said(&files).unwrap().contains("not kept: a notebook keeps 256 MiB"));
+        assert_eq!(files.names.len(), 1);
         // A process of this number cannot be.
         let of_another = folder.join("output-4194305-cell_1.txt");
         std::fs::write(&of_another, "x").unwrap();

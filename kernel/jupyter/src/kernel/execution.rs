@@ -211,10 +211,10 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     if !execute.silent {
         kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
     }
-    if !execute.silent {
-        kernel.runs_as(number, &request.header);
-    }
     let mut origin = counter.lineage.origin(request);
+    if !execute.silent {
+        kernel.runs_as(number, &request.header, origin.id.as_deref());
+    }
     // What the cell showed before is replaced, and what deleted cells showed is gone.
     let gone = origin.id.iter().filter(|_| !execute.silent).chain(&origin.deleted);
     gone.for_each(|cell| {
@@ -222,6 +222,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
         kernel.explorer.forget(cell);
     });
     origin.dropped = kernel.widgets.take_dropped();
+    origin.is_hidden = execute.silent;
     kernel.widgets.refresh(&request.header);
     let mut front = JupyterFront {
         origin,
@@ -288,7 +289,7 @@ fn error_content(error: &CellError) -> Value {
 fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, counter: &mut Counter) -> Value {
     counter.hidden += 1;
     let mut front = JupyterFront {
-        origin: Origin::default(),
+        origin: Origin { is_hidden: true, ..Origin::default() },
         flow: None,
         shown: Vec::new(),
         kernel,

@@ -45,7 +45,7 @@ impl Lineage {
         let deleted = request.metadata["deletedCells"].as_array().into_iter().flatten();
         let deleted = deleted.filter_map(|id| Some(id.as_str()?.to_string())).collect();
         let order = if id.is_some() { self.order.ids() } else { Vec::new() };
-        Origin { id, deleted, order, dropped: Vec::new() }
+        Origin { id, deleted, order, ..Origin::default() }
     }
 
     /// A cell has ended: keeps what it showed, and marks the outputs of those that it has made stale.

@@ -6,6 +6,7 @@
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::codec::{read_message, write_message};
@@ -25,6 +26,32 @@ pub const MARKER: [u8; OutputHeader::LEN] = {
 };
 
 static CHANNEL: Mutex<()> = Mutex::new(());
+
+/// A cell runs: the kernel process answers questions, and whoever asks is the only one who reads its answers.
+static ANSWERS: AtomicBool = AtomicBool::new(false);
+
+/// Sends something on the control socket, of which no other thread's message gets into the middle.
+pub fn send<T>(write: impl FnOnce(&mut UnixStream) -> T) -> T {
+    let _guard = lock();
+    write(&mut socket())
+}
+
+/// The same for the message with which a cell begins: from then on questions are answered.
+pub fn send_begin<T>(write: impl FnOnce(&mut UnixStream) -> T) -> T {
+    send(|socket| {
+        ANSWERS.store(true, Ordering::Relaxed);
+        write(socket)
+    })
+}
+
+/// The same for the message with which a cell ends. A question that was asked before has its answer first; none is asked after it,
+/// because what the kernel process says next is for the main thread.
+pub fn send_end<T>(write: impl FnOnce(&mut UnixStream) -> T) -> T {
+    send(|socket| {
+        ANSWERS.store(false, Ordering::Relaxed);
+        write(socket)
+    })
+}
 
 pub(super) fn lock() -> MutexGuard<'static, ()> {
     CHANNEL.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -49,10 +76,14 @@ pub fn output(message: &FromHost) {
     let _ = write_message(&mut *socket(), message);
 }
 
-/// Sends a question and waits for the answer.
+/// Sends a question and waits for the answer. `None` between two cells, where a thread of an earlier cell may ask.
 fn ask(question: &FromHost) -> Option<ToHost> {
     super::flush();
     let _guard = lock();
+    // Under the lock: the main thread changes it there.
+    if !ANSWERS.load(Ordering::Relaxed) {
+        return None;
+    }
     write_message(&mut *socket(), question).ok()?;
     read_message(&mut *socket()).ok()
 }
@@ -88,7 +119,7 @@ pub fn clear_output(wait: bool) {
     }
 }
 
-/// Asks the user for a line; `None` if they interrupted. Outside a cell process it reads standard input.
+/// Asks the user for a line; `None` if they interrupted, or if no cell runs. Outside a cell process it reads standard input.
 pub fn input(prompt: &str, password: bool) -> Option<String> {
     if !connected() {
         print!("{prompt}");
@@ -112,6 +143,11 @@ fn answer(question: &FromHost) -> Result<(), Diagnostic> {
     }
     match ask(question) {
         Some(ToHost::Answer(answer)) => answer,
+        None if !ANSWERS.load(Ordering::Relaxed) => Err(Diagnostic::error(
+            Class::Run,
+            "no-cell",
+            "a thread asks the kernel process for something between two cells, and is answered only while a cell runs",
+        )),
         _ => Err(Diagnostic::error(Class::Internal, "channel", "the kernel process did not answer")),
     }
 }
@@ -143,7 +179,7 @@ pub fn tell(message: &FromHost) {
     }
 }
 
-/// What a user has set. `None`: the kernel process does not know the control.
+/// What a user has set. `None`: the kernel process does not know the control, or no cell runs.
 pub fn read_control(id: &str) -> Option<Setting> {
     if !connected() {
         return None;

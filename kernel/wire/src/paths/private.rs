@@ -2,7 +2,10 @@
 //! machine must neither read nor exchange it, whatever the umask and whatever he has put there before.
 //!
 //! A path is as safe as the folders that lead to it: each must belong to the user or to root, and others may write to none but
-//! one with the sticky bit, such as `/tmp`. The owner of each symbolic link counts too.
+//! one with the sticky bit, such as `/tmp`. The owner of each symbolic link counts too. A group may write if nobody else is in it
+//! ([`accounts`]).
+
+mod accounts;
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
@@ -10,6 +13,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Component, Path, PathBuf};
+
+use accounts::Accounts;
 
 use super::{CACHE_DIR, RUNTIME_DIR, cache_dir};
 
@@ -27,24 +32,50 @@ pub fn user() -> u32 {
 /// # Errors
 /// `PermissionDenied` with a sentence if somebody else owns it or could write to it, or to a folder that leads to it.
 pub fn private_dir(path: &Path) -> io::Result<()> {
+    make(path).map_err(|error| advised(path, error))
+}
+
+fn make(path: &Path) -> io::Result<()> {
     // Before anything is made: not behind a link that somebody else has put there.
     resolve(path)?;
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let folder = resolve(path)?;
     let metadata = fs::symlink_metadata(&folder)?;
-    if !metadata.is_dir() {
-        return Err(refused(path, format!("{} is not a folder", folder.display())));
-    }
-    if metadata.uid() != user() {
-        return Err(refused(path, owned_by(&folder, &metadata)));
-    }
-    if others_write(&metadata) {
-        return Err(refused(path, written_by_others(&folder, &metadata)));
-    }
+    check_own(&folder, &metadata)?;
     if metadata.mode() & 0o077 != 0 {
         fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
     }
     Ok(())
+}
+
+/// Whether a folder is this user's alone, or will be when its mode is 700.
+fn check_own(folder: &Path, metadata: &Metadata) -> io::Result<()> {
+    if !metadata.is_dir() {
+        return Err(refused(format!("{} is not a folder", folder.display())));
+    }
+    if metadata.uid() != user() {
+        return Err(refused(owned_by(folder, metadata)));
+    }
+    if others_write(metadata) {
+        return Err(refused(written_by_others(folder, metadata)));
+    }
+    Ok(())
+}
+
+/// The reason for which [`private_dir`] would not make this folder, or this user could not write to it. `None`: there is no
+/// reason. Nothing is made.
+pub(super) fn obstacle(path: &Path) -> Option<String> {
+    let look = || -> io::Result<()> {
+        let mut folder = resolve(path)?;
+        if let Ok(metadata) = fs::symlink_metadata(&folder) {
+            check_own(&folder, &metadata)?;
+        }
+        while !folder.exists() && folder.pop() {}
+        let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        rustix::fs::access(&folder, wanted)
+            .map_err(|_| refused(format!("this user cannot write to {}", folder.display())))
+    };
+    look().err().map(|error| error.to_string())
 }
 
 /// Makes or empties a file that only its owner can read and write, whatever the umask.
@@ -61,9 +92,9 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`private_dir`], and those of the connection.
 pub fn connect(socket: &Path) -> io::Result<UnixStream> {
-    let resolved = resolve(socket)?;
+    let resolved = resolve(socket).map_err(|error| advised(socket, error))?;
     match fs::symlink_metadata(&resolved) {
-        Ok(metadata) if metadata.uid() != user() => Err(refused(socket, owned_by(&resolved, &metadata))),
+        Ok(metadata) if metadata.uid() != user() => Err(advised(socket, refused(owned_by(&resolved, &metadata)))),
         _ => UnixStream::connect(&resolved),
     }
 }
@@ -89,12 +120,12 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
             Err(error) => return Err(error),
         };
         if !is_trusted(metadata.uid()) {
-            return Err(refused(path, owned_by(&next, &metadata)));
+            return Err(refused(owned_by(&next, &metadata)));
         }
         if metadata.is_symlink() {
             links += 1;
             if links > LINKS {
-                return Err(refused(path, format!("{} leads through too many symbolic links", next.display())));
+                return Err(refused(format!("{} leads through too many symbolic links", next.display())));
             }
             let target = fs::read_link(&next)?;
             if target.is_absolute() {
@@ -104,7 +135,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
             continue;
         }
         if !rest.is_empty() && metadata.is_dir() && others_write(&metadata) && metadata.mode() & STICKY == 0 {
-            return Err(refused(path, written_by_others(&next, &metadata)));
+            return Err(refused(written_by_others(&next, &metadata)));
         }
         at = next;
     }
@@ -131,13 +162,21 @@ fn is_outside(owner: u32) -> bool {
 }
 
 fn others_write(metadata: &Metadata) -> bool {
-    let mode = metadata.mode();
-    mode & 0o002 != 0 || mode & 0o020 != 0 && !is_own_group(metadata.gid())
+    let (user, group) = (user(), rustix::process::getegid().as_raw());
+    writable_by_others(metadata.mode(), metadata.gid(), |gid| {
+        is_own_group(gid, user) || Accounts::read().is_alone(user, group, gid)
+    })
 }
 
-/// A group that holds nobody else: root's, and the one that systems make for each user, with the user's number.
-fn is_own_group(group: u32) -> bool {
-    group == 0 || group == user() && group >= 1000
+/// Whether a mode lets others than the owner write. `is_own`: whether a group holds nobody else.
+fn writable_by_others(mode: u32, group: u32, is_own: impl FnOnce(u32) -> bool) -> bool {
+    mode & 0o002 != 0 || mode & 0o020 != 0 && !is_own(group)
+}
+
+/// A group that holds nobody else, whatever the databases say: root's, and the one that systems make for each user, with the
+/// user's number.
+fn is_own_group(group: u32, user: u32) -> bool {
+    group == 0 || group == user && group >= 1000
 }
 
 fn owned_by(path: &Path, metadata: &Metadata) -> String {
@@ -148,10 +187,18 @@ fn written_by_others(path: &Path, metadata: &Metadata) -> String {
     format!("other users can write to {} (its mode is {:03o})", path.display(), metadata.mode() & 0o777)
 }
 
-fn refused(path: &Path, what: String) -> io::Error {
+fn refused(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, what)
+}
+
+/// Says what to do about a refusal; errors of the operating system stay what they are.
+fn advised(path: &Path, error: io::Error) -> io::Error {
+    if error.raw_os_error().is_some() || error.kind() != io::ErrorKind::PermissionDenied {
+        return error;
+    }
     let variable = if path.starts_with(cache_dir()) { CACHE_DIR } else { RUNTIME_DIR };
     let help = format!("remove it or take their rights away (`chmod go-w`), or set {variable} to a folder of your own");
-    io::Error::new(io::ErrorKind::PermissionDenied, format!("{what}: {help}"))
+    refused(format!("{error}: {help}"))
 }
 
 #[cfg(test)]
@@ -220,6 +267,31 @@ mod tests {
         assert!(!loose.join("below").exists());
         // A folder like /tmp itself is no folder of one's own.
         assert!(refusal(&shared.0).contains("its mode is 777"));
+    }
+
+    /// What the operating system says of the modes: `w` of others, and of a group with others in it.
+    #[test]
+    fn a_group_may_write_if_nobody_else_is_in_it() {
+        let decide = |mode: u32, is_own: bool| writable_by_others(mode, 100, |_| is_own);
+        assert!(!decide(0o42775, true));
+        assert!(decide(0o42775, false));
+        assert!(decide(0o40777, true));
+        assert!(!decide(0o40755, false));
+        assert!(is_own_group(0, 1000) && is_own_group(1000, 1000));
+        assert!(!is_own_group(100, 1000) && !is_own_group(100, 100));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_private_has_an_obstacle() {
+        let shared = Shared::new();
+        assert_eq!(obstacle(&shared.0.join("a/b")), None);
+        assert!(!shared.0.join("a").exists());
+        let loose = shared.folder("loose", 0o777);
+        assert!(obstacle(&loose.join("below")).unwrap().contains("loose (its mode is 777)"));
+        assert!(obstacle(&loose).unwrap().contains("loose (its mode is 777)"));
+        let closed = shared.folder("closed", 0o555);
+        // Root writes everywhere.
+        assert_eq!(obstacle(&closed.join("below")).is_none(), user() == 0);
     }
 
     #[test]
