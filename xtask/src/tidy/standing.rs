@@ -52,8 +52,8 @@ pub const UNSWEPT: &[&str] = &[
 
 /// Public names that some crate has for more than one type. `Tuning` stays: each algorithm of `kernels` has one, as in CUB.
 pub const TWICE: &[&str] = &[
-    "Case", "Element", "Found", "Frame", "Held", "Outcome", "Place", "Places", "Request", "Source", "Strategy",
-    "Tuning", "Values", "Whole",
+    "Case", "Element", "Found", "Frame", "Held", "Outcome", "Place", "Places", "Request", "Source", "Tuning", "Values",
+    "Whole",
 ];
 
 /// Types whose names are bare participles.
@@ -121,7 +121,6 @@ pub const PARTICIPLES: &[&str] = &[
     "Typed",
     "Unhandled",
     "Unsupported",
-    "Uploaded",
     "Wanted",
     "Warming",
     "Written",
