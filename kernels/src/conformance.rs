@@ -3,15 +3,10 @@
 //!
 //! A reference shares nothing with what it checks: plain loops over slices.
 
-mod compact;
 mod dates;
 mod decimal;
-mod dense_group;
 mod dictionary;
 mod gather;
-mod grouping;
-mod hash_group;
-mod partition;
 pub mod peers;
 mod reduce;
 mod scan;
@@ -167,16 +162,12 @@ type Measure = fn(&mut Bench) -> Result<()>;
 const ALGORITHMS: &[(&str, Check, Measure)] = &[
     ("reduce", reduce::check, reduce::measure),
     ("scan", scan::check, scan::measure),
-    ("compact", compact::check, compact::measure),
     ("gather", gather::check, gather::measure),
     ("sort", sort::check, sort::measure),
     ("dates", dates::check, dates::measure),
     ("decimal", decimal::check, decimal::measure),
     ("top_k", top_k::check, top_k::measure),
     ("dictionary", dictionary::check, dictionary::measure),
-    ("partition", partition::check, partition::measure),
-    ("dense_group", dense_group::check, dense_group::measure),
-    ("hash_group", hash_group::check, hash_group::measure),
 ];
 
 pub fn algorithms() -> impl Iterator<Item = &'static str> {

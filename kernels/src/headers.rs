@@ -25,17 +25,14 @@ headers! {
     REDUCE "reduce.cuh" needs [PRELUDE, PTX]
     LOOKBACK "lookback.cuh" needs [PRELUDE, PTX]
     SCAN "scan.cuh" needs [PRELUDE, PTX, LOOKBACK]
-    COMPACT "compact.cuh" needs [PRELUDE, PTX, LOOKBACK]
     ACCUMULATE "accumulate.cuh" needs [PRELUDE, PTX]
     DATES "dates.cuh" needs [PRELUDE]
     DECIMAL "decimal.cuh" needs [PRELUDE]
     GATHER "gather.cuh" needs [PRELUDE]
     TOP_K "top_k.cuh" needs [PRELUDE, PTX]
     DICTIONARY "dictionary.cuh" needs [PRELUDE, PTX, ACCUMULATE]
-    PARTITION "partition.cuh" needs [PRELUDE]
     SHARED_PARTITION "shared_partition.cuh" needs [PRELUDE, PTX]
     SORT "sort.cuh" needs [PRELUDE, PTX, LOOKBACK]
-    DENSE_GROUP "dense_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     HASH_GROUP "hash_group.cuh" needs [PRELUDE, PTX, ACCUMULATE]
     PIPELINE "pipeline.cuh" needs [PRELUDE, PTX]
     LIST "list.cuh" needs [PRELUDE]
@@ -69,9 +66,9 @@ mod tests {
 
     #[test]
     fn each_header_stands_once_and_behind_its_needs() {
-        let text = assemble(&[&SCAN, &COMPACT], "body");
+        let text = assemble(&[&SCAN, &SORT], "body");
         let order: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("#line 1 ")).collect();
-        let expected = ["prelude.cuh", "ptx.cuh", "lookback.cuh", "scan.cuh", "compact.cuh", "program.cu"];
+        let expected = ["prelude.cuh", "ptx.cuh", "lookback.cuh", "scan.cuh", "sort.cuh", "program.cu"];
         assert_eq!(order, expected.map(|name| format!("\"{name}\"")));
         assert!(text.ends_with("\nbody"));
     }

@@ -11,17 +11,12 @@ mod launch;
 mod library;
 mod scalar;
 
-pub mod accumulate;
-pub mod compact;
 pub mod conformance;
 pub mod dates;
 pub mod decimal;
-pub mod dense_group;
 pub mod dictionary;
 pub mod gather;
-pub mod hash_group;
 pub mod headers;
-pub mod partition;
 pub mod reduce;
 pub mod scan;
 pub mod sort;

@@ -43,4 +43,4 @@ macro_rules! algorithms {
         }
     };
 }
-algorithms!(reduce scan compact gather sort dates decimal top_k dictionary partition dense_group hash_group);
+algorithms!(reduce scan gather sort dates decimal top_k dictionary);

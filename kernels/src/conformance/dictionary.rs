@@ -5,9 +5,6 @@ use std::hash::Hash;
 
 use super::values::{Nulls, Random, bitmap};
 use super::{Bench, Cases};
-use crate::accumulate::{COUNT, SUM, Shape};
-use crate::column::Column;
-use crate::dense_group::{DenseGroup, Range, strategy};
 use crate::dictionary::{Dictionary, Values, encode};
 use crate::error::Result;
 use crate::library::Context;
@@ -115,8 +112,6 @@ pub fn check(cases: &mut Cases) {
 pub fn measure(bench: &mut Bench) -> Result<()> {
     let (rows, context) = (bench.rows / 10, bench.context);
     let mut random = Random(19);
-    let values: Vec<f64> = (0..rows).map(|_| random.below(1 << 40) as f64).collect();
-    let values = context.upload(&values)?;
     for count in [6u64, 1_000_000] {
         if count > rows {
             continue;
@@ -131,24 +126,6 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
         let strings = Values::Strings { offsets: &offsets, bytes: &bytes, wide: false };
         bench.measure(format!("dictionary of strings, {count} values"), rows, floor, |context| {
             encode(context, strings, None, rows, count).map(drop)
-        })?;
-        let group = |context: &Context, dictionary: &Dictionary| {
-            let (keys, values) = (Column::new(Scalar::U32, &dictionary.codes), Column::new(Scalar::F64, &values));
-            let shape = Shape::new(&keys, &values, SUM | COUNT)?;
-            let range = Range { base: 0, size: dictionary.count };
-            let table = DenseGroup::new(context, shape, range, rows, strategy(context, &shape, range, rows))?;
-            table.run(context, &keys, &values)
-        };
-        // Allocations and waits for the number of codes are counted too.
-        bench.measure(
-            format!("group-by mean, {count} string keys, encoding included"),
-            rows,
-            floor + rows * 8,
-            |context| group(context, &encode(context, strings, None, rows, count)?),
-        )?;
-        let dictionary = encode(context, strings, None, rows, count)?;
-        bench.measure(format!("group-by mean, {count} string keys, encoded before"), rows, rows * 12, |context| {
-            group(context, &dictionary)
         })?;
     }
     Ok(())

@@ -14,21 +14,6 @@ pub struct PeerNumber {
 const MARKS: &[(&str, u64, f64, f64)] = &[
     ("count where sin2 + cos2 == 1, f64", 100_000_000, 3.1042, 0.45),
     ("reduce f64 sum (mean)", 100_000_000, 0.2279, 0.21),
-    ("dense_group mean, 100 keys", 100_000_000, 21.0012, 0.6),
-    ("dense_group mean, 10000 keys", 100_000_000, 6.2917, 1.2),
-    ("dense_group mean, 1000000 keys", 100_000_000, 11.5406, 2.6),
-    ("dense_group mean, 10000000 keys", 100_000_000, 18.8118, 7.0),
-    // libcudf hashes dense keys too: the same times.
-    ("hash_group mean, 10000 keys", 100_000_000, 6.2917, 2.5),
-    ("hash_group mean, 1000000 keys", 100_000_000, 11.5406, 4.0),
-    ("hash_group mean, 10000000 keys", 100_000_000, 18.8118, 7.0),
-    ("dense_group mean, 10000000 keys", 10_000_000, 2.6477, 1.5),
-    ("hash_group mean, 10000000 keys", 10_000_000, 2.6477, 1.5),
-    ("group-by mean, 6 string keys, encoding included", 10_000_000, 2.1862, 0.6),
-    ("group-by mean, 1000000 string keys, encoding included", 10_000_000, 1.7929, 1.7),
-    ("group-by mean, 6 string keys, encoded before", 10_000_000, 2.1862, 0.6),
-    ("group-by mean, 1000000 string keys, encoded before", 10_000_000, 1.7929, 1.7),
-    ("dense_group sum, mean, min, max, count, 100 keys", 100_000_000, 28.5601, 1.0),
 ];
 
 pub fn mark(name: &str, rows: u64) -> Option<PeerNumber> {

@@ -57,7 +57,7 @@ pub const UNSWEPT: &[&str] = &[
 
 /// Public names that some crate has for more than one type. `Tuning` stays: each algorithm of `kernels` has one, as in CUB.
 pub const TWICE: &[&str] =
-    &["Case", "Element", "Found", "Outcome", "Place", "Places", "Request", "Source", "Strategy", "Tuning", "Whole"];
+    &["Case", "Element", "Found", "Outcome", "Place", "Places", "Request", "Source", "Tuning", "Whole"];
 
 /// Types whose names are bare participles.
 pub const PARTICIPLES: &[&str] = &[
@@ -124,7 +124,6 @@ pub const PARTICIPLES: &[&str] = &[
     "Typed",
     "Unhandled",
     "Unsupported",
-    "Uploaded",
     "Wanted",
     "Warming",
     "Written",

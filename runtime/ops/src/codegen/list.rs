@@ -2,7 +2,8 @@
 
 use std::hash::Hash;
 
-use super::{ColumnRef, ValueExpr, Writer, compare};
+use super::operation::compare;
+use super::{ColumnRef, ValueExpr, Writer};
 use crate::ir::expr::{Comparison, DeviceType, ListOp, NodeId, Op};
 
 impl ColumnRef {

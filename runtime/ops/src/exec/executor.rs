@@ -197,8 +197,9 @@ impl Executor {
         let StreamContext { context, status, .. } = lane;
         let tools = group::GroupContext { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = JoinBuilder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
+        let execution =
+            Execution { gpu: self, lane, tools: &tools, builder: &builder, given: table, is_plain, keep, cancelled };
         let mut flow: Option<StageInput> = None;
-        let given = table;
         let mut table = Cow::Borrowed(table);
         let mut others = others.to_vec();
         for join in stages.iter().flat_map(|stage| &stage.joins) {
@@ -214,244 +215,20 @@ impl Executor {
                 return Err(Error::Cancelled);
             }
             let begins = flow.is_none();
-            let is_last = number + 1 == stages.len();
-            let StageInput { mut source, dictionaries, fetched, _memory, _pairs, _coded, rows_of } = match flow.take() {
+            let input = match flow.take() {
                 Some(flow) => flow,
                 None => {
                     table = Cow::Owned(table.to_representation(context, &stage.graph)?);
-                    let mut known = stage.keys();
-                    if let Some(window) = stage.window.as_ref().filter(|_| table.rows >= self.tuning.encode_from) {
-                        known.extend(window.sums());
-                    }
-                    let needed = stage.graph.needed(&known);
-                    // Of keys and long sums, and of decimals, which are computed in fewer bits if they can.
-                    let ranged = |index: usize| {
-                        let column = &table.columns[index];
-                        column.is_decimal64()
-                            || needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32))
-                    };
-                    StageInput {
-                        source: RowSource::of(context, &table, &ranged)?,
-                        dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
-                        fetched: Vec::new(),
-                        _memory: None,
-                        _pairs: None,
-                        _coded: EncodedKeys::default(),
-                        rows_of: HashMap::new(),
-                    }
+                    execution.first_input(stage, &table)?
                 }
             };
-            let joined: Vec<Vec<_>> = stage
-                .joins
-                .iter()
-                .map(|join| others[join.table].columns.iter().map(|column| column.dictionary.clone()).collect())
-                .collect();
-            let mut tables = Vec::new();
-            let mut found_texts = Vec::new();
-            for lookup in &stage.lookups {
-                let (table, dictionary) = self.lookups.get(context, lookup, &dictionaries, &joined)?;
-                tables.push(table);
-                found_texts.push(dictionary);
+            let at = StageTables { stage, next: &stages[number + 1..], begins, table: &table, others: &others };
+            match execution.stage(&at, input)? {
+                StageOutput::Table(written) if at.next.is_empty() => return Ok(written),
+                StageOutput::Table(written) => table = Cow::Owned(written),
+                StageOutput::Result(row) => return Ok(row),
+                StageOutput::Groups(groups) => flow = Some(*groups),
             }
-            let mut structs = Vec::new();
-            for columns in stage.structs.iter().filter(|_| begins) {
-                structs.push(list::pieces_of(context, &table, columns)?);
-            }
-            let dictionary_of = |id: NodeId| {
-                node_dictionary(
-                    &stage.graph,
-                    id,
-                    &Dictionaries {
-                        inputs: &dictionaries,
-                        lookups: &found_texts,
-                        fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
-                        joined: &joined,
-                        lists: &stage.texts,
-                        rows_of: &rows_of,
-                        structs: &structs,
-                        window: stage.window.as_ref(),
-                    },
-                )
-            };
-            let mut coded = EncodedKeys::default();
-            if let Sink::Aggregate { keys, .. } = &stage.sink
-                && begins
-                && stage.repeat.is_none()
-                && table.rows >= self.tuning.encode_from
-            {
-                let with = EncodingContext {
-                    context,
-                    memo: &self.memo,
-                    fault: status.fault(),
-                    filtered: stage.filter.is_some(),
-                };
-                coded = EncodedKeys::new(&with, &table, &stage.graph, keys, &mut source)?;
-            }
-            let mut built: Vec<BuildSide> = Vec::new();
-            let mut pairs: Option<ExpandedRows> = None;
-            let mut open: Option<LazyMatches> = None;
-            let all = stage.graph.needed(&stage.keys());
-            for (number, join) in stage.joins.iter().enumerate() {
-                if cancelled() {
-                    return Err(Error::Cancelled);
-                }
-                let key_texts: Vec<_> =
-                    stage.graph.node(join.probe).args.iter().map(|key| dictionary_of(*key)).collect();
-                let ranged = |column: usize| {
-                    all.iter().any(|id| stage.graph.node(*id).op == Op::BuildColumn(number as u32, column as u32))
-                };
-                let table = &others[join.table];
-                // All pairs are looked at, and a kernel does not end before it is done.
-                let most = if context.device().is_emulated() { MOST_PAIRS_EMULATED } else { MOST_PAIRS };
-                if join.is_all() && source.rows.saturating_mul(table.rows) > most {
-                    return Err(Error::TooManyRows(format!("{} by {} rows without keys", source.rows, table.rows)));
-                }
-                let wanted = (stage, source.rows);
-                built.push(builder.build((number, join), wanted, table, &ranged, &key_texts)?);
-                if built[number].has_pairs(join) {
-                    let (of, here) = ((stage, &tables[..]), (number, join, table));
-                    if pairs.is_none() {
-                        open = builder.open(&source, of, here, &mut built)?;
-                    }
-                    if open.is_none() {
-                        pairs = Some(builder.pairs(&source, pairs.take(), of, here, &mut built)?);
-                    }
-                }
-            }
-            if let Some(pairs) = &mut pairs {
-                std::mem::swap(&mut source, &mut pairs.source);
-            }
-            let mut filter = stage.filter;
-            if begins {
-                filter = guaranteed_match::note(context, (&*table, &source), stage, &mut built)?;
-            }
-            let mut exploded = None;
-            if let Some(count) = stage.repeat {
-                let beside = SideInputs { tables: &tables, ..SideInputs::default() };
-                let body = KernelBody::new(&source, &stage.graph, beside, None, &self.memo);
-                let mut found = explode::explode(lane, &body, count)?;
-                std::mem::swap(&mut source, &mut found.source);
-                exploded = Some(found);
-            }
-            let probings: Vec<_> = built.iter().map(|built| &built.probing).collect();
-            let mut beside = SideInputs { tables: &tables, joins: &probings, window: None };
-            let mut found = None;
-            if let Some(of) = &stage.window {
-                // Rows that windows name are read where they are.
-                source.fetched = source.inputs.clone();
-                let body = KernelBody::new(&source, &stage.graph, beside, None, &self.memo);
-                found = Some(window::find(context, status, &body, of)?);
-            }
-            beside.window = found.as_ref();
-            let body = || KernelBody::new(&source, &stage.graph, beside, filter, &self.memo);
-            let written = match (&stage.sink, &open) {
-                (Sink::Output(Output { columns, .. }), Some(open)) => {
-                    let (targets, count) = builder.expand(&body(), open, columns)?;
-                    write::written(lane, &body(), columns, targets, count, &dictionary_of)?
-                }
-                (Sink::Output(output), None) => {
-                    let all = filter.is_none() && output.skip == 0 && output.limit.is_none();
-                    let is_table = begins && pairs.is_none() && stage.window.is_none() && exploded.is_none();
-                    let shared: Vec<Option<PassThrough>> = match all && is_table {
-                        true => output
-                            .columns
-                            .iter()
-                            .map(|root| shared(stage, *root, &table, &tables, &found_texts))
-                            .collect(),
-                        false => output.columns.iter().map(|_| None).collect(),
-                    };
-                    if shared.iter().any(Option::is_some) {
-                        let others = output.columns.iter().zip(&shared).filter(|(_, shared)| shared.is_none());
-                        let columns: Vec<NodeId> = others.map(|(root, _)| *root).collect();
-                        let mut others = Vec::new().into_iter();
-                        if !columns.is_empty() {
-                            let output = Output { columns, ..output.clone() };
-                            others = write::output(lane, &body(), &output, &dictionary_of)?.columns.into_iter();
-                        }
-                        let column = |shared: &Option<PassThrough>| match shared {
-                            Some(shared) => Some(shared.of(&table)),
-                            None => others.next(),
-                        };
-                        let columns = shared.iter().filter_map(column).collect();
-                        let written = DeviceTable { rows: table.rows, columns };
-                        // Not read in another form.
-                        let is_as_given =
-                            |column: usize| Arc::ptr_eq(&given.columns[column].values, &table.columns[column].values);
-                        if is_last
-                            && is_plain
-                            && let Some(shared) = shared.into_iter().collect::<Option<Vec<_>>>()
-                            && shared.iter().all(|shared| is_as_given(shared.column))
-                        {
-                            keep(Replay::PassThrough(shared));
-                        }
-                        written
-                    } else {
-                        let keep = |run: RecordedLaunch| {
-                            keep(Replay::Launch(RecordedLaunch { tables: tables.clone(), ..run }))
-                        };
-                        let keep: Option<&dyn Fn(RecordedLaunch)> =
-                            if begins && is_last && is_plain { Some(&keep) } else { None };
-                        write::output_and(lane, &body(), output, &dictionary_of, keep)?
-                    }
-                }
-                (Sink::Sort(sort), _) => sort::sort(lane, &body(), sort, &dictionary_of)?,
-                (Sink::TopK(top), _) => sort::top_k(lane, &body(), top, &dictionary_of)?,
-                (Sink::Aggregate { keys, accumulators }, _) => {
-                    let mut graph = Cow::Borrowed(&stage.graph);
-                    let mut found_by = keys.clone();
-                    coded.replace(&mut graph, &mut found_by);
-                    let body = KernelBody::new(&source, &graph, beside, filter, &self.memo);
-                    if keys.is_empty()
-                        && let [last] = &stages[number + 1..]
-                        && let Some(row) =
-                            self.fused_scalar_aggregate(lane, &body, accumulators, last, &dictionary_of)?
-                    {
-                        let (row, run) = row;
-                        if begins && is_plain {
-                            keep(Replay::Launch(RecordedLaunch { tables: tables.clone(), ..run }));
-                        }
-                        return Ok(row);
-                    }
-                    let (mut groups, memory) = match keys.is_empty() {
-                        true => group::all(&tools, &body, accumulators)?,
-                        false => {
-                            let (groups, table) = group::run(&tools, &body, &found_by, accumulators)?;
-                            (groups, Some(table))
-                        }
-                    };
-                    coded.decode(&mut groups, &|key| stage.graph.kind(keys[key]));
-                    let mut texts: Vec<_> = keys.iter().map(|key| dictionary_of(*key)).collect();
-                    texts.extend(accumulators.iter().map(|a| a.of.and_then(dictionary_of)));
-                    let mut fetched = Vec::new();
-                    let mut rows_of = HashMap::new();
-                    if begins && stages.get(number + 1).is_some_and(|next| reads_previous_stage(&next.graph)) {
-                        for node in stages[number + 1].graph.nodes() {
-                            if let Op::List(ListOp::Rows(column)) = node.op {
-                                rows_of.insert(column, list::pieces_of(context, &table, &[column])?);
-                            }
-                        }
-                        source.inputs.truncate(table.columns.len());
-                        groups.parameters.extend(&source.parameters);
-                        groups.fetched = source.inputs;
-                        fetched = dictionaries;
-                    }
-                    let _pairs = (!fetched.is_empty()).then_some((pairs, exploded));
-                    flow = Some(StageInput {
-                        source: groups,
-                        dictionaries: texts,
-                        fetched,
-                        _memory: memory,
-                        _pairs,
-                        _coded: coded,
-                        rows_of,
-                    });
-                    continue;
-                }
-            };
-            if is_last {
-                return Ok(written);
-            }
-            table = Cow::Owned(written);
         }
         Err(Error::Unsupported("a plan without a result".to_string()))
     }
@@ -502,6 +279,325 @@ impl Executor {
         };
         let columns = columns.iter().zip(targets).map(&mut row).collect::<Result<_>>()?;
         Ok(Some((DeviceTable { rows: 1, columns }, run)))
+    }
+}
+
+/// What the stages of an execution share.
+struct Execution<'a> {
+    gpu: &'a Executor,
+    lane: &'a StreamContext,
+    tools: &'a group::GroupContext<'a>,
+    builder: &'a JoinBuilder<'a>,
+    /// The table before its strings changed their representation.
+    given: &'a DeviceTable,
+    /// Whether a run of one kernel can be replayed.
+    is_plain: bool,
+    keep: &'a dyn Fn(Replay),
+    cancelled: &'a dyn Fn() -> bool,
+}
+
+/// A stage with the tables that it reads.
+struct StageTables<'a> {
+    stage: &'a Stage,
+    /// The stages after it.
+    next: &'a [Stage],
+    /// Whether it reads `table`, and not the groups of the stage before.
+    begins: bool,
+    table: &'a DeviceTable,
+    others: &'a [DeviceTable],
+}
+
+/// The rows of a stage.
+enum StageOutput {
+    Table(DeviceTable),
+    /// The row of the last stage, which was computed with this one.
+    Result(DeviceTable),
+    Groups(Box<StageInput>),
+}
+
+/// The joins of a stage.
+struct StageJoins {
+    built: Vec<BuildSide>,
+    pairs: Option<ExpandedRows>,
+    open: Option<LazyMatches>,
+}
+
+/// The dictionary of a node.
+type DictionaryOf<'a> = &'a dyn Fn(NodeId) -> Option<Arc<Dictionary>>;
+
+impl Execution<'_> {
+    /// A table as the source of a stage.
+    fn first_input(&self, stage: &Stage, table: &DeviceTable) -> Result<StageInput> {
+        let mut known = stage.keys();
+        if let Some(window) = stage.window.as_ref().filter(|_| table.rows >= self.gpu.tuning.encode_from) {
+            known.extend(window.sums());
+        }
+        let needed = stage.graph.needed(&known);
+        // Of keys and long sums, and of decimals, which are computed in fewer bits if they can.
+        let ranged = |index: usize| {
+            let column = &table.columns[index];
+            column.is_decimal64() || needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32))
+        };
+        Ok(StageInput {
+            source: RowSource::of(&self.lane.context, table, &ranged)?,
+            dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
+            fetched: Vec::new(),
+            _memory: None,
+            _pairs: None,
+            _coded: EncodedKeys::default(),
+            rows_of: HashMap::new(),
+        })
+    }
+
+    /// Runs one stage.
+    fn stage(&self, at: &StageTables, input: StageInput) -> Result<StageOutput> {
+        let &StageTables { stage, begins, table, others, .. } = at;
+        let (lane, context, memo) = (self.lane, &self.lane.context, &self.gpu.memo);
+        let StageInput { mut source, dictionaries, fetched, _memory, _pairs, _coded, rows_of } = input;
+        let joined: Vec<Vec<_>> = stage
+            .joins
+            .iter()
+            .map(|join| others[join.table].columns.iter().map(|column| column.dictionary.clone()).collect())
+            .collect();
+        let mut tables = Vec::new();
+        let mut found_texts = Vec::new();
+        for lookup in &stage.lookups {
+            let (table, dictionary) = self.gpu.lookups.get(context, lookup, &dictionaries, &joined)?;
+            tables.push(table);
+            found_texts.push(dictionary);
+        }
+        let mut structs = Vec::new();
+        for columns in stage.structs.iter().filter(|_| begins) {
+            structs.push(list::pieces_of(context, table, columns)?);
+        }
+        let dictionary_of = |id: NodeId| {
+            node_dictionary(
+                &stage.graph,
+                id,
+                &Dictionaries {
+                    inputs: &dictionaries,
+                    lookups: &found_texts,
+                    fetched: if stage.window.is_some() { &dictionaries } else { &fetched },
+                    joined: &joined,
+                    lists: &stage.texts,
+                    rows_of: &rows_of,
+                    structs: &structs,
+                    window: stage.window.as_ref(),
+                },
+            )
+        };
+        let coded = self.encode_keys(at, &mut source)?;
+        let StageJoins { mut built, mut pairs, open } = self.joins(at, &source, &tables, &dictionary_of)?;
+        if let Some(pairs) = &mut pairs {
+            std::mem::swap(&mut source, &mut pairs.source);
+        }
+        let mut filter = stage.filter;
+        if begins {
+            filter = guaranteed_match::note(context, (table, &source), stage, &mut built)?;
+        }
+        let mut exploded = None;
+        if let Some(count) = stage.repeat {
+            let beside = SideInputs { tables: &tables, ..SideInputs::default() };
+            let body = KernelBody::new(&source, &stage.graph, beside, None, memo);
+            let mut found = explode::explode(lane, &body, count)?;
+            std::mem::swap(&mut source, &mut found.source);
+            exploded = Some(found);
+        }
+        let probings: Vec<_> = built.iter().map(|built| &built.probing).collect();
+        let mut beside = SideInputs { tables: &tables, joins: &probings, window: None };
+        let mut found = None;
+        if let Some(of) = &stage.window {
+            // Rows that windows name are read where they are.
+            source.fetched = source.inputs.clone();
+            let body = KernelBody::new(&source, &stage.graph, beside, None, memo);
+            found = Some(window::find(context, &lane.status, &body, of)?);
+        }
+        beside.window = found.as_ref();
+        let body = || KernelBody::new(&source, &stage.graph, beside, filter, memo);
+        let written = match (&stage.sink, &open) {
+            (Sink::Output(Output { columns, .. }), Some(open)) => {
+                let (targets, count) = self.builder.expand(&body(), open, columns)?;
+                write::written(lane, &body(), columns, targets, count, &dictionary_of)?
+            }
+            (Sink::Output(output), None) => {
+                let is_as_read = begins && pairs.is_none() && stage.window.is_none() && exploded.is_none();
+                let is_table = is_as_read && filter.is_none() && output.skip == 0 && output.limit.is_none();
+                let column = |root: &NodeId| match is_table {
+                    true => shared(stage, *root, table, &tables, &found_texts),
+                    false => None,
+                };
+                let shared = output.columns.iter().map(column).collect();
+                self.output(at, &body, output, shared, &dictionary_of)?
+            }
+            (Sink::Sort(sort), _) => sort::sort(lane, &body(), sort, &dictionary_of)?,
+            (Sink::TopK(top), _) => sort::top_k(lane, &body(), top, &dictionary_of)?,
+            (Sink::Aggregate { keys, accumulators }, _) => {
+                let mut graph = Cow::Borrowed(&stage.graph);
+                let mut found_by = keys.clone();
+                coded.replace(&mut graph, &mut found_by);
+                let body = KernelBody::new(&source, &graph, beside, filter, memo);
+                if keys.is_empty()
+                    && let Some(row) = self.scalar_row(at, &body, accumulators, &dictionary_of)?
+                {
+                    return Ok(StageOutput::Result(row));
+                }
+                let (mut groups, memory) = match keys.is_empty() {
+                    true => group::all(self.tools, &body, accumulators)?,
+                    false => {
+                        let (groups, table) = group::run(self.tools, &body, &found_by, accumulators)?;
+                        (groups, Some(table))
+                    }
+                };
+                coded.decode(&mut groups, &|key| stage.graph.kind(keys[key]));
+                let mut texts: Vec<_> = keys.iter().map(|key| dictionary_of(*key)).collect();
+                texts.extend(accumulators.iter().map(|a| a.of.and_then(dictionary_of)));
+                let mut fetched = Vec::new();
+                let mut rows_of = HashMap::new();
+                if begins && at.next.first().is_some_and(|next| reads_previous_stage(&next.graph)) {
+                    for node in at.next[0].graph.nodes() {
+                        if let Op::List(ListOp::Rows(column)) = node.op {
+                            rows_of.insert(column, list::pieces_of(context, table, &[column])?);
+                        }
+                    }
+                    source.inputs.truncate(table.columns.len());
+                    groups.parameters.extend(&source.parameters);
+                    groups.fetched = source.inputs;
+                    fetched = dictionaries;
+                }
+                let _pairs = (!fetched.is_empty()).then_some((pairs, exploded));
+                let groups = StageInput {
+                    source: groups,
+                    dictionaries: texts,
+                    fetched,
+                    _memory: memory,
+                    _pairs,
+                    _coded: coded,
+                    rows_of,
+                };
+                return Ok(StageOutput::Groups(Box::new(groups)));
+            }
+        };
+        Ok(StageOutput::Table(written))
+    }
+
+    /// Dictionary-encodes the keys of groups of a table, if its size is worth it.
+    fn encode_keys(&self, at: &StageTables, source: &mut RowSource) -> Result<EncodedKeys> {
+        let (stage, gpu) = (at.stage, self.gpu);
+        let Sink::Aggregate { keys, .. } = &stage.sink else { return Ok(EncodedKeys::default()) };
+        if !at.begins || stage.repeat.is_some() || at.table.rows < gpu.tuning.encode_from {
+            return Ok(EncodedKeys::default());
+        }
+        let with = EncodingContext {
+            context: &self.lane.context,
+            memo: &gpu.memo,
+            fault: self.lane.status.fault(),
+            filtered: stage.filter.is_some(),
+        };
+        EncodedKeys::new(&with, at.table, &stage.graph, keys, source)
+    }
+
+    /// Fills the tables of a stage's joins, and finds the pairs of rows with duplicate keys.
+    fn joins(
+        &self,
+        at: &StageTables,
+        source: &RowSource,
+        tables: &[Arc<LookupTable>],
+        dictionary_of: DictionaryOf,
+    ) -> Result<StageJoins> {
+        let (stage, context) = (at.stage, &self.lane.context);
+        let mut built: Vec<BuildSide> = Vec::new();
+        let mut pairs: Option<ExpandedRows> = None;
+        let mut open: Option<LazyMatches> = None;
+        let all = stage.graph.needed(&stage.keys());
+        for (number, join) in stage.joins.iter().enumerate() {
+            if (self.cancelled)() {
+                return Err(Error::Cancelled);
+            }
+            let key_texts: Vec<_> = stage.graph.node(join.probe).args.iter().map(|key| dictionary_of(*key)).collect();
+            let ranged = |column: usize| {
+                all.iter().any(|id| stage.graph.node(*id).op == Op::BuildColumn(number as u32, column as u32))
+            };
+            let table = &at.others[join.table];
+            // All pairs are looked at, and a kernel does not end before it is done.
+            let most = if context.device().is_emulated() { MOST_PAIRS_EMULATED } else { MOST_PAIRS };
+            if join.is_all() && source.rows.saturating_mul(table.rows) > most {
+                return Err(Error::TooManyRows(format!("{} by {} rows without keys", source.rows, table.rows)));
+            }
+            let wanted = (stage, source.rows);
+            built.push(self.builder.build((number, join), wanted, table, &ranged, &key_texts)?);
+            if built[number].has_pairs(join) {
+                let (of, here) = ((stage, tables), (number, join, table));
+                if pairs.is_none() {
+                    open = self.builder.open(source, of, here, &mut built)?;
+                }
+                if open.is_none() {
+                    pairs = Some(self.builder.pairs(source, pairs.take(), of, here, &mut built)?);
+                }
+            }
+        }
+        Ok(StageJoins { built, pairs, open })
+    }
+
+    /// Writes the columns of an output that are not `shared` with the table.
+    fn output<'b>(
+        &self,
+        at: &StageTables,
+        body: &dyn Fn() -> KernelBody<'b>,
+        output: &Output,
+        shared: Vec<Option<PassThrough>>,
+        dictionary_of: DictionaryOf,
+    ) -> Result<DeviceTable> {
+        let (lane, table, is_last) = (self.lane, at.table, at.next.is_empty());
+        if !shared.iter().any(Option::is_some) {
+            let body = body();
+            let keep = |run: RecordedLaunch| {
+                (self.keep)(Replay::Launch(RecordedLaunch { tables: body.beside.tables.to_vec(), ..run }))
+            };
+            let keep: Option<&dyn Fn(RecordedLaunch)> =
+                if at.begins && is_last && self.is_plain { Some(&keep) } else { None };
+            return write::output_and(lane, &body, output, dictionary_of, keep);
+        }
+        let others = output.columns.iter().zip(&shared).filter(|(_, shared)| shared.is_none());
+        let columns: Vec<NodeId> = others.map(|(root, _)| *root).collect();
+        let mut others = Vec::new().into_iter();
+        if !columns.is_empty() {
+            let output = Output { columns, ..output.clone() };
+            others = write::output(lane, &body(), &output, dictionary_of)?.columns.into_iter();
+        }
+        let column = |shared: &Option<PassThrough>| match shared {
+            Some(shared) => Some(shared.of(table)),
+            None => others.next(),
+        };
+        let columns = shared.iter().filter_map(column).collect();
+        let written = DeviceTable { rows: table.rows, columns };
+        // Not read in another form.
+        let is_as_given =
+            |column: usize| Arc::ptr_eq(&self.given.columns[column].values, &table.columns[column].values);
+        if is_last
+            && self.is_plain
+            && let Some(shared) = shared.into_iter().collect::<Option<Vec<_>>>()
+            && shared.iter().all(|shared| is_as_given(shared.column))
+        {
+            (self.keep)(Replay::PassThrough(shared));
+        }
+        Ok(written)
+    }
+
+    /// The row of the last stage, if it is the next one and one kernel can compute both.
+    fn scalar_row(
+        &self,
+        at: &StageTables,
+        body: &KernelBody,
+        accumulators: &[Accumulator],
+        dictionary_of: DictionaryOf,
+    ) -> Result<Option<DeviceTable>> {
+        let [last] = at.next else { return Ok(None) };
+        let found = self.gpu.fused_scalar_aggregate(self.lane, body, accumulators, last, dictionary_of)?;
+        let Some((row, run)) = found else { return Ok(None) };
+        if at.begins && self.is_plain {
+            (self.keep)(Replay::Launch(RecordedLaunch { tables: body.beside.tables.to_vec(), ..run }));
+        }
+        Ok(Some(row))
     }
 }
 
