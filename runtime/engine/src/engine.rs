@@ -56,12 +56,12 @@ pub const CALLS_STACK: usize = PLANS_STACK + (16 << 20);
 /// The part of the session's memory that rows may take between two walks over them: more are computed again.
 pub const KEPT: u64 = 4;
 
-/// A cache of views beside the engine's own, which the engine tells what to let go of.
+/// A cache of views outside of the engine. The engine tells it which tables and objects to drop.
 pub trait TableHolder: Send + Sync {
-    /// Lets go of what shows a table.
+    /// Drops the entries that show a table.
     fn forget_table(&self, table: &Arc<Table>);
 
-    /// Lets go of what shows an object.
+    /// Drops the entries that show one of the objects.
     fn release(&self, objects: &[ObjectId]);
 }
 
@@ -601,8 +601,8 @@ impl Engine {
         self.catalog.of_frames(|_, _| Some(())).len()
     }
 
-    /// Groups and aggregates a frame without making it a frame of its own: for plots and previews. Without `keys` one row
-    /// over the whole frame. The result is sorted by the keys, nulls first, and kept like any other.
+    /// Groups and aggregates a frame for plots and previews, without a separate frame for the result. Without `keys` the result is
+    /// one row over the whole frame. The result is sorted by the keys, nulls first, and cached like any other.
     pub fn run_aggregate(
         &self,
         id: FrameId,

@@ -1,5 +1,5 @@
-//! The memory of running plans: DataFusion's fair pool, which says in the user's words why there is not enough, and what holds the rest.
-//! Plans have half of ONRUSH_MEMORY; reading files has what they leave of the whole.
+//! The memory of running plans: DataFusion's fair pool, with error messages that name the largest holders in the user's words.
+//! Plans have half of `ONRUSH_MEMORY`. Readers of files have what plans leave of the whole.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -10,7 +10,8 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use onrush_io::Full;
 
-/// A refusal stays [`DataFusionError::ResourcesExhausted`]: operators that can write to disk do so then, and only what the others say is seen.
+/// An allocation that does not fit fails with [`DataFusionError::ResourcesExhausted`]. Operators that can spill to disk then do so, and
+/// the user sees only the errors of the other operators.
 #[derive(Debug)]
 pub struct Pool {
     fair: FairSpillPool,
@@ -32,7 +33,7 @@ fn purpose(name: &str) -> &'static str {
     } else if starts("ExternalSorter") || starts("SortPreservingMerge") {
         "a sort"
     } else if starts("TopK") || starts("PartitionedTopK") {
-        "finding the first rows of an order"
+        "a top-k"
     } else if name.contains("Aggregate") || starts("GroupedHash") {
         "the grouping of rows"
     } else if starts("RecursiveQuery") {

@@ -1,5 +1,5 @@
-//! Rows that frames hold for good. Where they take more memory than they may, those that were used longest ago go to disk, from where they are
-//! mapped: whoever reads them notices nothing but the time.
+//! Rows that frames hold for good. If they exceed their limit of memory, the least recently used tables are spilled to disk. A spilled
+//! table is memory-mapped, so readers notice only the time.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -15,12 +15,12 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::Engine;
 
-/// Where tables go for which there is no room.
+/// The limit of resident rows, and the folder for spilled tables.
 pub(super) struct Store {
     /// Bytes that residents may take.
     limit: u64,
     folder: Option<PathBuf>,
-    /// Somebody makes room.
+    /// Held while a thread spills tables.
     busy: Mutex<()>,
 }
 
@@ -113,7 +113,7 @@ impl Engine {
             self.store.limit >> 20,
         );
         Diagnostic::error(Class::Resources, "out-of-memory", message)
-            .help("take fewer rows or columns, aggregate first, make room on that disk, or raise ONRUSH_MEMORY")
+            .help("take fewer rows or columns, aggregate first, free space on that disk, or raise ONRUSH_MEMORY")
     }
 }
 

@@ -340,7 +340,7 @@ async fn drain(
         let Some(batch) = batch else { return Ok(batches) };
         let batch = batch.map_err(diagnose)?;
         task.add_rows(batch.num_rows() as u64);
-        // Batches of views share their texts; each would count them anew.
+        // Batches of string views share their buffers, and each batch would count them again. Therefore a value counts as 16 bytes.
         bytes += batch.columns().iter().map(|c| (c.len() * 16) as u64).sum::<u64>();
         task.set_memory(bytes);
         if bytes > limit {

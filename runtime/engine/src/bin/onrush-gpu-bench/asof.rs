@@ -1,4 +1,4 @@
-//! What as-of joins cost: no query of SQL's. Results are summed, so that it is not their way to the host that is measured.
+//! Times as-of joins, which SQL does not have. Results are summed, so that the download is not measured.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use onrush_wire::{Expr, FrameId};
 
 use crate::{Columns, Random, floats, frame, generate, id, keys, median, query};
 
-/// Moments in the order of time: a row in a thousand of them, on average.
+/// Sorted timestamps: on average one row per thousand units of time.
 fn moments(rows: usize, seed: u64) -> ArrayRef {
     let mut moments = generate(rows, seed, |random: &mut Random| random.below(1000 * rows as u64) as i64);
     moments.sort_unstable();

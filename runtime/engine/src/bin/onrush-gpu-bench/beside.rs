@@ -1,4 +1,4 @@
-//! What queries and loads cost beside each other.
+//! Times queries and loads that run at the same time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ pub fn measure(engine: &Engine, rows: usize) -> Result<(), String> {
         let count = times.len();
         let of = other.map_or(String::new(), |(alone, beside)| {
             format!(
-                "; the other one {:.1} ms alone, {:.1} beside",
+                "; the other one {:.1} ms alone, {:.1} together",
                 alone.as_secs_f64() * 1e3,
                 beside.as_secs_f64() * 1e3
             )
@@ -95,18 +95,18 @@ pub fn measure(engine: &Engine, rows: usize) -> Result<(), String> {
     let alone = pairs()?;
     let (times, other) = beside(engine, small, &pairs)?;
     say(
-        &format!("beside a join of {:.0e} pairs", (rows / 50) as f64 * (rows / 2000) as f64),
+        &format!("with a join of {:.0e} pairs", (rows / 50) as f64 * (rows / 2000) as f64),
         times,
         Some((alone, other)),
     );
     let sorts = || (0..10).map(|_| ask(engine, SORT, &[large])).sum::<Result<Duration, String>>();
     let alone = sorts()?;
     let (times, other) = beside(engine, small, &sorts)?;
-    say(&format!("beside ten sorts of {rows:.0e} rows"), times, Some((alone, other)));
+    say(&format!("with ten sorts of {rows:.0e} rows"), times, Some((alone, other)));
     let alone = load(engine, &columns(engine, rows, 5)?)?;
     let five = columns(engine, rows, 5)?;
     let (times, other) = beside(engine, small, &|| load(engine, &five))?;
-    say(&format!("beside five loads of {rows:.0e} floats"), times, Some((alone, other)));
+    say(&format!("with five loads of {rows:.0e} floats"), times, Some((alone, other)));
 
     // Both are as long: in one order of work they would take twice as long.
     let sorting = || (0..30).map(|_| ask(engine, SORT, &[large])).sum::<Result<Duration, String>>();

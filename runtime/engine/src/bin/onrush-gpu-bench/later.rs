@@ -1,4 +1,5 @@
-//! Windows, aggregates that are more than sums, and texts that are written or searched. Their results are summed, so that it is not their way to the host that is measured.
+//! Queries with windows, with aggregates that are more than sums, and with strings that are computed or searched.
+//! Results are summed, so that the download is not measured.
 
 use std::sync::Arc;
 
@@ -171,14 +172,14 @@ pub const QUERIES: &[Query] = &[
         ..NONE
     },
     Query {
-        name: "floats as texts",
+        name: "floats as strings",
         sql: "select sum(length(cast(y as varchar))) as n from t",
         bytes: 8.0,
         data: |n| vec![("y", floats(n, 1))],
         ..NONE
     },
     Query {
-        name: "matches, 1e7 texts",
+        name: "matches, 1e7 strings",
         sql: "select sum(regexp_count(s, '[aeiou]+')) as n from t",
         bytes: 19.0,
         data: |n| vec![("s", words(n, true))],

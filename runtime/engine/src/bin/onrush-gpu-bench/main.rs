@@ -398,7 +398,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "texts 6, 1e7 rows",
+        name: "strings 6, 1e7 rows",
         sql: MEAN,
         peer: 2.19,
         target: 0.6,
@@ -408,7 +408,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "texts 1e6, 1e7 rows",
+        name: "strings 1e6, 1e7 rows",
         sql: MEAN,
         peer: 1.79,
         target: 1.7,
@@ -418,7 +418,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "upper, 6 texts",
+        name: "upper, 6 strings",
         sql: "select upper(s) as u from t",
         peer: 0.7,
         target: 0.05,
@@ -428,7 +428,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "upper, 1e7 texts",
+        name: "upper, 1e7 strings",
         sql: "select upper(s) as u from t",
         peer: f64::NAN,
         target: 0.9,
@@ -438,7 +438,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "like, 6 texts",
+        name: "like, 6 strings",
         sql: "select s like '%pute%' as l from t",
         peer: 0.68,
         target: 0.05,
@@ -448,7 +448,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "like, 1e7 texts",
+        name: "like, 1e7 strings",
         sql: "select s like '%pute%' as l from t",
         peer: f64::NAN,
         target: 0.7,
@@ -458,7 +458,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "regex, 6 texts",
+        name: "regex, 6 strings",
         sql: "select regexp_matches(s, 'c[a-z]+h|dis.*e$') as l from t",
         peer: 4.9,
         target: 0.05,
@@ -468,7 +468,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "regex, 1e7 texts",
+        name: "regex, 1e7 strings",
         sql: "select regexp_matches(s, 'c[a-z]+h|dis.*e$') as l from t",
         peer: f64::NAN,
         target: 3.0,
@@ -478,7 +478,7 @@ const QUERIES: &[Query] = &[
         beside: None,
     },
     Query {
-        name: "3 GB of texts",
+        name: "3 GB of strings",
         sql: "select count(*) as n, sum(length(s)) as l, count(*) filter (where s like '%9') as e, max(right(s, 3)) as m, \
               count(*) filter (where s > 'text number 5') as c from t",
         peer: f64::NAN,

@@ -1,4 +1,4 @@
-//! What it takes until a column is back that made room for 800 MB of other numbers.
+//! Times the restore of a column that was evicted for 800 MB of other numbers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,23 +24,23 @@ const CASES: &[Case] = &[
         bytes: 800_000_000,
     },
     Case {
-        name: "3e7 of 6 texts",
+        name: "3e7 of 6 strings",
         sql: "select count(*) as n from t where w = 'cash'",
         data: || vec![("w", words(30_000_000, false))],
         bytes: 30_000_000,
     },
     Case {
-        name: "1e7 texts",
+        name: "1e7 strings",
         sql: "select count(*) as n from t where w like '%ash1%'",
         data: || vec![("w", words(10_000_000, true))],
         bytes: 160_000_000,
     },
 ];
 
-/// Enough for the others, not for one of ours beside them.
+/// Device memory in bytes: enough for the other column, but not for a column of `CASES` in addition.
 const MEMORY: u64 = 820_000_000;
 
-/// With what is kept of columns that make room, and without.
+/// Measures with and without pinned copies of evicted columns.
 pub fn measure(config: &EngineConfig, runs: usize) -> Result<(), String> {
     println!("{:<16} {:>6} {:>9} {:>9} {:>7} {:>12}", "column", "kept", "first ms", "back ms", "GB/s", "bytes aside");
     for case in CASES {
@@ -70,7 +70,7 @@ pub fn measure(config: &EngineConfig, runs: usize) -> Result<(), String> {
                 ask("select sum(y) as s from t", others)?;
                 back.push(ask(case.sql, ours)?);
                 if residency.changes() == changes {
-                    return Err(format!("{} did not make room", case.name));
+                    return Err(format!("{} was not evicted", case.name));
                 }
             }
             // The first time it is copied.
