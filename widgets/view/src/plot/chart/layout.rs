@@ -150,7 +150,7 @@ impl<'a> Layout<'a> {
     }
 
     pub fn has_y_ticks(&self, panel: usize) -> bool {
-        panel % self.columns == 0 || self.free_y
+        panel.is_multiple_of(self.columns) || self.free_y
     }
 
     fn x_axis(&self, panel: usize) -> &XAxis {
